@@ -7,16 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from support.search import PARENT, FakeExecutor, Killed, Listed, Nature, Search, code
+from support.search import PARENT, FakeExecutor, Listed, Nature, Search, code
 
 import evo
 import xgl
 from archive import LookupFailedError
-from evo.api import overrides
-from evo.config.compose import load
-from evo.config.schema import RunConfig
 from evo.runner import Services
 from xgl.errors import ConfigError
 from xgl.judge.loading import load_judge
@@ -111,14 +106,6 @@ def test_a_run_that_a_callback_ended_is_resumed(world: World, tmp_path: Path) ->
     assert search.tables("cut") == search.tables("undisturbed")
 
 
-def test_a_killed_run_is_resumed(world: World, tmp_path: Path) -> None:
-    world.serve(patience=3)
-    with pytest.raises(Killed):
-        evo.grow(world.settings("killed"), quiet=True)
-    world.serve()
-    assert evo.resume(tmp_path / "killed", quiet=True, backend="pyarrow").decisions().num_rows == 2
-
-
 def test_a_budget_ends_a_run_without_an_error(world: World) -> None:
     small = {**world.settings("poor"), "budget": {"tokens": 2000}}
     run = evo.grow(small, quiet=True, backend="pyarrow")
@@ -153,19 +140,6 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
-
-
-TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs")), min_size=1)
-
-
-@settings(max_examples=12)
-@given(st.lists(TEXTS.filter(lambda text: "${" not in text), min_size=8, max_size=16))
-def test_any_text_arrives_as_it_is(texts: list[str]) -> None:
-    """Alone and in a list; a hundred at least, as few at a time as composing them costs."""
-    values = {"player.model": texts[0], "growth.initial_scope": texts}
-    config = load(RunConfig, [*overrides({"experiment": "scope_growth", **values})])
-    assert config.player.model == texts[0]
-    assert config.growth.initial_scope == tuple(texts)
 
 
 def test_names_are_listed_and_others_are_refused() -> None:

@@ -48,11 +48,9 @@ def faint(game: Game) -> Nature:
 
 GROWTHS: dict[str, tuple[World, tuple[str, ...]]] = {
     "Algorithm 1": (by_hash, GROWING),
-    "specific gains": (by_hash, (*GROWING, "transfer.gain=specific")),
     "Definition 37": (by_hash, (*GROWING, "transfer.definition=def37")),
     "replicates": (by_hash, (*GROWING, "finetune.replicates=2")),
     "beyond scripts": (by_hash, (*GROWING, "growth.beyond_scripts=true")),
-    "several looks": (faint, (*GROWING, *LOOKS)),
     "open-ended": (faint, (*OPEN, *LOOKS, "seed=2", "transfer.gain=specific")),
 }
 
@@ -132,7 +130,8 @@ def test_of_an_acceptance(seen: Seen, capsys: pytest.CaptureFixture[str], tmp_pa
 def test_of_a_verdict(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
     """Each value of a decision that is taken again is that of the row."""
     rows = seen.says(capsys, "decisions")
-    for game_id in {row["game_id"] for row in rows}:
+    of_each_reason = {row["reason"]: row["game_id"] for row in rows}
+    for game_id in {*of_each_reason.values(), *(row["game_id"] for row in seen.accepted)}:
         for why in seen.says(capsys, "decisions", "--why", game_id):
             assert why["row"] in rows
             check_values(why["row"], {step["question"]: step for step in why["steps"]})

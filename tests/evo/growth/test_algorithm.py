@@ -20,7 +20,6 @@ from evo.growth.algorithm import (
     Candidate,
     Place,
     grow,
-    rank,
 )
 from evo.record.steps import Steps
 
@@ -123,34 +122,6 @@ def test_equals_the_transcription(seed: int, literal: bool) -> None:
     assert scopes == transcription(initial, world, growth, seed)
 
 
-@dataclass(frozen=True)
-class Pair(FiniteWorld):
-    """Λ proposes game 1 always."""
-
-    def candidates(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
-        return [1] * n
-
-
-@pytest.mark.parametrize(
-    ("help_value", "coverage", "joiners"), [(0.5, 0.75, 1), (0.49, 0, 0), (1, 0.76, 0)]
-)
-def test_both_bounds_belong_to_what_is_accepted(
-    help_value: float, coverage: float, joiners: int
-) -> None:
-    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): help_value, (0, 1): coverage}, 0)
-    *_, scope = grow([0], world, world, GrowthSettings(0.5, 0.25, 2, list_size=1))
-    assert [member.game for member in scope] == [0, 1][: 1 + joiners]
-
-
-def test_a_game_joins_once_however_often_the_literal_reading_takes_it() -> None:
-    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): 1.0, (0, 1): 0.0}, 0)
-    literal = GrowthSettings(
-        0.5, 0.25, 2, list_size=1, coverage_against="scope", max_accepts_per_parent=5
-    )
-    *_, scope = grow([0], world, world, literal)
-    assert [member.game for member in scope] == [0, 1]
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"alpha1": 0.0}, {"alpha2": -0.1}, {"alpha2": float("nan")}, {"coverage_against": "scope"}],
@@ -181,29 +152,3 @@ def test_when_the_first_fails_its_test_the_next_is_tested_as_often_as_a_list_may
     assert [member.game for member in scope[1:]] == oracle.tested[1:]
     untested = {why for _, untested, why in oracle.dismissed if untested}
     assert untested == {Reason.RIVAL_ACCEPTED}
-
-
-@pytest.mark.parametrize("budget", [1, 2, 5])
-def test_budget_of_candidates_is_kept(budget: int) -> None:
-    sampler = ToySampler(2)
-    growth = GrowthSettings(0.1, 0.05, 9, list_size=2, max_candidates=budget)
-    list(grow([(0.4, 0.4, 0.4)], ToyOracle(), sampler, growth))
-    assert 0 < sum(map(len, sampler.drawn)) <= budget
-
-
-def test_those_that_help_are_ranked_by_gamma() -> None:
-    place = Place(0, "parent", 0)
-
-    def assessment(name: str, helps: float | None, gamma: float | None) -> Assessment[str]:
-        return Assessment(Candidate(name, place, 0), "parent", helps, gamma)
-
-    assessments = [
-        assessment("useless", 0.1, 0.0),
-        assessment("near", 0.9, 0.7),
-        assessment("new", 0.5, 0.2),
-        assessment("undefined", None, 0.0),
-        assessment("copy", 0.9, 0.81),
-        assessment("alone", 0.9, None),
-    ]
-    ranking = [each.candidate.game for each in rank(assessments, 0.3, 0.2)]
-    assert ranking == ["alone", "new", "near"]

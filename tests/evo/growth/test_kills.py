@@ -13,7 +13,6 @@ import pytest
 from support.search import (
     GROWING,
     PARENT,
-    PURPOSES,
     Killed,
     Listed,
     Nature,
@@ -23,8 +22,7 @@ from support.search import (
     of_limits,
 )
 
-from archive import Archive, Purpose
-from evo.jobs.evaluation import evaluation_seeds
+from archive import Archive
 from evo.jobs.job import Evaluation, Trainings
 from evo.record.run_folder import open_archive
 from xgl import Game
@@ -206,23 +204,6 @@ def test_every_truncated_table_is_refused_by_name(
     assert search.tables("run") == growth.tables("whole")
 
 
-def test_a_second_run_on_one_folder_is_refused(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(Killed):
-        search.run(by_hash, *GROWING, patience=3)
-    before = search.tables("run")
-    with Archive.open(search.folder / "run" / "archive", "a"):
-        assert search.run(by_hash, resume=True) == 2
-    pattern = (
-        rf"error: \S+ is locked: found a writer \(process {os.getpid()} on \S+\), expected none"
-    )
-    assert re.fullmatch(pattern, capsys.readouterr().err.strip())
-    assert search.run(by_hash, *GROWING) == 2
-    assert "exists already" in capsys.readouterr().err
-    assert search.tables("run") == before
-
-
 def test_a_folder_that_another_run_took_meanwhile_is_refused(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -261,14 +242,3 @@ def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
     assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in output.out
     assert search.run(by_hash, resume=True) == 0
     assert search.tables("run") == growth.tables("whole")
-
-
-@pytest.mark.long
-def test_another_seed_is_another_search(search: Search, growth: Search) -> None:
-    PURPOSES.update(
-        {s.map_seed: p for p in Purpose for s in evaluation_seeds(p, 1, 300)}  # run seed 1
-    )
-    search.run(by_hash, *GROWING, "seed=1", name="two")
-    runs = growth.rows("proposals", "whole"), search.rows("proposals", "two")
-    texts = [[row["text"] for row in rows] for rows in runs]
-    assert texts[0] != texts[1]

@@ -15,7 +15,7 @@ from support.search import Killed, Nature, Search, code, of_limits
 from archive import Verdict
 from evo.growth.proposals import PROGRESS
 from meta_sampler import Progress
-from xgl import Program, parse
+from xgl import parse
 from xgl.analysis.tree_distance import distance
 
 WORLD = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=0.9), l5=Nature(own=0.0))
@@ -170,10 +170,3 @@ def test_a_budget_ends_the_run_at_a_commit(
 def test_progress_is_acceptance_where_the_verdict_is() -> None:
     for reason, progress in PROGRESS.items():
         assert (reason.verdict is Verdict.ACCEPTED) == (progress is Progress.ACCEPTED)
-
-
-# -- which are likely to be covered ----------------------------------------------------------------
-
-
-def program(limit: int, reward: str = "xed(s | t)") -> Program:
-    return parse(f"assign(s=story())\nelicit(t, {limit})\nreward({reward})", "xent")

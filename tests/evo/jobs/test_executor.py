@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
+from ray.exceptions import OutOfMemoryError, RayTaskError
 from support.search import SerialExecutor, services
 
 from archive import Archive
@@ -70,31 +70,20 @@ def test_workers_that_keep_dying_end_the_run_with_the_way_on(
     assert f"python -m evo.run resume={tmp_path}/doomed" in output.out
 
 
-@pytest.mark.parametrize("kind", [Evaluation, Training])
-def test_the_job_is_named(make_task: Any, kind: type) -> None:
-    task = make_task()
-    job: Job[Any] = Training(task, 0) if kind is Training else Evaluation(task, (None,), ())
-    check_losses(job, 3, RayActorError())
-    with pytest.raises(WorkersLostError, match=task.game_id[:8]):
-        check_losses(job, 4, RayActorError())
-
-
 def cluster(**changes: Any) -> ClusterConfig:
     settings = {"workers": None, "trainers": 0, **changes}
     shares = {f"gpus_per_{name}": 0.0 for name in ("worker", "trainer", "judge")}
     return ClusterConfig(**{"address": None, **shares, **settings})
 
 
-@pytest.mark.parametrize(("cores", "count"), [(1, 1), (2, 2), (64, 8)])
-def test_without_settings_there_is_a_worker_for_each_core(cores: int, count: int) -> None:
-    assert pools(cluster(), cores) == [Pool("workers", count, 0.0)]
-
-
-@pytest.mark.parametrize(("share", "count"), [(1.0, 2), (0.5, 4), (0.1, 8)])
-def test_without_settings_there_are_as_many_workers_as_gpus_have_room_for(
-    share: float, count: int
+@pytest.mark.parametrize(
+    ("cores", "gpus", "share", "count"),
+    [(1, 0, 0, 1), (2, 0, 0, 2), (64, 0, 0, 8), (64, 2, 1.0, 2), (64, 2, 0.5, 4), (64, 2, 0.1, 8)],
+)
+def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_have_room_for(
+    cores: int, gpus: float, share: float, count: int
 ) -> None:
-    assert pools(cluster(gpus_per_worker=share), 64, 2.0) == [Pool("workers", count, share)]
+    assert pools(cluster(gpus_per_worker=share), cores, gpus) == [Pool("workers", count, share)]
 
 
 @pytest.mark.parametrize(
