@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -13,10 +13,8 @@ from omegaconf import OmegaConf
 from archive.cli import COMMANDS, resamples
 from archive.statistics.ratings import RatingQuestion
 from evo.config.compose import (
-    OPTIONS,
     as_yaml,
     from_archive,
-    has_choices,
     load,
     resume,
 )
@@ -69,29 +67,16 @@ def test_every_variant_composes(variant: str) -> None:
     assert load(RunConfig, [RUN, variant]).experiment == "scope_growth"
 
 
-@pytest.mark.parametrize("experiment", MODEL_RUNS)
-def test_every_experiment_composes(experiment: str) -> None:
-    config = load(RunConfig, [f"+experiment={experiment}", "finetune=reinforce"])
-    assert (config.experiment, config.name) == (experiment, f"{experiment}-seed0")
-
-
 def test_composed_defaults_are_those_of_python() -> None:
+    for experiment in MODEL_RUNS:
+        config = load(RunConfig, [f"+experiment={experiment}"])
+        assert (config.experiment, config.name) == (experiment, f"{experiment}-seed0")
     assert load(RunConfig, [RUN]) == RunConfig(experiment="scope_growth", name="scope_growth-seed0")
     assert load(ToyRunConfig, [TOY]) == ToyRunConfig(
         experiment="toy_growth", name="toy_growth-seed0"
     )
     config = MeasureRunConfig(experiment="measure", measure=MeasureConfig(folder="OUT"))
     assert load(MeasureRunConfig, MEASURE) == config
-
-
-@pytest.mark.parametrize(
-    "group", [each.name for each in fields(RunConfig) if has_choices(each.name)]
-)
-def test_a_groups_defaults_can_be_named(group: str) -> None:
-    default = getattr(RunConfig(experiment="scope_growth"), group)
-    if is_dataclass(default):
-        option = OPTIONS.get(group, "default")
-        assert getattr(load(RunConfig, [RUN, f"{group}={option}"]), group) == default
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -114,8 +99,6 @@ MISTAKES = [
     (["growth.initial_scope=rival"], r"found 'rival', expected a list such as \[rival\]"),
     (["sed=3"], r"sed: unknown key, did you mean seed\?"),
     (["seed=abc"], r"seed: found 'abc', expected a whole number"),
-    (["seed=true"], r"seed: found true, expected a whole number"),
-    (["seed=null"], r"seed: found null, expected a whole number"),
     (["seed=-1"], r"seed: found -1, expected at least 0"),
     (["judge=5"], r"^judge: found 5, expected a group of settings"),
     (["cluster=none"], r"cluster: found 'none', expected one of"),
@@ -123,7 +106,6 @@ MISTAKES = [
     (["~growth.alpha1"], r"growth\.alpha1: missing$"),
     (["name=${nope}"], r"nope"),
     (["finetune.learning_rate=fast"], r"finetune\.learning_rate: found 'fast', expected a number"),
-    (["finetune.learning_rate=nan"], r"finetune\.learning_rate: found nan"),
     (
         ["finetune.baseline=mean"],
         r"finetune\.baseline: found 'mean', expected group_mean, leave_one_out",
@@ -134,18 +116,14 @@ MISTAKES = [
         r"judge\.key_variable: found one key for http://gpu:8000/v1 and https://api\.openai\.com",
     ),
     (["judge.stories=web"], r"judge\.stories: found 'web', expected corpus, a file of texts"),
-    (["game.dialect=perl"], r"game\.dialect: found 'perl', expected xent or paper"),
     (
         ["transfer.confidence=1"],
         r"transfer\.confidence: found 1, expected more than 0\.5",
     ),
     (["transfer.acceptance_plays=[]"], r"acceptance_plays: found \[\], expected rising"),
     (["transfer.acceptance_plays=[8,8]"], r"acceptance_plays: found \[8, 8\], expected rising"),
-    (["transfer.acceptance_plays=[a]"], r"acceptance_plays: found 'a', expected a whole number"),
-    (["growth.initial_scope=contrast"], r"initial_scope: found 'contrast', expected a list"),
     (["growth.alpha2=0"], r"growth\.alpha2: found 0, expected more than 0 and less than 1"),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
-    (["growth.unplayable_initial=go"], r"growth\.unplayable_initial: found 'go'"),
     (["model=gpt9"], r"gpt9"),
     (["growth.initial_scope=[a"], r"\S"),
 ]
@@ -194,20 +172,14 @@ def test_an_archived_configuration_may_lack_only_what_results_do_not_depend_on()
         from_archive(RunConfig, values)
 
 
-# -- ``python -m evo.config``: the tables of all settings are those of the declarations ------------
-
-
 # -- Words of a command line that are no settings --------------------------------------------------
 
 
-def test_settings_are_passed_on() -> None:
+def test_the_configuration_can_be_shown_and_settings_are_passed_on() -> None:
     words = (RUN, "seed=3", "~finetune", "++x.y=1", "growth.initial_scope=[a,b]")
     assert read_flags(words, []) == (words, False)
-
-
-@pytest.mark.parametrize("flag", [["--cfg", "job"], ["--cfg=job"]])
-def test_the_configuration_can_be_shown(flag: list[str]) -> None:
-    assert read_flags([RUN, *flag, "seed=3"], []) == ((RUN, "seed=3"), True)
+    for flag in (["--cfg", "job"], ["--cfg=job"]):
+        assert read_flags([*words, *flag], []) == (words, True)
 
 
 @pytest.mark.parametrize("flag", [["--config-dir", "{}"], ["--config-dir={}"]])

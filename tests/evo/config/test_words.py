@@ -21,27 +21,16 @@ from evo.config.schema import RunConfig
 from evo.config.words import REACHING, TRUSTED, check_trusted
 from xgl.errors import ConfigError
 
-STAY = {
-    "name",
-    "archive.root",
-    "transfer.selection_plays",
-    "transfer.acceptance_plays",
-    "growth.initial_scope",
-    "judge.device",
-    "player.device",
-    "meta_sampler.settings.players",
-    "meta_sampler.settings.device",
-    "meta_sampler.settings.limit_parameter",
-    "curriculum.run",
-    "curriculum.held_out",
-    "measure.folder",
-    "measure.games",
-    "measure.chat.limit_parameter",
-    "measure.chat.reasoning_effort",
-    "meta_sampler.settings.reasoning_effort",
-    "ggbench.games",
-    "ggbench.opponent.ladder",
-}
+STAY = set(
+    """
+    archive.root curriculum.held_out curriculum.run ggbench.games ggbench.opponent.ladder
+    growth.initial_scope judge.device measure.chat.limit_parameter measure.chat.reasoning_effort
+    measure.folder measure.games meta_sampler.settings.device
+    meta_sampler.settings.limit_parameter meta_sampler.settings.players
+    meta_sampler.settings.reasoning_effort name player.device transfer.acceptance_plays
+    transfer.selection_plays
+    """.split()
+)
 """Settings of text that name nothing but files of games, runs and measures, or parameters."""
 OTHER_EXPERIMENTS = ("toy.", "ratings_paper.")
 """Run on their own, without models."""
