@@ -66,17 +66,6 @@ def test_a_chat_model_plays_whole_games_and_is_told_rules_board_and_moves(tmp_pa
     assert all(play.usage.tokens == 35 * play.usage.requests for play in plays)
 
 
-def test_what_was_paid_for_is_not_asked_again(tmp_path: Path) -> None:
-    with ChatServer(first_legal) as server:
-        first = chat_plays(server.url, tmp_path)
-        request_count = len(server.received)
-        again = chat_plays(server.url, tmp_path)
-        assert len(server.received) == request_count
-    assert [(p.moves, p.outcome, p.usage.tokens) for p in again] == [
-        (p.moves, p.outcome, p.usage.tokens) for p in first
-    ]
-
-
 @pytest.mark.parametrize("answer", ["six", "-1", "99", "", "0.0", "1 or 2", "٣"])
 def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
     answer: str, tmp_path: Path

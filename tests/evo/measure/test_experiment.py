@@ -468,22 +468,3 @@ def test_a_strangers_measure_names_no_judge(
     assert read(folder, name).judge == name
     remember((folder / "measure.json").read_bytes())
     assert read(folder).judge == name
-
-
-def _change(folder: Path, **changes: Any) -> None:
-    path = folder / "measure.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-
-def test_a_resumed_run_keeps_its_settings_and_its_measure(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_measure(Path("OUT"), ONE)
-    assert run("+experiment=measure", "measure=OUT", *FAST) == 0
-    assert run("+experiment=measure", "measure=OUT", *FAST) == 2
-    assert "exists already" in capsys.readouterr().err
-    assert run("resume=runs/measure-OUT", "measure.rounds=4") == 2
-    assert "keeps its settings" in capsys.readouterr().err
-    _change(Path("OUT"), eta=0.1)
-    assert run("resume=runs/measure-OUT") == 2
-    assert "has changed since the run began" in capsys.readouterr().err
