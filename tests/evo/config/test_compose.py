@@ -20,7 +20,7 @@ from evo.config.compose import (
 )
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.models import JudgeConfig
-from evo.config.registry import EXPERIMENTS, MODEL_RUNS, NAMES, ExperimentEntry, find
+from evo.config.registry import EXPERIMENTS, MODEL_RUNS, NAMES, find
 from evo.config.schema import ClusterConfig, RunConfig
 from evo.config.words import read_flags
 from evo.experiments.toy import ToyRunConfig
@@ -54,12 +54,6 @@ def test_a_language_model_takes_part_in_proposing_where_one_of_size_plays(
     words: list[str], name: str
 ) -> None:
     assert load(RunConfig, [RUN, *words]).meta_sampler.name == name
-
-
-def test_a_long_growth_has_two_rungs_of_deep_fine_tunes_and_a_portfolio() -> None:
-    config = load(RunConfig, ["+experiment=long_growth"])
-    assert (config.meta_sampler.name, config.growth.first_rung) == ("portfolio", 0.1)
-    assert (config.finetune.steps or 0) >= 96
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
@@ -213,25 +207,17 @@ def test_what_is_no_setting_is_answered_in_one_sentence(words: list[str], messag
 FILES = files("conf").joinpath("experiment")
 
 
-def test_every_file_has_an_entry_and_every_entry_a_file() -> None:
+def test_every_file_has_an_entry_with_settings_and_a_plan_and_every_entry_a_file() -> None:
     names = [each.name.removesuffix(".yaml") for each in FILES.iterdir()]
     assert sorted(NAMES) == sorted(name for name in names if not name.startswith("_"))
-
-
-@pytest.mark.parametrize("entry", EXPERIMENTS, ids=NAMES)
-def test_an_entry_names_settings_and_a_plan_that_exist(entry: ExperimentEntry) -> None:
-    assert callable(find(entry.plan))
-    composed = OmegaConf.create(FILES.joinpath(f"{entry.name}.yaml").read_text(encoding="utf-8"))
-    assert composed.experiment == (entry.variant_of or entry.name)
-
-
-@pytest.mark.parametrize("entry", EXPERIMENTS, ids=NAMES)
-def test_settings_accept_their_experiments_alone(entry: ExperimentEntry) -> None:
-    kind = find(entry.settings)
-    with pytest.raises(ConfigError, match="experiment: found 'other'") as error:
-        kind(experiment="other")
-    assert (entry.variant_of or entry.name) in str(error.value)
-    assert (entry.name in MODEL_RUNS) == (kind.__name__ == "RunConfig" and not entry.variant_of)
+    for entry in EXPERIMENTS:
+        assert callable(find(entry.plan))
+        kind, experiment = find(entry.settings), entry.variant_of or entry.name
+        file = FILES.joinpath(f"{entry.name}.yaml").read_text(encoding="utf-8")
+        assert OmegaConf.create(file).experiment == experiment
+        with pytest.raises(ConfigError, match=f"experiment: found 'other'.*{experiment}"):
+            kind(experiment="other")
+        assert (entry.name in MODEL_RUNS) == (kind.__name__ == "RunConfig" and not entry.variant_of)
 
 
 # -- A library that may not import the configuration has defaults of its own; they are those of a

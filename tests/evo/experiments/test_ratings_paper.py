@@ -62,6 +62,7 @@ def test_exact_copies_move_elos_leader_under_elo_and_not_under_equilibria(whole:
         assert ranks(found, 0.0, 20, system) == ranks(found, 0.0, 0, system)
 
 
+@pytest.mark.long
 def test_the_leader_falls_under_elo_and_stays_first_at_equilibrium() -> None:
     overrides = ["+experiment=ratings_paper", "ratings_paper.redundancy.tasks=200"]
     config = load(RatingsPaperRunConfig, overrides)

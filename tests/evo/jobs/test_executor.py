@@ -154,29 +154,6 @@ def objects(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return put
 
 
-def test_an_adapter_is_put_into_the_store_once(objects: list[bytes]) -> None:
-    references = AdapterReferences(max_bytes=10)
-
-    def reference(adapter: bytes) -> str:
-        parcel = references.parcel(adapter)
-        assert parcel is not None
-        assert parcel[0] == sha256(adapter).hexdigest()
-        return str(parcel[1])
-
-    assert references.parcel(None) is None
-    assert [reference(each) for each in (b"aaaa", b"bbbb", b"aaaa")] == [
-        "reference 1",
-        "reference 2",
-        "reference 1",
-    ]
-    reference(b"cccc")
-    assert (references.cache.currsize, reference(b"aaaa")) == (8, "reference 1")
-    assert reference(b"bbbb") == "reference 4"
-    assert [reference(b"longer than all") for _ in range(2)] == ["reference 5"] * 2
-    assert len(references.cache) == 1
-    assert len(objects) == 5
-
-
 def test_what_waits_holds_no_adapter_and_each_is_read_once(
     tmp_path: Path, make_task: Any, objects: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,11 +20,8 @@ from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import CurriculumTraining, Evaluation, Training, Trainings
 from evo.jobs.model_host import ModelHost
 from evo.jobs.results import Finetune
-from evo.jobs.warm_start import ExploringPolicy
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
-from xgl.runtime.lockstep import Cast, Instance
-from xgl.runtime.requests import Play
 
 
 def train(model_host: ModelHost, task: Task, seed: int = 0) -> Finetune:
@@ -44,30 +41,6 @@ def test_the_seed_is_all_that_makes_two_adapters_differ(
     assert again.curve == first.curve
     assert train(make_model_host(), task).adapter == first.adapter
     assert train(model_host, task, seed=1).adapter != first.adapter
-
-
-def test_no_plays_of_a_training_begin_with_caches_of_other_weights(
-    make_model_host: Callable[..., ModelHost],
-    make_task: Callable[..., Task],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    kept: list[tuple[int, int]] = []
-    play_together = finetune_module.play_together
-
-    def watched(groups: Sequence[tuple[Sequence[Instance], Cast]]) -> list[list[Play]]:
-        player = groups[0][1].players[make_task().role]
-        assert isinstance(player, ExploringPolicy)
-        assert player.policy.caches is not None
-        before = len(player.policy.caches)
-        plays = play_together(groups)
-        kept.append((before, len(player.policy.caches)))
-        return plays
-
-    monkeypatch.setattr(finetune_module, "play_together", watched)
-    one = train(make_model_host(tokens=1), make_task())
-    train(make_model_host(tokens=one.tokens + 1), make_task())
-    assert len(kept) == 3
-    assert all(before == 0 < after for before, after in kept)
 
 
 def test_the_budget_is_met_by_the_fewest_steps(

@@ -64,16 +64,20 @@ TOO_LONG = {
 }
 
 
+@pytest.fixture(scope="module")
+def host(make_model_host: Callable[..., ModelHost]) -> ModelHost:
+    return make_model_host()
+
+
 @pytest.mark.parametrize("kind", TOO_LONG)
 def test_a_users_game_that_never_fits_is_refused_by_its_file_and_its_tokens(
-    kind: str, make_model_host: Callable[..., ModelHost]
+    kind: str, host: ModelHost
 ) -> None:
     text, who = TOO_LONG[kind]
     metadata = Metadata(max_characters=4096)
     task = Task(game(parse(text, "xent"), metadata), "black", origin="a: my/game.xent")
     seeds = tuple(evaluation_seeds("calibration", 0, 3))
     tokens = rf"[\d,]+ tokens, at most 512 fit the {who}$"
-    host = make_model_host()
     with pytest.raises(ConfigError, match=rf"^a: my/game\.xent: no play fits; line \d: {tokens}"):
         host.do(Evaluation(task, (None,), (seeds,)))
     [plays] = host.do(Evaluation(replace(task, origin=""), (None,), (seeds,))).outcome

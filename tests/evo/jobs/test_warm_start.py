@@ -233,15 +233,6 @@ def test_the_warm_start_ends_with_half_of_the_budget(
     assert len(plenty.curve) == len(plenty.entropy) == len(plenty.grad_norm) > 3
 
 
-def test_a_warm_start_is_a_function_of_the_seed(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
-) -> None:
-    task, host = make_task(), make_model_host(tokens=1500, warm_start=WARM, averaged_share=0.5)
-    first = host.do(Training(task, 0)).outcome
-    assert host.do(Training(task, 1)).outcome.adapter != first.adapter
-    assert host.do(Training(task, 0)).outcome.adapter == first.adapter
-
-
 def test_where_rewards_are_permuted_no_script_shows_a_move(
     make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
 ) -> None:
