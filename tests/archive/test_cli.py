@@ -14,8 +14,10 @@ from archive import SCHEMA_VERSION, Archive
 from archive.__main__ import main
 from archive.text import number
 
+Capsys = pytest.CaptureFixture[str]
 
-def test_inspect_shows_the_run(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+
+def test_inspect_shows_the_run(run_folder: Path, capsys: Capsys) -> None:
     assert main(["inspect", str(run_folder)]) == 0
     output = capsys.readouterr().out
     for part in (
@@ -33,7 +35,7 @@ def test_inspect_shows_the_run(run_folder: Path, capsys: pytest.CaptureFixture[s
     assert f"schema {SCHEMA_VERSION}." in output
 
 
-def test_inspect_json_is_json(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_inspect_json_is_json(run_folder: Path, capsys: Capsys) -> None:
     assert main(["inspect", str(run_folder / "archive"), "--json", "--run-id", "r"]) == 0
     state = json.loads(capsys.readouterr().out)
     assert state["run_id"] == "r1"
@@ -49,7 +51,7 @@ def test_inspect_json_is_json(run_folder: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_control_characters_and_markup_are_shown_not_obeyed(
-    tmp_path: Path, make_row: Any, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, make_row: Any, capsys: Capsys
 ) -> None:
     code = "\x1b[2J[bold]x[/nonsense]"
     with Archive.create(tmp_path / "a") as archive:
@@ -81,7 +83,7 @@ def test_control_characters_and_markup_are_shown_not_obeyed(
 def test_user_errors_are_one_sentence_and_write_nothing(
     run_folder: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     arguments: list[str],
     message: str,
 ) -> None:
@@ -129,12 +131,12 @@ def test_commands_import_no_package_that_they_do_not_need(run_folder: Path, tmp_
 FOUND, INITIAL = "bbbb22220000ffff", "aaaa11110000ffff"
 
 
-def output_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def output_of(capsys: Capsys, *arguments: object) -> str:
     assert main([str(each) for each in arguments]) == 0
     return capsys.readouterr().out
 
 
-def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def error_of(capsys: Capsys, *arguments: object) -> str:
     assert main([str(each) for each in arguments]) == 2
     output = capsys.readouterr()
     assert output.out == ""
@@ -143,7 +145,7 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
     return output.err
 
 
-def test_show(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_show(run_folder: Path, capsys: Capsys) -> None:
     text = output_of(capsys, "show", run_folder, "bbb")
     assert f"Game {FOUND} (paper" in text
     assert "reward(xed(s | t))" in text
@@ -154,7 +156,7 @@ def test_show(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert {row["policy_id"]: row["mean"] for row in sheet["plays"]} == {"base": 1.5, "f1": 4.0}
 
 
-def test_decisions(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_decisions(run_folder: Path, capsys: Capsys) -> None:
     assert "Decisions (3)" in output_of(capsys, "decisions", run_folder)
     rows = json.loads(output_of(capsys, "decisions", run_folder, "--verdict", "refused", "--json"))
     assert [row["reason"] for row in rows] == ["covered by the scope"] * 2
@@ -163,7 +165,7 @@ def test_decisions(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None
     assert why["steps"] == []
 
 
-def test_components(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_components(run_folder: Path, capsys: Capsys) -> None:
     arguments = ("components", run_folder, "--alpha", "0.3")
     assert "Run r1: the initial scope reaches" in output_of(capsys, *arguments)
     components = json.loads(output_of(capsys, *arguments, "--json"))
@@ -172,16 +174,14 @@ def test_components(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> Non
 
 
 @pytest.mark.parametrize("wrong", ["bbbb3", "bbbx", FOUND[:-1] + "0"])
-def test_a_wrong_id_suggests_the_nearest(
-    run_folder: Path, capsys: pytest.CaptureFixture[str], wrong: str
-) -> None:
+def test_a_wrong_id_suggests_the_nearest(run_folder: Path, capsys: Capsys, wrong: str) -> None:
     for command in (["show"], ["decisions", "--why"]):
         text = error_of(capsys, command[0], run_folder, *command[1:], wrong)
         assert f"found no id '{wrong}', expected an id such as {FOUND}" in text
 
 
 def test_the_run_may_be_left_out(
-    run_folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(run_folder.parents[1])
     assert f"Game {FOUND}" in output_of(capsys, "show", "bbbb")
@@ -191,7 +191,7 @@ def test_the_run_may_be_left_out(
     assert "found no run in ./runs" in error_of(capsys, "inspect")
 
 
-def test_damage_is_one_sentence(run_folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_damage_is_one_sentence(run_folder: Path, capsys: Capsys) -> None:
     archive = run_folder / "archive"
     commands = (["inspect"], ["report"], ["show", "aaaa"], ["decisions", "--why", "bbbb"])
     scopes = archive / "scopes" / "000001.parquet"
@@ -221,7 +221,7 @@ def test_damage_is_one_sentence(run_folder: Path, capsys: pytest.CaptureFixture[
 def test_a_matrix_is_made_of_the_gains_that_its_run_decides_by(
     tmp_path: Path,
     make_row: Any,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     transfer: dict[str, str],
     options: list[str],
     kind: str,
@@ -234,15 +234,13 @@ def test_a_matrix_is_made_of_the_gains_that_its_run_decides_by(
     assert json.loads(capsys.readouterr().out)["gain_kind"] == kind
 
 
-def test_an_empty_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_empty_archive(tmp_path: Path, capsys: Capsys) -> None:
     with Archive.create(tmp_path / "a"):
         pass
     assert "is empty: found no run" in error_of(capsys, "cover", tmp_path / "a")
 
 
-def test_games_whose_values_are_unknown(
-    run_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_games_whose_values_are_unknown(run_folder: Path, capsys: Capsys) -> None:
     message = error_of(capsys, "cover", run_folder)
     assert "game aaaa11110000ffff (black), and 1 more like it: its values are unknown" in message
     assert "unknown" in error_of(capsys, "cover", run_folder, "--skip-unplayable")
@@ -251,7 +249,7 @@ def test_games_whose_values_are_unknown(
 # -- Where a reader meets scripted players: inspect, show, decisions --why, the report -------------
 
 
-def said(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+def said(capsys: Capsys, *arguments: object) -> str:
     """What a command prints, on one line."""
     capsys.readouterr()
     assert main([str(each) for each in arguments]) == 0
@@ -270,7 +268,7 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("wide")
 def test_inspect_says_how_far_each_accepted_game_is_beyond_scripts(
-    kept_run: Path, capsys: pytest.CaptureFixture[str]
+    kept_run: Path, capsys: Capsys
 ) -> None:
     [row] = [each for each in decisions(kept_run) if each["verdict"] == "accepted"]
     text = said(capsys, "inspect", kept_run)
@@ -281,9 +279,7 @@ def test_inspect_says_how_far_each_accepted_game_is_beyond_scripts(
 
 
 @pytest.mark.usefixtures("wide")
-def test_why_asks_about_scripts_where_the_run_does(
-    kept_run: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_why_asks_about_scripts_where_the_run_does(kept_run: Path, capsys: Capsys) -> None:
     [row] = decisions(kept_run.parent / "apply_script_gate")
     assert row["reason"] == "no more than a script"
     text = said(capsys, "decisions", kept_run.parent / "apply_script_gate", "--why", row["game_id"])

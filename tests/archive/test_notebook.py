@@ -16,12 +16,7 @@ import pyarrow as pa
 import pytest
 from support.rated import build, draw_scores
 
-from archive import (
-    Archive,
-    CoverError,
-    LookupFailedError,
-    NotAnArchiveError,
-)
+from archive import Archive, CoverError, LookupFailedError, NotAnArchiveError
 from archive.notebook import Run
 from archive.run import newest_run
 

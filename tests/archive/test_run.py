@@ -8,14 +8,7 @@ from typing import Any
 
 import pytest
 
-from archive import (
-    Archive,
-    LookupFailedError,
-    Run,
-    notebook,
-    resolve,
-    runs,
-)
+from archive import Archive, LookupFailedError, Run, notebook, resolve, runs
 from archive.__main__ import main
 from archive.cli import COMMANDS
 from archive.run import asked_of, longest_text, map_source, names_by_descent, parents

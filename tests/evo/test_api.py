@@ -63,11 +63,7 @@ def test_a_run_is_the_command_line_s(
     run = evo.grow(world.settings("mine"), quiet=True, backend="pyarrow")
     assert capsys.readouterr() == ("", "")
     assert (run.folder, run.settings["name"]) == (tmp_path / "mine", "mine")
-    assert {path.name for path in run.folder.iterdir()} == {
-        "archive",
-        "run.log",
-        "config.yaml",
-    }
+    assert {path.name for path in run.folder.iterdir()} == {"archive", "run.log", "config.yaml"}
     search = Search(tmp_path)
     sampler = Listed([code(limit) for limit in LIMITS])
     assert search.run(lambda _: Nature(), "growth.list_size=2", sampler=sampler) == 0

@@ -29,6 +29,8 @@ from evo.config.measure import MeasureRunConfig
 from xgl.library import find
 from xgl.models.smollm2 import missing_message
 
+Capsys = pytest.CaptureFixture[str]
+
 ACCEPTING = of_limits(l4=Nature(teaches=0.9, covered=0.1))
 NEVER = of_limits(l4=Nature(teaches=0.1, covered=0.9))
 ENDS: dict[str, tuple[World, tuple[str, ...], int | None]] = {
@@ -68,7 +70,7 @@ def execute_all(output: str, world: World, search: Search) -> list[str]:
 
 @pytest.mark.parametrize("name", ENDS)
 def test_a_growth_prints_what_works_where_it_ended(
-    name: str, search: Search, capsys: pytest.CaptureFixture[str]
+    name: str, search: Search, capsys: Capsys
 ) -> None:
     world, overrides, patience = ENDS[name]
     search.run(world, *overrides, patience=patience)
@@ -82,7 +84,7 @@ def test_a_growth_prints_what_works_where_it_ended(
 
 @pytest.mark.parametrize("folder", ["it's [bold]x", "-x :smile:a~b", "日本語" + "x" * 120])
 def test_a_folder_of_any_name_is_quoted(
-    folder: str, search: Search, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: str, search: Search, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("runs")
     search.folder = Path()
@@ -94,7 +96,7 @@ def test_a_folder_of_any_name_is_quoted(
 
 @pytest.mark.parametrize("name", ["~", "~x", "$HOME", "a$b", "${HOME}"])
 def test_no_name_is_another_folder_when_it_is_typed_again(
-    name: str, search: Search, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, search: Search, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Path.cwd() / "home"
     home.mkdir()
@@ -108,7 +110,7 @@ def test_no_name_is_another_folder_when_it_is_typed_again(
 
 @pytest.mark.parametrize("patience", [None, 0, 3, 9])
 def test_a_triplet_prints_what_works_without_a_scope(
-    patience: int | None, search: Search, capsys: pytest.CaptureFixture[str]
+    patience: int | None, search: Search, capsys: Capsys
 ) -> None:
     files = [search.folder / f"{limit}.xent" for limit in (8, 9)]
     for file, limit in zip(files, (8, 9), strict=True):
@@ -122,7 +124,7 @@ def test_a_triplet_prints_what_works_without_a_scope(
 
 
 def test_a_measure_is_resumed_above_what_it_spent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_measure(Path("OUT"), {"first": GAMES["first"], "again": GAMES["second"]})
@@ -143,7 +145,7 @@ def test_a_measure_is_resumed_above_what_it_spent(
 
 
 def test_the_readme_of_a_measure_plays_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     """As an archive's command writes it, in its folder; ``[judge]`` is that of the run."""
     archive, out = build(tmp_path / "archive", [Given(find("contrast").text)]), tmp_path / "m"
@@ -162,7 +164,7 @@ def test_the_readme_of_a_measure_plays_it(
 
 
 def test_a_model_is_fetched_by_the_command_that_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [command] = printed_commands(missing_message("no network"))
     assert command == "python -m xgl.models.resolve smollm2"

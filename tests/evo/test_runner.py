@@ -33,6 +33,8 @@ from xgl.errors import (
     StoryError,
 )
 
+Capsys = pytest.CaptureFixture[str]
+
 
 @dataclass
 class Counting:
@@ -143,7 +145,7 @@ ENDS = {
 
 @pytest.mark.parametrize("end", ENDS)
 def test_a_run_that_is_stopped_says_how_to_go_on_and_goes_on(
-    end: str, tmp_path: Path, out: StringIO, capsys: pytest.CaptureFixture[str]
+    end: str, tmp_path: Path, out: StringIO, capsys: Capsys
 ) -> None:
     error, code, event, overrides = ENDS[end]
     counting = Counting(tmp_path / "run", error)
@@ -161,7 +163,7 @@ def test_a_run_that_is_stopped_says_how_to_go_on_and_goes_on(
 
 @pytest.mark.parametrize("error", [ConfigError("g.xent: no play fits"), StoryError("no story")])
 def test_a_game_that_cannot_be_played_leaves_nothing_to_resume(
-    error: Exception, tmp_path: Path, out: StringIO, capsys: pytest.CaptureFixture[str]
+    error: Exception, tmp_path: Path, out: StringIO, capsys: Capsys
 ) -> None:
     counting = Counting(tmp_path / "run", error)
     assert go(counting, out, "+experiment=counting") == 2
@@ -183,11 +185,7 @@ def test_a_game_that_cannot_be_played_leaves_nothing_to_resume(
     ],
 )
 def test_a_mistake_is_one_sentence_and_changes_nothing(
-    arguments: list[str],
-    message: str,
-    tmp_path: Path,
-    out: StringIO,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], message: str, tmp_path: Path, out: StringIO, capsys: Capsys
 ) -> None:
     counting = Counting(tmp_path / "run")
     go(counting, out, "+experiment=counting")

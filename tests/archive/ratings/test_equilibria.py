@@ -26,17 +26,8 @@ from archive.ratings.normal_form import (
     relative_exploitability,
     uniform,
 )
-from archive.ratings.paper import (
-    clean_sweeps,
-    coordination_payoffs,
-    leader_scores,
-    pure_equilibria,
-)
-from archive.ratings.preferences import (
-    king_of_the_hill,
-    mean_preferences,
-    wins,
-)
+from archive.ratings.paper import clean_sweeps, coordination_payoffs, leader_scores, pure_equilibria
+from archive.ratings.preferences import king_of_the_hill, mean_preferences, wins
 from archive.ratings.rating import EquilibriumKind, RatingSettings, TargetEntropy, rate
 
 EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))

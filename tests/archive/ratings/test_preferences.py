@@ -106,10 +106,7 @@ def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
     outcomes = sample_outcomes()
     progress_calls: list[tuple[int, int]] = []
     one = bootstrap(
-        outcomes,
-        EquilibriumKind.NE,
-        24,
-        progress=lambda *counts: progress_calls.append(counts),
+        outcomes, EquilibriumKind.NE, 24, progress=lambda *counts: progress_calls.append(counts)
     )
     two = bootstrap(outcomes, EquilibriumKind.NE, 24, workers=2)
     assert one.models.tobytes() == two.models.tobytes()

@@ -18,13 +18,7 @@ from support.payoffs import (
 
 from archive.ratings.normal_form import NormalFormGame
 from archive.ratings.preferences import KING, TASK, king_of_the_hill
-from archive.ratings.rating import (
-    EquilibriumKind,
-    Ratings,
-    RatingSettings,
-    TargetEntropy,
-    rate,
-)
+from archive.ratings.rating import EquilibriumKind, Ratings, RatingSettings, TargetEntropy, rate
 
 CCE = RatingSettings(EquilibriumKind.CCE)
 EITHER = pytest.mark.parametrize("rating_settings", [RatingSettings(), CCE], ids=["ne", "cce"])

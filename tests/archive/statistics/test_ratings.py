@@ -24,6 +24,8 @@ from archive.statistics.ratings import (
 )
 from archive.verification.derivations import ratings as verified
 
+Capsys = pytest.CaptureFixture[str]
+
 QUESTION = RatingQuestion(resamples=2)
 
 
@@ -86,9 +88,7 @@ def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
     assert ratings.by_game.sum(axis=1) == pytest.approx([m.rating.value for m in ratings.models])
 
 
-def test_rows_can_be_computed_again_and_a_changed_one_is_found(
-    tmp_path: Path,
-) -> None:
+def test_rows_can_be_computed_again_and_a_changed_one_is_found(tmp_path: Path) -> None:
     folder = build(tmp_path / "a", draw_scores(0, THREE), levels=(0, 1, 2))
     rows = rating_rows(rate(folder, QUESTION))
     assert all(set(row) | {"run_id"} == set(TABLES["ratings"].names) for row in rows)
@@ -142,7 +142,7 @@ def test_scores_that_are_no_numbers_are_refused(score: float) -> None:
     ],
 )
 def test_mistakes_are_answered_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+    tmp_path: Path, capsys: Capsys, arguments: list[str], message: str
 ) -> None:
     folder = build(tmp_path / "a", draw_scores(0, THREE))
     assert main(["ratings", str(folder), *arguments]) == 2
@@ -156,7 +156,7 @@ OTHER_JUDGE = {"measure": {"judge": "smollm2", "dtype": "auto", "base": None, "m
 OTHER_LEVELS = {"measure": {"judge": None, "dtype": "auto", "base": None, "m": 8}}
 
 
-def ratings_json(capsys: pytest.CaptureFixture[str], *folders: Path) -> dict[str, Any]:
+def ratings_json(capsys: Capsys, *folders: Path) -> dict[str, Any]:
     """What ``--json`` prints; the command must have succeeded."""
     assert main(["ratings", *map(str, folders), "--resamples", "3", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
@@ -178,7 +178,7 @@ def ratings_json(capsys: pytest.CaptureFixture[str], *folders: Path) -> dict[str
     ids=["one model", "one game", "all equal", "as many wins"],
 )
 def test_a_nearly_empty_table_is_rated(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], scores: Scores, ratings: dict[str, float]
+    tmp_path: Path, capsys: Capsys, scores: Scores, ratings: dict[str, float]
 ) -> None:
     folder = build(tmp_path / "a", scores)
     document = ratings_json(capsys, folder)
@@ -189,9 +189,7 @@ def test_a_nearly_empty_table_is_rated(
     assert main(["ratings", str(folder), "--resamples", "3"]) == 0
 
 
-def test_models_on_different_maps_are_not_compared(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_models_on_different_maps_are_not_compared(tmp_path: Path, capsys: Capsys) -> None:
     first = build(tmp_path / "a", {name: PLAIN[name] for name in ("ann", "bob")})
     second = build(tmp_path / "b", {"cid": PLAIN["cid"]}, run_id="later", first_map=50)
     document = ratings_json(capsys, first, second)
@@ -209,16 +207,14 @@ def test_models_on_different_maps_are_not_compared(
     ],
 )
 def test_runs_that_cannot_be_compared_are_refused_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], changes: dict[str, Any], message: str
+    tmp_path: Path, capsys: Capsys, changes: dict[str, Any], message: str
 ) -> None:
     first = build(tmp_path / "a", PLAIN)
     second = build(tmp_path / "b", PLAIN, run_id="later", **changes)
     check_refusal(capsys, message, first, second)
 
 
-def test_what_is_no_measured_run_is_refused_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_measured_run_is_refused_in_a_sentence(tmp_path: Path, capsys: Capsys) -> None:
     check_refusal(capsys, "nowhere", tmp_path / "nowhere")
     check_refusal(
         capsys,
@@ -227,7 +223,7 @@ def test_what_is_no_measured_run_is_refused_in_a_sentence(
     )
 
 
-def check_refusal(capsys: pytest.CaptureFixture[str], message: str, *folders: Path) -> None:
+def check_refusal(capsys: Capsys, message: str, *folders: Path) -> None:
     assert main(["ratings", *map(str, folders)]) == 2
     answer = capsys.readouterr().err
     assert message in answer

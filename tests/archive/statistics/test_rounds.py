@@ -80,11 +80,7 @@ def test_narms_is_continuous_at_its_joints(joint: str) -> None:
         assert narms(shifted_curve, LEVELS, len(values)) == pytest.approx(there, abs=1e-5)
 
 
-@given(
-    st.lists(st.floats(0, 8), min_size=1, max_size=10),
-    st.integers(0, 9),
-    st.floats(1e-3, 2),
-)
+@given(st.lists(st.floats(0, 8), min_size=1, max_size=10), st.integers(0, 9), st.floats(1e-3, 2))
 def test_a_higher_curve_has_no_smaller_narms(values: list[float], place: int, more: float) -> None:
     low = np.maximum.accumulate(values)
     high = low.copy()

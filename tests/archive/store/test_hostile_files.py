@@ -110,12 +110,7 @@ def _name_it(folder: Path, table: str, rows: int) -> None:
     record_path(folder, 1).write_text(json.dumps(record))
 
 
-FILES = (
-    "archive.json",
-    "head.json",
-    "commits/000001.json",
-    "scores/000002.parquet",
-)
+FILES = ("archive.json", "head.json", "commits/000001.json", "scores/000002.parquet")
 REPLACEMENTS: dict[str, Callable[[Path], None]] = {
     "a pipe": os.mkfifo,
     "an endless device": lambda path: path.symlink_to("/dev/zero"),

@@ -12,12 +12,7 @@ from omegaconf import OmegaConf
 
 from archive.cli import COMMANDS, resamples
 from archive.statistics.ratings import RatingQuestion
-from evo.config.compose import (
-    as_yaml,
-    from_archive,
-    load,
-    resume,
-)
+from evo.config.compose import as_yaml, from_archive, load, resume
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.models import JudgeConfig
 from evo.config.registry import EXPERIMENTS, MODEL_RUNS, NAMES, find
@@ -110,10 +105,7 @@ MISTAKES = [
         r"judge\.key_variable: found one key for http://gpu:8000/v1 and https://api\.openai\.com",
     ),
     (["judge.stories=web"], r"judge\.stories: found 'web', expected corpus, a file of texts"),
-    (
-        ["transfer.confidence=1"],
-        r"transfer\.confidence: found 1, expected more than 0\.5",
-    ),
+    (["transfer.confidence=1"], r"transfer\.confidence: found 1, expected more than 0\.5"),
     (["transfer.acceptance_plays=[]"], r"acceptance_plays: found \[\], expected rising"),
     (["transfer.acceptance_plays=[8,8]"], r"acceptance_plays: found \[8, 8\], expected rising"),
     (["growth.alpha2=0"], r"growth\.alpha2: found 0, expected more than 0 and less than 1"),

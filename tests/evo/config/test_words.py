@@ -21,6 +21,8 @@ from evo.config.schema import RunConfig
 from evo.config.words import REACHING, TRUSTED, check_trusted
 from xgl.errors import ConfigError
 
+Capsys = pytest.CaptureFixture[str]
+
 STAY = """
 archive.root curriculum.held_out curriculum.run ggbench.games ggbench.opponent.ladder
 growth.initial_scope judge.device measure.chat.limit_parameter measure.chat.reasoning_effort
@@ -117,7 +119,7 @@ MEASURE = ["+experiment=measure", "measure=OUT"]
 PRICES = "measure.chat.prices"
 
 
-def composed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, Any, str]:
+def composed(arguments: list[str], capsys: Capsys) -> tuple[int, Any, str]:
     """Exit code, configuration and error of a command line that is only composed."""
     capsys.readouterr()
     code = evo.run.main([*arguments, "--cfg", "job"])
@@ -128,7 +130,7 @@ def composed(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[
 @pytest.mark.parametrize(
     "word", ["name=日本語", "name=run (old)", "name=it's", 'name=5"', "name=f(x)", "name=a=b"]
 )
-def test_the_answer_is_what_to_type(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_answer_is_what_to_type(word: str, capsys: Capsys) -> None:
     code, _, error = composed([*GROWTH, word], capsys)
     assert code == 2
     assert error.startswith(f"error: {word}: cannot be read without quotes, expected ")
@@ -139,9 +141,7 @@ def test_the_answer_is_what_to_type(word: str, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.parametrize("word", ["name=[a", "growth.initial_scope=[a,(]", "name={a:"])
-def test_what_is_no_list_is_answered_in_general(
-    word: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_no_list_is_answered_in_general(word: str, capsys: Capsys) -> None:
     code, _, error = composed([*GROWTH, word], capsys)
     assert code == 2
     assert error.startswith(f"error: {word}: cannot be read without quotes, expected each text")
@@ -151,17 +151,12 @@ def test_what_is_no_list_is_answered_in_general(
 @pytest.mark.parametrize(
     ("word", "message"),
     [
-        (
-            "archive.root=${HOME}/runs",
-            r"root: no setting is called HOME; .* is written \$HOME",
-        ),
+        ("archive.root=${HOME}/runs", r"root: no setting is called HOME; .* is written \$HOME"),
         ("name=a,b", "name: found 'a,b', expected one value"),
         ("name=2024", r"name: found 2024, expected a text, such as \"2024\""),
     ],
 )
-def test_what_is_read_as_something_else_is_told(
-    word: str, message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_is_read_as_something_else_is_told(word: str, message: str, capsys: Capsys) -> None:
     code, _, error = composed([*GROWTH, word], capsys)
     assert (code, bool(re.search(message, error))) == (2, True), error
 
@@ -190,7 +185,7 @@ def test_mappings_whose_keys_are_no_settings_come_through_from_python() -> None:
         next(overrides({"name": {"a:b": {3}}}))
 
 
-def test_the_page_shows_what_can_be_typed(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_page_shows_what_can_be_typed(capsys: Capsys) -> None:
     page = (Path(__file__).parents[3] / "docs" / "reference" / "configuration.md").read_text()
     rows = re.findall(r"^\| [^|]+ \| `('.+')` \|$", page.partition("**Quotes.**")[2], re.MULTILINE)
     assert len(rows) == 4

@@ -15,6 +15,8 @@ from evo.config.compose import load
 from evo.experiments.ratings_figures import ranks
 from evo.experiments.ratings_paper import PATHS, REDUNDANCY, RatingsPaperRunConfig, jobs
 
+Capsys = pytest.CaptureFixture[str]
+
 SMALL = [
     "+experiment=ratings_paper",
     *(
@@ -83,7 +85,7 @@ def test_every_figure_is_drawn(whole: Path) -> None:
 
 
 def test_a_resumed_run_adds_trials_and_computes_nothing_twice(
-    tmp_path: Path, whole: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, whole: Path, capsys: Capsys
 ) -> None:
     assert run(tmp_path, "name=parts", "ratings_paper.redundancy.trials=0") == 0
     before = rows(tmp_path / "parts")[PATHS]
@@ -106,7 +108,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("override", "message"), MISTAKES)
 def test_mistakes_are_one_sentence_and_write_nothing(
-    override: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    override: str, message: str, tmp_path: Path, capsys: Capsys
 ) -> None:
     assert run(tmp_path, override) == 2
     output = capsys.readouterr().err

@@ -33,6 +33,8 @@ from evo.experiments.toy import (
 )
 from evo.growth.algorithm import Place
 
+Capsys = pytest.CaptureFixture[str]
+
 entries = st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.5])
 
 
@@ -183,9 +185,7 @@ def rows(folder: Path, table: str = "scopes") -> list[dict[str, Any]]:
         return archive.rows(table)
 
 
-def test_a_run_archives_and_prints_its_growths(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_archives_and_prints_its_growths(tmp_path: Path, capsys: Capsys) -> None:
     assert run(tmp_path, "seed=7", "name=toy") == 0
     output = capsys.readouterr().out
     assert str(tmp_path / "toy") in output.replace("\n", "")
@@ -228,7 +228,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("overrides", "message"), MISTAKES, ids=[m[0][0] for m in MISTAKES])
 def test_a_mistake_ends_with_one_sentence_and_nothing_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], overrides: list[str], message: str
+    tmp_path: Path, capsys: Capsys, overrides: list[str], message: str
 ) -> None:
     (tmp_path / "old" / "mine").mkdir(parents=True)
     assert run(tmp_path, *overrides) == 2
@@ -241,10 +241,7 @@ def test_a_mistake_ends_with_one_sentence_and_nothing_written(
 
 @pytest.mark.parametrize("last", [0, 3])
 def test_an_interrupted_run_goes_on_to_the_same_bytes(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    last: int,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys, last: int
 ) -> None:
     assert run(tmp_path / "whole", "name=toy") == 0
     seeds: list[int] = []

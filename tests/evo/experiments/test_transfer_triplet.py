@@ -13,10 +13,7 @@ from support.search import Killed, Listed, Nature, Search, code, of_limits
 from archive import Archive
 from archive.__main__ import main as archive_main
 from archive.plays import PURPOSES
-from evo.experiments.transfer_triplet import (
-    CHECKPOINT_PLAYS,
-    CHECKPOINTS,
-)
+from evo.experiments.transfer_triplet import CHECKPOINT_PLAYS, CHECKPOINTS
 from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, Training, WatchedTraining
 

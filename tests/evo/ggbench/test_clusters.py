@@ -12,12 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from support.chat_server import ChatServer, Received, Sent, reply
 
-from archive.statistics.programs import (
-    highest,
-    similarity,
-    table_5,
-    winnow,
-)
+from archive.statistics.programs import highest, similarity, table_5, winnow
 from evo.ggbench.clusters import PRICE, Clusterer, select
 from evo.ggbench.game import packaged_game, packaged_names
 from xgl.chat.settings import Budget, ChatSettings

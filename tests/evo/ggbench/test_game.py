@@ -12,6 +12,8 @@ from evo.ggbench.__main__ import main
 from evo.ggbench.game import find, find_all, packaged_game, packaged_names
 from xgl.errors import ConfigError
 
+Capsys = pytest.CaptureFixture[str]
+
 NAMES = packaged_names()
 
 
@@ -145,7 +147,7 @@ def test_the_games_that_the_paper_released_are_read_from_its_three_folders(tmp_p
     ],
 )
 def test_a_users_mistake_is_one_sentence(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: Capsys
 ) -> None:
     assert main(arguments) == 2
     output = capsys.readouterr().err
@@ -153,18 +155,14 @@ def test_a_users_mistake_is_one_sentence(
     assert "Traceback" not in output
 
 
-def test_check_shows_each_filter_and_refuses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_shows_each_filter_and_refuses(tmp_path: Path, capsys: Capsys) -> None:
     for name, text in (("rules.md", "# Mine"), ("env.py", "Discrete("), ("moves.md", "m")):
         (tmp_path / name).write_text(text)
     assert main(["check", str(tmp_path)]) == 1
     assert "refused" in capsys.readouterr().out
 
 
-def test_similarity_shows_each_game_and_the_row_of_table_5(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_similarity_shows_each_game_and_the_row_of_table_5(capsys: Capsys) -> None:
     assert main(["similarity", "auction", "winch", "duel"]) == 0
     output = capsys.readouterr().out
     assert all(word in output for word in ("auction", "winch", "duel", "75 %"))

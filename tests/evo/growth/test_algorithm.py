@@ -14,13 +14,7 @@ from support.algorithm1 import FiniteWorld, transcription
 
 from archive import Reason, Verdict
 from evo.config.schema import GrowthSettings
-from evo.growth.algorithm import (
-    AcceptanceResult,
-    Assessment,
-    Candidate,
-    Place,
-    grow,
-)
+from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place, grow
 from evo.record.steps import Steps
 
 Vector = tuple[float, ...]

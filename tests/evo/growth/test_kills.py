@@ -10,23 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.search import (
-    GROWING,
-    PARENT,
-    Killed,
-    Listed,
-    Nature,
-    Search,
-    by_hash,
-    code,
-    of_limits,
-)
+from support.search import GROWING, PARENT, Killed, Listed, Nature, Search, by_hash, code, of_limits
 
 from archive import Archive
 from evo.jobs.job import Evaluation, Trainings
 from evo.record.run_folder import open_archive
 from xgl import Game
 from xgl.errors import ConfigError
+
+Capsys = pytest.CaptureFixture[str]
 
 
 class Tired:
@@ -108,7 +100,7 @@ def test_a_finished_run_has_nothing_left_to_do(search: Search, growth: Search) -
 
 
 def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
-    search: Search, growth: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, growth: Search, capsys: Capsys
 ) -> None:
     def stop(game_: Game) -> Nature:
         if len(search.executor.jobs) == 5:
@@ -123,9 +115,7 @@ def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
     assert search.tables("run") == growth.tables("whole")
 
 
-def test_a_run_does_not_go_on_from_another_game(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_does_not_go_on_from_another_game(search: Search, capsys: Capsys) -> None:
     with pytest.raises(Killed):
         search.run(by_hash, *GROWING, patience=2)
     before = search.tables("run")
@@ -138,9 +128,7 @@ def test_a_run_does_not_go_on_from_another_game(
     assert [row["event"] for row in search.rows("runs")] == ["created"]
 
 
-def test_a_run_does_not_go_on_with_other_stories(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_does_not_go_on_with_other_stories(search: Search, capsys: Capsys) -> None:
     texts = search.folder / "texts.txt"
     texts.write_text("\n".join(f"Hen number {n} ran to the barn." for n in range(40)))
     with pytest.raises(Killed):
@@ -184,7 +172,7 @@ def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(
 
 
 def test_every_truncated_table_is_refused_by_name(
-    search: Search, growth: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, growth: Search, capsys: Capsys
 ) -> None:
     with pytest.raises(Killed):
         search.run(by_hash, *GROWING, patience=12)
@@ -205,7 +193,7 @@ def test_every_truncated_table_is_refused_by_name(
 
 
 def test_a_folder_that_another_run_took_meanwhile_is_refused(
-    search: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, capsys: Capsys
 ) -> None:
     """Both found the folder free; the other one began first, and was killed."""
     with pytest.raises(Killed):
@@ -218,10 +206,7 @@ def test_a_folder_that_another_run_took_meanwhile_is_refused(
 
 @pytest.mark.long
 def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
-    search: Search,
-    growth: Search,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    search: Search, growth: Search, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     descriptors: list[object] = []
     fsync = os.fsync

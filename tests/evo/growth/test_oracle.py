@@ -34,6 +34,8 @@ from evo.record.playability import UNLIKELY
 from xgl.models.references import AdapterName
 from xgl.players.scripts import SCRIPTS
 
+Capsys = pytest.CaptureFixture[str]
+
 VERDICTS = [
     (Nature(forfeits=0.6), "refused", "forfeit rate", True, None),
     (Nature(constant=True), "refused", "constant score", True, None),
@@ -154,7 +156,7 @@ def _check_cheap_stages(search: Search, row: dict[str, Any]) -> None:
     [(Nature(own=0.0), "not playable"), (Nature(forfeits=1.0), "never feasible")],
 )
 def test_an_initial_game_that_cannot_be_learned_stops_the_run_by_name(
-    search: Search, capsys: pytest.CaptureFixture[str], nature: Nature, reason: str
+    search: Search, capsys: Capsys, nature: Nature, reason: str
 ) -> None:
     assert search.run(of_limits(l8=nature), sampler=Listed([])) == 2
     output = capsys.readouterr().err
@@ -178,9 +180,7 @@ def test_an_initial_game_that_cannot_be_learned_may_stay_out_of_the_scope(search
     assert len({row["game_id"] for row in search.rows("scopes")}) == 1
 
 
-def test_without_a_game_that_was_learned_there_is_no_growth(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_game_that_was_learned_there_is_no_growth(search: Search, capsys: Capsys) -> None:
     world = of_limits(**{f"l{PARENT}": Nature(own=0.0)})
     keep = ("growth.unplayable_initial=keep", "growth.initial_attempts=1")
     assert search.run(world, *keep, sampler=Listed([code(7)])) == 2
@@ -388,9 +388,7 @@ def run_search(search: Search) -> str:
     return str(search.folder / "run")
 
 
-def test_the_command_answers_as_the_run_did(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_command_answers_as_the_run_did(search: Search, capsys: Capsys) -> None:
     run = run_search(search)
     capsys.readouterr()
     assert main(["cover", run, "--eta", "0.4", "--json", "--sweep"]) == 0

@@ -33,14 +33,7 @@ from evo.jobs.executor import (
     own_error,
     pools,
 )
-from evo.jobs.job import (
-    ClusterError,
-    Evaluation,
-    Job,
-    StoredAdapter,
-    Training,
-    WorkersLostError,
-)
+from evo.jobs.job import ClusterError, Evaluation, Job, StoredAdapter, Training, WorkersLostError
 from evo.jobs.processes import Workers
 from evo.jobs.results import Result
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
@@ -58,8 +51,7 @@ class Doomed(SerialExecutor):
 
 
 def test_workers_that_keep_dying_end_the_run_with_the_way_on(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     arguments = ["+experiment=scope_growth", f"archive.root={tmp_path}", "name=doomed"]
     assert run.main(arguments, services(Doomed())) == 1

@@ -23,6 +23,9 @@ from evo.jobs.results import Finetune
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
 
+MakeModelHost = Callable[..., ModelHost]
+MakeTask = Callable[..., Task]
+
 
 def train(model_host: ModelHost, task: Task, seed: int = 0) -> Finetune:
     finetune = model_host.do(Training(task, seed)).outcome
@@ -31,7 +34,7 @@ def train(model_host: ModelHost, task: Task, seed: int = 0) -> Finetune:
 
 
 def test_the_seed_is_all_that_makes_two_adapters_differ(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     task, model_host = make_task(), make_model_host()
     first = train(model_host, task)
@@ -44,7 +47,7 @@ def test_the_seed_is_all_that_makes_two_adapters_differ(
 
 
 def test_the_budget_is_met_by_the_fewest_steps(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     task = make_task()
     one = train(make_model_host(tokens=1), task)
@@ -57,9 +60,7 @@ def test_the_budget_is_met_by_the_fewest_steps(
 
 
 def test_every_pass_of_a_step_learns_from_whole_maps_once(
-    make_model_host: Callable[..., ModelHost],
-    make_task: Callable[..., Task],
-    monkeypatch: pytest.MonkeyPatch,
+    make_model_host: MakeModelHost, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts: list[list[int]] = []
     update = finetune_module.update
@@ -83,7 +84,7 @@ def test_every_pass_of_a_step_learns_from_whole_maps_once(
 
 
 def test_a_budget_of_nothing_is_the_base_player_as_a_row(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     """The null control 𝒯 = 0 (docs/specification.md, "Null control")."""
     task, model_host = make_task(), make_model_host(tokens=0)
@@ -101,9 +102,7 @@ def test_a_budget_of_nothing_is_the_base_player_as_a_row(
 
 
 @pytest.mark.long
-def test_a_learnable_game_is_learned(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
-) -> None:
+def test_a_learnable_game_is_learned(make_model_host: MakeModelHost, make_task: MakeTask) -> None:
     """Saying what the story makes likely: the easiest reward there is."""
     task = make_task()
     model_host = make_model_host(tokens=50_000, maps=8, rollouts=8, learning_rate=2e-3)
@@ -124,8 +123,8 @@ def refuse(*_: object) -> None:
 
 @pytest.mark.parametrize(("by_row", "at_once"), [(True, True), (True, False), (False, True)])
 def test_several_adapters_in_one_pass_play_as_each_would_alone(
-    make_model_host: Callable[..., ModelHost],
-    make_task: Callable[..., Task],
+    make_model_host: MakeModelHost,
+    make_task: MakeTask,
     by_row: bool,
     at_once: bool,
     monkeypatch: pytest.MonkeyPatch,
@@ -155,7 +154,7 @@ def test_several_adapters_in_one_pass_play_as_each_would_alone(
 
 @pytest.mark.parametrize("shares", [(0.01,), (0.3,), (0.25, 0.5)])
 def test_a_fine_tune_that_paused_goes_on_to_what_it_would_have_been(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task], shares: list[float]
+    make_model_host: MakeModelHost, make_task: MakeTask, shares: list[float]
 ) -> None:
     """On another host, with a warm start that spends all of the first share, with moments, a rate
     that falls and a mean of the last adapters."""
@@ -179,7 +178,7 @@ def test_a_fine_tune_that_paused_goes_on_to_what_it_would_have_been(
 
 
 def test_several_games_are_learned_together_by_one_adapter(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     """A course of one game is its fine-tune; with two, both are played until the tokens of all are
     spent."""
@@ -214,12 +213,12 @@ ENDLESS = f'assign(s="{"the red hen ran over the hill " * 40}")\nelicit(x, 8)\nr
 
 
 @pytest.fixture(scope="module")
-def host(make_model_host: Callable[..., ModelHost]) -> ModelHost:
+def host(make_model_host: MakeModelHost) -> ModelHost:
     return make_model_host(tokens=10**5, steps=4, maps=3, rollouts=3, warm_start=WARM)
 
 
 @pytest.fixture(scope="module")
-def trainings(host: ModelHost, make_task: Callable[..., Task]) -> list[Training]:
+def trainings(host: ModelHost, make_task: MakeTask) -> list[Training]:
     """Of games of one move and of two, one that is often forfeited, one that fits no window, and
     one that goes on after a pause."""
     endless = Task(game(parse(ENDLESS, "xent"), Metadata(max_characters=4096)), "black", -50.0)
@@ -283,7 +282,7 @@ def test_where_rows_are_not_read_one_by_one_the_plays_are_made_one_after_another
     assert set(sizes[1:]) == {1}
 
 
-def test_a_job_travels_without_its_states(make_task: Callable[..., Task]) -> None:
+def test_a_job_travels_without_its_states(make_task: MakeTask) -> None:
     one, two = Training(make_task(), 0, paused=b"state"), Training(make_task(), 1)
     job = Trainings(one.task, (one, two))
     bare, states = job.without_adapters()

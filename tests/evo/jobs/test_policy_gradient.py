@@ -31,6 +31,8 @@ from xgl.lm.memory import micro_batches
 from xgl.lm.prefix_sharing import PrefixTree
 from xgl.runtime.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
+MakeTask = Callable[..., Task]
+
 # -- the gradient ----------------------------------------------------------------------------------
 
 
@@ -144,7 +146,7 @@ def play(*events: Event, outcome: str = "finished", forfeiter: str = "") -> Play
     return Play(outcome, {}, {}, events, len(events), forfeiter)
 
 
-def test_a_move_is_credited_with_what_comes_after_it(make_task: Callable[..., Task]) -> None:
+def test_a_move_is_credited_with_what_comes_after_it(make_task: MakeTask) -> None:
     task = make_task()
     credits = credits_of(
         play(
@@ -166,7 +168,7 @@ def test_a_move_is_credited_with_what_comes_after_it(make_task: Callable[..., Ta
     ]
 
 
-def test_each_turn_of_a_loop_has_its_own_group(make_task: Callable[..., Task]) -> None:
+def test_each_turn_of_a_loop_has_its_own_group(make_task: MakeTask) -> None:
     task = make_task()
     credits = credits_of(
         play(move_event(1, "a"), move_event(1, "b"), Rewarded("black", 1.0)), 8, task
@@ -175,9 +177,7 @@ def test_each_turn_of_a_loop_has_its_own_group(make_task: Callable[..., Task]) -
 
 
 @pytest.mark.parametrize("outcome", ["forfeit", "oversize"])
-def test_an_unfinished_play_is_worth_the_floor(
-    make_task: Callable[..., Task], outcome: str
-) -> None:
+def test_an_unfinished_play_is_worth_the_floor(make_task: MakeTask, outcome: str) -> None:
     task = make_task(floor=-9.5)
     events = (
         move_event(1, "a"),
@@ -189,7 +189,7 @@ def test_an_unfinished_play_is_worth_the_floor(
     assert [c.reward_to_go for c in credits] == [-9.5, -9.5]
 
 
-def test_anothers_forfeit_leaves_what_was_won(make_task: Callable[..., Task]) -> None:
+def test_anothers_forfeit_leaves_what_was_won(make_task: MakeTask) -> None:
     task = make_task(floor=-9.5)
     events = (move_event(1, "a"), Rewarded("black", 4.0), move_event(2, "b", "alice"))
     credits = credits_of(play(*events, outcome="forfeit", forfeiter="alice"), 8, task)

@@ -77,12 +77,7 @@ def test_clipping_bounds_scores_and_never_raises_an_xent(
 def _rows(plain: list[float], clipped_scores: list[float]) -> list[dict[str, Any]]:
     """The move made for another map scores 0 either way."""
     return [
-        {
-            "score": s,
-            "permuted_score": 0.0,
-            "clipped_score": c,
-            "permuted_clipped_score": 0.0,
-        }
+        {"score": s, "permuted_score": 0.0, "clipped_score": c, "permuted_clipped_score": 0.0}
         for s, c in zip(plain, clipped_scores, strict=True)
     ]
 
