@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.search import PARENT, FakeExecutor, Listed, Nature, Search, code
+from support.search import SMALL as WORDS
 
 import evo
 import xgl
@@ -18,18 +20,8 @@ from xgl.judge.loading import load_judge
 from xgl.players.local import LocalPolicy
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example" / "run"
-SMALL = {
-    "transfer": {
-        "calibration_plays": 8,
-        "selection_plays": [8, 16],
-        "acceptance_plays": [16, 32],
-        "attempts": 1,
-    },
-    "growth.generations": 1,
-    "growth.schedule": "paper",
-    "growth.list_size": 2,
-    "game.token_bits": True,
-}
+SMALL = {name: yaml.safe_load(value) for name, value in (each.split("=") for each in WORDS[1:])}
+SMALL["growth.list_size"] = 2
 LIMITS = (20, 21)
 
 
@@ -37,15 +29,12 @@ class World:
     """The entry with an executor that knows the truth in place of Ray's."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.monkeypatch = folder, monkeypatch
-        self.serve()
-        (folder / "parent.xent").write_text(code(PARENT))
-
-    def serve(self, patience: int | None = None) -> None:
-        executor = FakeExecutor(lambda _: Nature(), patience=patience)
+        self.folder = folder
+        executor = FakeExecutor(lambda _: Nature())
         sampler = Listed([code(limit) for limit in LIMITS])
         services = partial(Services, executor=lambda *_: executor, sampler=lambda *_: sampler)
-        self.monkeypatch.setattr("evo.api.Services", services)
+        monkeypatch.setattr("evo.api.Services", services)
+        (folder / "parent.xent").write_text(code(PARENT))
 
     def settings(self, name: str) -> dict[str, Any]:
         scope = [self.folder / "parent.xent"]

@@ -54,29 +54,14 @@ def test_every_setting_of_text_reaches_out_or_was_looked_at() -> None:
 
 
 VALUES: dict[str, Any] = {
-    "judge.model": "vllm:m@http://evil.example/v1",
-    "judge.second": "evil/model",
-    "judge.others": {"weak": "evil/model"},
+    **dict.fromkeys(REACHING, "evil/model"),
     "judge.stories": "chat:m@http://evil.example/v1",
-    "judge.tokenizer": "evil/tokenizer",
-    "judge.key_variable": "AWS_SECRET_ACCESS_KEY",
-    "player.model": "/tmp/evil model",
-    "player.npc": "evil/model",
-    "players": ["embedded", "chat:m@http://evil.example/v1"],
-    "measure.base": "evil/model",
-    "measure.judge": "evil/model",
+    "judge.others": {"weak": "evil/model"},
     "measure.others": {"weak": "evil/model"},
-    "measure.chat.key_variable": "AWS_SECRET_ACCESS_KEY",
+    "players": ["embedded", "chat:m@http://evil.example/v1"],
     "ggbench.author": "chat:gpt-4o",
     "ggbench.filter_model": "chat:gpt-4o",
     "ggbench.players": ["random", "chat:gpt-4o"],
-    "ggbench.chat.key_variable": "AWS_SECRET_ACCESS_KEY",
-    "meta_sampler.settings.model": "gpt-4o",
-    "meta_sampler.settings.local": "evil/model",
-    "meta_sampler.settings.base_url": "https://api.openai.com/v1",
-    "meta_sampler.settings.key_variable": "AWS_SECRET_ACCESS_KEY",
-    "meta_sampler.settings.cache": "/home/me/.ssh",
-    "cluster.address": "ray://evil.example:10001",
 }
 
 
