@@ -33,12 +33,10 @@ QUERIES = re.findall(
 )
 [AGAIN] = [query for query in QUERIES if "AS again" in query]
 LOOKS = ("transfer.acceptance_plays=[16,32,64]", "transfer.selection_plays=[8,16,32]")
-OPEN = (
-    "growth.schedule=open_ended",
-    "growth.max_accepted=4",
-    "growth.max_candidates=30",
-    "growth.list_size=3",
-)
+
+
+OPEN = ("growth.schedule=open_ended", "growth.max_accepted=4")
+OPEN = (*OPEN, "growth.max_candidates=30", "growth.list_size=3")
 
 
 def faint(game: Game) -> Nature:

@@ -322,31 +322,17 @@ def _write_one(folder: Path) -> Path:
 def _write_programs(folder: Path) -> Path:
     """A run of games that are programs: one that is played, and one whose text nobody wrote."""
     ids = {"run_id": "r1", "program_id": "p1"}
-    pairs = [
-        row(
-            "gg_pairs",
-            **ids,
-            purpose=str(purpose),
-            winner="quarter4",
-            loser="quarter1",
-            passed=True,
-        )
-        for purpose in PairPurpose
-    ]
+    pair = {**ids, "winner": "quarter4", "loser": "quarter1", "passed": True}
+    pairs = [row("gg_pairs", **pair, purpose=str(purpose)) for purpose in PairPurpose]
     games = [
         row("gg_games", **ids, title="Purse"),
         row("gg_games", run_id="r1", program_id="p2", title="Torn", failed="no answer", place=1),
     ]
+    filters = [row("gg_filters", **ids, stage="opponent", passed=True)]
+    plays = [row("gg_plays", **ids, player="random", outcome="win", moves=[1, 2])]
+    rows = {"gg_games": games, "gg_filters": filters, "gg_pairs": pairs, "gg_plays": plays}
     with Archive.create(folder / "archive") as archive:
-        archive.commit(
-            {
-                "runs": [row("runs", run_id="r1")],
-                "gg_games": games,
-                "gg_filters": [row("gg_filters", **ids, stage="opponent", passed=True)],
-                "gg_pairs": pairs,
-                "gg_plays": [row("gg_plays", **ids, player="random", outcome="win", moves=[1, 2])],
-            }
-        )
+        archive.commit({"runs": [row("runs", run_id="r1")], **rows})
     return folder
 
 

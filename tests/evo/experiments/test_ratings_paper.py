@@ -17,25 +17,13 @@ from evo.experiments.ratings_paper import PATHS, REDUNDANCY, RatingsPaperRunConf
 
 Capsys = pytest.CaptureFixture[str]
 
-SMALL = [
-    "+experiment=ratings_paper",
-    *(
-        f"ratings_paper.{each}"
-        for each in (
-            "trials=1",
-            "workers=1",
-            "path.prompts=3",
-            "path.models=3",
-            "path.candidates=4",
-            "path.improvements=3",
-            "path.iterations=2",
-            "redundancy.tasks=10",
-            "redundancy.models=4",
-            "redundancy.copies=[0,20]",
-            "redundancy.near_copies=[20]",
-        )
-    ),
-]
+
+SETTINGS = """
+trials=1 workers=1 path.prompts=3 path.models=3 path.candidates=4 path.improvements=3
+path.iterations=2 redundancy.tasks=10 redundancy.models=4 redundancy.copies=[0,20]
+redundancy.near_copies=[20]
+"""
+SMALL = ["+experiment=ratings_paper", *(f"ratings_paper.{each}" for each in SETTINGS.split())]
 
 
 def run(folder: Path, *overrides: str) -> int:

@@ -99,14 +99,8 @@ def test_a_game_whose_best_moves_are_artifacts_is_ill_posed() -> None:
 
 def _series(own: np.ndarray, control: np.ndarray) -> list[dict[str, Any]]:
     return [
-        {
-            "map_seed": n,
-            "play_seed": n,
-            "round": k + 1,
-            "control": kind,
-            "score": float(scores[n, k]),
-            "clipped_score": None,
-        }
+        {"map_seed": n, "play_seed": n, "round": k + 1, "control": kind}
+        | {"score": float(scores[n, k]), "clipped_score": None}
         for kind, scores in ((False, own), (True, control))
         for n in range(len(scores))
         for k in range(kind, scores.shape[1])
