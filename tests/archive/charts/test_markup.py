@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.charts import LinearScale, canvas, document, running_mean, text
-from archive.report.page import printable
 from xgl.diagram.svg import el, render
 from xgl.escaping import visible_lines as visible
 
@@ -44,13 +43,6 @@ def test_any_text_comes_out_as_text(content: str, label: str) -> None:
 def test_direction_overrides_and_separators_are_spelt_out() -> None:
     assert visible("a\u202eb\u2028c\u200bd\x1be") == r"a\u202eb\u2028c\u200bd\x1be"
     assert visible("line\n\ttab é 字 😀") == "line\n\ttab é 字 😀"
-
-
-def test_templates_print_markup_as_it_is_and_nothing_for_none() -> None:
-    tree = el("b", "<")
-    assert printable(tree) is tree
-    assert printable(None) == ""
-    assert printable(1.5) == "1.5"
 
 
 def test_a_document_is_well_formed_with_colours_for_light_and_dark() -> None:

@@ -143,24 +143,24 @@ def test_copies_that_are_nearly_equal_move_ratings_by_little(
     assert more == pytest.approx(ratings, abs=100 * apart + 1e-6)
 
 
-@pytest.mark.parametrize(
-    ("targets", "message"),
-    [
-        ([uniform(3), uniform(2)], r"found targets of shapes \[\(3,\), \(2,\)\]"),
-        ([uniform(3), np.full(3, 0.5)], "that sums to 1.5"),
-    ],
-)
-def test_targets_that_are_no_distributions_are_refused(
-    targets: list[np.ndarray], message: str
-) -> None:
+NONE = {
+    r"found targets of shapes \[\(3,\), \(2,\)\]": lambda: of_targets(uniform(3), uniform(2)),
+    "that sums to 1.5": lambda: of_targets(uniform(3), np.full(3, 0.5)),
+    r"a game of 20,001 different actions takes 11\.9 GiB": lambda: rate(game(MANY, -MANY)),
+    "expected one shape": lambda: game(np.zeros((2, 2)), np.zeros((2, 3))),
+    r"found payoff inf of player 1 at \(0, 0\)": lambda: game([[0.0]], [[np.inf]]),
+}
+MANY = np.arange(20_000.0)[:, None]
+
+
+def of_targets(*targets: np.ndarray) -> None:
+    rate(symmetric(ROCK_PAPER_SCISSORS), targets=list(targets))
+
+
+@pytest.mark.parametrize("message", NONE)
+def test_targets_payoffs_and_sizes_that_do_not_fit_are_refused_in_a_sentence(message: str) -> None:
     with pytest.raises(RatingError, match=message):
-        rate(symmetric(ROCK_PAPER_SCISSORS), targets=targets)
-
-
-def test_more_different_actions_than_fit_into_memory_are_refused() -> None:
-    many = np.arange(20_000.0)[:, None]
-    with pytest.raises(RatingError, match=r"a game of 20,001 different actions takes 11\.9 GiB"):
-        rate(game(many, -many))
+        NONE[message]()
 
 
 # -- The CCE of least divergence from the target ---------------------------------------------------
@@ -200,27 +200,6 @@ def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...], seed: int) ->
     expected = nearest_by_a_general_solver(game, aims(shape))
     assert equilibrium == pytest.approx(expected, abs=2e-3)
     assert exploitability(game, equilibrium) <= 1e-6 * game.span
-
-
-def test_the_only_equilibrium_of_the_prisoners_dilemma_is_reached() -> None:
-    dilemma = symmetric(np.array([[3.0, 0.0], [5.0, 1.0]]))
-    equilibrium = nearest_cce(dilemma, [uniform(2), uniform(2)])
-    assert equilibrium[1, 1] == pytest.approx(1, abs=1e-6)
-    assert exploitability(dilemma, equilibrium) <= 1e-6
-
-
-@pytest.mark.parametrize(
-    ("payoffs", "message"),
-    [
-        ((np.zeros((2, 2)), np.zeros((2, 3))), "expected one shape"),
-        ((np.zeros((1, 1)), np.full((1, 1), np.inf)), r"found payoff inf of player 1 at \(0, 0\)"),
-    ],
-)
-def test_other_payoffs_are_refused_in_a_sentence(
-    payoffs: tuple[np.ndarray, ...], message: str
-) -> None:
-    with pytest.raises(RatingError, match=message):
-        NormalFormGame(payoffs)
 
 
 # -- The limiting logit equilibrium: known ends, the zero-sum theorem, an independent solver -------

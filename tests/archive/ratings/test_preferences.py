@@ -176,12 +176,6 @@ def test_every_new_model_has_the_top_rating_when_it_enters(system: System) -> No
     assert last[-1] == pytest.approx(last.max(), abs=1e-3)
 
 
-def test_the_same_seed_gives_the_same_path() -> None:
-    settings = PathSettings(System.ELO, additional=True, **SMALL)
-    one, other = (improvement_path(settings, 4).models for _ in range(2))
-    assert one.tobytes() == other.tobytes()
-
-
 def test_redundant_tasks_move_elo_and_leave_equilibrium_ratings() -> None:
     random = np.random.default_rng(0)
     table = judged_preferences(12, 4, random)
