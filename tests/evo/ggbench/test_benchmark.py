@@ -15,7 +15,6 @@ from support.chat_server import ChatServer, Received, Sent, refusal, reply
 from support.purse_game import PURSE
 
 from evo.config.ggbench import GGBenchConfig
-from evo.ggbench import experiment
 from evo.ggbench.benchmark import (
     ChatMover,
     LocalMover,
@@ -205,9 +204,3 @@ def test_an_endpoint_that_cannot_be_used_ends_the_run_before_it_begins(
         assert error.startswith(f"error: {server.url}, model 'm': ")
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_estimate_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "ask_once", None)
-    author = "ggbench.author=chat:m@http://127.0.0.1:9/v1"
-    assert run(tmp_path, author, "estimate=true") == 0

@@ -115,31 +115,23 @@ def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
     assert search.tables("run") == growth.tables("whole")
 
 
-def test_a_run_does_not_go_on_from_another_game(search: Search, capsys: Capsys) -> None:
-    with pytest.raises(Killed):
-        search.run(by_hash, *GROWING, patience=2)
-    before = search.tables("run")
-    (search.folder / "parent.xent").write_text(code(PARENT + 1))
-    assert search.run(by_hash, resume=True) == 2
-    assert re.match(
-        r"error: growth\.initial_scope: \S+parent\.xent has changed since", capsys.readouterr().err
-    )
-    assert search.tables("run") == before
-    assert [row["event"] for row in search.rows("runs")] == ["created"]
-
-
-def test_a_run_does_not_go_on_with_other_stories(search: Search, capsys: Capsys) -> None:
-    texts = search.folder / "texts.txt"
+def test_a_run_does_not_go_on_from_another_game_or_with_other_stories(
+    search: Search, capsys: Capsys
+) -> None:
+    texts, parent = search.folder / "texts.txt", search.folder / "parent.xent"
     texts.write_text("\n".join(f"Hen number {n} ran to the barn." for n in range(40)))
     with pytest.raises(Killed):
         search.run(by_hash, *GROWING, f"judge.stories={texts}", patience=2)
-    before, text = search.tables("run"), texts.read_text()
-    texts.write_text(text.replace("barn", "mill"))
-    assert search.run(by_hash, resume=True) == 2
-    assert "judge.stories: " in (error := capsys.readouterr().err)
-    assert "texts.txt has changed since the run began" in error
-    assert search.tables("run") == before
-    texts.write_text(text)
+    before = search.tables("run")
+    for file, key in ((texts, "judge.stories"), (parent, "growth.initial_scope")):
+        text = file.read_text()
+        file.write_text(text.replace("barn", "mill").replace(code(PARENT), code(PARENT + 1)))
+        assert search.run(by_hash, resume=True) == 2
+        error = capsys.readouterr().err
+        assert re.match(rf"error: {key}: .*{file.name} has changed since the run began", error)
+        assert search.tables("run") == before
+        assert [row["event"] for row in search.rows("runs")] == ["created"]
+        file.write_text(text)
     assert search.run(by_hash, resume=True) == 0
 
 
