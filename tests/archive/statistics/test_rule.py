@@ -83,6 +83,12 @@ def test_two_equal_looks_have_half_the_error_each() -> None:
     assert Looks((96, 192), 0.05).confidence(192, 10) == pytest.approx(0.9975)
 
 
+@pytest.mark.parametrize(("plays", "error"), [((), 0.05), ((8, 8), 0.05), ((8,), 0.0)])
+def test_impossible_looks_are_refused(plays: tuple[int, ...], error: float) -> None:
+    with pytest.raises(ValueError, match="expected rising"):
+        Looks(plays, error)
+
+
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 9))
 def test_chunks_are_the_items_in_order(items: list[str], first: int) -> None:
     parts = chunks(items, first)
