@@ -23,17 +23,9 @@ def make_row() -> MakeRow:
 
 
 def _decision(game_id: str, verdict: str, reason: str, **changes: object) -> dict[str, Any]:
-    return row(
-        "decisions",
-        game_id=game_id,
-        role="black",
-        parent_game_id="aaaa11110000ffff",
-        parent_role="black",
-        verdict=verdict,
-        reason=reason,
-        tokens=100,
-        **changes,
-    )
+    roles = {"role": "black", "parent_game_id": "aaaa11110000ffff", "parent_role": "black"}
+    facts = {"game_id": game_id, "verdict": verdict, "reason": reason, "tokens": 100}
+    return row("decisions", **roles, **facts, **changes)
 
 
 def _member(scope: int, game_id: str, **changes: object) -> dict[str, Any]:
@@ -41,62 +33,40 @@ def _member(scope: int, game_id: str, **changes: object) -> dict[str, Any]:
 
 
 def _play(policy_id: str, seed: int, score: float, permuted_score: float) -> dict[str, Any]:
-    return row(
-        "scores",
-        policy_id=policy_id,
-        game_id="aaaa11110000ffff",
-        role="black",
-        purpose="acceptance",
-        map_seed=seed,
-        play_seed=seed,
-        score=score,
-        raw_score=score,
-        permuted_score=permuted_score,
-        moves=["a cat"],
-    )
+    place = {"game_id": "aaaa11110000ffff", "role": "black", "purpose": "acceptance"}
+    play = {"policy_id": policy_id, "map_seed": seed, "play_seed": seed, "moves": ["a cat"]}
+    bits = {"score": score, "raw_score": score, "permuted_score": permuted_score}
+    return row("scores", **place, **play, **bits)
 
 
 def _populate(archive: Archive) -> None:
     initial, child = "aaaa11110000ffff", "bbbb22220000ffff"
-    archive.commit(
-        {
-            "runs": [row("runs", event="created", at=AT, seed=7)],
-            "games": [
-                row("games", game_id=initial, dialect="xent", code="elicit(s, 9)"),
-                row("games", game_id=child, dialect="paper", code="reward(xed(s | t))\n"),
-            ],
-            "scopes": [_member(0, initial)],
-        }
-    )
+    games = [
+        row("games", game_id=initial, dialect="xent", code="elicit(s, 9)"),
+        row("games", game_id=child, dialect="paper", code="reward(xed(s | t))\n"),
+    ]
+    runs = [row("runs", event="created", at=AT, seed=7)]
+    archive.commit({"runs": runs, "games": games, "scopes": [_member(0, initial)]})
+    scores = [
+        ("base", 1, 1.0, 0.5),
+        ("base", 2, 2.0, 0.5),
+        ("f1", 2, 5.0, 1.5),
+        ("f1", 1, 3.0, 1.5),
+    ]
+    captured = {"captured": 0.5, "captured_low": 0.25, "captured_high": float("inf")}
+    accepted = {"finetune_id": "f1", "gamma": 0.125, "purpose": "acceptance", "decided": True}
+    decisions = [
+        _decision("cccc33330000ffff", "refused", "covered by the scope", finetune_id="f0"),
+        _decision(child, "accepted", "helps and is new", **captured, **accepted),
+        _decision("dddd44440000ffff", "refused", "covered by the scope"),
+    ]
+    joined = _member(1, child, parent_game_id=initial, gamma=0.125, generation=1)
     archive.commit(
         {
             "finetunes": [row("finetunes", finetune_id="f1", game_id=child, role="black")],
-            "scores": [
-                _play("base", 1, 1.0, 0.5),
-                _play("base", 2, 2.0, 0.5),
-                _play("f1", 2, 5.0, 1.5),
-                _play("f1", 1, 3.0, 1.5),
-            ],
-            "decisions": [
-                _decision("cccc33330000ffff", "refused", "covered by the scope", finetune_id="f0"),
-                _decision(
-                    child,
-                    "accepted",
-                    "helps and is new",
-                    finetune_id="f1",
-                    captured=0.5,
-                    captured_low=0.25,
-                    captured_high=float("inf"),
-                    gamma=0.125,
-                    purpose="acceptance",
-                    decided=True,
-                ),
-                _decision("dddd44440000ffff", "refused", "covered by the scope"),
-            ],
-            "scopes": [
-                _member(1, initial),
-                _member(1, child, parent_game_id=initial, gamma=0.125, generation=1),
-            ],
+            "scores": [_play(*each) for each in scores],
+            "decisions": decisions,
+            "scopes": [_member(1, initial), joined],
         }
     )
     archive.commit({"runs": [row("runs", event="finished", at=AT, seed=7)]})

@@ -15,47 +15,40 @@ from archive.notebook import Run
 
 RUN = str(Path(__file__).parents[2] / "docs" / "example" / "run")
 Write = Callable[[str], int]
-FIGURES: dict[str, Write] = {
-    "diagram": lambda path: xgl.cli.main(["diagram", "dex_texts", "-o", path]),
-}
-PAGES: dict[str, Write] = {
-    "report": lambda path: archive_main(["report", RUN, "-o", path]),
-    "ratings": lambda path: archive_main(["ratings", "--table", "absent.csv", "-o", path]),
+WRITES: dict[str, tuple[Write, str]] = {
+    "diagram": (lambda path: xgl.cli.main(["diagram", "dex_texts", "-o", path]), ".svg"),
+    "report": (lambda path: archive_main(["report", RUN, "-o", path]), ".html or .htm"),
+    "ratings": (
+        lambda path: archive_main(["ratings", "--table", "absent.csv", "-o", path]),
+        ".html or .htm",
+    ),
 }
 """Of a table that is not there: the page is refused before anything is read."""
 ENDINGS = ("png", "PNG", "pdf", "jpg", "svgz", "eps", "txt", "svg.png", "tar.gz")
 
 
-@pytest.mark.parametrize("ending", [*ENDINGS, "html"])
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_is_svg_or_refused(
-    name: str, ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize("name", WRITES)
+def test_a_file_is_what_its_ending_says_or_refused(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert FIGURES[name](str(tmp_path / f"a.{ending}")) == 2
-    message = capsys.readouterr().err
-    assert f"found the ending .{ending.rpartition('.')[2]}, expected .svg" in message
-    assert message.count("\n") == 1
+    write, expected = WRITES[name]
+    for ending in (*ENDINGS, "html" if expected == ".svg" else "svg"):
+        assert write(str(tmp_path / f"a.{ending}")) == 2
+        message = capsys.readouterr().err
+        assert f"the ending .{ending.rpartition('.')[2]}, expected {expected}" in message
+        assert message.count("\n") == 1
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("ending", [*ENDINGS, "svg"])
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_html_or_refused(
-    name: str, ending: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert PAGES[name](str(tmp_path / f"a.{ending}")) == 2
-    assert "expected .html or .htm" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_figures_and_pages_in_python_too(ending: str, tmp_path: Path) -> None:
-    run, path = Run.open(RUN, backend="pyarrow"), tmp_path / f"a.{ending}"
-    for figure in (run.plot_transfer_matrix(), run.plot_cover()):
-        with pytest.raises(WriteError, match=r"expected \.svg"):
-            figure.save(path)
-    with pytest.raises(WriteError, match=r"expected \.html"):
-        run.report(path)
+def test_figures_and_pages_in_python_too(tmp_path: Path) -> None:
+    run = Run.open(RUN, backend="pyarrow")
+    figures = run.plot_transfer_matrix(), run.plot_cover()
+    for ending in ENDINGS:
+        for figure in figures:
+            with pytest.raises(WriteError, match=r"expected \.svg"):
+                figure.save(tmp_path / f"a.{ending}")
+        with pytest.raises(WriteError, match=r"expected \.html"):
+            run.report(tmp_path / f"a.{ending}")
     assert not list(tmp_path.iterdir())
 
 

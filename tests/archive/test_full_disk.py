@@ -20,6 +20,8 @@ from evo.ggbench.__main__ import main as ggbench
 from evo.run import main as evolve
 from xgl.cli import main as xgl
 
+Capsys = pytest.CaptureFixture[str]
+
 GAME = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
 UGLY = "assign( s = story() )\nelicit( x,4 )\nreward( xed( s|x ) )\n"
 EXPORT = ["export", "archive", "out", "--format"]
@@ -60,9 +62,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_one_sentence_and_nothing_half_written(
-    name: str, folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_one_sentence_and_nothing_half_written(name: str, folder: Path, capsys: Capsys) -> None:
     main, arguments, named = COMMANDS[name]
     before = contents(folder)
     with room_for(20):
@@ -76,7 +76,7 @@ def test_one_sentence_and_nothing_half_written(
         assert contents(folder) == before
 
 
-def test_the_judges_weights_do_not_fit(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_judges_weights_do_not_fit(folder: Path, capsys: Capsys) -> None:
     before = contents(folder)
     with room_for(1 << 20):  # all but the weights
         code = archive([*EXPORT, "xent", "--with-judge", "--no-scores"])
@@ -99,10 +99,8 @@ def test_a_figure_is_saved_whole_or_not_at_all(folder: Path) -> None:
     ("main", "arguments"),
     [
         (archive, ["inspect", "archive"]),
-        (archive, ["inspect", "archive", "--json"]),
         (xgl, ["check", "game.xgl"]),
         (ggbench, ["--help"]),
-        (evolve, ["--help"]),
         (evolve, ["+experiment=toy_growth", "--cfg", "job"]),
     ],
 )
@@ -110,7 +108,7 @@ def test_an_output_on_a_full_disk(
     main: Callable[[Sequence[str]], int],
     arguments: list[str],
     folder: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with open("/dev/full", "w", encoding="utf-8") as full:

@@ -234,7 +234,7 @@ COMMANDS = (
 DEEP = st.integers(60, 5000).map(lambda depth: "[" * depth + "]" * depth)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.sampled_from(STRINGS), HOSTILE | DEEP, st.sampled_from(COMMANDS), st.booleans())
 @example(("improvement_paths", "run_id"), "", ["verify"], False)
 @example(("games", "dialect"), "klingon", ["inspect"], False)
@@ -271,7 +271,7 @@ class Tags(HTMLParser):
                 self.handlers.add(name)
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(st.sampled_from(STRINGS), HOSTILE)
 @example(("decisions", "best_script"), "")  # a script without its gain
 def test_the_report_holds_no_tag_of_a_string(column: tuple[str, str], value: str) -> None:

@@ -16,16 +16,9 @@ import pyarrow as pa
 import pytest
 from support.rated import build, draw_scores
 
-from archive import (
-    Archive,
-    CoverError,
-    LookupFailedError,
-    NotAnArchiveError,
-)
+from archive import Archive, CoverError, LookupFailedError, NotAnArchiveError
 from archive.notebook import Run
-from archive.run import Run as ReadRun
 from archive.run import newest_run
-from archive.views.matrix import gather
 
 
 @pytest.fixture(scope="module")
@@ -75,32 +68,34 @@ def test_without_a_growth_the_kinds_that_are_there_are_named(
         Run.open()
 
 
-OF_A_GROWTH: dict[str, Callable[[Run], object]] = {
-    "scope": lambda run: run.scope(),
-    "matrix": lambda run: run.transfer_matrix(),
-    "square": lambda run: run.transfer_matrix("captured"),
-    "cover": lambda run: run.cover(0.3),
-    "plays": lambda run: run.plays(run.table("rounds")["game_id"][0].as_py()),
-    "drawn matrix": lambda run: run.plot_transfer_matrix(),
-    "drawn decisions": lambda run: run.plot_decisions(),
-    "drawn cover": lambda run: run.plot_cover(),
-    "report": lambda run: run.report("report.html"),
-}
+OF_A_GROWTH: tuple[Callable[[Run], object], ...] = (
+    lambda run: run.scope(),
+    lambda run: run.transfer_matrix(),
+    lambda run: run.transfer_matrix("captured"),
+    lambda run: run.cover(0.3),
+    lambda run: run.plays(run.table("rounds")["game_id"][0].as_py()),
+    lambda run: run.plot_transfer_matrix(),
+    lambda run: run.plot_decisions(),
+    lambda run: run.plot_cover(),
+    lambda run: run.report("report.html"),
+)
 
 
-@pytest.mark.parametrize("name", OF_A_GROWTH)
-def test_what_a_measure_lacks_is_one_sentence_with_the_kind_that_has_it(
-    name: str, both_kinds: Path
-) -> None:
+def test_what_a_measure_lacks_is_one_sentence_with_the_kind_that_has_it(both_kinds: Path) -> None:
     run = Run.open(both_kinds / "runs" / "measured", backend="pyarrow")
-    with pytest.raises(LookupFailedError, match=r"expected a run .*of \+experiment=scope_growth"):
-        OF_A_GROWTH[name](run)
+    for ask in OF_A_GROWTH:
+        with pytest.raises(LookupFailedError, match=r"a run .*of \+experiment=scope_growth"):
+            ask(run)
+    for wrong in ("nowhere", "nowhere/archive"):
+        with pytest.raises(NotAnArchiveError, match="expected a run folder or its archive"):
+            Run.open(both_kinds / wrong)
 
 
-@pytest.mark.parametrize("wrong", ["nowhere", "nowhere/archive"])
-def test_no_run_is_one_sentence(wrong: str, tmp_path: Path) -> None:
-    with pytest.raises(NotAnArchiveError, match="expected a run folder or its archive"):
-        Run.open(tmp_path / wrong)
+def test_a_cover_out_of_reach_is_one_sentence(run: Run) -> None:
+    with pytest.raises(CoverError, match="found η 5, expected at most"):
+        run.cover(5)
+    with pytest.raises(LookupFailedError, match="eta: found -1"):
+        run.cover(-1)
 
 
 def test_frames_are_of_the_library_that_is_asked_for(large_run: Path) -> None:
@@ -110,38 +105,6 @@ def test_frames_are_of_the_library_that_is_asked_for(large_run: Path) -> None:
         assert isinstance(frame, kind)
         assert frame.shape == (6 * 40, 8)
     assert isinstance(Run.open(large_run).curves(), pd.DataFrame)
-
-
-def test_the_matrix_is_the_command_s(run: Run) -> None:
-    pairs = run.transfer_matrix().to_pylist()
-    with Archive.open(run.folder) as archive:
-        matrix = gather(ReadRun(archive, run.run_id))
-    assert len(pairs) == len(matrix["games"]) ** 2
-    measured_pairs = [row for row in pairs if row["plays"]]
-    assert {(row["source"], row["target"]) for row in pairs if not row["plays"]} == {
-        *map(tuple, matrix["unmeasured"])
-    }
-    for pair in matrix["pairs"]:
-        (row,) = [
-            r
-            for r in measured_pairs
-            if (r["source"], r["target"]) == (pair["source"], pair["target"])
-        ]
-        for value in ("gain", "captured", "def37"):
-            estimate = pair[value]
-            parts = (row[value], row[f"{value}_low"], row[f"{value}_high"])
-            assert parts == (*estimate.values(),)
-
-
-def test_a_cover_is_the_command_s(run: Run) -> None:
-    members = run.cover(0.3).to_pylist()
-    covered_ids = {game_id for member in members for game_id in member["covers"]}
-    assert covered_ids == {row["game_id"] for row in run.scope().to_pylist()}
-    assert all(member["delta"] >= 0.3 for member in members)
-    with pytest.raises(CoverError, match="found η 5, expected at most"):
-        run.cover(5)
-    with pytest.raises(LookupFailedError, match="eta: found -1"):
-        run.cover(-1)
 
 
 def test_a_figure_shows_every_value_of_its_table(run: Run) -> None:

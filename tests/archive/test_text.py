@@ -10,15 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.statistics.intervals import UNDEFINED, Interval
-from archive.text import (
-    bounds,
-    interval,
-    listed,
-    number,
-    percent,
-    plural,
-    signed,
-)
+from archive.text import bounds, interval, listed, number, percent, plural, signed
 
 FORMS = (number, signed, percent, partial(number, digits=0), partial(signed, digits=3))
 

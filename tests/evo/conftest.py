@@ -44,28 +44,15 @@ def make_model_host() -> MakeModelHost:
     """make_model_host(tokens=…, …): a model host on the embedded model."""
 
     def make(**finetune: object) -> ModelHost:
-        settings = {
-            "tokens": 400,
-            "steps": None,
-            "maps": 2,
-            "rollouts": 2,
-            "warm_start": WarmStartConfig(rounds=0),
-            "learning_rate": 3e-3,
-            "decay": 0.0,
-            "averaged_share": 0.0,
-            "baseline": "group_mean",
-            "scale_advantages": True,
-            "entropy_bonus": 0.0,
-            "gradient_clip": 1.0,
-            "kl": 0.0,
-            "replicates": 1,
-            "shuffle": False,
-        }
+        settings: dict[str, object] = {"tokens": 400, "steps": None, "maps": 2, "rollouts": 2}
+        settings |= {"learning_rate": 3e-3, "warm_start": WarmStartConfig(rounds=0), "kl": 0.0}
+        settings |= {"decay": 0.0, "averaged_share": 0.0, "entropy_bonus": 0.0, "replicates": 1}
+        settings |= {"baseline": "group_mean", "scale_advantages": True, "gradient_clip": 1.0}
         return ModelHost(
             ModelHostSettings(
                 JudgeConfig(dtype="float32", batch_tokens=2048),
                 PlayerConfig(dtype="float32", lora_rank=4, lora_alpha=8),
-                FinetuneConfig(**{**settings, **finetune}),  # type: ignore[arg-type]
+                FinetuneConfig(**{**settings, "shuffle": False, **finetune}),  # type: ignore[arg-type]
             )
         )
 

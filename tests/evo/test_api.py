@@ -7,34 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from support.search import PARENT, FakeExecutor, Killed, Listed, Nature, Search, code
+import yaml
+from support.search import PARENT, FakeExecutor, Listed, Nature, Search, code
+from support.search import SMALL as WORDS
 
 import evo
 import xgl
 from archive import LookupFailedError
-from evo.api import overrides
-from evo.config.compose import load
-from evo.config.schema import RunConfig
 from evo.runner import Services
 from xgl.errors import ConfigError
 from xgl.judge.loading import load_judge
 from xgl.players.local import LocalPolicy
 
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example" / "run"
-SMALL = {
-    "transfer": {
-        "calibration_plays": 8,
-        "selection_plays": [8, 16],
-        "acceptance_plays": [16, 32],
-        "attempts": 1,
-    },
-    "growth.generations": 1,
-    "growth.schedule": "paper",
-    "growth.list_size": 2,
-    "game.token_bits": True,
-}
+SMALL = {name: yaml.safe_load(value) for name, value in (each.split("=") for each in WORDS[1:])}
+SMALL["growth.list_size"] = 2
 LIMITS = (20, 21)
 
 
@@ -42,15 +29,12 @@ class World:
     """The entry with an executor that knows the truth in place of Ray's."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.folder, self.monkeypatch = folder, monkeypatch
-        self.serve()
-        (folder / "parent.xent").write_text(code(PARENT))
-
-    def serve(self, patience: int | None = None) -> None:
-        executor = FakeExecutor(lambda _: Nature(), patience=patience)
+        self.folder = folder
+        executor = FakeExecutor(lambda _: Nature())
         sampler = Listed([code(limit) for limit in LIMITS])
         services = partial(Services, executor=lambda *_: executor, sampler=lambda *_: sampler)
-        self.monkeypatch.setattr("evo.api.Services", services)
+        monkeypatch.setattr("evo.api.Services", services)
+        (folder / "parent.xent").write_text(code(PARENT))
 
     def settings(self, name: str) -> dict[str, Any]:
         scope = [self.folder / "parent.xent"]
@@ -68,11 +52,7 @@ def test_a_run_is_the_command_line_s(
     run = evo.grow(world.settings("mine"), quiet=True, backend="pyarrow")
     assert capsys.readouterr() == ("", "")
     assert (run.folder, run.settings["name"]) == (tmp_path / "mine", "mine")
-    assert {path.name for path in run.folder.iterdir()} == {
-        "archive",
-        "run.log",
-        "config.yaml",
-    }
+    assert {path.name for path in run.folder.iterdir()} == {"archive", "run.log", "config.yaml"}
     search = Search(tmp_path)
     sampler = Listed([code(limit) for limit in LIMITS])
     assert search.run(lambda _: Nature(), "growth.list_size=2", sampler=sampler) == 0
@@ -111,14 +91,6 @@ def test_a_run_that_a_callback_ended_is_resumed(world: World, tmp_path: Path) ->
     assert search.tables("cut") == search.tables("undisturbed")
 
 
-def test_a_killed_run_is_resumed(world: World, tmp_path: Path) -> None:
-    world.serve(patience=3)
-    with pytest.raises(Killed):
-        evo.grow(world.settings("killed"), quiet=True)
-    world.serve()
-    assert evo.resume(tmp_path / "killed", quiet=True, backend="pyarrow").decisions().num_rows == 2
-
-
 def test_a_budget_ends_a_run_without_an_error(world: World) -> None:
     small = {**world.settings("poor"), "budget": {"tokens": 2000}}
     run = evo.grow(small, quiet=True, backend="pyarrow")
@@ -153,19 +125,6 @@ def test_a_mistake_is_one_sentence_and_nothing_is_written(
     assert sentence in str(error.value)
     assert "\n" not in str(error.value)
     assert list(tmp_path.iterdir()) == []
-
-
-TEXTS = st.text(st.characters(codec="ascii", categories=("L", "N", "P", "S", "Zs")), min_size=1)
-
-
-@settings(max_examples=12)
-@given(st.lists(TEXTS.filter(lambda text: "${" not in text), min_size=8, max_size=16))
-def test_any_text_arrives_as_it_is(texts: list[str]) -> None:
-    """Alone and in a list; a hundred at least, as few at a time as composing them costs."""
-    values = {"player.model": texts[0], "growth.initial_scope": texts}
-    config = load(RunConfig, [*overrides({"experiment": "scope_growth", **values})])
-    assert config.player.model == texts[0]
-    assert config.growth.initial_scope == tuple(texts)
 
 
 def test_names_are_listed_and_others_are_refused() -> None:

@@ -37,7 +37,7 @@ GAME = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
 TOY = ["+experiment=toy_growth", "toy.seeds=1", "toy.grid=40", "name=toy"]
 
 
-@pytest.fixture(params=["~", "${HOME}"])
+@pytest.fixture
 def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The folder ``home`` as it may be written; the working folder is another, which stays
     empty."""
@@ -46,7 +46,7 @@ def home(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path / "work")
     (tmp_path / "home" / "game.xent").write_text(GAME)
-    return str(request.param)
+    return str(getattr(request, "param", "~"))
 
 
 @pytest.fixture(autouse=True)
@@ -55,6 +55,7 @@ def _nothing_is_written_here(home: str, tmp_path: Path) -> Any:
     assert os.listdir(tmp_path / "work") == []
 
 
+@pytest.mark.parametrize("home", ["~", "${HOME}"], indirect=True)
 def test_a_run_is_written_resumed_and_read(home: str, tmp_path: Path) -> None:
     quoted = f'"{home}/runs"'.replace("${HOME}", "\\${HOME}")
     assert evo.run.main([*TOY, f"archive.root={quoted}"]) == 0

@@ -24,6 +24,8 @@ from archive.statistics.scripts import comparison_of
 from archive.text import bounds
 from xgl import Game
 
+Capsys = pytest.CaptureFixture[str]
+
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "example" / "run"
 QUERIES = re.findall(
@@ -31,12 +33,10 @@ QUERIES = re.findall(
 )
 [AGAIN] = [query for query in QUERIES if "AS again" in query]
 LOOKS = ("transfer.acceptance_plays=[16,32,64]", "transfer.selection_plays=[8,16,32]")
-OPEN = (
-    "growth.schedule=open_ended",
-    "growth.max_accepted=4",
-    "growth.max_candidates=30",
-    "growth.list_size=3",
-)
+
+
+OPEN = ("growth.schedule=open_ended", "growth.max_accepted=4")
+OPEN = (*OPEN, "growth.max_candidates=30", "growth.list_size=3")
 
 
 def faint(game: Game) -> Nature:
@@ -48,11 +48,9 @@ def faint(game: Game) -> Nature:
 
 GROWTHS: dict[str, tuple[World, tuple[str, ...]]] = {
     "Algorithm 1": (by_hash, GROWING),
-    "specific gains": (by_hash, (*GROWING, "transfer.gain=specific")),
     "Definition 37": (by_hash, (*GROWING, "transfer.definition=def37")),
     "replicates": (by_hash, (*GROWING, "finetune.replicates=2")),
     "beyond scripts": (by_hash, (*GROWING, "growth.beyond_scripts=true")),
-    "several looks": (faint, (*GROWING, *LOOKS)),
     "open-ended": (faint, (*OPEN, *LOOKS, "seed=2", "transfer.gain=specific")),
 }
 
@@ -73,7 +71,7 @@ class Seen:
     def accepted(self) -> list[dict[str, Any]]:
         return [row for row in self.rows("decisions") if row["verdict"] == "accepted"]
 
-    def says(self, capsys: pytest.CaptureFixture[str], *words: str) -> Any:
+    def says(self, capsys: Capsys, *words: str) -> Any:
         command, *more = words
         capsys.readouterr()
         assert main([command, str(self.folder), *more, "--json"]) == 0
@@ -94,7 +92,7 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         return Seen(folder, report, page(report))
 
 
-def test_of_an_acceptance(seen: Seen, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_of_an_acceptance(seen: Seen, capsys: Capsys, tmp_path: Path) -> None:
     """Generation, γ, gains and lead over scripts are those of its row of decisions."""
     assert seen.accepted
     state = seen.says(capsys, "inspect")
@@ -129,10 +127,11 @@ def test_of_an_acceptance(seen: Seen, capsys: pytest.CaptureFixture[str], tmp_pa
             assert decided["beyond_scripts"] == beside.total.value
 
 
-def test_of_a_verdict(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_a_verdict(seen: Seen, capsys: Capsys) -> None:
     """Each value of a decision that is taken again is that of the row."""
     rows = seen.says(capsys, "decisions")
-    for game_id in {row["game_id"] for row in rows}:
+    of_each_reason = {row["reason"]: row["game_id"] for row in rows}
+    for game_id in {*of_each_reason.values(), *(row["game_id"] for row in seen.accepted)}:
         for why in seen.says(capsys, "decisions", "--why", game_id):
             assert why["row"] in rows
             check_values(why["row"], {step["question"]: step for step in why["steps"]})
@@ -177,7 +176,7 @@ def test_of_the_documented_query(seen: Seen, monkeypatch: pytest.MonkeyPatch) ->
         assert again == pytest.approx(captured)
 
 
-def test_of_a_pair(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
+def test_of_a_pair(seen: Seen, capsys: Capsys) -> None:
     """Matrix, report, notebook and cards have one value for each pair of games."""
     pairs = seen.says(capsys, "matrix")["pairs"]
     frame = Run.open(seen.folder, backend="pyarrow").transfer_matrix().to_pylist()
@@ -195,7 +194,7 @@ def test_of_a_pair(seen: Seen, capsys: pytest.CaptureFixture[str]) -> None:
 ENDS = ("source", "target")
 
 
-def test_of_a_cover(seen: Seen, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+def test_of_a_cover(seen: Seen, capsys: Capsys, tmp_path: Path) -> None:
     """The command, the notebook, the report and an exported measure have one Δ."""
     cover = seen.says(capsys, "cover", "--eta", "0.1", "--skip-unplayable")
     delta, members = cover["cover"]["delta"], [id for id, _ in cover["cover"]["members"]]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from io import StringIO
 from pathlib import Path
@@ -30,21 +29,18 @@ from evo.config.measure import MeasureRunConfig
 from xgl.library import find
 from xgl.models.smollm2 import missing_message
 
-ROOT = Path(__file__).parents[2]
+Capsys = pytest.CaptureFixture[str]
+
 ACCEPTING = of_limits(l4=Nature(teaches=0.9, covered=0.1))
 NEVER = of_limits(l4=Nature(teaches=0.1, covered=0.9))
 ENDS: dict[str, tuple[World, tuple[str, ...], int | None]] = {
     "accepts": (ACCEPTING, (), None),
     "accepts nothing": (NEVER, (), None),
     "before its first job": (ACCEPTING, (), 0),
-    "before its first fine-tune": (ACCEPTING, (), 1),
     "before its first scope": (ACCEPTING, (), 2),
     "after its first scope": (ACCEPTING, (), 6),
-    "few tokens": (ACCEPTING, ("budget.tokens=1",), None),
-    "few seconds": (ACCEPTING, ("budget.seconds=0.01",), None),
     "two budgets": (ACCEPTING, ("budget.tokens=3", "budget.seconds=0.3"), None),
     "later": (ACCEPTING, ("budget.tokens=1234567", "budget.seconds=30"), None),
-    "one generation": (ACCEPTING, ("growth.generations=1",), None),
     "open-ended": (
         ACCEPTING,
         ("growth.schedule=open_ended", "growth.max_accepted=1", "growth.max_candidates=2"),
@@ -74,7 +70,7 @@ def execute_all(output: str, world: World, search: Search) -> list[str]:
 
 @pytest.mark.parametrize("name", ENDS)
 def test_a_growth_prints_what_works_where_it_ended(
-    name: str, search: Search, capsys: pytest.CaptureFixture[str]
+    name: str, search: Search, capsys: Capsys
 ) -> None:
     world, overrides, patience = ENDS[name]
     search.run(world, *overrides, patience=patience)
@@ -86,11 +82,9 @@ def test_a_growth_prints_what_works_where_it_ended(
         execute_all(again.partition("ended    ")[2], world, search)
 
 
-@pytest.mark.parametrize(
-    "folder", ["a b", "it's", "[bold]x", ":smile:", "-x", "a~b", "x" * 120, "日本語"]
-)
+@pytest.mark.parametrize("folder", ["it's [bold]x", "-x :smile:a~b", "日本語" + "x" * 120])
 def test_a_folder_of_any_name_is_quoted(
-    folder: str, search: Search, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    folder: str, search: Search, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("runs")
     search.folder = Path()
@@ -102,7 +96,7 @@ def test_a_folder_of_any_name_is_quoted(
 
 @pytest.mark.parametrize("name", ["~", "~x", "$HOME", "a$b", "${HOME}"])
 def test_no_name_is_another_folder_when_it_is_typed_again(
-    name: str, search: Search, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    name: str, search: Search, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = Path.cwd() / "home"
     home.mkdir()
@@ -114,9 +108,9 @@ def test_no_name_is_another_folder_when_it_is_typed_again(
     assert list(home.iterdir()) == []
 
 
-@pytest.mark.parametrize("patience", [None, 0, 1, 3, 5, 9])
+@pytest.mark.parametrize("patience", [None, 0, 3, 9])
 def test_a_triplet_prints_what_works_without_a_scope(
-    patience: int | None, search: Search, capsys: pytest.CaptureFixture[str]
+    patience: int | None, search: Search, capsys: Capsys
 ) -> None:
     files = [search.folder / f"{limit}.xent" for limit in (8, 9)]
     for file, limit in zip(files, (8, 9), strict=True):
@@ -129,14 +123,18 @@ def test_a_triplet_prints_what_works_without_a_scope(
     assert ("matrix" in lines) == (patience is None or patience > 6)
 
 
-@pytest.mark.parametrize("limit", ["budget.tokens=1", "budget.tokens=2000"])
 def test_a_measure_is_resumed_above_what_it_spent(
-    limit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.chdir(tmp_path)
     write_measure(Path("OUT"), {"first": GAMES["first"], "again": GAMES["second"]})
     few = ["measure.rounds=2", "measure.m=1", "measure.rating_resamples=2"]
-    assert evo.run.main(["+experiment=measure", "measure=OUT", "player=embedded", limit, *few]) == 0
+    assert (
+        evo.run.main(
+            ["+experiment=measure", "measure=OUT", "player=embedded", "budget.tokens=2000", *few]
+        )
+        == 0
+    )
     for _ in range(20):
         commands = printed_commands(capsys.readouterr().out)
         if not commands:
@@ -147,7 +145,7 @@ def test_a_measure_is_resumed_above_what_it_spent(
 
 
 def test_the_readme_of_a_measure_plays_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     """As an archive's command writes it, in its folder; ``[judge]`` is that of the run."""
     archive, out = build(tmp_path / "archive", [Given(find("contrast").text)]), tmp_path / "m"
@@ -166,48 +164,10 @@ def test_the_readme_of_a_measure_plays_it(
 
 
 def test_a_model_is_fetched_by_the_command_that_is_named(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     [command] = printed_commands(missing_message("no network"))
     assert command == "python -m xgl.models.resolve smollm2"
     monkeypatch.setattr("sys.argv", ["resolve", "embedded"])
     assert xgl.models.resolve.main() == 0
     assert (Path(capsys.readouterr().out.strip()) / "config.json").is_file()
-
-
-TESTED = {
-    "archive/export/games.py": "tests/archive/export/test_peft.py",
-    "archive/report/summary.py": "test_a_growth_prints_what_works_where_it_ended",
-    "evo/config/compose.py": "tests/evo/config/test_main.py",
-    "evo/config/flags.py": "test_commands_with_words_to_be_replaced_work",
-    "evo/config/measure.py": "test_commands_with_words_to_be_replaced_work",
-    "evo/config/registry.py": "test_commands_with_words_to_be_replaced_work",
-    "evo/experiments/curriculum.py": "tests/evo/experiments/test_curriculum.py",
-    "evo/experiments/model_run.py": "test_a_growth_prints_what_works_where_it_ended",
-    "evo/ggbench/experiment.py": "tests/evo/ggbench/test_experiment.py",
-    "evo/measure/experiment.py": "tests/evo/measure/test_named_games.py",
-    "evo/measure/folder.py": "test_commands_with_words_to_be_replaced_work",
-    "evo/run.py": "tests/evo/config/test_registry.py",
-    "evo/runner.py": "test_a_growth_prints_what_works_where_it_ended",
-    "xgl/cli/commands.py": "tests/xgl/cli/test_commands.py",
-    "xgl/cli/session.py": "tests/xgl/cli/test_commands.py",
-    "xgl/models/smollm2.py": "test_a_model_is_fetched_by_the_command_that_is_named",
-}
-"""Modules whose texts hold a command, and the test that executes it."""
-
-
-def test_every_module_that_prints_a_command_has_a_test() -> None:
-    packages = ("archive", "evo", "meta_sampler", "xgl")
-    modules = [path for name in packages for path in (ROOT / name).rglob("*.py")]
-    holders = {str(path.relative_to(ROOT)) for path in modules if any(_commands_of(path))}
-    assert holders - {"evo/config/__main__.py"} <= set(TESTED)
-
-
-def _commands_of(path: Path) -> list[str]:
-    """Commands in the strings of a module that are no docstrings."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-    strings = [node for node in ast.walk(tree) if isinstance(node, ast.Constant)]
-    texts = [str(node.value) for node in strings if id(node) not in said]
-    names_only = re.compile(r"python -m [\w.]+")  # as an argument parser's program
-    return [text for text in texts if names_only.search(text) and not names_only.fullmatch(text)]

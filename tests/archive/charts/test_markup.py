@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.charts import LinearScale, canvas, document, running_mean, text
-from archive.report.page import printable
 from xgl.diagram.svg import el, render
 from xgl.escaping import visible_lines as visible
 
@@ -46,13 +45,6 @@ def test_direction_overrides_and_separators_are_spelt_out() -> None:
     assert visible("line\n\ttab é 字 😀") == "line\n\ttab é 字 😀"
 
 
-def test_templates_print_markup_as_it_is_and_nothing_for_none() -> None:
-    tree = el("b", "<")
-    assert printable(tree) is tree
-    assert printable(None) == ""
-    assert printable(1.5) == "1.5"
-
-
 def test_a_document_is_well_formed_with_colours_for_light_and_dark() -> None:
     root = ElementTree.fromstring(document(canvas((10, 20), "a < b", text(1, 2, "]]> & <b>"))))
     name = "{http://www.w3.org/2000/svg}"
@@ -65,11 +57,7 @@ def test_a_document_is_well_formed_with_colours_for_light_and_dark() -> None:
 # -- Scales, ticks, stairs and running means -------------------------------------------------------
 
 
-@given(
-    st.floats(-1e4, 1e4),
-    st.floats(1e-3, 1e4),
-    st.integers(2, 8),
-)
+@given(st.floats(-1e4, 1e4), st.floats(1e-3, 1e4), st.integers(2, 8))
 def test_ticks_are_even_and_within_the_scale(low: float, span: float, count: int) -> None:
     scale = LinearScale(low, low + span, 0, 100)
     ticks = scale.ticks(count)

@@ -83,14 +83,6 @@ def test_the_normalised_base_player_is_0_on_average_in_each_game(tmp_path: Path)
         assert stdev(rewards(replies, info)) == pytest.approx(1)
 
 
-def test_games_that_one_prompt_cannot_ask_for_are_an_error(tmp_path: Path) -> None:
-    folder = build(tmp_path / "archive", [BOB])
-    refusal = pytest.raises(ExportError, match="alice would have to move as well")
-    with Archive.open(folder) as archive, refusal:
-        export(Run(archive), tmp_path / "out", Options("dataset"))
-    assert not (tmp_path / "out").exists()
-
-
 def test_moves_of_a_search_are_none_to_imitate_nor_the_best_that_is_known(tmp_path: Path) -> None:
     """In no format: an archive that holds no other plays knows no best ones."""
     searched = rows_of([ONE])

@@ -57,10 +57,7 @@ def scores(policy: LocalPolicy) -> list[float]:
 
 
 def test_plain_peft_plays_what_the_archived_adapter_plays(
-    tmp_path: Path,
-    adapted_model: AdaptedModel,
-    adapter: bytes,
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, adapted_model: AdaptedModel, adapter: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = build(tmp_path / "archive", [CONTRAST, BOB], config=CONFIG)
     with Archive.open(folder, "a") as archive:

@@ -105,21 +105,14 @@ def test_each_member_plays_from_its_file_its_metadata_and_its_maps(
 @given(st.text())
 @settings(deadline=None)
 def test_any_text_is_one_literal(text: str) -> None:
-    check_literal(text)
-
-
-def check_literal(text: str) -> None:
     """The presentation differs from the fixed file in one string, which holds the data."""
     source = fill_template(text, [text], "black")
     tree, template_tree = ast.parse(source), ast.parse(TEMPLATE)
-    [data] = [node for node in ast.walk(tree) if _is_data(node)]
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    [data] = [node for node in calls if ast.unparse(node.func) == "json.loads"]
     assert json.loads(data.args[0].value) == {"code": text, "rules": [text], "role": "black"}
     data.args[0].value = "{}"
     assert ast.dump(tree) == ast.dump(template_tree)
-
-
-def _is_data(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and ast.unparse(node.func) == "json.loads"
 
 
 @given(st.text(), st.text())
@@ -156,15 +149,8 @@ def test_thresholds_are_of_samples_played_to_the_end() -> None:
         for seed, series in ((1, [0.0, 4.0, 2.0]), (3, [2.0, 2.0, 6.0]), (5, [9.0]))
         for k, bits in enumerate(series)
     ]
-    assert levels(rows[::-1]) == {
-        "b": 1.0,
-        "theta": 1.0,
-        "m": 4,
-        "rounds": 3,
-        "maps": 2,
-        "k_m": 3,
-        "policy": "base",
-    }
+    expected = {"b": 1.0, "theta": 1.0, "m": 4, "rounds": 3, "maps": 2, "k_m": 3}
+    assert levels(rows[::-1]) == expected | {"policy": "base"}
     assert levels([]) is None
 
 
@@ -176,22 +162,12 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path, mak
     many = [Given(f"assign(s=story())\nelicit(t, {n})\nreward(xed(s | t))") for n in range(4, 9)]
     folder = build(tmp_path / "archive", many)
     lows = {4: (1.0, 1.0), 5: (1.0, -1.0), 6: (0.5, 0.5)}
+    decisions = []
+    for n, (own, total) in lows.items():
+        ids = {"run_id": "r1", "game_id": f"g{n}", "role": "black"}
+        decisions.append(make_row("decisions", **ids, own_gain_low=own, total_gain_low=total))
     with Archive.open(folder, "a") as archive:
-        archive.commit(
-            {
-                "decisions": [
-                    make_row(
-                        "decisions",
-                        run_id="r1",
-                        game_id=f"g{n}",
-                        role="black",
-                        own_gain_low=own,
-                        total_gain_low=total,
-                    )
-                    for n, (own, total) in lows.items()
-                ]
-            }
-        )
+        archive.commit({"decisions": decisions})
         everything = choose_playable(Run(archive, "r1"), 7)
         assert {"g4", "g6"} < {each.game_id for each in everything.covers}
         assert "g5" not in {each.game_id for each in everything.covers}
@@ -247,15 +223,13 @@ def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: 
         (["{run}/archive.json/sub"], "archive.json, expected a folder to write in"),
     ],
 )
-@pytest.mark.parametrize("form", ["xent", "dataset"])
 def test_errors_are_one_sentence_and_write_nothing(
-    run_r1: Path, tmp_path: Path, capsys: Any, form: str, arguments: list[str], message: str
+    run_r1: Path, tmp_path: Path, capsys: Any, arguments: list[str], message: str
 ) -> None:
     out = tmp_path / "out"
     before = sorted(run_r1.rglob("*"))
     paths = [part.format(run=run_r1, out=out) for part in arguments]
-    options = ["--no-scores"] if form == "xent" else []
-    assert main(["export", str(run_r1), *paths, "--format", form, *options]) == 2
+    assert main(["export", str(run_r1), *paths, "--format", "xent", "--no-scores"]) == 2
     output = capsys.readouterr()
     assert output.err.startswith("error: ")
     assert output.err.count("\n") == 1

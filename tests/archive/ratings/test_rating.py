@@ -18,13 +18,7 @@ from support.payoffs import (
 
 from archive.ratings.normal_form import NormalFormGame
 from archive.ratings.preferences import KING, TASK, king_of_the_hill
-from archive.ratings.rating import (
-    EquilibriumKind,
-    Ratings,
-    RatingSettings,
-    TargetEntropy,
-    rate,
-)
+from archive.ratings.rating import EquilibriumKind, Ratings, RatingSettings, TargetEntropy, rate
 
 CCE = RatingSettings(EquilibriumKind.CCE)
 EITHER = pytest.mark.parametrize("rating_settings", [RatingSettings(), CCE], ids=["ne", "cce"])
@@ -166,16 +160,6 @@ def test_contributions_sum_to_the_ratings(
 
 
 # -- limits --------------------------------------------------------------------------------------
-
-
-@EITHER
-@pytest.mark.parametrize("shape", [(1, 1), (3, 1), (1, 3)])
-def test_one_game_or_one_model_is_rated(
-    rating_settings: RatingSettings, shape: tuple[int, int]
-) -> None:
-    ratings = rate_table(judge_means(0, *shape), rating_settings)
-    assert [each.shape for each in ratings.ratings] == [(shape[0],), (shape[1],), (shape[1],)]
-    assert ratings.exploitability <= 1e-6
 
 
 def test_the_same_table_gives_the_same_bytes() -> None:

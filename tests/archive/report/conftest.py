@@ -60,42 +60,29 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory, make_row: MakeRow) -> 
         for seed in (1, 3, 5)
     ]
     decision = {"alpha1": 0.3, "alpha2": 0.2, "captured": 0.5, "gamma": 0.1, "detail": attack}
+    proposal = {"outcome": "candidate", "sampler": attack, "operators": [attack]}
+    refused = make_row("decisions", game_id=attack, role=attack, verdict="refused") | decision
+    child = {"parent_game_id": bad_id, "generation": 1, "gamma": 0.1}
+    bad_game = make_row("games", game_id=bad_id, dialect=attack, code=attack)
+    maps = [make_row("maps", map_seed=seed, text=attack, n_tokens=9) for seed in (1, 3, 5)]
+    rows = {
+        "runs": [make_row("runs", config_json=json.dumps({attack: attack}))],
+        "games": [game_row(make_row, hostile_game), bad_game],
+        "maps": maps,
+        "finetunes": [make_row("finetunes", **place, finetune_id=attack, curve=[1.0, 2.0, 4.0])],
+        "scores": plays,
+        "proposals": [
+            make_row("proposals", **place, **proposal),
+            make_row("proposals", outcome=attack),
+        ],
+        "decisions": [make_row("decisions", **place, verdict="accepted", **decision), refused],
+        "scopes": [
+            make_row("scopes", game_id=bad_id, role=attack),
+            make_row("scopes", **place, **child),
+        ],
+    }
     with Archive.create(folder / "archive") as archive:
-        archive.commit(
-            {
-                "runs": [make_row("runs", config_json=json.dumps({attack: attack}))],
-                "games": [
-                    game_row(make_row, hostile_game),
-                    make_row("games", game_id=bad_id, dialect=attack, code=attack),
-                ],
-                "maps": [
-                    make_row("maps", map_seed=seed, text=attack, n_tokens=9) for seed in (1, 3, 5)
-                ],
-                "finetunes": [
-                    make_row("finetunes", **place, finetune_id=attack, curve=[1.0, 2.0, 4.0])
-                ],
-                "scores": plays,
-                "proposals": [
-                    make_row(
-                        "proposals",
-                        **place,
-                        outcome="candidate",
-                        sampler=attack,
-                        operators=[attack],
-                    ),
-                    make_row("proposals", outcome=attack),
-                ],
-                "decisions": [
-                    make_row("decisions", **place, verdict="accepted", **decision),
-                    make_row("decisions", game_id=attack, role=attack, verdict="refused")
-                    | decision,
-                ],
-                "scopes": [
-                    make_row("scopes", game_id=bad_id, role=attack),
-                    make_row("scopes", **place, parent_game_id=bad_id, generation=1, gamma=0.1),
-                ],
-            }
-        )
+        archive.commit(rows)
     return folder
 
 

@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+import dataclasses
 import html
+import json
 import re
-import shutil
-import subprocess
-import sys
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
+import numpy as np
 import pytest
+from jinja2 import Environment, nodes
+from support.archives import RUN, write_large
+from support.measured import Given
+from support.measured import build as build_played
+from support.rated import CODE, THREE, build, draw_scores
+from support.rated import RUN as MEASURED_RUN
+from support.rows import row
 
 from archive import Archive, Run
 from archive.__main__ import main
+from archive.report import page as page_module
 from archive.report.gathering import gather_report
 from archive.report.page import page
+from archive.schema import PairPurpose
 from archive.text import signed
+from xgl import library
 
 VOID = {"meta", "input", "br", "img", "link", "hr"}
 
@@ -146,67 +156,11 @@ def test_attacks_are_shown_and_not_obeyed(hostile_run: Path, tmp_path: Path) -> 
     assert "{{ 7*7 }}" in text
 
 
-def _damage(run: Path) -> None:
-    """In the middle of the scores themselves: other columns may not be read at all."""
-    largest = max((run / "archive" / "scores").glob("*.parquet"), key=lambda p: p.stat().st_size)
-    group = pq.read_metadata(largest).row_group(0)
-    columns = [group.column(index) for index in range(group.num_columns)]
-    scores = next(each for each in columns if each.path_in_schema == "score")
-    content = bytearray(largest.read_bytes())
-    content[scores.data_page_offset + scores.total_compressed_size // 2] ^= 0xFF
-    largest.write_bytes(bytes(content))
-
-
-def _empty(run: Path) -> None:
-    shutil.rmtree(run)
-    Archive.create(run / "archive").close()
-
-
-def _truncate(run: Path) -> None:
-    file = max((run / "archive" / "games").glob("*.parquet"), key=lambda p: p.stat().st_size)
-    file.write_bytes(file.read_bytes()[:40])
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (_empty, "is empty: found no run"),
-        (_damage, "is damaged"),
-        (_truncate, "is damaged: found 40 bytes"),
-        (shutil.rmtree, "is not an archive: found no such folder"),
-    ],
-)
-def test_a_bad_archive_is_one_sentence(
-    run_folder: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    change: Any,
-    message: str,
-) -> None:
-    change(run_folder)
-    out = tmp_path / "report.html"
-    assert main(["report", str(run_folder), "-o", str(out)]) == 2
-    stderr = capsys.readouterr().err
-    assert stderr.startswith("error: ")
-    assert message in stderr
-    assert stderr.count("\n") == 1
-    assert not out.exists()
-
-
 def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:
     with Archive.open(grown_run / "archive") as archive:
         again = page(gather_report(Run(archive)))
     date_pattern = re.compile(r"Made [\d :-]+ UTC")
     assert date_pattern.sub("", again) == date_pattern.sub("", grown_page)
-
-
-def test_the_command_line_stays_light() -> None:
-    check = (
-        "import sys, archive, archive.__main__;"
-        "print({'torch', 'jinja2', 'scipy.cluster', 'archive.report'} & set(sys.modules))"
-    )
-    process = subprocess.run([sys.executable, "-c", check], capture_output=True, text=True)
-    assert process.stdout == "set()\n"
 
 
 @pytest.mark.long
@@ -218,3 +172,227 @@ def test_a_thousand_games_fit(tmp_path: Path) -> None:
     nesting = _Nesting(text)
     assert nesting.open == []
     assert sum(str(name).startswith("game-") for name in nesting.ids) == 1000
+
+
+# -- Every section of every template is rendered, undefined names being errors ---------------------
+
+
+DUEL = "assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward(xed(s | t) - xed(s | x))"
+EXAMPLE = Path(__file__).parents[3] / "docs" / "example" / "run"
+
+
+TABLES = {
+    "scores": ["model,a,b", "ann,1,2", "bob,2,1", "cid,0,0"],
+    "pairs": ["model_a,model_b,prompt,winner", "ann,bob,1,model_a", "bob,cid,1,tie"],
+}
+"""Tables that are rated, as lines of CSV."""
+
+
+class _Sections(Environment):
+    """Templates that note which of their sections are rendered: the branches of each condition,
+    the body of each loop and the ``else`` of one that is empty."""
+
+    def __init__(self, environment: Environment) -> None:
+        super().__init__()
+        self.__dict__.update(environment.__dict__, cache={})
+        self.known: set[str] = set()
+        self.rendered: set[str] = set()
+        self.globals = {**environment.globals, "rendered": self._note}
+
+    def _note(self, section: str, value: object = "") -> object:
+        self.rendered.add(section)
+        return value
+
+    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
+        template = super()._parse(source, name, filename)
+        for number, node in enumerate(template.find_all((nodes.If, nodes.For, nodes.CondExpr))):
+            where = f"{name}:{node.lineno} #{number}"
+            if isinstance(node, nodes.CondExpr):
+                node.expr1 = self._marked(f"{where} then", node.expr1)
+                node.expr2 = node.expr2 and self._marked(f"{where} else", node.expr2)
+                continue
+            node.body.insert(0, nodes.Output([self._marked(f"{where} body")]))
+            if node.else_:
+                node.else_.insert(0, nodes.Output([self._marked(f"{where} else")]))
+        return template.set_environment(self)
+
+    def _marked(self, section: str, *value: nodes.Expr) -> nodes.Call:
+        self.known.add(section)
+        name = nodes.Name("rendered", "load")
+        return nodes.Call(name, [nodes.Const(section), *value], [], None, None)
+
+
+def _write_many(folder: Path) -> Path:
+    """A run of more games than the page shows in full, whose newest scope has a game of the library
+    in two roles, and of all that an archive may hold of its games or lack."""
+    run = write_large(folder, 72, 2)
+    entry = library.entries()[0]
+    known = Given(entry.text, entry.dialect).game
+    metadata = json.dumps(dataclasses.asdict(known.metadata))
+    ids = {"run_id": RUN, "game_id": known.game_id}
+    with Archive.open(run / "archive", "a") as archive:
+        scope = archive.rows("scopes", filters=[("scope", "=", 2)])
+        covered = [row("covers", **_cover(each)) for each in scope[:14]]
+        roles = [row("scopes", **ids, role=role, scope=3) for role in ("black", "white")]
+        games = [row("games", game_id=known.game_id, metadata_json=metadata, code=known.code)]
+        archive.commit(
+            {
+                "runs": [archive.rows("runs")[0] | {"event": "resumed"}],
+                "games": [each | {"dialect": known.dialect} for each in games],
+                "scopes": [*({**each, "scope": 3} for each in scope), *roles],
+                "covers": covered,
+            }
+        )
+    return run
+
+
+def _cover(member: dict[str, Any]) -> dict[str, Any]:
+    return {"run_id": RUN, "scope": 2, "eta": 0.9, "definition": "captured"} | {
+        name: member[name] for name in ("game_id", "role")
+    }
+
+
+def _write_measured(folder: Path, run: Path, maps: int = 8, preference: str = "win") -> Path:
+    """Three models measured on games of a run, with their ceilings, as rated before by margins: of
+    five games one is a copy and one separates nobody."""
+    with Archive.open(run / "archive") as archive:
+        origins = [each["game_id"] for each in archive.rows("scopes")[:3]]
+    scores = {
+        name: [*each, each[0], np.zeros(maps)] for name, each in draw_scores(0, THREE, maps).items()
+    }
+    measured = build(folder, scores, range(len(origins)), exported=origins)
+    with Archive.open(measured, "a") as archive:
+        rounds = archive.rows("rounds", filters=[("policy_id", "=", "ann")])
+        names = ("run_id", "game_id", "role", "map_seed", "play_seed", "score")
+        best = [{name: each[name] for name in names} for each in rounds]
+        rating = {"run_id": MEASURED_RUN, "preference": preference, "confidence": 0.9}
+        archive.commit(
+            {
+                "ceilings": [row("ceilings", **each, solver="beam") for each in best],
+                "ratings": [row("ratings", **rating, copies="exact", resamples=2)],
+            }
+        )
+    return measured
+
+
+def _write_few(folder: Path) -> Path:
+    """A scope of two games that was decided by V: the only play of one has no move, in that of the
+    other two players moved."""
+    members = [Given(CODE.format(9)), Given(DUEL)]
+    games = [member.game.game_id for member in members]
+    ids = [{"run_id": "r1", "game_id": game_id, "role": "black"} for game_id in games]
+    play = {"purpose": "acceptance", "map_seed": 1, "outcome": "finished"}
+    with Archive.open(build_played(folder / "archive", members, maps=1), "a") as archive:
+        archive.commit(
+            {
+                "finetunes": [
+                    row("finetunes", **each, finetune_id=each["game_id"]) for each in ids
+                ],
+                "scores": [
+                    row("scores", **each, **play, policy_id=each["game_id"]) for each in ids
+                ],
+                "scored_texts": [
+                    row("scored_texts", **ids[0], policy_id=games[0], map_seed=1, tokens=["a hen"])
+                ],
+                "decisions": [
+                    row("decisions", **ids[1], definition="def37", alpha1=0.3, alpha2=0.2)
+                    | {"verdict": "accepted", "captured_def37": 0.5, "gamma": 0.1}
+                ],
+                "scopes": [row("scopes", **each, scope=1, generation=1, gamma=0.1) for each in ids],
+            }
+        )
+    return folder
+
+
+def _write_one(folder: Path) -> Path:
+    """A scope of one game, about which nothing else is archived."""
+    game = Given(CODE.format(9)).game
+    facts = {"game_id": game.game_id, "dialect": game.dialect, "code": game.code}
+    with Archive.create(folder / "archive") as archive:
+        archive.commit(
+            {
+                "runs": [row("runs", run_id="r1", config_json="{}")],
+                "games": [row("games", **facts)],
+                "scopes": [row("scopes", run_id="r1", game_id=game.game_id, role="black")],
+            }
+        )
+    return folder
+
+
+def _write_programs(folder: Path) -> Path:
+    """A run of games that are programs: one that is played, and one whose text nobody wrote."""
+    ids = {"run_id": "r1", "program_id": "p1"}
+    pair = {**ids, "winner": "quarter4", "loser": "quarter1", "passed": True}
+    pairs = [row("gg_pairs", **pair, purpose=str(purpose)) for purpose in PairPurpose]
+    games = [
+        row("gg_games", **ids, title="Purse"),
+        row("gg_games", run_id="r1", program_id="p2", title="Torn", failed="no answer", place=1),
+    ]
+    filters = [row("gg_filters", **ids, stage="opponent", passed=True)]
+    plays = [row("gg_plays", **ids, player="random", outcome="win", moves=[1, 2])]
+    rows = {"gg_games": games, "gg_filters": filters, "gg_pairs": pairs, "gg_plays": plays}
+    with Archive.create(folder / "archive") as archive:
+        archive.commit({"runs": [row("runs", run_id="r1")], **rows})
+    return folder
+
+
+@dataclasses.dataclass(frozen=True)
+class _Pages:
+    """What is written about several runs, by name, and which sections it took."""
+
+    texts: Mapping[str, str]
+    sections: _Sections
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages:
+    folder = tmp_path_factory.mktemp("pages")
+    runs = {
+        "many": _write_many(folder / "many"),
+        "few": _write_few(folder / "few"),
+        "one": _write_one(folder / "one"),
+        "programs": _write_programs(folder / "programs"),
+    }
+    measured = {
+        "many": _write_measured(folder / "by wins", runs["many"]),
+        "few": _write_measured(folder / "by margins", runs["few"], preference="margin"),
+        "one": _write_measured(folder / "on one map", runs["one"], maps=1),
+    }
+    sections, texts = _Sections(page_module._environment()), {}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(page_module, "_environment", lambda: sections)
+        for name, run in {**runs, "attacks": hostile_run, "example": EXAMPLE}.items():
+            out = folder / f"{name}.html"
+            patch.setattr(page_module, "INLINE", 0 if name == "many" else 1_500_000)
+            more = ["--measured", str(measured[name])] if name in measured else []
+            assert main(["report", str(run), "-o", str(out), *more]) == 0
+            texts[name] = out.read_text(encoding="utf-8")
+        for name, lines in TABLES.items():
+            table, out = folder / f"{name}.csv", folder / f"{name}.html"
+            table.write_text("\n".join(lines))
+            assert main(["ratings", "--table", str(table), "-o", str(out)]) == 0
+            texts[name] = out.read_text(encoding="utf-8")
+    return _Pages(texts, sections)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("many", ("How much is left to gain", "beam 8", "Which games matter", "and 1 copy")),
+        ("few", ("Definition 37", "how much more is scored", "no move", "the whole scope")),
+        ("one", ("Not rated", "No stage has archived", "No game has joined")),
+        ("programs", ("no text: no answer", "Of equal agents", "Funnel", "<td>1 2", "<td>win")),
+        ("attacks", ("cannot read it",)),
+        ("example", ("token by token",)),
+    ],
+)
+def test_what_an_archive_holds_is_shown(pages: _Pages, name: str, words: Sequence[str]) -> None:
+    assert [each for each in words if each not in pages.texts[name]] == []
+
+
+def test_every_section_is_rendered_by_some_run(pages: _Pages) -> None:
+    """A section that no run here fills is one that nobody has seen."""
+    for name in pages.sections.list_templates():
+        pages.sections.get_template(name)
+    assert pages.sections.known
+    assert sorted(pages.sections.known - pages.sections.rendered) == []

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from archive import SCHEMA_VERSION, TABLES, Archive, Purpose, Reason, Verdict
+from archive import SCHEMA_VERSION, TABLES, Archive, Reason, Verdict
 
 PAGE = (files("archive.schema") / "tables.md").read_text(encoding="utf-8")
 
@@ -42,18 +42,6 @@ def test_metadata_travel_in_the_files(tmp_path: Path) -> None:
     field = pq.read_schema(tmp_path / "a" / "scores" / "000000.parquet").field("permuted_score")
     assert field.metadata[b"unit"] == b"bits"
     assert field.metadata[b"null"] == b"not computed"
-
-
-def test_enums_are_strings() -> None:
-    assert [str(verdict) for verdict in Verdict] == [
-        "accepted",
-        "refused",
-        "undecided",
-        "artifact",
-    ]
-    assert TABLES["scores"].schema.field("purpose").metadata[b"values"].decode() == "|".join(
-        Purpose
-    )
 
 
 @pytest.mark.parametrize("enum", [*StrEnum.__subclasses__()], ids=lambda enum: enum.__name__)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -12,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive import CoverError
+from archive.report.figures.heat_map import similar_order
 from archive.statistics.covers import (
     best_cover,
     discriminating_games,
     exact,
     largest_eta,
+    smallest_covers,
     transfer_cover,
 )
 
@@ -164,3 +166,39 @@ def test_the_example_is_true() -> None:
     assert names(best_cover(values, 0.65).members) == "ABC"
     assert largest_eta(values) == 1
     assert names(best_cover(values, 1.0).members) == "ABCD"
+
+
+# -- What the figures promise: orders, covers by η -------------------------------------------------
+
+
+def test_families_stand_together() -> None:
+    family = np.array([k % 3 for k in range(12)])
+    values = np.where(family[:, None] == family[None, :], 0.9, 0.05)
+    families = [int(family[place]) for place in similar_order(values)]
+    assert sum(a != b for a, b in pairwise(families)) == 2
+
+
+@given(st.integers(0, 40), st.integers(0, 2**32 - 1))
+def test_an_order_names_every_game_once(count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.normal(0.5, 1.0, (count, count))
+    values[rng.random((count, count)) < 0.5] = math.nan
+    values[rng.random((count, count)) < 0.1] = -math.inf
+    assert sorted(similar_order(values)) == list(range(count))
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 6), st.integers(0, 2**32 - 1))
+def test_covers_by_eta_are_the_best_at_each(count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = rng.random((count, count)).round(1)
+    values[rng.random((count, count)) < 0.2] = math.nan
+    np.fill_diagonal(values, 1.0)
+    etas = [step / 10 for step in range(1, 11)]
+    reach = largest_eta(values)
+    best = [best_cover(values, eta) if eta <= reach else None for eta in etas]
+    for (_, found), cover in zip(smallest_covers(values, etas), best, strict=True):
+        assert (found is None) == (cover is None)
+        if found is not None and cover is not None:
+            parts = (cover.members, cover.delta, cover.least)
+            assert (found.members, found.delta, found.least) == parts

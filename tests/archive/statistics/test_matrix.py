@@ -219,12 +219,6 @@ def test_components_are_what_paths_reach(numbers: list[float], alpha: float) -> 
         assert edges[i, j] == (i != j and values[i, j] >= alpha)
 
 
-def test_a_larger_threshold_reaches_less() -> None:
-    values = np.array([[1, 0.6, 0, 0], [0, 1, 0.4, 0], [0, 0, 1, 0.8], [0.3, 0, 0, 1]])
-    assert [links(values, alpha)[1][0].sum() for alpha in (0.3, 0.5, 0.7)] == [4, 2, 1]
-    assert links(values, 0.3)[1].all()
-
-
 def test_alpha_is_above_zero() -> None:
     with pytest.raises(ValueError, match="expected it above 0"):
         links(np.zeros((4, 4)), 0.0)

@@ -14,7 +14,6 @@ from archive.statistics.measure import best_known, ceiling_gap, xent_measure
 from archive.statistics.rounds import (
     ScoreLevels,
     arms,
-    best_kept,
     crosses_surely,
     increases_surely,
     narms,
@@ -78,11 +77,7 @@ def test_narms_is_continuous_at_its_joints(joint: str) -> None:
         assert narms(shifted_curve, LEVELS, len(values)) == pytest.approx(there, abs=1e-5)
 
 
-@given(
-    st.lists(st.floats(0, 8), min_size=1, max_size=10),
-    st.integers(0, 9),
-    st.floats(1e-3, 2),
-)
+@given(st.lists(st.floats(0, 8), min_size=1, max_size=10), st.integers(0, 9), st.floats(1e-3, 2))
 def test_a_higher_curve_has_no_smaller_narms(values: list[float], place: int, more: float) -> None:
     low = np.maximum.accumulate(values)
     high = low.copy()
@@ -126,17 +121,6 @@ def test_crosses_surely_agrees_with_fresh_samples() -> None:
     fresh = np.mean([each[-1].all() and len({*each.argmax(0)}) == 3 for each in reached])
     estimate = np.mean([crosses_surely(sample(), b, 1.6, 3, 0.1).low for _ in range(20)])
     assert estimate == pytest.approx(fresh, abs=0.1)
-
-
-def test_best_moves_under_clipping() -> None:
-    none = math.nan
-    scores = np.array([[3.0, 1.0, 2.0], [5.0, 9.0, none], [1.0, 1.0, none], [7.0, none, none]])
-    clipped_scores = np.array(
-        [[3.0, 1.0, 2.0], [5.0, 4.0, none], [1.0, 0.0, none], [7.0, none, none]]
-    )
-    result = best_kept(scores, clipped_scores)
-    assert (result.maps, result.stable_maps, result.share) == (2, 1, 0.5)
-    assert best_kept(scores[2:], clipped_scores[2:]).share == 1.0
 
 
 def test_narms_jumps_where_arms_is_flat_at_the_top_level() -> None:

@@ -12,7 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from archive import Reason
 from archive.schema import TaskId
 from archive.statistics.intervals import (
     UNDEFINED,
@@ -22,49 +21,19 @@ from archive.statistics.intervals import (
     ratio_interval,
 )
 from archive.statistics.rule import (
-    REASONS,
     Answer,
     Calibration,
-    Decision,
     Gamma,
     Limits,
     Looks,
     affordable_steps,
     chunks,
     gamma,
-    helps,
     is_new,
     refusal,
 )
 
 A, B, C = (TaskId(name, "black") for name in "abc")
-
-
-@pytest.mark.parametrize(
-    ("interval", "answer"),
-    [
-        (Interval(0.5, 0.35, 0.7), Answer.YES),
-        (Interval(0.2, 0.1, 0.29), Answer.NO),
-        (Interval(0.35, 0.2, 0.5), Answer.OPEN),
-        (UNDEFINED, Answer.OPEN),
-    ],
-)
-def test_helps(interval: Interval, answer: Answer) -> None:
-    assert helps(interval, 0.3) is answer
-
-
-@pytest.mark.parametrize(
-    ("interval", "answer"),
-    [
-        (Interval(0.5, 0.4, 0.7), Answer.YES),
-        (Interval(0.95, 0.85, 1.1), Answer.NO),
-        (Interval(0.8, 0.7, 0.9), Answer.OPEN),
-        (Interval(0.1, -math.inf, math.inf), Answer.OPEN),
-        (UNDEFINED, Answer.OPEN),
-    ],
-)
-def test_is_new(interval: Interval, answer: Answer) -> None:
-    assert is_new(interval, 0.2) is answer
 
 
 def test_gamma_is_the_largest_and_its_bounds_are_too() -> None:
@@ -120,11 +89,6 @@ def test_impossible_looks_are_refused(plays: tuple[int, ...], error: float) -> N
         Looks(plays, error)
 
 
-def test_there_is_no_bound_between_looks() -> None:
-    with pytest.raises(ValueError, match="not in tuple"):
-        Looks((8, 16), 0.05).confidence(12)
-
-
 @given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 9))
 def test_chunks_are_the_items_in_order(items: list[str], first: int) -> None:
     parts = chunks(items, first)
@@ -150,24 +114,6 @@ def test_a_game_that_can_be_played_is_not_refused() -> None:
     assert refusal(calibration(finished_plays=3), LIMITS) is None, (
         "a quarter of forfeits is allowed"
     )
-
-
-@pytest.mark.parametrize(
-    ("plays", "reason", "detail"),
-    [
-        (calibration(finished_plays=0), Reason.NEVER_FEASIBLE, None),
-        (calibration(finished_plays=2), Reason.FORFEIT_RATE, "0.50 above 0.25"),
-        (
-            calibration(tokens=30),
-            Reason.TOO_LONG,
-            "finetune.tokens pays for 9 gradient steps, transfer.min_steps asks for 10",
-        ),
-        (calibration(constant=True), Reason.CONSTANT_SCORE, None),
-    ],
-)
-def test_a_refusal_says_why(plays: Calibration, reason: Reason, detail: str | None) -> None:
-    assert refusal(plays, LIMITS) == Decision(reason, True, detail)
-    assert reason in REASONS
 
 
 def test_a_warm_start_takes_its_plays_but_at_most_half_of_the_tokens() -> None:

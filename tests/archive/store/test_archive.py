@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -26,10 +28,11 @@ from archive import (
     LookupFailedError,
     NotAnArchiveError,
     RowError,
-    VersionError,
+    Verdict,
     WriteError,
 )
 from archive.schema import Column
+from archive.store.files import to_arrow
 
 MakeRow = Callable[..., dict[str, Any]]
 OFFSETS = st.integers(-12, 14).map(lambda hours: timezone(timedelta(hours=hours)))
@@ -164,14 +167,6 @@ def test_a_reader_does_not_write(archive: Archive, make_row: MakeRow) -> None:
         reader.drop_adapter("0" * 64)
 
 
-def test_create_takes_over_what_a_killed_create_left(tmp_path: Path) -> None:
-    (tmp_path / "lock").write_text("1 on somewhere\n")
-    (tmp_path / "archive.json.tmp").write_text("{")
-    with Archive.create(tmp_path) as archive:
-        assert archive.rows("runs") == []
-    assert not (tmp_path / "archive.json.tmp").exists()
-
-
 def test_what_is_no_archive_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(NotAnArchiveError, match=r"absent is not an archive: found no such folder"):
         Archive.open(tmp_path / "absent")
@@ -183,37 +178,6 @@ def test_what_is_no_archive_is_told_so(tmp_path: Path) -> None:
     (tmp_path / "archive.json").write_text("[")
     with pytest.raises(DamagedError, match=r"archive.json is damaged: found no readable JSON"):
         Archive.open(tmp_path)
-
-
-def test_another_schema_version_is_refused(archive: Archive) -> None:
-    marker = archive.folder / "archive.json"
-    marker.write_text(json.dumps({**json.loads(marker.read_text()), "schema_version": 999}))
-    with pytest.raises(VersionError, match=r"found version 999, expected \d+; a newer release"):
-        Archive.open(archive.folder)
-
-
-def _flip(path: Path) -> None:
-    content = bytearray(path.read_bytes())
-    content[40] ^= 0xFF
-    path.write_bytes(content)
-
-
-DAMAGES = [
-    (lambda path: path.write_bytes(path.read_bytes()[:-5]), r"000001.parquet is damaged: found \d"),
-    (lambda path: path.unlink(), r"000001.parquet is missing: found no file, expected \d+ bytes"),
-    (_flip, r"000001.parquet is damaged: found .*, expected readable Parquet"),
-    (lambda path: path.write_bytes(bytes(path.stat().st_size)), r"000001.parquet is damaged"),
-]
-
-
-@pytest.mark.parametrize(("damage", "message"), DAMAGES)
-def test_a_damaged_file_is_named(
-    archive: Archive, make_row: MakeRow, damage: Callable[[Path], object], message: str
-) -> None:
-    archive.commit({"games": [make_row("games", code="elicit(s, 10)" * 9)]})
-    damage(archive.folder / "games" / "000001.parquet")
-    with pytest.raises(DamagedError, match=message):
-        Archive.open(archive.folder).table("games")
 
 
 def test_a_flipped_byte_is_found_or_harmless(archive: Archive, make_row: MakeRow) -> None:
@@ -285,3 +249,62 @@ def test_adapters_are_named_by_their_content(archive: Archive) -> None:
         archive.get_adapter(digest)
     with pytest.raises(LookupFailedError, match=r"expected 64 hexadecimal digits"):
         archive.get_adapter("../archive")
+
+
+# -- Rows to Arrow: what fits keeps its value, what does not is refused by name --------------------
+
+
+REFUSED = [
+    ("scores", {"score": math.nan}, r"scores row 1, column 'score': found nan .* finite double"),
+    ("scores", {"score": -math.inf}, r"found -inf of type float, expected finite double \(bits\)"),
+    ("scores", {"score": None}, r"column 'score': found null, expected finite double"),
+    ("scores", {"score": "1.0"}, r"found '1.0' of type str, expected finite double"),
+    ("scores", {"score": True}, r"found True of type bool"),
+    ("scores", {"score": 2**60 + 1}, r"column 'score': found 1152921504606846977"),
+    ("scores", {"map_seed": 1.0}, r"column 'map_seed': found 1.0 of type float, expected int64"),
+    ("scores", {"map_seed": 2**63}, r"column 'map_seed': found 9223372036854775808"),
+    ("games", {"steps": 2**31}, r"column 'steps': found 2147483648 .* expected int32 \(steps\)"),
+    ("games", {"code": b"x"}, r"column 'code': found b'x' of type bytes, expected string"),
+    ("games", {"code": "\ud800"}, r"column 'code': found '\\ud800'"),
+    ("scores", {"moves": "abc"}, r"column 'moves': found 'abc' of type str, expected list"),
+    ("scores", {"moves": ["a", None]}, r"column 'moves': found None of type NoneType"),
+    ("scores", {"purpose": "test"}, r"found 'test' .* expected one of calibration, training"),
+    ("finetunes", {"curve": [0.0, math.inf]}, r"column 'curve': found inf"),
+    ("runs", {"at": datetime(2026, 1, 1)}, r"expected timestamp.* with a time zone"),
+]
+
+
+@pytest.mark.parametrize(("table", "changes", "message"), REFUSED)
+def test_a_value_that_does_not_fit_is_refused(
+    make_row: MakeRow, table: str, changes: dict[str, Any], message: str
+) -> None:
+    good = make_row(table)
+    assert to_arrow(table, [good]).num_rows == 1
+    with pytest.raises(RowError, match=message):
+        to_arrow(table, [good, make_row(table, **changes), good])
+
+
+def test_missing_and_unknown_columns_are_refused(make_row: MakeRow) -> None:
+    short = make_row("games")
+    del short["steps"]
+    with pytest.raises(RowError, match=r"games row 0: found no column steps, expected every"):
+        to_arrow("games", [short])
+    with pytest.raises(RowError, match=r"games row 1: found unknown column extra"):
+        to_arrow("games", [make_row("games"), {**make_row("games"), "extra": 1}])
+
+
+def test_values_of_equal_meaning_are_kept(make_row: MakeRow) -> None:
+    score = make_row(
+        "scores",
+        score=3,
+        raw_score=np.float32(0.5),
+        permuted_score=np.float64(0.25),
+        map_seed=np.int64(9),
+        moves=("a", "b"),
+    )
+    decision = make_row("decisions", verdict=Verdict.UNDECIDED, decided=np.bool_(True))
+    row = to_arrow("scores", [score]).to_pylist()[0]
+    assert (row["score"], row["raw_score"], row["permuted_score"]) == (3.0, 0.5, 0.25)
+    assert (row["map_seed"], row["moves"]) == (9, ["a", "b"])
+    row = to_arrow("decisions", [decision]).to_pylist()[0]
+    assert (row["verdict"], row["decided"]) == ("undecided", True)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from support.search import PARENT, Listed, Nature, Search, code, of_limits
+from support.search import Listed, Nature, Search, code, of_limits
 
 from archive import TABLES, Archive, DamagedError
 from archive.__main__ import main
@@ -84,11 +84,14 @@ def fault_text(folder: Path) -> str:
     return "\n".join(map(str, report.faults))
 
 
+Row = dict[str, Any]
+
+
 def forge(
-    folder: Path, table: str, change: Callable[[dict[str, Any]], bool], mend_chain: bool = True
+    folder: Path, table: str, where: Callable[[Row], bool], change: Callable[[Row], Row]
 ) -> int:
-    """Changes rows of a table in place, and mends hashes, sizes and the chain of records, as
-    somebody who knows the format would; returns how many rows changed."""
+    """Changes the rows of a table ``where`` it holds, and mends hashes, sizes and the chain of
+    records, as somebody who knows the format would; returns how many rows changed."""
     count = 0
     for path in sorted((folder / "commits").iterdir()):
         record = json.loads(path.read_text())
@@ -98,12 +101,14 @@ def forge(
                 continue
             content = pq.read_table(data)
             rows = content.to_pylist()
-            if number := sum([change(row) for row in rows]):
-                count += number
+            if chosen := [row for row in rows if where(row)]:
+                count += len(chosen)
+                for row in chosen:
+                    row |= change(row)
                 pq.write_table(pa.Table.from_pylist(rows, content.schema), data)
             mend(file, data)
         before = path.with_name(f"{record['number'] - 1:06d}.json")
-        if mend_chain and before.is_file():
+        if before.is_file():
             record["previous"] = sha256(before.read_bytes()).hexdigest()
         path.write_text(json.dumps(record))
     write_head(folder, record["number"])
@@ -117,7 +122,7 @@ def mend(file: dict[str, Any], data: Path) -> None:
     file["bytes"], file["sha256"] = len(content), sha256(content).hexdigest()
 
 
-def rows(folder: Path, table: str) -> list[dict[str, Any]]:
+def rows(folder: Path, table: str) -> list[Row]:
     return Archive.open(folder).rows(table)
 
 
@@ -132,34 +137,33 @@ def test_a_searched_archive_fits(search_folder: Path) -> None:
 
 
 def test_a_changed_score_is_named_with_its_row(folder: Path) -> None:
-    def raise_score(row: dict[str, Any]) -> bool:
-        if row["policy_id"] == "base" or row["purpose"] != "acceptance":
-            return False
-        row["score"] += 5.0
-        return True
+    def fresh(row: Row) -> bool:
+        return row["policy_id"] != "base" and row["purpose"] == "acceptance"
 
-    assert forge(folder, "scores", raise_score) > 0
-    plays = [r for r in rows(folder, "scores") if r["purpose"] == "acceptance"]
-    row = next(r for r in plays if r["policy_id"] != "base")
+    assert forge(folder, "scores", fresh, lambda row: {"score": row["score"] + 5.0}) > 0
+    row = next(filter(fresh, rows(folder, "scores")))
     text = fault_text(folder)
     assert f"scores, run_id {row['run_id']}, policy_id {row['policy_id']}" in text
     assert f"map_seed {row['map_seed']}" in text
 
 
 def test_consistently_forged_scores_no_longer_give_the_decision(folder: Path) -> None:
-    decision = next(r for r in rows(folder, "decisions") if r["verdict"] == "accepted")
+    decision = next(filter(accepted, rows(folder, "decisions")))
 
-    def lift(row: dict[str, Any]) -> bool:
-        if row["policy_id"] != decision["finetune_id"] or row["outcome"] != "finished":
-            return False
-        row["score"] = row["raw_score"] = row["score"] + 3.0
-        return True
+    def own(row: Row) -> bool:
+        return row["policy_id"] == decision["finetune_id"] and row["outcome"] == "finished"
 
-    assert forge(folder, "scores", lift) > 0
+    assert forge(
+        folder, "scores", own, lambda r: dict.fromkeys(("score", "raw_score"), r["score"] + 3)
+    )
     text = fault_text(folder)
     assert f"game {decision['game_id']}: found own_gain " in text
     assert "from the scores" in text
     assert "SHA-256" not in text
+
+
+def accepted(row: Row) -> bool:
+    return bool(row["verdict"] == "accepted")
 
 
 @pytest.mark.parametrize(
@@ -177,26 +181,15 @@ def test_consistently_forged_scores_no_longer_give_the_decision(folder: Path) ->
     ],
 )
 def test_a_changed_number_of_a_decision_is_named(folder: Path, column: str, value: object) -> None:
-    def change(row: dict[str, Any]) -> bool:
-        if row["verdict"] != "accepted":
-            return False
-        row[column] = value
-        return True
-
-    assert forge(folder, "decisions", change) == 1
+    assert forge(folder, "decisions", accepted, lambda _: {column: value}) == 1
     assert f"found {column} {value}, expected" in fault_text(folder)
 
 
 @pytest.mark.parametrize("reason", ["does not help its parent", "not playable", "constant score"])
 def test_a_changed_verdict_is_named(folder: Path, reason: str) -> None:
-    def accept(row: dict[str, Any]) -> bool:
-        if row["reason"] != reason:
-            return False
-        row |= {"verdict": "accepted", "reason": "helps and is new", "decided": True}
-        return True
-
-    assert forge(folder, "decisions", accept) == 1
-    game = next(r["game_id"] for r in rows(folder, "decisions") if r["verdict"] == "accepted")
+    change = {"verdict": "accepted", "reason": "helps and is new", "decided": True}
+    assert forge(folder, "decisions", lambda r: r["reason"] == reason, lambda _: change) == 1
+    game = next(filter(accepted, rows(folder, "decisions")))["game_id"]
     text = fault_text(folder)
     assert f"game {game}: found accepted" in text
     assert "scopes, run" in text, "what is accepted must be in the scope"
@@ -208,13 +201,8 @@ def test_a_changed_verdict_is_named(folder: Path, reason: str) -> None:
 def test_a_changed_refusal_before_fine_tuning_is_named(
     folder: Path, change: dict[str, str]
 ) -> None:
-    def alter(row: dict[str, Any]) -> bool:
-        if row["reason"] != "constant score":
-            return False
-        row |= change
-        return True
-
-    assert forge(folder, "decisions", alter) == 1
+    constant = "constant score"
+    assert forge(folder, "decisions", lambda r: r["reason"] == constant, lambda _: change) == 1
     [value] = change.values()
     lines = [line for line in fault_text(folder).splitlines() if line.startswith("decisions, ")]
     assert [value in line for line in lines] == [True]
@@ -223,26 +211,18 @@ def test_a_changed_refusal_before_fine_tuning_is_named(
 def test_a_game_added_to_the_scope_by_hand_is_named(folder: Path) -> None:
     refusal = next(r for r in rows(folder, "decisions") if r["reason"].startswith("does not"))
 
-    def swap(row: dict[str, Any]) -> bool:
-        if row["generation"] == 0:
-            return False
-        row["game_id"] = refusal["game_id"]
-        return True
-
-    assert forge(folder, "scopes", swap) == 1
+    swap = {"game_id": refusal["game_id"]}
+    assert forge(folder, "scopes", lambda r: r["generation"] > 0, lambda _: swap) == 1
     text = fault_text(folder)
     assert f"game {refusal['game_id']}: found a member, expected no decision accepted it" in text
     assert "found no row, expected a member, since it was accepted" in text
 
 
 def test_a_changed_program_is_another_game(folder: Path) -> None:
-    def change(row: dict[str, Any]) -> bool:
-        if "20)" not in row["code"]:
-            return False
-        row["code"] = row["code"].replace("20)", "30)")
-        return True
+    def other(row: Row) -> Row:
+        return {"code": row["code"].replace("20)", "30)")}
 
-    assert forge(folder, "games", change) == 1
+    assert forge(folder, "games", lambda row: "20)" in row["code"], other) == 1
     assert "found another game, expected id " in fault_text(folder)
 
 
@@ -255,8 +235,7 @@ def test_a_changed_record_is_named_by_the_next_one(archive_copy: Path) -> None:
     assert f"{path}: found a record that was changed after it was written" in faults
 
 
-@pytest.mark.parametrize("removed", [1, 2, "all"])
-@pytest.mark.parametrize("data", [False, True])
+@pytest.mark.parametrize(("removed", "data"), [(1, True), (2, False), ("all", True)])
 def test_newest_commits_that_were_removed_are_named(
     archive_copy: Path, removed: int | str, data: bool
 ) -> None:
@@ -327,7 +306,7 @@ def test_rows_twice_and_references_to_nothing_are_named(folder: Path) -> None:
 
 
 def test_missing_plays_are_named(archive_copy: Path) -> None:
-    decision = next(r for r in rows(archive_copy, "decisions") if r["verdict"] == "accepted")
+    decision = next(filter(accepted, rows(archive_copy, "decisions")))
     for path in sorted((archive_copy / "scores").iterdir()):
         table = pq.read_table(path)
         mask = pc.and_(
@@ -335,7 +314,7 @@ def test_missing_plays_are_named(archive_copy: Path) -> None:
             pc.equal(table["game_id"], decision["parent_game_id"]),
         )
         pq.write_table(table.filter(pc.invert(mask)), path)
-    forge(archive_copy, "scores", lambda row: False)
+    forge(archive_copy, "scores", lambda _: False, lambda _: {})
     assert f"game {decision['game_id']}: found plays missing" in fault_text(archive_copy)
 
 
@@ -349,10 +328,3 @@ def test_the_command_says_it_with_exit_code_2(
     assert main(["verify", str(folder), "--json"]) == 2
     [fault] = json.loads(capsys.readouterr().out)["faults"]
     assert fault["where"] == str(path)
-
-
-def test_the_parent_is_what_the_world_says(search_folder: Path) -> None:
-    """The searched archive begins with the game whose elicit has PARENT tokens."""
-    initial = next(r for r in rows(search_folder, "scopes") if r["generation"] == 0)
-    game = next(r for r in rows(search_folder, "games") if r["game_id"] == initial["game_id"])
-    assert f", {PARENT})" in game["code"]

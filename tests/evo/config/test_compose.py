@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import asdict, fields, is_dataclass, replace
+from dataclasses import asdict, replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -12,17 +12,10 @@ from omegaconf import OmegaConf
 
 from archive.cli import COMMANDS, resamples
 from archive.statistics.ratings import RatingQuestion
-from evo.config.compose import (
-    OPTIONS,
-    as_yaml,
-    from_archive,
-    has_choices,
-    load,
-    resume,
-)
+from evo.config.compose import as_yaml, from_archive, load, resume
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.models import JudgeConfig
-from evo.config.registry import EXPERIMENTS, MODEL_RUNS, NAMES, ExperimentEntry, find
+from evo.config.registry import EXPERIMENTS, MODEL_RUNS, NAMES, find
 from evo.config.schema import ClusterConfig, RunConfig
 from evo.config.words import read_flags
 from evo.experiments.toy import ToyRunConfig
@@ -58,40 +51,21 @@ def test_a_language_model_takes_part_in_proposing_where_one_of_size_plays(
     assert load(RunConfig, [RUN, *words]).meta_sampler.name == name
 
 
-def test_a_long_growth_has_two_rungs_of_deep_fine_tunes_and_a_portfolio() -> None:
-    config = load(RunConfig, ["+experiment=long_growth"])
-    assert (config.meta_sampler.name, config.growth.first_rung) == ("portfolio", 0.1)
-    assert (config.finetune.steps or 0) >= 96
-
-
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_every_variant_composes(variant: str) -> None:
     assert load(RunConfig, [RUN, variant]).experiment == "scope_growth"
 
 
-@pytest.mark.parametrize("experiment", MODEL_RUNS)
-def test_every_experiment_composes(experiment: str) -> None:
-    config = load(RunConfig, [f"+experiment={experiment}", "finetune=reinforce"])
-    assert (config.experiment, config.name) == (experiment, f"{experiment}-seed0")
-
-
 def test_composed_defaults_are_those_of_python() -> None:
+    for experiment in MODEL_RUNS:
+        config = load(RunConfig, [f"+experiment={experiment}"])
+        assert (config.experiment, config.name) == (experiment, f"{experiment}-seed0")
     assert load(RunConfig, [RUN]) == RunConfig(experiment="scope_growth", name="scope_growth-seed0")
     assert load(ToyRunConfig, [TOY]) == ToyRunConfig(
         experiment="toy_growth", name="toy_growth-seed0"
     )
     config = MeasureRunConfig(experiment="measure", measure=MeasureConfig(folder="OUT"))
     assert load(MeasureRunConfig, MEASURE) == config
-
-
-@pytest.mark.parametrize(
-    "group", [each.name for each in fields(RunConfig) if has_choices(each.name)]
-)
-def test_a_groups_defaults_can_be_named(group: str) -> None:
-    default = getattr(RunConfig(experiment="scope_growth"), group)
-    if is_dataclass(default):
-        option = OPTIONS.get(group, "default")
-        assert getattr(load(RunConfig, [RUN, f"{group}={option}"]), group) == default
 
 
 @pytest.mark.parametrize("name", SETTINGS)
@@ -114,8 +88,6 @@ MISTAKES = [
     (["growth.initial_scope=rival"], r"found 'rival', expected a list such as \[rival\]"),
     (["sed=3"], r"sed: unknown key, did you mean seed\?"),
     (["seed=abc"], r"seed: found 'abc', expected a whole number"),
-    (["seed=true"], r"seed: found true, expected a whole number"),
-    (["seed=null"], r"seed: found null, expected a whole number"),
     (["seed=-1"], r"seed: found -1, expected at least 0"),
     (["judge=5"], r"^judge: found 5, expected a group of settings"),
     (["cluster=none"], r"cluster: found 'none', expected one of"),
@@ -123,7 +95,6 @@ MISTAKES = [
     (["~growth.alpha1"], r"growth\.alpha1: missing$"),
     (["name=${nope}"], r"nope"),
     (["finetune.learning_rate=fast"], r"finetune\.learning_rate: found 'fast', expected a number"),
-    (["finetune.learning_rate=nan"], r"finetune\.learning_rate: found nan"),
     (
         ["finetune.baseline=mean"],
         r"finetune\.baseline: found 'mean', expected group_mean, leave_one_out",
@@ -134,18 +105,11 @@ MISTAKES = [
         r"judge\.key_variable: found one key for http://gpu:8000/v1 and https://api\.openai\.com",
     ),
     (["judge.stories=web"], r"judge\.stories: found 'web', expected corpus, a file of texts"),
-    (["game.dialect=perl"], r"game\.dialect: found 'perl', expected xent or paper"),
-    (
-        ["transfer.confidence=1"],
-        r"transfer\.confidence: found 1, expected more than 0\.5",
-    ),
+    (["transfer.confidence=1"], r"transfer\.confidence: found 1, expected more than 0\.5"),
     (["transfer.acceptance_plays=[]"], r"acceptance_plays: found \[\], expected rising"),
     (["transfer.acceptance_plays=[8,8]"], r"acceptance_plays: found \[8, 8\], expected rising"),
-    (["transfer.acceptance_plays=[a]"], r"acceptance_plays: found 'a', expected a whole number"),
-    (["growth.initial_scope=contrast"], r"initial_scope: found 'contrast', expected a list"),
     (["growth.alpha2=0"], r"growth\.alpha2: found 0, expected more than 0 and less than 1"),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
-    (["growth.unplayable_initial=go"], r"growth\.unplayable_initial: found 'go'"),
     (["model=gpt9"], r"gpt9"),
     (["growth.initial_scope=[a"], r"\S"),
 ]
@@ -194,20 +158,14 @@ def test_an_archived_configuration_may_lack_only_what_results_do_not_depend_on()
         from_archive(RunConfig, values)
 
 
-# -- ``python -m evo.config``: the tables of all settings are those of the declarations ------------
-
-
 # -- Words of a command line that are no settings --------------------------------------------------
 
 
-def test_settings_are_passed_on() -> None:
+def test_the_configuration_can_be_shown_and_settings_are_passed_on() -> None:
     words = (RUN, "seed=3", "~finetune", "++x.y=1", "growth.initial_scope=[a,b]")
     assert read_flags(words, []) == (words, False)
-
-
-@pytest.mark.parametrize("flag", [["--cfg", "job"], ["--cfg=job"]])
-def test_the_configuration_can_be_shown(flag: list[str]) -> None:
-    assert read_flags([RUN, *flag, "seed=3"], []) == ((RUN, "seed=3"), True)
+    for flag in (["--cfg", "job"], ["--cfg=job"]):
+        assert read_flags([*words, *flag], []) == (words, True)
 
 
 @pytest.mark.parametrize("flag", [["--config-dir", "{}"], ["--config-dir={}"]])
@@ -241,25 +199,17 @@ def test_what_is_no_setting_is_answered_in_one_sentence(words: list[str], messag
 FILES = files("conf").joinpath("experiment")
 
 
-def test_every_file_has_an_entry_and_every_entry_a_file() -> None:
+def test_every_file_has_an_entry_with_settings_and_a_plan_and_every_entry_a_file() -> None:
     names = [each.name.removesuffix(".yaml") for each in FILES.iterdir()]
     assert sorted(NAMES) == sorted(name for name in names if not name.startswith("_"))
-
-
-@pytest.mark.parametrize("entry", EXPERIMENTS, ids=NAMES)
-def test_an_entry_names_settings_and_a_plan_that_exist(entry: ExperimentEntry) -> None:
-    assert callable(find(entry.plan))
-    composed = OmegaConf.create(FILES.joinpath(f"{entry.name}.yaml").read_text(encoding="utf-8"))
-    assert composed.experiment == (entry.variant_of or entry.name)
-
-
-@pytest.mark.parametrize("entry", EXPERIMENTS, ids=NAMES)
-def test_settings_accept_their_experiments_alone(entry: ExperimentEntry) -> None:
-    kind = find(entry.settings)
-    with pytest.raises(ConfigError, match="experiment: found 'other'") as error:
-        kind(experiment="other")
-    assert (entry.variant_of or entry.name) in str(error.value)
-    assert (entry.name in MODEL_RUNS) == (kind.__name__ == "RunConfig" and not entry.variant_of)
+    for entry in EXPERIMENTS:
+        assert callable(find(entry.plan))
+        kind, experiment = find(entry.settings), entry.variant_of or entry.name
+        file = FILES.joinpath(f"{entry.name}.yaml").read_text(encoding="utf-8")
+        assert OmegaConf.create(file).experiment == experiment
+        with pytest.raises(ConfigError, match=f"experiment: found 'other'.*{experiment}"):
+            kind(experiment="other")
+        assert (entry.name in MODEL_RUNS) == (kind.__name__ == "RunConfig" and not entry.variant_of)
 
 
 # -- A library that may not import the configuration has defaults of its own; they are those of a

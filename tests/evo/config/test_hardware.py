@@ -23,8 +23,7 @@ def test_a_machine_without_a_gpu_changes_nothing(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    "own",
-    ["cluster.gpus_per_worker=0", "cluster.address=10.0.0.1:6379", "cluster.trainers=1"],
+    "own", ["cluster.gpus_per_worker=0", "cluster.address=10.0.0.1:6379", "cluster.trainers=1"]
 )
 def test_a_run_that_says_otherwise_is_left_alone(own: str) -> None:
     assert settings_for(H100, [*RUN, own]) == ()

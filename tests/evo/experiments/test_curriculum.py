@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -46,25 +48,27 @@ class TeachingExecutor(FakeExecutor):
                 yield from super().do([job])
 
 
-@pytest.fixture
-def growth_folder(tmp_path: Path) -> Path:
-    """A growth that accepted one of two candidates."""
-    search = Search(tmp_path, sampler=Listed([code(4), code(5)]))
+@dataclass(frozen=True)
+class Study:
+    """A growth that accepted one of two candidates, and what was learned of it."""
+
+    grown: Path
+    trained: Path
+    jobs: list[Job[Any]]
+    output: str
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
+    folder, executor, output = tmp_path_factory.mktemp("s"), TeachingExecutor(WORLD), StringIO()
+    search = Search(folder, sampler=Listed([code(4), code(5)]))
     assert search.run(WORLD, name="grown") == 0
-    return tmp_path / "grown"
-
-
-def run(growth_folder: Path, *more: str, name: str = "trained") -> TeachingExecutor:
-    executor = TeachingExecutor(WORLD)
-    place = [
-        f"archive.root={growth_folder.parent}",
-        f"name={name}",
-        f"curriculum.run={growth_folder}",
-    ]
+    place = [f"archive.root={folder}", "name=trained", f"curriculum.run={folder / 'grown'}"]
     plays = ["transfer.calibration_plays=8", f"transfer.acceptance_plays=[{PLAYS}]"]
-    overrides = ["+experiment=curriculum", *place, *plays, HELD_OUT, *more]
-    assert evo.run.main(overrides, services(executor)) == 0
-    return executor
+    with redirect_stdout(output):
+        overrides = ["+experiment=curriculum", *place, *plays, HELD_OUT]
+        assert evo.run.main(overrides, services(executor)) == 0
+    return Study(folder / "grown", folder / "trained", executor.jobs, output.getvalue())
 
 
 def rows(folder: Path, table: str) -> list[dict[str, Any]]:
@@ -72,9 +76,9 @@ def rows(folder: Path, table: str) -> list[dict[str, Any]]:
         return archive.rows(table)
 
 
-def test_four_curricula_learn_with_equal_tokens_and_seeds(growth_folder: Path) -> None:
-    jobs = [job for job in run(growth_folder).jobs if isinstance(job, CurriculumTraining)]
-    curricula = rows(growth_folder.parent / "trained", "curricula")
+def test_four_curricula_learn_with_equal_tokens_and_seeds(study: Study) -> None:
+    jobs = [job for job in study.jobs if isinstance(job, CurriculumTraining)]
+    curricula = rows(study.trained, "curricula")
     names = {row["curriculum"] for row in curricula}
     assert names >= {"cover", "initial", "random"}
     assert len(curricula) == 3 * len(names)
@@ -84,20 +88,17 @@ def test_four_curricula_learn_with_equal_tokens_and_seeds(growth_folder: Path) -
         assert len({row["seed"] for row in curricula if row["curriculum"] == name}) == 3
     assert len({row["seed"] for row in curricula}) == 3, "the same for all"
     initial = next(row for row in curricula if row["curriculum"] == "initial")
-    [parent] = [row for row in rows(growth_folder, "scopes") if row["parent_game_id"] is None][:1]
+    [parent] = [row for row in rows(study.grown, "scopes") if row["parent_game_id"] is None][:1]
     assert initial["game_ids"] == [parent["game_id"]]
     sizes = {row["curriculum"]: len(row["game_ids"]) for row in curricula}
     assert sizes["random"] <= sizes["cover"]
 
 
-def test_gains_are_of_held_out_programs_over_plays_and_seeds(
-    growth_folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run(growth_folder)
-    output = capsys.readouterr().out
+def test_gains_are_of_held_out_programs_over_plays_and_seeds(study: Study) -> None:
+    output = study.output
     assert "specific gain on held-out programs" in output
     assert "cover beyond initial" in output
-    with Archive.open(growth_folder.parent / "trained" / "archive") as archive:
+    with Archive.open(study.trained / "archive") as archive:
         assert [str(fault) for fault in verify(archive).faults] == []
         run_id = archive.rows("runs")[0]["run_id"]
         rows_ = archive.rows("scores", filters=[("purpose", "=", "acceptance")])
@@ -118,13 +119,9 @@ def test_gains_are_of_held_out_programs_over_plays_and_seeds(
         assert all(part in output for part in shown.split())
 
 
-def test_what_was_trained_is_not_trained_again(growth_folder: Path) -> None:
-    run(growth_folder)
-    before = {
-        table: rows(growth_folder.parent / "trained", table) for table in ("curricula", "scores")
-    }
+def test_what_was_trained_is_not_trained_again(study: Study) -> None:
+    before = {table: rows(study.trained, table) for table in ("curricula", "scores")}
     executor = TeachingExecutor(WORLD)
-    overrides = [f"resume={growth_folder.parent / 'trained'}"]
-    assert evo.run.main(overrides, services(executor)) == 0
+    assert evo.run.main([f"resume={study.trained}"], services(executor)) == 0
     assert not executor.jobs
-    assert {t: rows(growth_folder.parent / "trained", t) for t in before} == before
+    assert {table: rows(study.trained, table) for table in before} == before

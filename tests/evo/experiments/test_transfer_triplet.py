@@ -13,10 +13,7 @@ from support.search import Killed, Listed, Nature, Search, code, of_limits
 from archive import Archive
 from archive.__main__ import main as archive_main
 from archive.plays import PURPOSES
-from evo.experiments.transfer_triplet import (
-    CHECKPOINT_PLAYS,
-    CHECKPOINTS,
-)
+from evo.experiments.transfer_triplet import CHECKPOINT_PLAYS, CHECKPOINTS
 from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, Training, WatchedTraining
 
@@ -24,12 +21,12 @@ WORLD = of_limits(l8=Nature(teaches=0.6), l9=Nature(own=5.0, covered=0.3))
 FEW = ["finetune.replicates=2", "transfer.acceptance_plays=[24]", "game.dialect=xent"]
 
 
-def study(search: Search, *overrides: str) -> int:
+def study(search: Search, *overrides: str, **how: Any) -> int:
     (search.folder / "one.xent").write_text(code(8))
     (search.folder / "two.xent").write_text(code(9))
     scope = f"growth.initial_scope=[{search.folder / 'one.xent'},{search.folder / 'two.xent'}]"
     kind = ["+experiment=transfer_triplet", scope, *FEW, *overrides]
-    return search.run(WORLD, *kind, sampler=Listed([]), only=True)
+    return search.run(WORLD, *kind, sampler=Listed([]), only=True, **how)
 
 
 def test_every_fine_tune_plays_every_game_on_the_same_fresh_maps(
@@ -49,44 +46,33 @@ def test_every_fine_tune_plays_every_game_on_the_same_fresh_maps(
     assert "total gains" in output
     assert "specific gains (about the map" in output
     assert "Kept: " not in output
+    # while each was trained, every game was evaluated
+    rows = [row for row in search.rows("scores") if row["purpose"] == "checkpoint"]
+    policies = {row["finetune_id"] for row in search.rows("finetunes")}
+    plays = CHECKPOINTS * CHECKPOINT_PLAYS
+    counted = {row["purpose"] for row in search.rows("scores") if row["policy_id"] in policies}
+    assert counted & {*PURPOSES} == {"acceptance"}, "no value comes from weights left behind"
+    by_pair = Counter((row["policy_id"], row["game_id"]) for row in rows)
+    assert set(by_pair.values()) == {plays}
+    assert len(by_pair) == (len(policies) + 1) * 2
+    assert len({row["map_seed"] for row in rows}) == plays, "maps of their own"
+    figure = (search.folder / "run" / "evaluations.svg").read_text()
+    assert figure.count("<polyline") == 2 * 2 * (2 + 1), "of each fine-tune, and their mean"
+    assert search.faults() == []
+    *_, last = output.splitlines()
+    command = shlex.split(last.partition("python -m archive ")[2])
+    assert command, last
+    assert archive_main(command) == 0
 
 
 def test_a_killed_study_goes_on(search: Search) -> None:
     study(search, "name=whole")
     with pytest.raises(Killed):
-        kill_study(search)
+        study(search, name="killed", patience=7)
     assert search.run(WORLD, sampler=Listed([]), name="killed", resume=True) == 0
     assert search.tables("killed") == search.tables("whole")
     with Archive.open(search.folder / "killed" / "archive") as archive:
         assert [row["event"] for row in archive.rows("runs")][-1] == "finished"
-
-
-def kill_study(search: Search) -> None:
-    scope = f"growth.initial_scope=[{search.folder / 'one.xent'},{search.folder / 'two.xent'}]"
-    kind = ["+experiment=transfer_triplet", scope, *FEW]
-    search.run(WORLD, *kind, sampler=Listed([]), only=True, name="killed", patience=7)
-
-
-def test_every_game_is_evaluated_while_each_is_trained(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert study(search) == 0
-    rows = [row for row in search.rows("scores") if row["purpose"] == "checkpoint"]
-    finetunes = {row["finetune_id"] for row in search.rows("finetunes")}
-    plays = CHECKPOINTS * CHECKPOINT_PLAYS
-    counted = {row["purpose"] for row in search.rows("scores") if row["policy_id"] in finetunes}
-    assert counted & {*PURPOSES} == {"acceptance"}, "no value comes from weights left behind"
-    by_pair = Counter((row["policy_id"], row["game_id"]) for row in rows)
-    assert set(by_pair.values()) == {plays}
-    assert len(by_pair) == (len(finetunes) + 1) * 2
-    assert len({row["map_seed"] for row in rows}) == plays, "maps of their own"
-    figure = (search.folder / "run" / "evaluations.svg").read_text()
-    assert figure.count("<polyline") == 2 * 2 * (2 + 1), "of each fine-tune, and their mean"
-    assert search.faults() == []
-    *_, last = capsys.readouterr().out.splitlines()
-    command = shlex.split(last.partition("python -m archive ")[2])
-    assert command, last
-    assert archive_main(command) == 0
 
 
 def test_checkpoints_see_the_model_as_it_learns(

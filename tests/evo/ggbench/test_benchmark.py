@@ -15,7 +15,6 @@ from support.chat_server import ChatServer, Received, Sent, refusal, reply
 from support.purse_game import PURSE
 
 from evo.config.ggbench import GGBenchConfig
-from evo.ggbench import experiment
 from evo.ggbench.benchmark import (
     ChatMover,
     LocalMover,
@@ -64,17 +63,6 @@ def test_a_chat_model_plays_whole_games_and_is_told_rules_board_and_moves(tmp_pa
     assert GAME.moves.strip() in system["content"]
     assert "Purse: " in user["content"]
     assert all(play.usage.tokens == 35 * play.usage.requests for play in plays)
-
-
-def test_what_was_paid_for_is_not_asked_again(tmp_path: Path) -> None:
-    with ChatServer(first_legal) as server:
-        first = chat_plays(server.url, tmp_path)
-        request_count = len(server.received)
-        again = chat_plays(server.url, tmp_path)
-        assert len(server.received) == request_count
-    assert [(p.moves, p.outcome, p.usage.tokens) for p in again] == [
-        (p.moves, p.outcome, p.usage.tokens) for p in first
-    ]
 
 
 @pytest.mark.parametrize("answer", ["six", "-1", "99", "", "0.0", "1 or 2", "٣"])
@@ -216,9 +204,3 @@ def test_an_endpoint_that_cannot_be_used_ends_the_run_before_it_begins(
         assert error.startswith(f"error: {server.url}, model 'm': ")
     assert error.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_estimate_asks_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(experiment, "ask_once", None)
-    author = "ggbench.author=chat:m@http://127.0.0.1:9/v1"
-    assert run(tmp_path, author, "estimate=true") == 0

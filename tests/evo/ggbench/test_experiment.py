@@ -20,6 +20,8 @@ from evo.ggbench.__main__ import main as ggbench_main
 from evo.run import main
 from evo.runner import Services
 
+Capsys = pytest.CaptureFixture[str]
+
 SMALL = (
     "ggbench.train.steps=8192",
     "ggbench.plays=2",
@@ -106,7 +108,7 @@ def test_its_report_escapes_what_games_say(finished_run: tuple[Path, str]) -> No
 
 @pytest.mark.parametrize("command", ["inspect", "verify"])
 def test_the_archives_commands_know_it(
-    command: str, finished_run: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+    command: str, finished_run: tuple[Path, str], capsys: Capsys
 ) -> None:
     assert archive_main([command, str(finished_run[0])]) == 0
     output = capsys.readouterr().out
@@ -114,7 +116,7 @@ def test_the_archives_commands_know_it(
 
 
 def test_every_table_of_the_paper_comes_from_a_run(
-    finished_run: tuple[Path, str], capsys: pytest.CaptureFixture[str]
+    finished_run: tuple[Path, str], capsys: Capsys
 ) -> None:
     assert ggbench_main(["tables", str(finished_run[0]), "--json"]) == 0
     tables = json.loads(capsys.readouterr().out)
@@ -126,7 +128,7 @@ def test_every_table_of_the_paper_comes_from_a_run(
 
 
 def test_verify_finds_a_pair_that_its_wins_do_not_confirm(
-    finished_run: tuple[Path, str], folder: Path, capsys: pytest.CaptureFixture[str]
+    finished_run: tuple[Path, str], folder: Path, capsys: Capsys
 ) -> None:
     with (
         Archive.open(finished_run[0] / "archive") as source,
@@ -178,7 +180,7 @@ def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
     ],
 )
 def test_a_users_mistake_is_one_sentence(
-    override: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    override: str, message: str, tmp_path: Path, capsys: Capsys
 ) -> None:
     assert run(tmp_path, override)[0] == 2
     assert message in capsys.readouterr().err

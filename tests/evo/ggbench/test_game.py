@@ -12,6 +12,8 @@ from evo.ggbench.__main__ import main
 from evo.ggbench.game import find, find_all, packaged_game, packaged_names
 from xgl.errors import ConfigError
 
+Capsys = pytest.CaptureFixture[str]
+
 NAMES = packaged_names()
 
 
@@ -145,7 +147,7 @@ def test_the_games_that_the_paper_released_are_read_from_its_three_folders(tmp_p
     ],
 )
 def test_a_users_mistake_is_one_sentence(
-    arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
+    arguments: list[str], message: str, capsys: Capsys
 ) -> None:
     assert main(arguments) == 2
     output = capsys.readouterr().err
@@ -153,20 +155,132 @@ def test_a_users_mistake_is_one_sentence(
     assert "Traceback" not in output
 
 
-def test_check_shows_each_filter_and_refuses(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_shows_each_filter_and_refuses(tmp_path: Path, capsys: Capsys) -> None:
     for name, text in (("rules.md", "# Mine"), ("env.py", "Discrete("), ("moves.md", "m")):
         (tmp_path / name).write_text(text)
     assert main(["check", str(tmp_path)]) == 1
     assert "refused" in capsys.readouterr().out
 
 
-def test_similarity_shows_each_game_and_the_row_of_table_5(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_similarity_shows_each_game_and_the_row_of_table_5(capsys: Capsys) -> None:
     assert main(["similarity", "auction", "winch", "duel"]) == 0
     output = capsys.readouterr().out
     assert all(word in output for word in ("auction", "winch", "duel", "75 %"))
     assert main(["similarity", "auction"]) == 2
     assert "expected at least 2" in capsys.readouterr().err
+
+
+# -- The rule books against the programs: each game again, written from its rule book alone --------
+
+
+class Restated:
+    """Player 0 moves first; ``play`` returns the winner, None while the game goes on."""
+
+    def __init__(self, env: Any) -> None:
+        self.turn = 0
+
+    @property
+    def mover(self) -> int:
+        return self.turn % 2
+
+    def legal(self) -> list[int]:
+        raise NotImplementedError
+
+    def play(self, move: int) -> int | None:
+        raise NotImplementedError
+
+    def see(self, env: Any) -> None:
+        """What chance brings after a move."""
+
+
+class Auction(Restated):
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.lots, self.bid = [4, 7, 3, 8, 5, 6], 0
+        self.coins, self.worth = [12, 12], [0, 0]
+
+    def legal(self) -> list[int]:
+        return [0] + [n for n in (1, 2, 3) if self.bid + n <= self.coins[self.mover]]
+
+    def play(self, move: int) -> int | None:
+        self.turn += 1
+        if move:
+            self.bid += move
+            return None
+        self.coins[self.mover] -= self.bid  # the passer's opponent, who moves first on the next lot
+        self.worth[self.mover] += self.lots.pop(0)
+        self.bid = 0
+        if self.lots:
+            return None
+        for left, right in (self.worth, self.coins):
+            if left != right:
+                return 0 if left > right else 1
+        return 1
+
+
+class Duel(Restated):
+    """Cards by their place: Strikes 2, 3, 4, 6, then Wards 3, 5."""
+
+    def __init__(self, env: Any) -> None:
+        super().__init__(env)
+        self.lives = [20, 20]
+        self.hand = [set(range(6)), set(range(6))]
+        self.discarded: list[set[int]] = [set(), set()]
+        self.ward: list[int | None] = [None, None]
+
+    def legal(self) -> list[int]:
+        rally = [6] if len(self.discarded[self.mover]) >= 2 else []
+        return sorted(self.hand[self.mover]) + rally
+
+    def play(self, move: int) -> int | None:
+        player, other = self.mover, 1 - self.mover
+        self.hand[player].discard(move)
+        if move == 6:
+            self.hand[player] |= self.discarded[player]
+            self.discarded[player] = set()
+        elif move >= 4:
+            self._discard_ward(player)
+            self.ward[player] = move
+        else:
+            ward = self.ward[other]
+            protection = 0 if ward is None else {4: 3, 5: 5}[ward]
+            self.lives[other] -= max(0, [2, 3, 4, 6][move] - protection)
+            self._discard_ward(other)
+            self.discarded[player].add(move)
+        self.turn += 1
+        if self.lives[other] <= 0:
+            return player
+        if self.turn < 60:
+            return None
+        return 0 if self.lives[0] > self.lives[1] else 1
+
+    def _discard_ward(self, player: int) -> None:
+        ward = self.ward[player]
+        if ward is not None:
+            self.discarded[player].add(ward)
+            self.ward[player] = None
+
+
+GAMES = {each.__name__.lower(): each for each in Restated.__subclasses__()}
+"""``sevens`` and ``winch`` are restated in ``test_game.py``."""
+
+
+@pytest.mark.parametrize("name", GAMES)
+def test_a_program_does_what_its_rule_book_says(name: str) -> None:
+    space: dict[str, Any] = {"__name__": "game"}
+    exec(compile(packaged_game(name).source, name, "exec"), space)
+    env, rng, winners = space["CustomEnv"](), random.Random(name), set()
+    for seed in range(60):
+        env.reset(seed=seed)
+        rule_book, winner = GAMES[name](env), None
+        while winner is None:
+            assert env.valid_moves() == rule_book.legal()
+            player, move = rule_book.mover, rng.choice(rule_book.legal())
+            winner = rule_book.play(move)
+            reward, is_over, is_truncated = env.step(move)[1:4]
+            assert (is_over, is_truncated) == (winner is not None, False)
+            assert reward == (0 if winner is None else 1 if winner == player else -1)
+            if winner is None:
+                rule_book.see(env)
+        winners.add(winner)
+    assert winners == {0, 1}

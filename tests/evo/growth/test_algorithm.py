@@ -1,4 +1,4 @@
-"""Algorithm 1 on the paper's toy world (§6.1.2): games are vectors, values are exact."""
+"""Algorithm 1 of the paper (§6.3.2) on finite worlds of exact values."""
 
 from __future__ import annotations
 
@@ -14,80 +14,8 @@ from support.algorithm1 import FiniteWorld, transcription
 
 from archive import Reason, Verdict
 from evo.config.schema import GrowthSettings
-from evo.growth.algorithm import (
-    AcceptanceResult,
-    Assessment,
-    Candidate,
-    Place,
-    grow,
-    rank,
-)
+from evo.growth.algorithm import AcceptanceResult, Assessment, grow
 from evo.record.steps import Steps
-
-Vector = tuple[float, ...]
-
-
-def value(source: Vector, target: Vector) -> float:
-    """V_G(G~) = Σ min(g~_i, g_i) / ‖g~‖₁ (paper §6.1.2)."""
-    return sum(map(min, source, target)) / sum(target)
-
-
-@dataclass
-class ToyOracle:
-    """Knows the values; ``verdicts`` of the first tests, all others accept."""
-
-    verdicts: dict[int, Verdict] = field(default_factory=dict)
-    tested: list[Vector] = field(default_factory=list)
-    dismissed: list[tuple[Vector, bool, Reason]] = field(default_factory=list)
-    lists: list[list[Candidate[Vector]]] = field(default_factory=list)
-    scopes: list[tuple[Vector, ...]] = field(default_factory=list)
-
-    def assess(
-        self, candidates: Sequence[Candidate[Vector]], scope: Sequence[Vector]
-    ) -> Steps[Vector, list[Assessment[Vector]]]:
-        yield from ()
-        self.lists.append(list(candidates))
-        self.scopes.append(tuple(scope))
-        return [self._assessment(candidate, scope) for candidate in candidates]
-
-    def test(
-        self, assessment: Assessment[Vector], scope: Sequence[Vector], doublings: int = 0
-    ) -> Steps[Vector, AcceptanceResult]:
-        yield from ()
-        self.tested.append(assessment.candidate.game)
-        verdict = self.verdicts.get(len(self.tested) - 1, Verdict.ACCEPTED)
-        return AcceptanceResult(verdict, assessment.gamma)
-
-    def dismiss(
-        self, assessment: Assessment[Vector], result: AcceptanceResult | None, reason: Reason
-    ) -> None:
-        self.dismissed.append((assessment.candidate.game, result is None, reason))
-
-    def _assessment(
-        self, candidate: Candidate[Vector], scope: Sequence[Vector]
-    ) -> Assessment[Vector]:
-        gamma = max(value(member, candidate.game) for member in scope)
-        helps = value(candidate.game, candidate.parent)
-        return Assessment(candidate, candidate.parent, helps, gamma)
-
-
-@dataclass
-class ToySampler:
-    """Points near the parent; the draw depends on where it is made."""
-
-    seed: int
-    reach: float = 0.3
-    drawn: list[list[Vector]] = field(default_factory=list)
-
-    def propose(self, place: Place[Vector], scope: Sequence[Vector], n: int) -> list[Vector]:
-        rng = random.Random(f"{self.seed}/{place.parent_generation}/{place.parent}/{place.round}")
-        proposals = [
-            tuple(max(0.01, g + rng.uniform(-self.reach, self.reach)) for g in place.parent)
-            for _ in range(n)
-        ]
-        self.drawn.append(proposals)
-        return proposals
-
 
 EIGHTHS = [None, *(n / 8 for n in range(-1, 10))]
 
@@ -123,34 +51,6 @@ def test_equals_the_transcription(seed: int, literal: bool) -> None:
     assert scopes == transcription(initial, world, growth, seed)
 
 
-@dataclass(frozen=True)
-class Pair(FiniteWorld):
-    """Λ proposes game 1 always."""
-
-    def candidates(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
-        return [1] * n
-
-
-@pytest.mark.parametrize(
-    ("help_value", "coverage", "joiners"), [(0.5, 0.75, 1), (0.49, 0, 0), (1, 0.76, 0)]
-)
-def test_both_bounds_belong_to_what_is_accepted(
-    help_value: float, coverage: float, joiners: int
-) -> None:
-    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): help_value, (0, 1): coverage}, 0)
-    *_, scope = grow([0], world, world, GrowthSettings(0.5, 0.25, 2, list_size=1))
-    assert [member.game for member in scope] == [0, 1][: 1 + joiners]
-
-
-def test_a_game_joins_once_however_often_the_literal_reading_takes_it() -> None:
-    world = Pair(2, {(0, 0): 1.0, (1, 1): 1.0, (1, 0): 1.0, (0, 1): 0.0}, 0)
-    literal = GrowthSettings(
-        0.5, 0.25, 2, list_size=1, coverage_against="scope", max_accepts_per_parent=5
-    )
-    *_, scope = grow([0], world, world, literal)
-    assert [member.game for member in scope] == [0, 1]
-
-
 @pytest.mark.parametrize(
     "wrong",
     [{"alpha1": 0.0}, {"alpha2": -0.1}, {"alpha2": float("nan")}, {"coverage_against": "scope"}],
@@ -160,50 +60,49 @@ def test_settings_under_which_growth_need_not_end_are_refused(wrong: dict[str, A
         GrowthSettings(**{"alpha1": 0.5, "alpha2": 0.5, "generations": 1, "list_size": 1, **wrong})
 
 
+@dataclass(frozen=True)
+class Doubtful(FiniteWorld):
+    """Λ proposes games 1 to n; the first tests have these verdicts, and all others accept."""
+
+    verdicts: tuple[Verdict, ...] = ()
+    tested: list[int] = field(default_factory=list)
+    dismissed: list[tuple[int, bool, Reason]] = field(default_factory=list)
+
+    def candidates(self, k: int, parent: int, rounds: int, n: int) -> list[int]:
+        return [*range(1, n + 1)]
+
+    def test(
+        self, assessment: Assessment[int], scope: Sequence[int], doublings: int = 0
+    ) -> Steps[int, AcceptanceResult]:
+        yield from ()
+        self.tested.append(assessment.candidate.game)
+        verdict = (*self.verdicts, *[Verdict.ACCEPTED] * 8)[len(self.tested) - 1]
+        return AcceptanceResult(verdict, assessment.gamma)
+
+    def dismiss(
+        self, assessment: Assessment[int], result: AcceptanceResult | None, reason: Reason
+    ) -> None:
+        self.dismissed.append((assessment.candidate.game, result is None, reason))
+
+
 @pytest.mark.parametrize(
     ("verdict", "reason"), [(Verdict.REFUSED, None), (Verdict.UNDECIDED, Reason.RIVALS_TESTED)]
 )
 def test_when_the_first_fails_its_test_the_next_is_tested_as_often_as_a_list_may(
     verdict: Verdict, reason: Reason | None
 ) -> None:
-    growth = GrowthSettings(0.1, 0.01, generations=1, list_size=8, max_accepts_per_parent=1)
-    oracle = ToyOracle({0: verdict, 1: verdict})
-    scopes = list(grow([(0.4, 0.4)], oracle, ToySampler(1), growth, tests=2))
+    gammas = {game: 3 * game % 8 / 16 for game in range(1, 9)}
+    values = {(0, game): gamma for game, gamma in gammas.items()} | {(g, 0): 1.0 for g in gammas}
+    settings = GrowthSettings(0.1, 0.01, generations=1, list_size=8, max_accepts_per_parent=1)
+    world = Doubtful(9, values, 0, (verdict, verdict))
+    scopes = list(grow([0], world, world, settings, tests=2))
     assert [len(scope) for scope in scopes] == [1, 1], "none of the tests accepted"
-    ranking = oracle.tested + [game for game, untested, _ in oracle.dismissed if untested]
-    gammas = [value((0.4, 0.4), game) for game in ranking]
-    assert len(oracle.tested) == 2 < len(ranking)
-    assert gammas == sorted(gammas)
-    undecided = [why for _, untested, why in oracle.dismissed if not untested]
+    ranking = world.tested + [game for game, untested, _ in world.dismissed if untested]
+    assert ranking == sorted(gammas, key=gammas.__getitem__)
+    assert len(world.tested) == 2
+    undecided = [why for _, untested, why in world.dismissed if not untested]
     assert undecided == ([] if reason is None else [reason] * 2)
-    oracle = ToyOracle({0: verdict})
-    *_, scope = grow([(0.4, 0.4)], oracle, ToySampler(1), growth, tests=2)
-    assert [member.game for member in scope[1:]] == oracle.tested[1:]
-    untested = {why for _, untested, why in oracle.dismissed if untested}
-    assert untested == {Reason.RIVAL_ACCEPTED}
-
-
-@pytest.mark.parametrize("budget", [1, 2, 5])
-def test_budget_of_candidates_is_kept(budget: int) -> None:
-    sampler = ToySampler(2)
-    growth = GrowthSettings(0.1, 0.05, 9, list_size=2, max_candidates=budget)
-    list(grow([(0.4, 0.4, 0.4)], ToyOracle(), sampler, growth))
-    assert 0 < sum(map(len, sampler.drawn)) <= budget
-
-
-def test_those_that_help_are_ranked_by_gamma() -> None:
-    place = Place(0, "parent", 0)
-
-    def assessment(name: str, helps: float | None, gamma: float | None) -> Assessment[str]:
-        return Assessment(Candidate(name, place, 0), "parent", helps, gamma)
-
-    assessments = [
-        assessment("useless", 0.1, 0.0),
-        assessment("near", 0.9, 0.7),
-        assessment("new", 0.5, 0.2),
-        assessment("undefined", None, 0.0),
-        assessment("copy", 0.9, 0.81),
-        assessment("alone", 0.9, None),
-    ]
-    ranking = [each.candidate.game for each in rank(assessments, 0.3, 0.2)]
-    assert ranking == ["alone", "new", "near"]
+    world = Doubtful(9, values, 0, (verdict,))
+    *_, scope = grow([0], world, world, settings, tests=2)
+    assert [member.game for member in scope[1:]] == world.tested[1:]
+    assert {why for _, untested, why in world.dismissed if untested} == {Reason.RIVAL_ACCEPTED}

@@ -8,12 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evo.growth.forecast import (
-    LEAST_WORTH,
-    Forecast,
-    expected_coverage,
-    expected_help,
-)
+from evo.growth.forecast import LEAST_WORTH, Forecast, expected_coverage, expected_help
 from evo.growth.open_ended import ParentTally, draw_parent, posterior
 
 leads = st.lists(st.floats(-20, 20), min_size=3, max_size=3)

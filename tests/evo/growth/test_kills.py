@@ -10,25 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.search import (
-    GROWING,
-    PARENT,
-    PURPOSES,
-    Killed,
-    Listed,
-    Nature,
-    Search,
-    by_hash,
-    code,
-    of_limits,
-)
+from support.search import GROWING, PARENT, Killed, Listed, Nature, Search, by_hash, code, of_limits
 
-from archive import Archive, Purpose
-from evo.jobs.evaluation import evaluation_seeds
+from archive import Archive
 from evo.jobs.job import Evaluation, Trainings
 from evo.record.run_folder import open_archive
 from xgl import Game
 from xgl.errors import ConfigError
+
+Capsys = pytest.CaptureFixture[str]
 
 
 class Tired:
@@ -119,7 +109,7 @@ def test_a_finished_run_has_nothing_left_to_do(search: Search, growth: Search) -
 
 
 def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
-    search: Search, growth: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, growth: Search, capsys: Capsys
 ) -> None:
     def stop(game_: Game) -> Nature:
         if len(search.executor.jobs) == 5:
@@ -134,43 +124,24 @@ def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
     assert search.tables("run") == growth.tables("whole")
 
 
-def test_a_run_does_not_go_on_from_another_game(
-    search: Search, capsys: pytest.CaptureFixture[str]
+def test_a_run_does_not_go_on_from_another_game_or_with_other_stories(
+    search: Search, capsys: Capsys
 ) -> None:
-    with pytest.raises(Killed):
-        search.run(by_hash, *GROWING, patience=2)
-    before = search.tables("run")
-    (search.folder / "parent.xent").write_text(code(PARENT + 1))
-    assert search.run(by_hash, resume=True) == 2
-    assert re.match(
-        r"error: growth\.initial_scope: \S+parent\.xent has changed since", capsys.readouterr().err
-    )
-    assert search.tables("run") == before
-    assert [row["event"] for row in search.rows("runs")] == ["created"]
-
-
-def test_a_run_does_not_go_on_with_other_stories(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    texts = search.folder / "texts.txt"
+    texts, parent = search.folder / "texts.txt", search.folder / "parent.xent"
     texts.write_text("\n".join(f"Hen number {n} ran to the barn." for n in range(40)))
     with pytest.raises(Killed):
         search.run(by_hash, *GROWING, f"judge.stories={texts}", patience=2)
-    before, text = search.tables("run"), texts.read_text()
-    texts.write_text(text.replace("barn", "mill"))
-    assert search.run(by_hash, resume=True) == 2
-    assert "judge.stories: " in (error := capsys.readouterr().err)
-    assert "texts.txt has changed since the run began" in error
-    assert search.tables("run") == before
-    texts.write_text(text)
+    before = search.tables("run")
+    for file, key in ((texts, "judge.stories"), (parent, "growth.initial_scope")):
+        text = file.read_text()
+        file.write_text(text.replace("barn", "mill").replace(code(PARENT), code(PARENT + 1)))
+        assert search.run(by_hash, resume=True) == 2
+        error = capsys.readouterr().err
+        assert re.match(rf"error: {key}: .*{file.name} has changed since the run began", error)
+        assert search.tables("run") == before
+        assert [row["event"] for row in search.rows("runs")] == ["created"]
+        file.write_text(text)
     assert search.run(by_hash, resume=True) == 0
-
-
-def test_a_run_killed_before_it_said_that_it_began_starts_anew(search: Search) -> None:
-    with Archive.create(search.folder / "run" / "archive"):
-        pass
-    assert search.run(by_hash, *GROWING) == 0
-    assert search.rows("runs")[0]["event"] == "created"
 
 
 LEFTOVERS = {
@@ -178,15 +149,16 @@ LEFTOVERS = {
     "an empty archive": ["archive/"],
     "a locked one": ["archive/lock"],
     "half a marker": ["archive/lock", "archive/archive.json.tmp"],
+    "an archive in which no run began": [],
 }
 
 
-@pytest.mark.parametrize("paths", LEFTOVERS.values(), ids=LEFTOVERS.keys())
-def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(
-    search: Search, paths: list[str]
-) -> None:
+@pytest.mark.parametrize("what", LEFTOVERS)
+def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(search: Search, what: str) -> None:
     (search.folder / "run").mkdir()
-    for path in paths:
+    if what.startswith("an archive"):
+        Archive.create(search.folder / "run" / "archive").close()
+    for path in LEFTOVERS[what]:
         (search.folder / "run" / "archive").mkdir(exist_ok=True)
         if not path.endswith("/"):
             (search.folder / "run" / path).write_text("{")
@@ -195,7 +167,7 @@ def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(
 
 
 def test_every_truncated_table_is_refused_by_name(
-    search: Search, growth: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, growth: Search, capsys: Capsys
 ) -> None:
     with pytest.raises(Killed):
         search.run(by_hash, *GROWING, patience=12)
@@ -215,25 +187,8 @@ def test_every_truncated_table_is_refused_by_name(
     assert search.tables("run") == growth.tables("whole")
 
 
-def test_a_second_run_on_one_folder_is_refused(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(Killed):
-        search.run(by_hash, *GROWING, patience=3)
-    before = search.tables("run")
-    with Archive.open(search.folder / "run" / "archive", "a"):
-        assert search.run(by_hash, resume=True) == 2
-    pattern = (
-        rf"error: \S+ is locked: found a writer \(process {os.getpid()} on \S+\), expected none"
-    )
-    assert re.fullmatch(pattern, capsys.readouterr().err.strip())
-    assert search.run(by_hash, *GROWING) == 2
-    assert "exists already" in capsys.readouterr().err
-    assert search.tables("run") == before
-
-
 def test_a_folder_that_another_run_took_meanwhile_is_refused(
-    search: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, capsys: Capsys
 ) -> None:
     """Both found the folder free; the other one began first, and was killed."""
     with pytest.raises(Killed):
@@ -246,10 +201,7 @@ def test_a_folder_that_another_run_took_meanwhile_is_refused(
 
 @pytest.mark.long
 def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
-    search: Search,
-    growth: Search,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    search: Search, growth: Search, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     descriptors: list[object] = []
     fsync = os.fsync
@@ -270,14 +222,3 @@ def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
     assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in output.out
     assert search.run(by_hash, resume=True) == 0
     assert search.tables("run") == growth.tables("whole")
-
-
-@pytest.mark.long
-def test_another_seed_is_another_search(search: Search, growth: Search) -> None:
-    PURPOSES.update(
-        {s.map_seed: p for p in Purpose for s in evaluation_seeds(p, 1, 300)}  # run seed 1
-    )
-    search.run(by_hash, *GROWING, "seed=1", name="two")
-    runs = growth.rows("proposals", "whole"), search.rows("proposals", "two")
-    texts = [[row["text"] for row in rows] for rows in runs]
-    assert texts[0] != texts[1]

@@ -25,14 +25,7 @@ from support.open_world import (
 from evo.config.schema import GrowthConfig
 from evo.growth.algorithm import Assessment, Candidate, Place
 from evo.growth.forecast import Forecast
-from evo.growth.open_ended import (
-    End,
-    OpenEnded,
-    _List,
-    _PoolEntry,
-    acceptance_order,
-    yield_bound,
-)
+from evo.growth.open_ended import End, OpenEnded, _List, _PoolEntry, acceptance_order, yield_bound
 from evo.growth.virtual_order import Steps, VirtualOrder
 
 Grown = OpenEnded[int, Assessment[int], Work]

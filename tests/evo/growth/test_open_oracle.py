@@ -5,16 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from support.search import (
-    Killed,
-    Listed,
-    Nature,
-    Search,
-    by_hash,
-    code,
-    limit,
-    of_limits,
-)
+from support.search import Killed, Listed, Nature, Search, by_hash, code, limit, of_limits
 
 from archive import Reason
 from evo.jobs.job import ScriptedEvaluation

@@ -3,71 +3,66 @@ rows behind it."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections import defaultdict
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from support.search import PARENT, Listed, Nature, Search, code, limit, of_limits
+from support.search import (
+    GROWING,
+    PARENT,
+    Killed,
+    Listed,
+    Nature,
+    Search,
+    by_hash,
+    code,
+    limit,
+    of_limits,
+)
 
+from archive import Archive, Reason, Run
+from archive.__main__ import main
+from archive.report.gathering import gather_report
+from archive.schema import BASE_POLICY, SCRIPT_POLICY
+from archive.views.matrix import gather
 from evo.jobs.job import ScriptedEvaluation, Training
+from evo.jobs.merged import adapter_of
 from evo.record.playability import UNLIKELY
+from xgl.models.references import AdapterName
 from xgl.players.scripts import SCRIPTS
 
+Capsys = pytest.CaptureFixture[str]
+
 VERDICTS = [
-    (Nature(forfeits=0.6), "refused", "forfeit rate", True, None),
-    (Nature(constant=True), "refused", "constant score", True, None),
-    (Nature(tokens=1000), "refused", "too long to learn", True, None),
-    (Nature(own=0.0), "refused", "not playable", False, "selection"),
-    (Nature(own=-3.0), "refused", "not playable", True, "selection"),
-    (Nature(teaches=0.0), "refused", "does not help its parent", True, "selection"),
-    (Nature(covered=1.1), "refused", "covered by the scope", True, "selection"),
-    (Nature(), "accepted", "helps and is new", True, "acceptance"),
-    (
-        Nature(teaches=0.28, lucky={"teaches": 0.6}),
-        "undecided",
-        "help to its parent not settled",
-        False,
-        "acceptance",
-    ),
-    (
-        Nature(covered=0.79, lucky={"covered": 0.2}),
-        "undecided",
-        "coverage not settled",
-        False,
-        "acceptance",
-    ),
-    (
-        Nature(own=-0.5, lucky={"own": 10.0}),
-        "undecided",
-        "own gain not confirmed",
-        False,
-        "acceptance",
-    ),
-    (
-        Nature(teaches=0.0, lucky={"teaches": 0.6}),
-        "refused",
-        "does not help its parent",
-        True,
-        "acceptance",
-    ),
-    (
-        Nature(covered=1.0, lucky={"covered": 0.2}),
-        "refused",
-        "covered by the scope",
-        True,
-        "acceptance",
-    ),
+    (Nature(forfeits=0.6), "refused", "forfeit rate"),
+    (Nature(constant=True), "refused", "constant score"),
+    (Nature(tokens=1000), "refused", "too long to learn"),
+    (Nature(own=0.0), "refused", "not playable"),
+    (Nature(own=-3.0), "refused", "not playable"),
+    (Nature(teaches=0.0), "refused", "does not help its parent"),
+    (Nature(covered=1.1), "refused", "covered by the scope"),
+    (Nature(), "accepted", "helps and is new"),
+    (Nature(teaches=0.28, lucky={"teaches": 0.6}), "undecided", "help to its parent not settled"),
+    (Nature(covered=0.79, lucky={"covered": 0.2}), "undecided", "coverage not settled"),
+    (Nature(own=-0.5, lucky={"own": 10.0}), "undecided", "own gain not confirmed"),
+    (Nature(teaches=0.0, lucky={"teaches": 0.6}), "refused", "does not help its parent"),
+    (Nature(covered=1.0, lucky={"covered": 0.2}), "refused", "covered by the scope"),
 ]
+BEFORE_FINE_TUNING = ("forfeit rate", "constant score", "too long to learn")
 DETAILS = {
     "forfeit rate": r"0\.\d+ above 0\.25",
     "too long to learn": r"finetune\.tokens pays for \d+ gradient steps, .* asks for \d+",
 }
 
 
-@pytest.mark.parametrize(("nature", "verdict", "reason", "is_decided", "purpose"), VERDICTS)
-def test_verdicts(
-    search: Search, nature: Nature, verdict: str, reason: str, is_decided: bool, purpose: str | None
-) -> None:
+@pytest.mark.parametrize(("nature", "verdict", "reason"), VERDICTS)
+def test_verdicts(search: Search, nature: Nature, verdict: str, reason: str) -> None:
+    purpose = "acceptance" if nature.lucky or verdict == "accepted" else "selection"
+    purpose = None if reason in BEFORE_FINE_TUNING else purpose
+    is_decided = verdict != "undecided" and nature.own != 0
     sampler = Listed([code(7)])
     assert search.run(of_limits(l7=nature), "growth.list_size=1", sampler=sampler) == 0
     [row] = search.rows("decisions")
@@ -82,6 +77,7 @@ def test_verdicts(
     assert sizes == [1, 2 if verdict == "accepted" else 1]
     assert [each.accepted for each in sampler.told] in ([], [verdict == "accepted"])
     _check_adapters(search, row)
+    _check_cheap_stages(search, row)
 
 
 def _check_adapters(search: Search, row: dict[str, Any]) -> None:
@@ -92,16 +88,14 @@ def _check_adapters(search: Search, row: dict[str, Any]) -> None:
     assert set(search.adapters()) == scope_hashes
 
 
-def test_the_newest_of_a_list_is_taken(search: Search) -> None:
-    world = of_limits(l7=Nature(covered=0.6), l6=Nature(covered=0.1), l5=Nature(covered=0.4))
-    search.run(world, "growth.list_size=3", sampler=Listed([code(7), code(6), code(5)]))
-    verdicts = {row["index"]: (row["verdict"], row["reason"]) for row in search.rows("decisions")}
-    newer = ("refused", "another of its list was accepted")
-    assert verdicts == {0: newer, 1: ("accepted", "helps and is new"), 2: newer}
-
-
-def test_an_accepted_row_tells_the_whole_story(search: Search) -> None:
+def test_an_accepted_row_tells_the_whole_story_of_plays_on_fresh_maps(search: Search) -> None:
     search.run(of_limits(), "growth.list_size=1", sampler=Listed([code(7)]))
+    map_seeds: dict[str, set[int]] = {}
+    for row in search.rows("scores"):
+        map_seeds.setdefault(row["purpose"], set()).add(row["map_seed"])
+    assert set(map_seeds) == {"calibration", "selection", "acceptance"}
+    assert sum(map(len, map_seeds.values())) == len(set.union(*map_seeds.values()))
+    assert len(map_seeds["acceptance"]) == 16, "the first look was enough"
     [row] = search.rows("decisions")
     # The executor clips nothing, and few-shot play is not asked for.
     may_be_null = {name for name in row if name.startswith("few_shot_")} | {"best_kept", "detail"}
@@ -119,31 +113,14 @@ def test_an_accepted_row_tells_the_whole_story(search: Search) -> None:
     assert (member["gamma"], member["parent_game_id"]) == (row["gamma"], parent)
 
 
-def test_acceptance_is_on_fresh_maps(search: Search) -> None:
-    search.run(of_limits(), "growth.list_size=1", sampler=Listed([code(7)]))
-    map_seeds: dict[str, set[int]] = {}
-    for row in search.rows("scores"):
-        map_seeds.setdefault(row["purpose"], set()).add(row["map_seed"])
-    assert set(map_seeds) == {"calibration", "selection", "acceptance"}
-    assert sum(map(len, map_seeds.values())) == len(set.union(*map_seeds.values()))
-    assert len(map_seeds["acceptance"]) == 16, "the first look was enough"
-
-
-def test_cheap_stages_come_first(search: Search) -> None:
+def _check_cheap_stages(search: Search, row: dict[str, Any]) -> None:
     """What calibration refuses is not fine-tuned; what cannot pass is not crossed."""
-    for nature, training_count in ((Nature(constant=True), 1), (Nature(own=0.0), 2)):
-        name = f"run{training_count}"
-        sampler = Listed([code(7)])
-        search.run(of_limits(l7=nature), "growth.list_size=1", sampler=sampler, name=name)
-        assert sum(isinstance(job, Training) for job in search.executor.jobs) == training_count
-        parent = next(row["game_id"] for row in search.rows("scopes", name))
-        cross_plays = [
-            row
-            for row in search.rows("scores", name)
-            if row["game_id"] == parent and not row["policy_id"].startswith(("base", "script:"))
-        ]
-        policies = {row["policy_id"] for row in cross_plays}
-        assert len(policies) == 1, "only the parent's own adapter played the parent"
+    trainings = sum(isinstance(job, Training) for job in search.executor.jobs)
+    assert (trainings == 1) == (row["finetune_id"] is None), "of the parent alone"
+    if row["finetune_id"] is None or row["reason"] == "not playable":
+        scores = search.rows("scores")
+        players = {each["policy_id"] for each in scores if each["game_id"] == row["parent_game_id"]}
+        assert len([name for name in players if not name.startswith(("base", "script:"))]) == 1
 
 
 @pytest.mark.parametrize(
@@ -151,7 +128,7 @@ def test_cheap_stages_come_first(search: Search) -> None:
     [(Nature(own=0.0), "not playable"), (Nature(forfeits=1.0), "never feasible")],
 )
 def test_an_initial_game_that_cannot_be_learned_stops_the_run_by_name(
-    search: Search, capsys: pytest.CaptureFixture[str], nature: Nature, reason: str
+    search: Search, capsys: Capsys, nature: Nature, reason: str
 ) -> None:
     assert search.run(of_limits(l8=nature), sampler=Listed([])) == 2
     output = capsys.readouterr().err
@@ -159,20 +136,23 @@ def test_an_initial_game_that_cannot_be_learned_stops_the_run_by_name(
     assert output.count("error:") == 1
 
 
-def test_an_initial_game_that_cannot_be_learned_may_stay_out_of_the_scope(search: Search) -> None:
+def two_initial(search: Search) -> str:
+    """The setting of an initial scope of two games."""
     files = [search.folder / "parent.xent", search.folder / "other.xent"]
     for file, size in zip(files, (PARENT, 9), strict=True):
         file.write_text(code(size))
-    scope = f"growth.initial_scope=[{','.join(map(str, files))}]"
+    return f"growth.initial_scope=[{','.join(map(str, files))}]"
+
+
+def test_an_initial_game_that_cannot_be_learned_may_stay_out_of_the_scope(search: Search) -> None:
+    scope = two_initial(search)
     settings = ["growth.unplayable_initial=keep", "growth.max_candidates=1"]
     assert search.run(of_limits(l9=Nature(own=0.0)), scope, *settings, sampler=Listed([])) == 0
     assert len(search.rows("games")) == 2
     assert len({row["game_id"] for row in search.rows("scopes")}) == 1
 
 
-def test_without_a_game_that_was_learned_there_is_no_growth(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_a_game_that_was_learned_there_is_no_growth(search: Search, capsys: Capsys) -> None:
     world = of_limits(**{f"l{PARENT}": Nature(own=0.0)})
     keep = ("growth.unplayable_initial=keep", "growth.initial_attempts=1")
     assert search.run(world, *keep, sampler=Listed([code(7)])) == 2
@@ -181,10 +161,7 @@ def test_without_a_game_that_was_learned_there_is_no_growth(
 
 
 def test_under_def37_every_scope_game_has_its_denominator_on_fresh_seeds(search: Search) -> None:
-    files = [search.folder / "parent.xent", search.folder / "other.xent"]
-    for file, size in zip(files, (PARENT, 9), strict=True):
-        file.write_text(code(size))
-    scope = f"growth.initial_scope=[{','.join(map(str, files))}]"
+    scope = two_initial(search)
     settings = ["growth.list_size=1", "growth.max_candidates=1", "transfer.definition=def37"]
     search.run(of_limits(), scope, *settings, sampler=Listed([code(7)]))
     (row,) = search.rows("decisions")
@@ -289,3 +266,234 @@ def test_every_list_is_accepted_on_maps_of_its_own(search: Search) -> None:
             maps.setdefault(place, set()).add(row["map_seed"])
     assert not set.intersection(*maps.values())
     assert search.faults() == []
+
+
+# -- Further fine-tunes of a game: of an initial one that was learned badly, of a candidate that ---
+
+
+@pytest.mark.parametrize("attempts", [1, 3])
+def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
+    search: Search, attempts: int
+) -> None:
+    world = of_limits(l8=Nature(unlucky=True))
+    exit_code = search.run(world, f"growth.initial_attempts={attempts}", sampler=Listed([]))
+    finetunes = search.rows("finetunes")
+    assert (exit_code, len(finetunes)) == ((2, 1) if attempts == 1 else (0, 2))
+    assert [row["replicate"] for row in finetunes] == list(range(len(finetunes)))
+    assert len({row["seed"] for row in finetunes}) == len({row["finetune_id"] for row in finetunes})
+    assert len({row["finetune_id"] for row in finetunes}) == len(finetunes)
+    assert search.adapters() == [finetunes[-1]["adapter_hash"]], "of the last attempt alone"
+
+
+def test_replicates_are_fine_tunes_under_seeds_of_their_own(search: Search) -> None:
+    settings = ["growth.list_size=1", "finetune.replicates=3"]
+    assert search.run(of_limits(), *settings, sampler=Listed([code(7)])) == 0
+    finetunes = search.rows("finetunes")
+    by_game: dict[str, list[int]] = {}
+    for row in finetunes:
+        by_game.setdefault(row["game_id"], []).append(row["replicate"])
+    assert list(by_game.values()) == [[0, 1, 2], [0, 1, 2]]
+    assert len({row["finetune_id"] for row in finetunes}) == 6
+    assert len({row["seed"] for row in finetunes}) == 3, "the same three for every game"
+    (row,) = search.rows("decisions")
+    assert row["purpose"] == "acceptance"
+    ids = {one["finetune_id"] for one in finetunes if one["game_id"] == row["game_id"]}
+    assert {r["policy_id"] for r in search.rows("scores") if r["purpose"] == "acceptance"} >= ids
+    assert row["tokens"] == 10 * row["plays"] + 3 * 1000
+
+
+def test_a_candidate_that_learned_nothing_gets_a_second_attempt(search: Search) -> None:
+    """Its first fine-tune, under the training seed that it shares with its parent, is unlucky. A
+    fine-tune makes two steps."""
+    world = of_limits(l7=Nature(unlucky=True))
+    sampler = Listed([code(7)])
+    settings = ("growth.list_size=1", "transfer.attempts=2", "transfer.min_steps=2")
+    assert search.run(world, *settings, sampler=sampler) == 0
+    [row] = search.rows("decisions")
+    finetunes = [each for each in search.rows("finetunes") if each["game_id"] == row["game_id"]]
+    assert [each["replicate"] for each in finetunes] == [0, 1]
+    assert (row["verdict"], row["finetune_id"]) == ("accepted", finetunes[1]["finetune_id"])
+    assert row["tokens"] == 10 * row["plays"] + 2 * 1000
+    assert search.faults() == []
+
+
+def test_without_headroom_there_is_no_second_attempt(search: Search) -> None:
+    world = of_limits(l7=Nature(unlucky=True, flat=True))
+    settings = ("growth.list_size=1", "transfer.attempts=2", "transfer.headroom=null")
+    search.run(world, *settings, sampler=Listed([code(7)]))
+    [row] = search.rows("decisions")
+    assert row["reason"] == "not playable"
+    assert sum(each["game_id"] == row["game_id"] for each in search.rows("finetunes")) == 1
+
+
+def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search: Search) -> None:
+    """Its first fine-tune learned a third; the candidate, a copy, three times as much of it."""
+    copy = Nature(teaches=1.0, covered=1.0)
+    world = of_limits(l8=Nature(weak=1 / 3), l7=copy)
+    sampler = Listed([code(7)])
+    assert search.run(world, "growth.list_size=1", sampler=sampler) == 0
+    [row] = search.rows("decisions")
+    assert row["reason"] == "covered by the scope"
+    parent = row["parent_game_id"]
+    finetune_ids = [
+        each["finetune_id"] for each in search.rows("finetunes") if each["game_id"] == parent
+    ]
+    assert len(finetune_ids) == 2
+    assert row["scope_finetunes"] == finetune_ids[::-1], "the better one first"
+    assert row["gamma"] == pytest.approx(1, abs=0.1)
+    assert search.faults() == []
+    by_gamma_alone = "transfer.rule=values"
+    search.run(world, "growth.list_size=1", by_gamma_alone, sampler=sampler, name="values")
+    [row] = search.rows("decisions", "values")
+    assert row["verdict"] == "accepted"
+
+
+# -- The cover that a search archives with each scope, and the command that asks for others --------
+
+
+WORLD = of_limits(l7=Nature(teaches=0.7, covered=0.1))
+
+
+def run_search(search: Search) -> str:
+    """A run whose scope has two games: the second teaches 0.7 of the first, the first 0.1 of it."""
+    assert search.run(WORLD, "growth.eta=0.4", sampler=Listed([code(7)])) == 0
+    return str(search.folder / "run")
+
+
+def test_the_command_answers_as_the_run_did(search: Search, capsys: Capsys) -> None:
+    run = run_search(search)
+    capsys.readouterr()
+    assert main(["cover", run, "--eta", "0.4", "--json", "--sweep"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    (row,) = [row for row in search.rows("covers") if row["scope"] == 1]
+    assert answer["cover"]["members"] == [[row["game_id"], "black"]]
+    assert answer["cover"]["delta"] == row["delta"]
+    assert answer["confident"]["cover"]["members"] == answer["cover"]["members"]
+    assert 0.4 <= answer["confident"]["cover"]["delta"] < row["delta"]
+    sizes = [len(step["cover"]["members"]) for step in answer["sweep"]]
+    assert (sizes[0], sizes[-1]) == (1, 2)
+    assert sizes == sorted(sizes)
+
+
+# -- Fine-tunes that pause at a first rung, and the comparisons at the whole budget ----------------
+
+
+RUNGS = ("growth.first_rung=0.1", "growth.list_size=1", "transfer.attempts=2")
+DECIDED_AT_A_PAUSE = {Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP}
+
+
+def finetunes_of(search: Search, game_id: str) -> list[dict[str, Any]]:
+    return [row for row in search.rows("finetunes") if row["game_id"] == game_id]
+
+
+def test_help_that_appears_after_the_pause_is_enough(search: Search) -> None:
+    """Nor does it matter that the scope teaches all of it so far: verdicts are of the whole
+    budget."""
+    late = Nature(at_pause={"teaches": 0.0, "own": 2.0})
+    assert search.run(of_limits(l7=late), *RUNGS, sampler=Listed([code(7)])) == 0
+    [row] = search.rows("decisions")
+    first, whole = finetunes_of(search, row["game_id"])
+    assert (row["verdict"], row["finetune_id"]) == ("accepted", whole["finetune_id"])
+    assert (first["share"], whole["share"]) == (0.1, 1.0)
+    assert (first["continues"], whole["continues"]) == (None, first["finetune_id"])
+    assert whole["seed"] == first["seed"]
+    assert row["tokens"] == 10 * row["plays"] + 2 * 1000, "of both"
+    scope = [each["adapter_hash"] for each in search.rows("finetunes") if each["share"] == 1]
+    assert search.adapters() == sorted(scope), "none of a pause is kept"
+    named = AdapterName(str(search.folder / "run"), row["game_id"])
+    assert adapter_of(named)[0] == whole["adapter_hash"]
+    with Archive.open(search.folder / "run") as archive:
+        [training] = [
+            each.training for each in gather_report(Run(archive)).games if each.parent == 0
+        ]
+        assert gather(Run(archive))["shares"] == [1.0, 1.0]
+    assert training is not None
+    assert (training["finetune_id"], training["tokens"]) == (whole["finetune_id"], 2000)
+    assert search.faults() == []
+
+
+def test_what_learned_nothing_at_the_pause_is_refused_there(search: Search) -> None:
+    """After its attempts, which no whole fine-tune follows."""
+    world = of_limits(l7=Nature(own=0.0), l6=Nature(unlucky=True))
+    settings = ("growth.list_size=2", "transfer.min_steps=2")
+    assert search.run(world, *RUNGS, *settings, sampler=Listed([code(7), code(6)])) == 0
+    never, later = sorted(search.rows("decisions"), key=lambda row: str(row["verdict"]))[::-1]
+    assert (never["reason"], later["verdict"]) == (Reason.NOT_LEARNED, "accepted")
+    shares = [each["share"] for each in finetunes_of(search, never["game_id"])]
+    assert shares == [0.1, 0.1]
+    assert never["finetune_id"] == finetunes_of(search, never["game_id"])[-1]["finetune_id"]
+    rows = finetunes_of(search, later["game_id"])
+    assert [(each["replicate"], each["share"]) for each in rows] == [(0, 0.1), (1, 0.1), (1, 1.0)]
+    assert search.faults() == []
+
+
+@pytest.mark.parametrize(("min_steps", "attempts"), [(20, 2), (21, 1)])
+def test_the_least_steps_are_of_the_whole_budget(
+    search: Search, min_steps: int, attempts: int
+) -> None:
+    """A fine-tune makes two steps up to the pause, which lies at a tenth."""
+    settings = (*RUNGS, f"transfer.min_steps={min_steps}")
+    assert search.run(of_limits(l7=Nature(own=0.0)), *settings, sampler=Listed([code(7)])) == 0
+    [row] = search.rows("decisions")
+    assert len(finetunes_of(search, row["game_id"])) == attempts
+
+
+def test_what_forgot_by_the_end_of_the_budget_is_refused_there(search: Search) -> None:
+    world = of_limits(l7=Nature(own=0.0, at_pause={"own": 10.0}))
+    assert search.run(world, *RUNGS, "transfer.attempts=1", sampler=Listed([code(7)])) == 0
+    [row] = search.rows("decisions")
+    rows = finetunes_of(search, row["game_id"])
+    assert (row["reason"], row["finetune_id"]) == (Reason.NOT_LEARNED, rows[-1]["finetune_id"])
+    assert [each["share"] for each in rows] == [0.1, 1.0]
+    assert len(search.adapters()) == 1, "of the parent"
+    assert search.faults() == []
+
+
+@pytest.mark.parametrize("schedule", ["paper", "open_ended"])
+@pytest.mark.parametrize("replicates", [1, 2])
+def test_every_comparison_is_of_equal_budgets(
+    search: Search, schedule: str, replicates: int
+) -> None:
+    """And no verdict but that nothing was learned is from a pause."""
+    settings = (f"growth.schedule={schedule}", f"finetune.replicates={replicates}")
+    assert search.run(by_hash, *GROWING, "growth.first_rung=0.25", *settings) == 0
+    share_of = {row["finetune_id"]: row["share"] for row in search.rows("finetunes")}
+    home = {row["finetune_id"]: row["game_id"] for row in search.rows("finetunes")}
+    shares = defaultdict(set)
+    for row in search.rows("scores"):
+        policy = row["policy_id"]
+        if policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY):
+            continue
+        at_home = row["purpose"] == "selection" and row["game_id"] == home[policy]
+        shares["own" if at_home else "compared"].add(share_of[policy])
+    assert shares == {"own": {0.25, 1.0}, "compared": {1.0}}
+    initial = search.rows("scopes")[0]["game_id"]
+    assert {row["continues"] for row in finetunes_of(search, initial)} == {None}
+    decided = [row for row in search.rows("decisions") if row["finetune_id"]]
+    paused = [row for row in decided if share_of[row["finetune_id"]] < 1]
+    assert {row["reason"] for row in paused} <= DECIDED_AT_A_PAUSE
+    assert "accepted" in {row["verdict"] for row in decided}
+    assert search.faults() == []
+
+
+@pytest.mark.parametrize("patience", [5, pytest.param(1, marks=pytest.mark.long)])
+def test_a_run_killed_after_any_job_goes_on_from_where_its_fine_tune_paused(
+    search: Search, patience: int
+) -> None:
+    world, sampler = of_limits(l7=Nature(unlucky=True)), Listed([code(7)])
+    settings = (*RUNGS, "transfer.min_steps=2")
+    assert search.run(world, *settings, sampler=sampler, name="whole") == 0
+    assert [row["share"] for row in search.rows("finetunes", "whole")] == [1.0, 0.1, 0.1, 1.0]
+    exit_code, went_on = None, 0
+    while exit_code is None:
+        resume = (search.folder / "killed").is_dir()
+        with suppress(Killed):
+            exit_code = search.run(
+                world, *settings, patience=patience, name="killed", resume=resume
+            )
+        trainings = [each for each in search.executor.jobs if isinstance(each, Training)]
+        went_on += any(each.paused is not None for each in trainings)
+    assert exit_code == 0
+    assert went_on == 1 or patience > 1
+    assert search.tables("killed") == search.tables("whole")
+    assert search.adapters("killed") == search.adapters("whole")

@@ -15,8 +15,10 @@ from support.search import Killed, Nature, Search, code, of_limits
 from archive import Verdict
 from evo.growth.proposals import PROGRESS
 from meta_sampler import Progress
-from xgl import Program, parse
+from xgl import parse
 from xgl.analysis.tree_distance import distance
+
+Capsys = pytest.CaptureFixture[str]
 
 WORLD = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=0.9), l5=Nature(own=0.0))
 
@@ -86,11 +88,7 @@ def test_rows_tell_where_a_game_came_from_and_how_near_it_is(
 
 
 def test_a_wrong_key_is_told_before_anything_is_written(
-    search: Search,
-    server: ChatServer,
-    script: Scripted,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    search: Search, server: ChatServer, script: Scripted, tmp_path: Path, capsys: Capsys
 ) -> None:
     script.answer = lambda _: refusal(401, "wrong key")
     assert search.run(WORLD, *asking(server, tmp_path)) == 2
@@ -99,11 +97,7 @@ def test_a_wrong_key_is_told_before_anything_is_written(
 
 
 def test_a_server_that_goes_down_stops_the_run_and_resuming_pays_nothing_twice(
-    search: Search,
-    server: ChatServer,
-    script: Scripted,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    search: Search, server: ChatServer, script: Scripted, tmp_path: Path, capsys: Capsys
 ) -> None:
     def down_after_one(request: Received) -> Answer:
         request_count = sum("Answer with 1 games" in each.last for each in server.received)
@@ -146,7 +140,7 @@ def _without_timings(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_a_budget_ends_the_run_at_a_commit(
-    search: Search, server: ChatServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    search: Search, server: ChatServer, tmp_path: Path, capsys: Capsys
 ) -> None:
     assert search.run(WORLD, *asking(server, tmp_path, budget_tokens=30)) == 0
     output = capsys.readouterr()
@@ -170,10 +164,3 @@ def test_a_budget_ends_the_run_at_a_commit(
 def test_progress_is_acceptance_where_the_verdict_is() -> None:
     for reason, progress in PROGRESS.items():
         assert (reason.verdict is Verdict.ACCEPTED) == (progress is Progress.ACCEPTED)
-
-
-# -- which are likely to be covered ----------------------------------------------------------------
-
-
-def program(limit: int, reward: str = "xed(s | t)") -> Program:
-    return parse(f"assign(s=story())\nelicit(t, {limit})\nreward({reward})", "xent")

@@ -75,11 +75,6 @@ def test_what_is_said_on_every_map_is_not_about_the_map(cast: Cast, make_task: M
     assert len({score.score for score in scores}) > 1
 
 
-def test_policies_meet_the_same_maps(cast: Cast, make_task: MakeTask) -> None:
-    one, two = (evaluate(Sayer(say), cast, make_task(), SEEDS) for say in (by_map, lambda _: "x"))
-    assert [score.seeds for score in one] == [score.seeds for score in two]
-
-
 def test_a_forfeit_is_minus_infinity_raw_and_the_floor_for_means(
     cast: Cast, make_task: MakeTask
 ) -> None:

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from ray.exceptions import OutOfMemoryError, RayActorError, RayTaskError
+from ray.exceptions import OutOfMemoryError, RayTaskError
 from support.search import SerialExecutor, services
 
 from archive import Archive
@@ -33,14 +33,7 @@ from evo.jobs.executor import (
     own_error,
     pools,
 )
-from evo.jobs.job import (
-    ClusterError,
-    Evaluation,
-    Job,
-    StoredAdapter,
-    Training,
-    WorkersLostError,
-)
+from evo.jobs.job import ClusterError, Evaluation, Job, StoredAdapter, Training, WorkersLostError
 from evo.jobs.processes import Workers
 from evo.jobs.results import Result
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
@@ -58,8 +51,7 @@ class Doomed(SerialExecutor):
 
 
 def test_workers_that_keep_dying_end_the_run_with_the_way_on(
-    capsys: pytest.CaptureFixture[str],
-    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     arguments = ["+experiment=scope_growth", f"archive.root={tmp_path}", "name=doomed"]
     assert run.main(arguments, services(Doomed())) == 1
@@ -70,31 +62,20 @@ def test_workers_that_keep_dying_end_the_run_with_the_way_on(
     assert f"python -m evo.run resume={tmp_path}/doomed" in output.out
 
 
-@pytest.mark.parametrize("kind", [Evaluation, Training])
-def test_the_job_is_named(make_task: Any, kind: type) -> None:
-    task = make_task()
-    job: Job[Any] = Training(task, 0) if kind is Training else Evaluation(task, (None,), ())
-    check_losses(job, 3, RayActorError())
-    with pytest.raises(WorkersLostError, match=task.game_id[:8]):
-        check_losses(job, 4, RayActorError())
-
-
 def cluster(**changes: Any) -> ClusterConfig:
     settings = {"workers": None, "trainers": 0, **changes}
     shares = {f"gpus_per_{name}": 0.0 for name in ("worker", "trainer", "judge")}
     return ClusterConfig(**{"address": None, **shares, **settings})
 
 
-@pytest.mark.parametrize(("cores", "count"), [(1, 1), (2, 2), (64, 8)])
-def test_without_settings_there_is_a_worker_for_each_core(cores: int, count: int) -> None:
-    assert pools(cluster(), cores) == [Pool("workers", count, 0.0)]
-
-
-@pytest.mark.parametrize(("share", "count"), [(1.0, 2), (0.5, 4), (0.1, 8)])
-def test_without_settings_there_are_as_many_workers_as_gpus_have_room_for(
-    share: float, count: int
+@pytest.mark.parametrize(
+    ("cores", "gpus", "share", "count"),
+    [(1, 0, 0, 1), (2, 0, 0, 2), (64, 0, 0, 8), (64, 2, 1.0, 2), (64, 2, 0.5, 4), (64, 2, 0.1, 8)],
+)
+def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_have_room_for(
+    cores: int, gpus: float, share: float, count: int
 ) -> None:
-    assert pools(cluster(gpus_per_worker=share), 64, 2.0) == [Pool("workers", count, share)]
+    assert pools(cluster(gpus_per_worker=share), cores, gpus) == [Pool("workers", count, share)]
 
 
 @pytest.mark.parametrize(
@@ -163,29 +144,6 @@ def objects(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     put: list[bytes] = []
     monkeypatch.setattr("ray.put", lambda each: put.append(each) or f"reference {len(put)}")
     return put
-
-
-def test_an_adapter_is_put_into_the_store_once(objects: list[bytes]) -> None:
-    references = AdapterReferences(max_bytes=10)
-
-    def reference(adapter: bytes) -> str:
-        parcel = references.parcel(adapter)
-        assert parcel is not None
-        assert parcel[0] == sha256(adapter).hexdigest()
-        return str(parcel[1])
-
-    assert references.parcel(None) is None
-    assert [reference(each) for each in (b"aaaa", b"bbbb", b"aaaa")] == [
-        "reference 1",
-        "reference 2",
-        "reference 1",
-    ]
-    reference(b"cccc")
-    assert (references.cache.currsize, reference(b"aaaa")) == (8, "reference 1")
-    assert reference(b"bbbb") == "reference 4"
-    assert [reference(b"longer than all") for _ in range(2)] == ["reference 5"] * 2
-    assert len(references.cache) == 1
-    assert len(objects) == 5
 
 
 def test_what_waits_holds_no_adapter_and_each_is_read_once(

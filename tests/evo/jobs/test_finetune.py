@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from safetensors.torch import load
+from torch.testing import assert_close
 
 from archive.statistics.intervals import mean_interval
 from evo.config.models import WarmStartConfig
 from evo.jobs import finetune as finetune_module
 from evo.jobs import multi_lora
 from evo.jobs.evaluation import Task, evaluation_seeds
-from evo.jobs.job import CurriculumTraining, Evaluation, Training
+from evo.jobs.job import CurriculumTraining, Evaluation, Training, Trainings
 from evo.jobs.model_host import ModelHost
 from evo.jobs.results import Finetune
-from evo.jobs.warm_start import ExploringPolicy
 from evo.record.ledger import finetune_row
-from xgl.runtime.lockstep import Cast, Instance
-from xgl.runtime.requests import Play
+from xgl import Metadata, game, parse
+
+MakeModelHost = Callable[..., ModelHost]
+MakeTask = Callable[..., Task]
 
 
 def train(model_host: ModelHost, task: Task, seed: int = 0) -> Finetune:
@@ -31,7 +34,7 @@ def train(model_host: ModelHost, task: Task, seed: int = 0) -> Finetune:
 
 
 def test_the_seed_is_all_that_makes_two_adapters_differ(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     task, model_host = make_task(), make_model_host()
     first = train(model_host, task)
@@ -43,32 +46,8 @@ def test_the_seed_is_all_that_makes_two_adapters_differ(
     assert train(model_host, task, seed=1).adapter != first.adapter
 
 
-def test_no_plays_of_a_training_begin_with_caches_of_other_weights(
-    make_model_host: Callable[..., ModelHost],
-    make_task: Callable[..., Task],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    kept: list[tuple[int, int]] = []
-    play_together = finetune_module.play_together
-
-    def watched(groups: Sequence[tuple[Sequence[Instance], Cast]]) -> list[list[Play]]:
-        player = groups[0][1].players[make_task().role]
-        assert isinstance(player, ExploringPolicy)
-        assert player.policy.caches is not None
-        before = len(player.policy.caches)
-        plays = play_together(groups)
-        kept.append((before, len(player.policy.caches)))
-        return plays
-
-    monkeypatch.setattr(finetune_module, "play_together", watched)
-    one = train(make_model_host(tokens=1), make_task())
-    train(make_model_host(tokens=one.tokens + 1), make_task())
-    assert len(kept) == 3
-    assert all(before == 0 < after for before, after in kept)
-
-
 def test_the_budget_is_met_by_the_fewest_steps(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     task = make_task()
     one = train(make_model_host(tokens=1), task)
@@ -81,9 +60,7 @@ def test_the_budget_is_met_by_the_fewest_steps(
 
 
 def test_every_pass_of_a_step_learns_from_whole_maps_once(
-    make_model_host: Callable[..., ModelHost],
-    make_task: Callable[..., Task],
-    monkeypatch: pytest.MonkeyPatch,
+    make_model_host: MakeModelHost, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts: list[list[int]] = []
     update = finetune_module.update
@@ -107,7 +84,7 @@ def test_every_pass_of_a_step_learns_from_whole_maps_once(
 
 
 def test_a_budget_of_nothing_is_the_base_player_as_a_row(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     """The null control 𝒯 = 0 (docs/specification.md, "Null control")."""
     task, model_host = make_task(), make_model_host(tokens=0)
@@ -125,9 +102,7 @@ def test_a_budget_of_nothing_is_the_base_player_as_a_row(
 
 
 @pytest.mark.long
-def test_a_learnable_game_is_learned(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
-) -> None:
+def test_a_learnable_game_is_learned(make_model_host: MakeModelHost, make_task: MakeTask) -> None:
     """Saying what the story makes likely: the easiest reward there is."""
     task = make_task()
     model_host = make_model_host(tokens=50_000, maps=8, rollouts=8, learning_rate=2e-3)
@@ -148,8 +123,8 @@ def refuse(*_: object) -> None:
 
 @pytest.mark.parametrize(("by_row", "at_once"), [(True, True), (True, False), (False, True)])
 def test_several_adapters_in_one_pass_play_as_each_would_alone(
-    make_model_host: Callable[..., ModelHost],
-    make_task: Callable[..., Task],
+    make_model_host: MakeModelHost,
+    make_task: MakeTask,
     by_row: bool,
     at_once: bool,
     monkeypatch: pytest.MonkeyPatch,
@@ -179,7 +154,7 @@ def test_several_adapters_in_one_pass_play_as_each_would_alone(
 
 @pytest.mark.parametrize("shares", [(0.01,), (0.3,), (0.25, 0.5)])
 def test_a_fine_tune_that_paused_goes_on_to_what_it_would_have_been(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task], shares: list[float]
+    make_model_host: MakeModelHost, make_task: MakeTask, shares: list[float]
 ) -> None:
     """On another host, with a warm start that spends all of the first share, with moments, a rate
     that falls and a mean of the last adapters."""
@@ -203,7 +178,7 @@ def test_a_fine_tune_that_paused_goes_on_to_what_it_would_have_been(
 
 
 def test_several_games_are_learned_together_by_one_adapter(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     """A course of one game is its fine-tune; with two, both are played until the tokens of all are
     spent."""
@@ -223,3 +198,94 @@ def test_several_games_are_learned_together_by_one_adapter(
     others = (second,) * 6  # sevenths do not sum to 1 in floating point
     nothing = host.do(CurriculumTraining(first, others, 1, replace(settings, tokens=0, steps=None)))
     assert (nothing.outcome.curve, nothing.outcome.tokens) == ([], 0)
+
+
+# -- Fine-tunes in lockstep are what each is alone -------------------------------------------------
+
+
+WARM = WarmStartConfig(rounds=2, maps=9, rollouts=4, demonstrations=2, edits=1, epochs=1)
+TWO_MOVES = "assign(s=story())\nelicit(x, 4)\nelicit(y, 4)\nreward(xed(x | s))\nreward(xed(y | x))"
+FORFEITED = (
+    "assign(s=story())\nelicit(x, 8)\n"
+    'ensure(is_true("num_words<2", x))\nelicit(y, 4)\nreward(xed(y | s + x))'
+)
+ENDLESS = f'assign(s="{"the red hen ran over the hill " * 40}")\nelicit(x, 8)\nreward(xed(s | x))'
+
+
+@pytest.fixture(scope="module")
+def host(make_model_host: MakeModelHost) -> ModelHost:
+    return make_model_host(tokens=10**5, steps=4, maps=3, rollouts=3, warm_start=WARM)
+
+
+@pytest.fixture(scope="module")
+def trainings(host: ModelHost, make_task: MakeTask) -> list[Training]:
+    """Of games of one move and of two, one that is often forfeited, one that fits no window, and
+    one that goes on after a pause."""
+    endless = Task(game(parse(ENDLESS, "xent"), Metadata(max_characters=4096)), "black", -50.0)
+    paused = host.do(Training(make_task(), 3, share=0.5)).outcome.state
+    return [
+        Training(make_task(TWO_MOVES), 0),
+        Training(make_task(FORFEITED), 1, share=0.75),
+        Training(endless, 2),
+        Training(make_task(), 3, paused=paused),
+    ]
+
+
+@pytest.fixture(scope="module")
+def alone(host: ModelHost, trainings: list[Training]) -> list[Finetune]:
+    return [host.do(each).outcome for each in trainings]
+
+
+def check_equal(one: Finetune, alone: Finetune) -> None:
+    for name in ("curve", "entropy", "grad_norm"):
+        assert getattr(one, name) == pytest.approx(getattr(alone, name), abs=1e-2), name
+    for name in ("prompt_tokens", "generated_tokens", "distinct_moves", "forfeit_rate"):
+        assert getattr(one, name) == getattr(alone, name), name
+    assert_close(load(one.adapter), load(alone.adapter), atol=1e-3, rtol=0.0)
+    assert (one.state is None) == (alone.state is None)
+    assert one.seconds > 0
+
+
+def test_each_becomes_what_it_is_alone_whatever_the_others_meet(
+    host: ModelHost, trainings: list[Training], alone: list[Finetune]
+) -> None:
+    together = host.do(Trainings(trainings[0].task, tuple(trainings))).outcome
+    for one, other in zip(together, alone, strict=True):
+        check_equal(one, other)
+    assert alone[1].curve[0] < -10, "of many forfeits, at −50 bits"
+    assert alone[2].forfeit_rate == 1
+    assert len({len(each.curve) for each in alone}) == 3
+
+
+def test_where_rows_are_not_read_one_by_one_the_plays_are_made_one_after_another(
+    host: ModelHost,
+    trainings: list[Training],
+    alone: list[Finetune],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def refuse(*_: object) -> None:
+        raise multi_lora.NotByRowError
+
+    sizes: list[int] = []
+    play_together = finetune_module.play_together
+
+    def watched(groups: list[object]) -> list[list[object]]:
+        sizes.append(len(groups))
+        return play_together(groups)  # type: ignore[arg-type,return-value]
+
+    monkeypatch.setattr(multi_lora.StackedFactors, "__call__", refuse)
+    monkeypatch.setattr(finetune_module, "play_together", watched)
+    together = host.do(Trainings(trainings[0].task, tuple(trainings[:2]))).outcome
+    assert [each.adapter for each in together] == [each.adapter for each in alone[:2]]
+    assert [each.tokens for each in together] == [each.tokens for each in alone[:2]]
+    assert sizes[0] == 2, "it is tried once"
+    assert set(sizes[1:]) == {1}
+
+
+def test_a_job_travels_without_its_states(make_task: MakeTask) -> None:
+    one, two = Training(make_task(), 0, paused=b"state"), Training(make_task(), 1)
+    job = Trainings(one.task, (one, two))
+    bare, states = job.without_adapters()
+    assert states == (b"state", None)
+    assert [each.paused for each in bare.trainings] == [None, None]
+    assert bare.with_adapters([b"state", None]) == job

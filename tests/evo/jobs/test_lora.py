@@ -69,21 +69,6 @@ def test_a_fresh_adapter_changes_nothing(adapted_model: AdaptedModel) -> None:
     assert not adapted_model.parameters()
 
 
-def test_equal_training_stores_equal_bytes(adapted_model: AdaptedModel) -> None:
-    first, _ = train_adapter(adapted_model)
-    assert train_adapter(adapted_model)[0] == first
-    assert train_adapter(adapted_model, seed=2)[0] != first
-
-
-def test_a_stored_adapter_plays_as_it_was_trained(adapted_model: AdaptedModel) -> None:
-    base = logits(adapted_model.base)
-    adapter, expected = train_adapter(adapted_model)
-    assert not torch.allclose(expected, base, atol=1e-2)
-    with adapted_model.with_adapter(adapter) as lm:
-        torch.testing.assert_close(logits(lm), expected, atol=1e-5, rtol=0)
-    torch.testing.assert_close(logits(adapted_model.base), base, atol=0, rtol=0)
-
-
 def test_one_adapter_after_another_leaves_no_trace(adapted_model: AdaptedModel) -> None:
     (first, one), (second, two) = train_adapter(adapted_model, 1), train_adapter(adapted_model, 2)
     for adapter, expected in ((first, one), (second, two), (first, one)):
@@ -107,19 +92,6 @@ def test_the_base_player_may_play_between_two_steps_of_training(
         )
 
 
-def test_an_error_takes_the_adapter_off(adapted_model: AdaptedModel) -> None:
-    base = logits(adapted_model.base)
-
-    def fail() -> None:
-        with adapted_model.new_adapter(3):
-            disturb(adapted_model)
-            raise KeyError("lost")
-
-    with pytest.raises(KeyError, match="lost"):
-        fail()
-    assert torch.equal(logits(adapted_model.base), base)
-
-
 def test_the_judge_never_wears_the_players_adapter(lm: LanguageModel) -> None:
     judge = weight_sharing_copy(lm)
     base = logits(judge)
@@ -130,14 +102,6 @@ def test_the_judge_never_wears_the_players_adapter(lm: LanguageModel) -> None:
         assert not torch.allclose(logits(player), base, atol=1e-2)
     for mine, its in zip(lm.model.parameters(), judge.model.parameters(), strict=True):
         assert mine.data_ptr() == its.data_ptr(), "the weights are not shared"
-
-
-def test_training_never_moves_the_base(adapted_model: AdaptedModel) -> None:
-    with adapted_model.new_adapter(3):
-        trainable = {id(parameter) for parameter in adapted_model.parameters()}
-        names = [n for n, p in adapted_model.base.model.named_parameters() if id(p) in trainable]
-    assert names
-    assert all("lora" in name for name in names)
 
 
 SIZES = {"num_hidden_layers": 2, "hidden_size": 32, "num_attention_heads": 4, "vocab_size": 1300}
@@ -242,8 +206,11 @@ def test_a_folder_of_peft_plays_as_peft_plays_it(tmp_path: Path, option: str) ->
     assert not torch.allclose(adapted, base, atol=1e-2)
 
 
-@pytest.mark.parametrize("fault", FAULTS)
-@pytest.mark.parametrize("option", ["plain", "DoRA", "modules to save"])
+FAULTY = [("plain", fault) for fault in FAULTS]
+FAULTY += [(option, next(iter(FAULTS))) for option in ("DoRA", "modules to save")]
+
+
+@pytest.mark.parametrize(("option", "fault"), FAULTY)
 def test_a_folder_of_peft_fills_its_model_or_is_refused(
     tmp_path: Path, fault: str, option: str
 ) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import torch
 from omegaconf import OmegaConf
-from support.search import Search, of_limits
+from support.search import Listed, Search, code, of_limits
 
 from archive import Archive
 from evo.jobs.lora import AdaptedModel, lora_settings
@@ -96,7 +96,8 @@ def test_a_run_pins_its_base_and_finds_it_again(
 ) -> None:
     reference = f"adapter:{EXAMPLE}:81fbe478"
     models = (f"player.model={reference}", f"player.npc={reference}", f"judge.second={reference}")
-    assert search.run(of_limits(), *models, "growth.max_accepted=1") == 0
+    sampler = Listed([code(7)])
+    assert search.run(of_limits(), *models, "growth.max_accepted=1", sampler=sampler) == 0
     config: Any = OmegaConf.load(search.folder / "run" / "config.yaml")
     assert config.player.model == config.player.npc == f"adapter:{EXAMPLE}:{SHA}"
     assert config.judge.second == config.player.model

@@ -20,6 +20,9 @@ from xgl.models import resolve
 from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import StoryRequest, StorySource
 
+MakeModelHost = Callable[..., ModelHost]
+MakeTask = Callable[..., Task]
+
 
 class CountedStories:
     """The stories of ``source``, and how often each was requested."""
@@ -34,7 +37,7 @@ class CountedStories:
 
 
 def test_a_story_is_requested_once_in_a_job_however_many_plays_need_it(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     host, task = make_model_host(), make_task()
     stories = CountedStories(host.stories.source)
@@ -64,16 +67,20 @@ TOO_LONG = {
 }
 
 
+@pytest.fixture(scope="module")
+def host(make_model_host: MakeModelHost) -> ModelHost:
+    return make_model_host()
+
+
 @pytest.mark.parametrize("kind", TOO_LONG)
 def test_a_users_game_that_never_fits_is_refused_by_its_file_and_its_tokens(
-    kind: str, make_model_host: Callable[..., ModelHost]
+    kind: str, host: ModelHost
 ) -> None:
     text, who = TOO_LONG[kind]
     metadata = Metadata(max_characters=4096)
     task = Task(game(parse(text, "xent"), metadata), "black", origin="a: my/game.xent")
     seeds = tuple(evaluation_seeds("calibration", 0, 3))
     tokens = rf"[\d,]+ tokens, at most 512 fit the {who}$"
-    host = make_model_host()
     with pytest.raises(ConfigError, match=rf"^a: my/game\.xent: no play fits; line \d: {tokens}"):
         host.do(Evaluation(task, (None,), (seeds,)))
     [plays] = host.do(Evaluation(replace(task, origin=""), (None,), (seeds,))).outcome
@@ -84,9 +91,7 @@ def test_a_users_game_that_never_fits_is_refused_by_its_file_and_its_tokens(
 
 
 def test_rewards_in_bfloat16_are_near_and_leave_the_judge_of_evaluations_as_it_is(
-    make_model_host: Callable[..., ModelHost],
-    make_task: Callable[..., Task],
-    monkeypatch: pytest.MonkeyPatch,
+    make_model_host: MakeModelHost, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first step plays alike under both precisions; its mean score differs by rounding."""
     training = Training(make_task(), 3)
@@ -115,7 +120,7 @@ def host_with(npc: str) -> ModelHost:
 
 
 def test_the_model_of_the_other_roles_is_the_base_player_or_the_one_that_is_named(
-    make_task: Callable[..., Task], tmp_path: Path
+    make_task: MakeTask, tmp_path: Path
 ) -> None:
     task = replace(make_task(NOTE), role="bob")
     seeds = evaluation_seeds("selection", 0, 2)

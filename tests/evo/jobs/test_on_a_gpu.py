@@ -26,10 +26,7 @@ def told(*arguments: str) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def runs() -> dict[str, dict[str, Any]]:
-    return {
-        "cpu": told("jobs", "as before", "cpu"),
-        "gpu": told("jobs", "in place", "gpu:0"),
-    }
+    return {"cpu": told("jobs", "as before", "cpu"), "gpu": told("jobs", "in place", "gpu:0")}
 
 
 def check_equal(run: dict[str, Any], expected: dict[str, Any]) -> None:

@@ -31,6 +31,8 @@ from xgl.lm.memory import micro_batches
 from xgl.lm.prefix_sharing import PrefixTree
 from xgl.runtime.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
+MakeTask = Callable[..., Task]
+
 # -- the gradient ----------------------------------------------------------------------------------
 
 
@@ -144,7 +146,7 @@ def play(*events: Event, outcome: str = "finished", forfeiter: str = "") -> Play
     return Play(outcome, {}, {}, events, len(events), forfeiter)
 
 
-def test_a_move_is_credited_with_what_comes_after_it(make_task: Callable[..., Task]) -> None:
+def test_a_move_is_credited_with_what_comes_after_it(make_task: MakeTask) -> None:
     task = make_task()
     credits = credits_of(
         play(
@@ -166,7 +168,7 @@ def test_a_move_is_credited_with_what_comes_after_it(make_task: Callable[..., Ta
     ]
 
 
-def test_each_turn_of_a_loop_has_its_own_group(make_task: Callable[..., Task]) -> None:
+def test_each_turn_of_a_loop_has_its_own_group(make_task: MakeTask) -> None:
     task = make_task()
     credits = credits_of(
         play(move_event(1, "a"), move_event(1, "b"), Rewarded("black", 1.0)), 8, task
@@ -175,9 +177,7 @@ def test_each_turn_of_a_loop_has_its_own_group(make_task: Callable[..., Task]) -
 
 
 @pytest.mark.parametrize("outcome", ["forfeit", "oversize"])
-def test_an_unfinished_play_is_worth_the_floor(
-    make_task: Callable[..., Task], outcome: str
-) -> None:
+def test_an_unfinished_play_is_worth_the_floor(make_task: MakeTask, outcome: str) -> None:
     task = make_task(floor=-9.5)
     events = (
         move_event(1, "a"),
@@ -189,7 +189,7 @@ def test_an_unfinished_play_is_worth_the_floor(
     assert [c.reward_to_go for c in credits] == [-9.5, -9.5]
 
 
-def test_anothers_forfeit_leaves_what_was_won(make_task: Callable[..., Task]) -> None:
+def test_anothers_forfeit_leaves_what_was_won(make_task: MakeTask) -> None:
     task = make_task(floor=-9.5)
     events = (move_event(1, "a"), Rewarded("black", 4.0), move_event(2, "b", "alice"))
     credits = credits_of(play(*events, outcome="forfeit", forfeiter="alice"), 8, task)
@@ -234,30 +234,6 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
     assert changes[1][1] < 0
 
 
-def test_at_a_ratio_of_one_the_gradient_is_that_of_reinforce(lm: LanguageModel) -> None:
-    prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
-    adapted_model, norms, adapters = AdaptedModel(lm, LoraSettings(4, 8)), [], []
-    for clip in (None, 0.1):
-        with adapted_model.new_adapter(0):
-            for parameter in adapted_model.parameters():
-                parameter.data += 0.01
-            credits = []
-            for i in range(8):
-                prompt, ids = prompts[i // 4], tuple(range(9, 10 + i))
-                with torch.no_grad():
-                    logits, _, _ = continuation_logits(lm, [prompt], [ids])
-                logprobs = logits[0].log_softmax(-1)[range(len(ids)), ids].tolist()
-                move = Move("m", prompt, ids, tuple(logprobs))
-                credits.append(Credit(move, float(i * i), (i // 4, 0, 0)))
-            settings = FinetuneConfig(clipped_ratio=clip, gradient_clip=1e9)
-            optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1e-3)
-            norms.append(update(lm, adapted_model, optimizer, credits, settings))
-            adapters.append([p.detach().clone() for p in adapted_model.parameters()])
-    assert norms[0] == pytest.approx(norms[1], rel=1e-4)
-    for one, other in zip(*adapters, strict=True):
-        torch.testing.assert_close(one, other, atol=1e-7, rtol=1e-5)
-
-
 def _mean_divergence(
     lm: LanguageModel, adapted_model: AdaptedModel, credits: list[Credit]
 ) -> float:
@@ -269,25 +245,34 @@ def _mean_divergence(
     return float((here.exp() * (here - base)).sum(-1).mean())
 
 
+Step = tuple[tuple[float, float], list[torch.Tensor]]
+
+
+def step(player: LanguageModel, adapted_model: AdaptedModel, bonus: float, *memory: int) -> Step:
+    """What an update by eight rollouts of growing length reports, and the adapter after it."""
+    settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=bonus)
+    prompts = [(player.bos, *player.encode(text)) for text in ("The king", "A small cat sat")]
+    moves = [Move("m", prompts[i % 2], tuple(range(9, 10 + i))) for i in range(8)]
+    credits = [Credit(move, float(i * i), (i % 2, 0, 0)) for i, move in enumerate(moves)]
+    with adapted_model.new_adapter(0):
+        for parameter in adapted_model.parameters():
+            parameter.data += 0.01
+        optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
+        statistics = update(player, adapted_model, optimizer, credits, settings, *memory)
+        return statistics, [p.detach().clone() for p in adapted_model.parameters()]
+
+
+def check_equal(one: Step, other: Step) -> None:
+    assert one[0] == pytest.approx(other[0], rel=1e-4)
+    for whole, parts in zip(one[1], other[1], strict=True):
+        torch.testing.assert_close(whole, parts, atol=1e-6, rtol=1e-4)
+
+
 def test_a_gradient_gathered_in_parts_is_the_same(lm: LanguageModel) -> None:
-    settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=0.1)
-    prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
-    credits = [
-        Credit(Move("m", prompts[i // 4], tuple(range(9, 10 + i))), float(i * i), (i // 4, 0, 0))
-        for i in range(8)
-    ]
-    adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
-    for memory in (1 << 30, 2_000_000, 1):
-        with adapted_model.new_adapter(0):
-            for parameter in adapted_model.parameters():
-                parameter.data += 0.01
-            optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
-            statistics = update(lm, adapted_model, optimizer, credits, settings, memory)
-            results.append((statistics, [p.detach().clone() for p in adapted_model.parameters()]))
-    for statistics, adapter in results[1:]:
-        assert statistics == pytest.approx(results[0][0], rel=1e-4)
-        for whole, parts in zip(results[0][1], adapter, strict=True):
-            torch.testing.assert_close(whole, parts, atol=1e-6, rtol=1e-4)
+    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
+    whole = step(lm, adapted_model, 0.1, 1 << 30)
+    for memory in (2_000_000, 1):
+        check_equal(step(lm, adapted_model, 0.1, memory), whole)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -343,24 +328,12 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
     by_trees: bool,
 ) -> None:
     monkeypatch.setattr(captured_gradient, "tree_states", _small_trees)
-    settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=bonus)
-    prompts = [(lm.bos, *lm.encode(text)) for text in ("The king", "A small cat sat")]
-    credits = [
-        Credit(Move("m", prompts[i % 2], tuple(range(9, 10 + i))), float(i * i), (i % 2, 0, 0))
-        for i in range(8)
-    ]
-    adapters, statistics = [], []
     adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
     adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
-    for room in (8, 3):
-        small = Small(lm.model, lm.tokenizer, lm.device, room)
-        with adapted_model.new_adapter(0), caplog.at_level(logging.WARNING):
-            for parameter in adapted_model.parameters():
-                parameter.data += 0.01
-            optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
-            statistics.append(update(small, adapted_model, optimizer, credits, settings))
-            adapters.append([p.detach().clone() for p in adapted_model.parameters()])
-    assert statistics[0] == pytest.approx(statistics[1], rel=1e-4)
-    for whole, halves in zip(*adapters, strict=True):
-        torch.testing.assert_close(whole, halves, atol=1e-6, rtol=1e-4)
+    with caplog.at_level(logging.WARNING):
+        whole, halves = (
+            step(Small(lm.model, lm.tokenizer, lm.device, room), adapted_model, bonus)
+            for room in (8, 3)
+        )
+    check_equal(halves, whole)
     assert "out of memory at 8 rollouts to learn from, going on with 4" in caplog.text

@@ -46,6 +46,9 @@ from xgl.players.local import LocalPolicy
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
 
+MakeModelHost = Callable[..., ModelHost]
+MakeTask = Callable[..., Task]
+
 STORY = "A lighthouse stood, tall and white, above the sea."
 RIVAL = "assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x) - xed(t | x))"
 
@@ -223,7 +226,7 @@ WARM = WarmStartConfig(rounds=3, maps=2, rollouts=4, demonstrations=8, epochs=1)
 
 @pytest.mark.long
 def test_the_warm_start_ends_with_half_of_the_budget(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     task = make_task()
     alone = make_model_host(tokens=1, warm_start=WARM).do(Training(task, 0)).outcome
@@ -233,17 +236,8 @@ def test_the_warm_start_ends_with_half_of_the_budget(
     assert len(plenty.curve) == len(plenty.entropy) == len(plenty.grad_norm) > 3
 
 
-def test_a_warm_start_is_a_function_of_the_seed(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
-) -> None:
-    task, host = make_task(), make_model_host(tokens=1500, warm_start=WARM, averaged_share=0.5)
-    first = host.do(Training(task, 0)).outcome
-    assert host.do(Training(task, 1)).outcome.adapter != first.adapter
-    assert host.do(Training(task, 0)).outcome.adapter == first.adapter
-
-
 def test_where_rewards_are_permuted_no_script_shows_a_move(
-    make_model_host: Callable[..., ModelHost], make_task: Callable[..., Task]
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     adapters = [
         make_model_host(tokens=1, warm_start=warm, shuffle=shuffle)
@@ -261,9 +255,7 @@ def test_where_rewards_are_permuted_no_script_shows_a_move(
 
 
 def test_edited_moves_are_better_and_cost_no_tokens(
-    make_model_host: Callable[..., ModelHost],
-    make_task: Callable[..., Task],
-    monkeypatch: pytest.MonkeyPatch,
+    make_model_host: MakeModelHost, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """One move of each map, paid for at least as well as the best that was to be imitated there."""
     task, bits, costs = make_task(), dict[int, dict[int, float]](), list[int]()

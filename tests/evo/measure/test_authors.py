@@ -45,10 +45,7 @@ def test_games_maps_and_judge_are_those_of_the_file(tmp_path: Path) -> None:
     assert found.maps["both"] == (1, 3, 5)
     assert found.stories["both"].story_texts(
         [(5, StoryRequest(0, 9)), (1, StoryRequest(1, 9))]
-    ) == [
-        TEXTS[2],
-        f'It\'s "{TEXTS[1]}"\n\u2028é',
-    ]
+    ) == [TEXTS[2], f'It\'s "{TEXTS[1]}"\n\u2028é']
 
 
 def test_it_is_measured(

@@ -27,6 +27,8 @@ from xgl.files import remember
 from xgl.models.resolve import EMBEDDED
 from xgl.players.local import LocalPolicy
 
+Capsys = pytest.CaptureFixture[str]
+
 ONE = {"first": GAMES["first"]}
 SAID = ("dog", "cat", "bird")
 FAST = ["measure.rounds=3", "measure.m=2", "measure.rating_resamples=2"]
@@ -66,9 +68,7 @@ def plays(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [tuple(v for k, v in row.items() if k not in ("seconds", "run_id")) for row in rows]
 
 
-def test_two_players_side_by_side(
-    run: Run, server: ChatServer, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_two_players_side_by_side(run: Run, server: ChatServer, capsys: Capsys) -> None:
     write_measure(Path("OUT"))
     chat = f"chat:m@{server.url}"
     assert run(
@@ -140,9 +140,7 @@ def test_a_model_that_never_answers_ranks_below_one_that_answers_badly(
 
 
 @pytest.mark.long
-def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(run: Run, capsys: Capsys) -> None:
     write_measure(Path("OUT"))
     up = [True]
 
@@ -239,9 +237,7 @@ def test_an_adapter_of_a_run_is_measured(
 
 
 @pytest.mark.long
-def test_ceilings_are_searched_remembered_and_held_against_scores(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_ceilings_are_searched_remembered_and_held_against_scores(run: Run, capsys: Capsys) -> None:
     folder = write_measure(Path("OUT"), ONE)
     manifest = json.loads((folder / "measure.json").read_text())
     best_known = {"score": 40.0, "found_by": "abcd", "moves": ["known before"]}
@@ -283,9 +279,7 @@ def _short_model(folder: Path, window: int = 16) -> None:
     (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": window}))
 
 
-def test_a_game_that_never_fits_the_base_ends_the_run_by_its_file(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_game_that_never_fits_the_base_ends_the_run_by_its_file(run: Run, capsys: Capsys) -> None:
     _short_model(Path("short"))
     write_measure(Path("OUT"), ONE)
     name = json.loads((Path("OUT") / "measure.json").read_text())["members"][0]["file"]
@@ -322,7 +316,7 @@ WRONG = {
 
 @pytest.mark.parametrize("wrong", WRONG)
 def test_errors_are_one_sentence(
-    run: Run, wrong: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Run, wrong: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     arguments, message = WRONG[wrong]
@@ -348,7 +342,7 @@ def test_an_endpoint_that_cannot_be_used_is_found_before_anything_is_played(
     named_as: str,
     answer: Sent | None,
     reason: str,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(ModelHost, "repeat", None)
@@ -383,10 +377,7 @@ def added(error: str) -> list[str]:
 
 
 def test_a_strangers_run_asks_nobody_until_the_user_trusts_it(
-    run: Run,
-    another_machine: Callable[[], None],
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    run: Run, another_machine: Callable[[], None], capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SECRET_OF_MINE", "sk-mine")
     write_measure(Path("OUT"), ONE)
@@ -414,10 +405,7 @@ def test_a_strangers_run_asks_nobody_until_the_user_trusts_it(
 
 @pytest.mark.parametrize("players", ["players=[embedded]", "players=[embedded,{folder}]"])
 def test_a_strangers_run_on_a_strangers_measure_goes_on_with_what_the_errors_say(
-    run: Run,
-    players: str,
-    another_machine: Callable[[], None],
-    capsys: pytest.CaptureFixture[str],
+    run: Run, players: str, another_machine: Callable[[], None], capsys: Capsys
 ) -> None:
     other = shutil.copytree(EMBEDDED, Path("a model").absolute())
     judge = {"model": str(other), "folder": None, "dtype": "float32", "sha256": None}
@@ -439,9 +427,7 @@ def test_a_strangers_run_on_a_strangers_measure_goes_on_with_what_the_errors_say
     assert run("resume=runs/measure-OUT") == 0, "once trusted, it is one's own"
 
 
-def test_a_resumed_run_finds_its_measure_where_it_lies_now(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_resumed_run_finds_its_measure_where_it_lies_now(run: Run, capsys: Capsys) -> None:
     write_measure(Path("OUT"), ONE)
     write_measure(Path("other"))
     assert run("+experiment=measure", "measure=OUT", "budget.tokens=1", *FAST) == 0
@@ -456,7 +442,7 @@ def test_a_resumed_run_finds_its_measure_where_it_lies_now(
 
 @pytest.mark.parametrize("name", ["evil/model", "vllm:m@http://127.0.0.1:9/v1", "two words"])
 def test_a_strangers_measure_names_no_judge(
-    run: Run, name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    run: Run, name: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("evo.measure.experiment.check_judge", None)
     judge = {"model": name, "folder": None, "dtype": "float32", "sha256": None}
@@ -468,22 +454,3 @@ def test_a_strangers_measure_names_no_judge(
     assert read(folder, name).judge == name
     remember((folder / "measure.json").read_bytes())
     assert read(folder).judge == name
-
-
-def _change(folder: Path, **changes: Any) -> None:
-    path = folder / "measure.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
-
-
-def test_a_resumed_run_keeps_its_settings_and_its_measure(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_measure(Path("OUT"), ONE)
-    assert run("+experiment=measure", "measure=OUT", *FAST) == 0
-    assert run("+experiment=measure", "measure=OUT", *FAST) == 2
-    assert "exists already" in capsys.readouterr().err
-    assert run("resume=runs/measure-OUT", "measure.rounds=4") == 2
-    assert "keeps its settings" in capsys.readouterr().err
-    _change(Path("OUT"), eta=0.1)
-    assert run("resume=runs/measure-OUT") == 2
-    assert "has changed since the run began" in capsys.readouterr().err

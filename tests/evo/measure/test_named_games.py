@@ -18,6 +18,8 @@ from xgl.judge.loading import load_judge
 from xgl.language.dialects import DIALECTS
 from xgl.runtime.requests import ScoreRequest, TokenScores
 
+Capsys = pytest.CaptureFixture[str]
+
 SCORING = DIALECTS["xent"].scoring
 FAST = ["measure.rounds=3", "measure.maps=2", "measure.m=2", "measure.rating_resamples=0"]
 
@@ -31,9 +33,7 @@ def run(*words: str) -> int:
     return evo.run.main(["+experiment=measure", *words])
 
 
-def test_library_and_files_are_measured_with_mean_and_arms(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_library_and_files_are_measured_with_mean_and_arms(capsys: Capsys) -> None:
     Path("mine.xent").write_text("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))")
     games = "measure=[single_text, message:bob, mine.xent]"
     assert run(games, "players=[embedded]", *FAST) == 0
@@ -76,7 +76,7 @@ def test_library_and_files_are_measured_with_mean_and_arms(
     ],
 )
 def test_a_game_that_cannot_be_measured_is_one_sentence(
-    words: list[str], expected: str, capsys: pytest.CaptureFixture[str]
+    words: list[str], expected: str, capsys: Capsys
 ) -> None:
     write_measure(Path("OUT"), {"first": GAMES["first"]})
     assert run(*words) == 2
@@ -89,7 +89,7 @@ UMBRELLA = 'assign(s=story())\nelicit(t, 4)\nreward(xent(t | s, "@weak") - xent(
 
 
 def test_a_game_of_two_judges_is_measured_and_not_exported_to_an_engine_of_one(
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capsys,
 ) -> None:
     Path("two_judges.xent").write_text(UMBRELLA)
     weak, words = weak_model(Path("weak")), ["measure=[two_judges.xent]", *FAST]
@@ -125,9 +125,7 @@ def export(run: Path, folder: Path, *words: str) -> int:
     return archive_cli.main(["export", str(run), str(folder), "--format", "xent", *words])
 
 
-def test_a_measured_run_and_its_fewest_games_are_measures_again(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_a_measured_run_and_its_fewest_games_are_measures_again(capsys: Capsys) -> None:
     Path("mine.xent").write_text("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))")
     players = "players=[embedded,embedded@0]"
     words = ["measure=[single_text,mine.xent,message:bob]", players, "measure.tolerance=1.0"]
@@ -142,7 +140,7 @@ def test_a_measured_run_and_its_fewest_games_are_measures_again(
     assert {each.name for each in fewest.members} < {each.name for each in whole.members}
     with Archive.open(Path("runs/whole")) as archive:
         plays, measures = archive.rows("rounds"), archive.rows("measures")
-    assert run(f"measure={Path('whole')}", players, *FAST[:1], "name=again") == 0
+    assert run("measure=whole", "players=[embedded]", *FAST[:1], "name=again") == 0
     with Archive.open(Path("runs/again")) as archive:
         again, normalised = archive.rows("rounds"), archive.rows("measures")
     assert {row["map_seed"] for row in again} == {row["map_seed"] for row in plays}

@@ -11,11 +11,13 @@ from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_li
 from meta_sampler import BudgetReachedError, Proposal
 from xgl import Game
 
+Capsys = pytest.CaptureFixture[str]
+
 
 @pytest.mark.long
 @pytest.mark.parametrize(("name", "step"), [("tokens", 7_000), ("seconds", 300)])
 def test_a_budget_raised_step_by_step_leads_to_the_same_end(
-    search: Search, growth: Search, capsys: pytest.CaptureFixture[str], name: str, step: int
+    search: Search, growth: Search, capsys: Capsys, name: str, step: int
 ) -> None:
     assert search.run(by_hash, *GROWING, f"budget.{name}={step}") == 0
     commits, limit = 0, step
@@ -34,9 +36,7 @@ def test_a_budget_raised_step_by_step_leads_to_the_same_end(
     assert events == ["created", *["out_of_budget", "resumed"] * commits, "finished"]
 
 
-def test_generations_are_raised_like_a_budget(
-    search: Search, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_generations_are_raised_like_a_budget(search: Search, capsys: Capsys) -> None:
     free = ("growth.list_size=2", "growth.max_accepts_per_parent=1", "growth.max_candidates=null")
     assert search.run(by_hash, *free, "growth.generations=3", name="whole") == 0
     assert search.run(by_hash, *free, "growth.generations=1") == 0
@@ -47,7 +47,7 @@ def test_generations_are_raised_like_a_budget(
     search.check_went_on("run", "whole")
 
 
-def test_the_end_of_a_run_says_why(search: Search, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_end_of_a_run_says_why(search: Search, capsys: Capsys) -> None:
     search.run(by_hash, *GROWING)
     output = capsys.readouterr().out
     assert "ended    growth.max_candidates=7 is reached" in output
@@ -72,7 +72,7 @@ class Spent:
 
 
 def test_a_meta_sampler_that_has_spent_its_own_budget_ends_the_run(
-    search: Search, capsys: pytest.CaptureFixture[str]
+    search: Search, capsys: Capsys
 ) -> None:
     assert search.run(of_limits(), sampler=Spent()) == 0  # type: ignore[arg-type]
     output = capsys.readouterr().out

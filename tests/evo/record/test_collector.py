@@ -22,9 +22,11 @@ from evo.record.progress import FINE_TUNING, Listener
 from xgl.judge.statistics import Statistics
 from xgl.settings import Role, role_of
 
+MakeTask = Callable[..., Task]
+
 
 def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
-    make_task: Callable[..., Task], tmp_path: Path
+    make_task: MakeTask, tmp_path: Path
 ) -> None:
     task, executor = make_task(), FakeExecutor(lambda _: Nature())
     with Archive.create(tmp_path / "archive") as archive:
@@ -42,7 +44,7 @@ def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
 
 
 def test_a_null_control_keeps_the_true_rewards_of_the_games_that_are_named(
-    make_task: Callable[..., Task], tmp_path: Path
+    make_task: MakeTask, tmp_path: Path
 ) -> None:
     initial, executor = make_task(), FakeExecutor(lambda _: Nature())
     candidate = make_task(code=initial.game.code.replace("8", "7"))
@@ -73,7 +75,7 @@ class Heard(Listener):
 
 
 def test_fine_tunes_of_one_job_are_stored_and_told_one_by_one(
-    make_task: Callable[..., Task], tmp_path: Path
+    make_task: MakeTask, tmp_path: Path
 ) -> None:
     one, executor, heard = make_task(), FakeExecutor(lambda _: Nature()), Heard()
     other = make_task(code=one.game.code.replace("8", "7"))

@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from archive import Reason, RunEvent
+from archive import Reason
 from archive.statistics.rule import Decision
 from evo.jobs.evaluation import Task
 from evo.record.display import Display
 from evo.record.progress import RunProgress
 from evo.record.run_folder import log_to_folder
-from evo.runner import RunOutcome
 from xgl.judge.statistics import Statistics
 
 MakeTask = Callable[..., Task]
@@ -94,24 +93,6 @@ def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:
     with pytest.raises(KeyError, match="lost"):
         fail()
     assert out.getvalue().count("\x1b[?25l") == out.getvalue().count("\x1b[?25h"), "cursor hidden"
-
-
-@pytest.mark.parametrize(
-    ("overrides", "command"),
-    [
-        (None, None),
-        ((), "python -m evo.run resume='a run'"),
-        (("budget.tokens=200",), "python -m evo.run resume='a run' budget.tokens=200"),
-    ],
-)
-def test_an_outcome_says_how_to_go_on(
-    overrides: tuple[str, ...] | None, command: str | None
-) -> None:
-    outcome = RunOutcome(RunEvent.FINISHED, 0, "it is over", overrides)
-    assert outcome.resume_command(Path("a run")) == command
-
-
-# -- What callbacks hear of a run; its log ---------------------------------------------------------
 
 
 def test_the_log_holds_what_is_said(tmp_path: Path) -> None:

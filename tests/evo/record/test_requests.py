@@ -31,6 +31,8 @@ from evo.record.requests import (
     jobs_of,
 )
 
+MakeTask = Callable[..., Task]
+
 SEEDS = tuple(evaluation_seeds("selection", 0, 16))
 WARM_PLAYS, STEP_PLAYS = 16 * 16 + 64, 16 * 4 * 8
 """Of the default fine-tune: its round and demonstrations, and its steps of REINFORCE."""
@@ -49,7 +51,7 @@ def duration(request: Request, tokens: float | None, settings: RunConfig) -> flo
     return request.duration(cast(RunFacts, facts))
 
 
-def test_a_play_takes_its_tokens_and_what_the_judge_reads(make_task: Callable[..., Task]) -> None:
+def test_a_play_takes_its_tokens_and_what_the_judge_reads(make_task: MakeTask) -> None:
     request = PlayRequest(BASE_POLICY, make_task(), Purpose.SELECTION, SEEDS)
     scripted = PlayRequest("script:nothing", make_task(), Purpose.SELECTION, SEEDS)
     assert duration(request, 80.0, config()) == 16 * (JUDGED_PLAY + 80)
@@ -69,7 +71,7 @@ def test_a_play_takes_its_tokens_and_what_the_judge_reads(make_task: Callable[..
     ],
 )
 def test_a_fine_tune_takes_its_budget_or_the_tokens_of_its_plays(
-    overrides: tuple[str, ...], tokens: float, make_task: Callable[..., Task]
+    overrides: tuple[str, ...], tokens: float, make_task: MakeTask
 ) -> None:
     request = TrainingRequest("policy", make_task(), 0, 7, "{}")
     assert duration(request, 50.0, config(*overrides)) == pytest.approx(TRAINED_TOKEN * tokens)
@@ -81,7 +83,7 @@ def of_policy(name: str, task: Task, first: int, count: int) -> PlayRequest:
 
 
 def test_plays_of_one_game_are_one_job_where_a_pass_has_several_policies(
-    make_task: Callable[..., Task],
+    make_task: MakeTask,
 ) -> None:
     task = make_task()
     other = make_task(code=task.game.code.replace("8", "7"))
@@ -106,7 +108,7 @@ def test_plays_of_one_game_are_one_job_where_a_pass_has_several_policies(
 
 
 def test_fine_tunes_of_any_games_are_one_job_where_a_pass_has_several_policies(
-    make_task: Callable[..., Task],
+    make_task: MakeTask,
 ) -> None:
     """But not those that are watched, and in the order in which they are asked for; so what is left
     of them after a job is committed is grouped as it was before."""
@@ -137,7 +139,7 @@ def test_fine_tunes_of_any_games_are_one_job_where_a_pass_has_several_policies(
     st.integers(1, 4),
 )
 def test_every_request_stands_in_one_job_of_bounded_size(
-    make_task: Callable[..., Task], keys: list[tuple[str, bool, tuple[int, int]]], most: int
+    make_task: MakeTask, keys: list[tuple[str, bool, tuple[int, int]]], most: int
 ) -> None:
     """And a policy's earlier plays in an earlier job, or in the same."""
     tasks = make_task(), make_task(code=make_task().game.code.replace("8", "7"))

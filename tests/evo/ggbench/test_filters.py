@@ -55,11 +55,33 @@ class CustomEnv(gym.Env):
 
 
 GAMES = {
-        "dataclass": _begin(
-        "self.pile = Pile(9)",
-        before="from dataclasses import dataclass, field\n"
-        "@dataclass\nclass Pile:\n    left: int\n    taken: list = field(default_factory=list)",
+        "a state of all sorts": _begin(
+        "self.pile, self.best = Pile(9), wins(9)", "self.stack: Stack[int] = Stack()",
+        "self.turns, self.numbers = cycle([1, -1]), count()", "next(self.turns)",
+        "self.share, self.price = Fraction(1, 3), Decimal('0.1')",
+        "self.nodes = [{'next': []} for _ in range(2)]",
+        "self.nodes[0]['next'].append(self.nodes[1]); self.nodes[1]['next'].append(self.nodes[0])",
+        "self.me = self",
+        before="from dataclasses import dataclass, field\nfrom fractions import Fraction\n"
+        "from decimal import Decimal\nimport cmath, statistics, typing\nfrom typing import *\n"
+        "@dataclass\nclass Pile:\n    left: int\n    taken: list = field(default_factory=list)\n"
+        "T = TypeVar('T')\n"
+        "class Stack(Generic[T]):\n    def __init__(self) -> None:\n        self.items: List[T] = []\n"
+        "class Info(TypedDict):\n    left: int\n"
+        "class Board(Protocol):\n    def full(self) -> bool: ...\n"
+        "Cell = Literal[0, 1]\ntyping.get_type_hints(Info)\nfrom itertools import *\n"
+        "LINES = list(combinations(range(4), 2)) + list(product('ab', repeat=2))\n"
+        "from functools import lru_cache\n@lru_cache(None)\n"
+        "def wins(n):\n    return any(not wins(n - k) for k in (1, 2, 3) if k <= n)",
     ),
+        "a program that does much besides": _first(
+        "import re, string, textwrap, unicodedata, pprint, difflib", "import atexit, gc, signal, sys",
+        "sys.setrecursionlimit(10_000)",
+        "def depth(n):", "    return 0 if n == 0 else 1 + depth(n - 1)", "depth(3000)",
+        "atexit.register(lambda: [0 for _ in iter(int, 1)])",
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); gc.disable(); gc.freeze()",
+    ).replace('f"{self.left} left"', "textwrap.dedent('  é♠ {}').format(self.left)")
+    + "\nif __name__ == '__main__':\n    input()\n",
         "annotations future": "from __future__ import annotations\n"
     "from dataclasses import dataclass\n@dataclass\nclass Move:\n    after: Move | None = None\n"
     + _begin("self.last = Move(Move())"),
@@ -69,14 +91,6 @@ GAMES = {
         "players of an enum": "from enum import Enum\nclass Side(Enum):\n    A = 1\n    B = -1\n"
     + GOOD.replace("self.current_player = 1\n", "self.current_player = Side.A\n").replace(
         "self.current_player *= -1", "self.current_player = Side(-self.current_player.value)"
-    ),
-        "typing": _begin(
-        "self.stack: Stack[int] = Stack()",
-        before="from typing import *\nimport typing\nT = TypeVar('T')\n"
-        "class Stack(Generic[T]):\n    def __init__(self) -> None:\n        self.items: List[T] = []\n"
-        "class Info(TypedDict):\n    left: int\n"
-        "class Board(Protocol):\n    def full(self) -> bool: ...\n"
-        "Cell = Literal[0, 1]\ntyping.get_type_hints(Info)\n",
     ),
         "abstract base": "from abc import ABC, abstractmethod\n"
     "class TwoPlayers(ABC):\n    @abstractmethod\n    def seen(self): ...\n"
@@ -91,10 +105,6 @@ GAMES = {
         "        return 3\n    @loud\n    def render(self):"
     ).replace("[move for move in range(3) if move < max(self.left, 1)]", "moves(self.left)")
     .replace("self.left = 9", "self.left = 9; self.take = partial(min, 3); self.most"),
-        "itertools in the state": _begin(
-        "self.turns = cycle([1, -1])", "self.numbers = count()", "next(self.turns)",
-        before="from itertools import *\nLINES = list(combinations(range(4), 2)) + list(product('ab', repeat=2))",
-    ),
         "a generator in the state": _begin("self.order = (n for n in range(50))", "next(self.order)"),
         "own generators": _begin(
         "self.dice = random.Random(seed)", "self.rng = np.random.default_rng(seed)",
@@ -115,10 +125,6 @@ GAMES = {
         "        self.count += 1; log.warning('moved'); print(action, flush=True)\n"
         "        warnings.warn('slow'); sys.stdout.isatty(); sys.stderr.write('x')",
     ),
-        "numbers": _begin(
-        "self.share, self.price = Fraction(1, 3), Decimal('0.1')",
-        before="from fractions import Fraction\nfrom decimal import Decimal\nimport cmath, statistics",
-    ),
         "numpy everywhere": GOOD.replace(
         "return [move for move in range(3) if move < max(self.left, 1)]",
         "return np.flatnonzero(np.arange(3) < max(self.left, 1))",
@@ -128,9 +134,6 @@ GAMES = {
         "moves as a set": GOOD.replace("return [move for", "return {move for").replace(
         "max(self.left, 1)]", "max(self.left, 1)}"
     ),
-        "a main program that does not run": GOOD + "\nif __name__ == '__main__':\n    input()\n",
-        "text": "import re, string, textwrap, unicodedata, pprint, difflib\n"
-    + GOOD.replace('f"{self.left} left"', "textwrap.dedent('  é♠ {}').format(self.left)"),
         "a generic environment": GOOD.replace("(gym.Env):", "(gym.Env[np.ndarray, int]):"),
         "players are dictionaries": GOOD.replace(
         "self.current_player = 1\n", "self.current_player = {'id': 1}\n"
@@ -139,24 +142,7 @@ GAMES = {
         "self.queue = queue.Queue(); self.lock = threading.Lock(); self.match = re.match('a', 'a')",
         before="import queue, re, threading",
     ),
-        "a state that holds itself": _begin(
-        "self.nodes = [{'next': []} for _ in range(2)]",
-        "self.nodes[0]['next'].append(self.nodes[1]); self.nodes[1]['next'].append(self.nodes[0])",
-        "self.me = self",
-    ),
         "a board of 30 by 30": BOARD,
-        "memoised recursion": _begin(
-        "self.best = wins(9)", before="from functools import lru_cache\n@lru_cache(None)\n"
-        "def wins(n):\n    return any(not wins(n - k) for k in (1, 2, 3) if k <= n)",
-    ),
-        "deep recursion": _first(
-        "import sys", "sys.setrecursionlimit(10_000)",
-        "def depth(n):", "    return 0 if n == 0 else 1 + depth(n - 1)", "depth(3000)",
-    ),
-        "atexit, signals and the collector": _first(
-        "import atexit, gc, signal", "atexit.register(lambda: [0 for _ in iter(int, 1)])",
-        "signal.signal(signal.SIGTERM, signal.SIG_IGN); gc.disable(); gc.freeze()",
-    ),
         "a copy that raises": GOOD + "    def __deepcopy__(self, memo):\n        raise RuntimeError\n",
         "a copy that is itself": GOOD + "    def __deepcopy__(self, memo):\n        return self\n",
         "attributes that look into themselves": GOOD

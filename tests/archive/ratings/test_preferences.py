@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product as pairs
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -61,24 +63,6 @@ def test_an_infinite_score_is_no_tie_and_nan_stays_nan() -> None:
     assert np.isnan(outcomes[2])
 
 
-@pytest.mark.parametrize("solution", list(EquilibriumKind))
-def test_the_parts_of_a_leaderboard_fit_together(solution: EquilibriumKind) -> None:
-    board = rate_models(sample_outcomes(), solution)
-    assert board.joint.sum() == pytest.approx(1)
-    for other in (TASK, REBEL):
-        assert board.contributions(KING, other).sum(axis=1) == pytest.approx(board.ratings[KING])
-    assert 1 <= board.effective_number(TASK) <= 3 + 1e-9
-
-
-def test_a_copied_game_shares_its_mass_and_keeps_its_rating() -> None:
-    outcomes = sample_outcomes()
-    once = rate_models(outcomes, EquilibriumKind.NE)
-    board = rate_models([*outcomes, outcomes[0]], EquilibriumKind.NE)
-    assert board.classes.labels[TASK].tolist() == [0, 1, 2, 0]
-    assert board.ratings[TASK] == pytest.approx(once.ratings[TASK][[0, 1, 2, 0]], abs=1e-9)
-    assert board.masses[TASK][[0, 3]].sum() == pytest.approx(once.masses[TASK][0], abs=1e-9)
-
-
 def test_resampling_draws_maps_alike_for_all_models_and_all_tasks_of_as_many() -> None:
     each = sample_outcomes()[0]
     samples, again, fewer = resample([each, each, each[:5]], (0, 3))
@@ -122,10 +106,7 @@ def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
     outcomes = sample_outcomes()
     progress_calls: list[tuple[int, int]] = []
     one = bootstrap(
-        outcomes,
-        EquilibriumKind.NE,
-        24,
-        progress=lambda *counts: progress_calls.append(counts),
+        outcomes, EquilibriumKind.NE, 24, progress=lambda *counts: progress_calls.append(counts)
     )
     two = bootstrap(outcomes, EquilibriumKind.NE, 24, workers=2)
     assert one.models.tobytes() == two.models.tobytes()
@@ -195,12 +176,6 @@ def test_every_new_model_has_the_top_rating_when_it_enters(system: System) -> No
     assert last[-1] == pytest.approx(last.max(), abs=1e-3)
 
 
-def test_the_same_seed_gives_the_same_path() -> None:
-    settings = PathSettings(System.ELO, additional=True, **SMALL)
-    one, other = (improvement_path(settings, 4).models for _ in range(2))
-    assert one.tobytes() == other.tobytes()
-
-
 def test_redundant_tasks_move_elo_and_leave_equilibrium_ratings() -> None:
     random = np.random.default_rng(0)
     table = judged_preferences(12, 4, random)
@@ -213,3 +188,38 @@ def test_redundant_tasks_move_elo_and_leave_equilibrium_ratings() -> None:
     assert elo(more, 1.0)[leader] < elo(table, 1.0)[leader] - 10
     before = rate(king_of_the_hill(table)).ratings[KING]
     assert rate(king_of_the_hill(more)).ratings[KING] == pytest.approx(before, abs=1e-6)
+
+
+def test_king_of_the_hill() -> None:
+    table = judge_means(0, 3, 4)
+    game = king_of_the_hill(table)
+    assert (game.payoffs[TASK] == np.abs(table)).all()
+    assert (game.payoffs[KING] == table).all()
+    for king, rebel in pairs(range(4), range(4)):
+        expected = -1.0 if king == rebel else -table[:, king, rebel]
+        assert (game.payoffs[REBEL][:, king, rebel] == expected).all()
+
+
+def test_the_rebel_cannot_hide_behind_a_copy_of_the_king() -> None:
+    places = [0, 0, 1]
+    table = judge_means(0, 3, 2)[:, places][:, :, places]
+    assert (king_of_the_hill(table).payoffs[REBEL][:, 0, 1] == -1).all()
+    assert (king_of_the_hill(table, rebel_may_copy=True).payoffs[REBEL][:, 0, 1] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (np.zeros((2, 3)), r"found preferences of shape \(2, 3\)"),
+        (np.full((1, 2, 2), np.nan), "found nan for models 0 and 0 on task 0"),
+    ],
+)
+def test_other_tables_are_refused_in_a_sentence(table: np.ndarray, message: str) -> None:
+    with pytest.raises(RatingError, match=message):
+        king_of_the_hill(table)
+
+
+def test_a_table_too_large_for_memory_is_refused_before_it_is_built() -> None:
+    table = np.broadcast_to(np.zeros(1), (10_000_000, 10, 10))
+    with pytest.raises(RatingError, match="rate fewer tasks or fewer models"):
+        king_of_the_hill(table)

@@ -77,12 +77,7 @@ def test_clipping_bounds_scores_and_never_raises_an_xent(
 def _rows(plain: list[float], clipped_scores: list[float]) -> list[dict[str, Any]]:
     """The move made for another map scores 0 either way."""
     return [
-        {
-            "score": s,
-            "permuted_score": 0.0,
-            "clipped_score": c,
-            "permuted_clipped_score": 0.0,
-        }
+        {"score": s, "permuted_score": 0.0, "clipped_score": c, "permuted_clipped_score": 0.0}
         for s, c in zip(plain, clipped_scores, strict=True)
     ]
 
@@ -104,14 +99,8 @@ def test_a_game_whose_best_moves_are_artifacts_is_ill_posed() -> None:
 
 def _series(own: np.ndarray, control: np.ndarray) -> list[dict[str, Any]]:
     return [
-        {
-            "map_seed": n,
-            "play_seed": n,
-            "round": k + 1,
-            "control": kind,
-            "score": float(scores[n, k]),
-            "clipped_score": None,
-        }
+        {"map_seed": n, "play_seed": n, "round": k + 1, "control": kind}
+        | {"score": float(scores[n, k]), "clipped_score": None}
         for kind, scores in ((False, own), (True, control))
         for n in range(len(scores))
         for k in range(kind, scores.shape[1])

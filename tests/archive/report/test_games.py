@@ -1,4 +1,4 @@
-"""Bits for each token: archived plays, played again before the run's judge."""
+"""What a newcomer sees of the games that a run keeps."""
 
 from __future__ import annotations
 
@@ -9,13 +9,50 @@ import pytest
 
 from archive import Archive, Run
 from archive.__main__ import main
-from archive.report.games import BestPlay, replayed_plays, scored_text_rows
+from archive.report.games import BestPlay, GameFacts, gather_games, replayed_plays, scored_text_rows
 from archive.report.gathering import gather_report
 from archive.schema import TaskId
 from xgl import Metadata, game, parse
 from xgl.cli.session import Bench, bench
 from xgl.runtime.requests import StoryRequest
 from xgl.single_play import play
+
+
+def kept_games(folder: Path) -> tuple[GameFacts, ...]:
+    with Archive.open(folder / "archive") as archive:
+        return gather_games(Run(archive))[0]
+
+
+def test_each_kept_game_has_its_rules_reason_and_gains(kept_run: Path) -> None:
+    initial, new = kept_games(kept_run)
+    assert initial.decision is None
+    assert new.rules[0] == "A story s is drawn."
+    assert new.decision is not None
+    for name, gain in (("total", new.own.total), ("specific", new.own.specific)):
+        assert gain.value == new.decision[f"{name}_gain"]
+        assert gain.low == new.decision[f"{name}_gain_low"]
+    assert initial.own.total.low < 10 < initial.own.total.high
+    assert new.scripts is not None
+    assert new.scripts.best == "script:content_words"
+
+
+def test_the_plays_shown_are_the_best_beside_the_untrained_players(kept_run: Path) -> None:
+    with Archive.open(kept_run / "archive") as archive:
+        run = Run(archive)
+        games, policies = gather_games(run)[0], run.policies
+        rows = run.rows("scores")
+    for kept in games:
+        its = [row for row in rows if row["game_id"] == kept.member.game_id]
+        mine = [row for row in its if row["policy_id"] in policies[kept.task_id]]
+        fresh = [row["score"] for row in mine if row["purpose"] == "acceptance"]
+        own = fresh or [row["score"] for row in mine if row["purpose"] == "selection"]
+        assert [play.score for play in kept.plays] == sorted(own, reverse=True)[:3]
+        base = {r["map_seed"]: r["score"] for r in its if r["policy_id"] == "base"}
+        assert [play.base for play in kept.plays] == [base[play.map_seed] for play in kept.plays]
+
+
+# -- Bits for each token: archived plays, played again before the run's judge ----------------------
+
 
 METADATA = Metadata(story_tokens=16, max_len=8)
 TEXTS = ("The dog ran over the green hill to the sea.", "A king sat in his tall tower all day.")

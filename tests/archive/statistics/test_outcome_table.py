@@ -16,12 +16,12 @@ import pytest
 from archive.__main__ import main
 from archive.ratings.paper import leader_scores
 
+Capsys = pytest.CaptureFixture[str]
+
 EXAMPLE = Path(__file__).parents[3] / "docs" / "how-to" / "ratings_example.csv"
 
 
-def rate(
-    capsys: pytest.CaptureFixture[str], path: Path, *arguments: str, resamples: int = 0
-) -> dict[str, Any]:
+def rate(capsys: Capsys, path: Path, *arguments: str, resamples: int = 0) -> dict[str, Any]:
     """What ``--json`` prints; the command must have succeeded."""
     options = ["--resamples", str(resamples), "--json", *arguments]
     assert main(["ratings", "--table", str(path), *options]) == 0
@@ -68,7 +68,7 @@ SAME = {
 
 @pytest.mark.parametrize("name", SAME)
 def test_every_layout_of_the_same_scores_has_the_same_ratings(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, tmp_path: Path, capsys: Capsys
 ) -> None:
     expected = rate(capsys, write(tmp_path / "plain.csv", WIDE))
     document = rate(capsys, write(tmp_path / name, SAME[name]))
@@ -93,12 +93,7 @@ def judged(path: Path, header: str, rows: Sequence[Sequence[object]]) -> Path:
     ],
 )
 def test_winners_are_read_as_public_sets_of_judged_pairs_write_them(
-    header: str,
-    won: object,
-    lost: object,
-    tie: object,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    header: str, won: object, lost: object, tie: object, tmp_path: Path, capsys: Capsys
 ) -> None:
     pairs = [("ann", "bob", "q1", won), ("ann", "bob", "q1", won), ("bob", "ann", "q2", tie)]
     pairs.append(("ann", "bob", "q3", lost))
@@ -112,7 +107,7 @@ def test_winners_are_read_as_public_sets_of_judged_pairs_write_them(
 
 
 def test_battles_on_prompts_of_their_own_are_one_task_with_intervals_over_judgements(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capsys
 ) -> None:
     random = np.random.default_rng(0)
     rows = []
@@ -130,7 +125,7 @@ def test_battles_on_prompts_of_their_own_are_one_task_with_intervals_over_judgem
 
 
 def test_pass_and_fail_in_parquet_is_rated_and_named_columns_are_taken(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capsys
 ) -> None:
     table = pa.table(
         {
@@ -147,9 +142,7 @@ def test_pass_and_fail_in_parquet_is_rated_and_named_columns_are_taken(
     assert tasks(document) == {"a, 1", "b, 1"}
 
 
-def test_the_committed_example_is_the_simulated_table_with_a_clear_leader(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
+def test_the_committed_example_is_the_simulated_table_with_a_clear_leader(capsys: Capsys) -> None:
     names, scores = leader_scores()
     rows = [["model", *(f"task {number + 1}" for number in range(scores.shape[1]))]]
     rows += [[n, *(f"{s:.1f}" for s in row)] for n, row in zip(names, scores, strict=True)]
@@ -185,13 +178,13 @@ FAULTS = [
 
 @pytest.mark.parametrize(("text", "message"), FAULTS)
 def test_a_bad_cell_is_answered_by_row_and_column(
-    text: str, message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    text: str, message: str, tmp_path: Path, capsys: Capsys
 ) -> None:
     refused(capsys, message, "--table", str(write(tmp_path / "t.csv", text)))
 
 
 def test_files_and_arguments_that_do_not_fit_are_answered_in_a_sentence(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capsys
 ) -> None:
     table = str(write(tmp_path / "t.csv", WIDE))
     refused(capsys, "found neither, expected runs, or --table FILE")
@@ -209,7 +202,7 @@ def test_files_and_arguments_that_do_not_fit_are_answered_in_a_sentence(
     refused(capsys, "found judged pairs", "--table", pairs, "--preference", "margin")
 
 
-def refused(capsys: pytest.CaptureFixture[str], message: str, *arguments: str) -> None:
+def refused(capsys: Capsys, message: str, *arguments: str) -> None:
     assert main(["ratings", *arguments]) == 2
     answer = capsys.readouterr().err
     assert message in answer

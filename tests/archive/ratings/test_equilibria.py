@@ -1,0 +1,344 @@
+"""Games whose equilibria are known, and games made to be hard: continua of equilibria, players with
+one action, next to equal actions, payoffs of every size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as npst
+from scipy.optimize import linprog, minimize
+from scipy.special import softmax, xlogy
+from support.payoffs import ROCK_PAPER_SCISSORS, judge_means, random_game, symmetric
+
+from archive.errors import RatingError
+from archive.ratings.equilibria import limiting_logit_equilibrium, nearest_cce
+from archive.ratings.normal_form import (
+    Array,
+    NormalFormGame,
+    cross_derivatives,
+    exploitability,
+    product,
+    regrets,
+    relative_exploitability,
+    uniform,
+)
+from archive.ratings.paper import clean_sweeps, coordination_payoffs, leader_scores, pure_equilibria
+from archive.ratings.preferences import king_of_the_hill, mean_preferences, wins
+from archive.ratings.rating import EquilibriumKind, RatingSettings, TargetEntropy, rate
+
+EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))
+SCALES = pytest.mark.parametrize("scale", [1.0, 1e8, 1e-8])
+
+
+def game(*payoffs: object) -> NormalFormGame:
+    return NormalFormGame(tuple(np.array(each, np.float64) for each in payoffs))
+
+
+def times(given_game: NormalFormGame, *factors: float) -> NormalFormGame:
+    """Each player's payoffs times a factor of its own."""
+    return NormalFormGame(
+        tuple(factor * each for factor, each in zip(factors, given_game.payoffs, strict=True))
+    )
+
+
+def matching_pennies_of_three() -> NormalFormGame:
+    """Jordan's: each wants to differ from, or the last to agree with, the next."""
+    a, b, c = np.meshgrid([0, 1], [0, 1], [0, 1], indexing="ij")
+    return game(*(np.where(each, 1, -1) for each in (a != b, b != c, c == a)))
+
+
+ONLY = {
+    "shapley": (
+        game(np.roll(np.eye(3), 1, axis=0), np.roll(np.eye(3), 1, axis=1)),
+        [[1 / 3] * 3] * 2,
+    ),
+    "jordan": (matching_pennies_of_three(), [[0.5] * 2] * 3),
+    "inspection": (game([[0, -1], [-2, 0]], [[0, 3], [4, 1]]), [[0.5, 0.5], [1 / 3, 2 / 3]]),
+    "dominance in two steps": (game([[1, 1], [0, 0]], [[2, 1], [0, 5]]), [[1, 0], [1, 0]]),
+}
+"""Games with one equilibrium."""
+CONTINUA = {
+    "weakly dominated": game([[1, 1], [1, 0]], [[1, 1], [1, 0]]),
+    "outside option": game([[2, 2], [3, 0], [0, 1]], [[2, 2], [1, 0], [0, 3]]),
+    "two components": game(
+        [[2, 2, 2, 2], [3, 3, 0, 0], [0, 0, 1, 1]], [[0, 0, 0, 0], [1, 0, 1, 0], [0, 3, 0, 3]]
+    ),
+    "nothing at stake for one": game(ROCK_PAPER_SCISSORS, np.zeros((3, 3))),
+    "a single profile": game([[[7]]], [[[3]]], [[[1]]]),
+    "next to equal": game([[1, 0, 0], [0, 1, 1 + 1e-12]], [[0, 1, 1], [1, 0, 1e-12]]),
+}
+"""Games with many, or with hardly any choice."""
+
+
+@SCALES
+@pytest.mark.parametrize("name", list(ONLY))
+def test_the_only_equilibrium_is_found_at_every_scale(name: str, scale: float) -> None:
+    given_game, expected = ONLY[name]
+    ratings = rate(times(given_game, *[scale] * len(given_game.payoffs)))
+    for mass, expected_mass in zip(ratings.masses, expected, strict=True):
+        assert mass == pytest.approx(expected_mass, abs=1e-6)
+
+
+@EITHER
+@SCALES
+@pytest.mark.parametrize("name", list(CONTINUA))
+def test_of_many_equilibria_one_is_reached_at_every_scale(
+    name: str, scale: float, solution: EquilibriumKind
+) -> None:
+    given_game = CONTINUA[name]
+    rating_settings = RatingSettings(solution, TargetEntropy.SHANNON)
+    plain = rate(given_game, rating_settings)
+    ratings = rate(times(given_game, *[scale] * len(given_game.payoffs)), rating_settings)
+    assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
+    assert ratings.joint == pytest.approx(plain.joint, abs=1e-5)
+
+
+@EITHER
+@pytest.mark.parametrize("share", [1e-3, 1e-8])
+@pytest.mark.parametrize("name", [*ONLY, *CONTINUA])
+def test_a_player_with_little_at_stake_still_gains_nothing(
+    name: str, share: float, solution: EquilibriumKind
+) -> None:
+    given_game = CONTINUA[name] if name in CONTINUA else ONLY[name][0]
+    factors = [1.0, *[share] * (len(given_game.payoffs) - 1)]
+    ratings = rate(times(given_game, *factors), RatingSettings(solution, TargetEntropy.SHANNON))
+    assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
+
+
+PAYOFFS = st.lists(st.integers(1, 4), min_size=2, max_size=3).flatmap(
+    lambda shape: st.tuples(
+        *[npst.arrays(np.float64, tuple(shape), elements=st.integers(-2, 2).map(float))]
+        * len(shape)
+    )
+)
+
+
+@EITHER
+@given(payoffs=PAYOFFS)
+@settings(deadline=None, max_examples=20)
+def test_small_whole_payoffs_with_all_their_ties_end_at_an_equilibrium(
+    payoffs: tuple[np.ndarray, ...], solution: EquilibriumKind
+) -> None:
+    ratings = rate(NormalFormGame(payoffs), RatingSettings(solution))
+    assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
+
+
+@EITHER
+@pytest.mark.parametrize("apart", [1e-8, 1e-6, 1e-4])
+def test_copies_that_are_nearly_equal_move_ratings_by_little(
+    apart: float, solution: EquilibriumKind
+) -> None:
+    table = judge_means(3, 6, 4)
+    noise = np.triu(np.random.default_rng(0).uniform(-apart, apart, (20, 4, 4)), 1)
+    copies = table[[0] * 20] + noise - noise.swapaxes(1, 2)
+    rating_settings = RatingSettings(solution)
+    ratings, more = (
+        rate(king_of_the_hill(each), rating_settings).ratings[1]
+        for each in (table, np.concatenate([table, copies]))
+    )
+    assert more == pytest.approx(ratings, abs=100 * apart + 1e-6)
+
+
+NONE = {
+    r"found targets of shapes \[\(3,\), \(2,\)\]": lambda: of_targets(uniform(3), uniform(2)),
+    "that sums to 1.5": lambda: of_targets(uniform(3), np.full(3, 0.5)),
+    r"a game of 20,001 different actions takes 11\.9 GiB": lambda: rate(game(MANY, -MANY)),
+    "expected one shape": lambda: game(np.zeros((2, 2)), np.zeros((2, 3))),
+    r"found payoff inf of player 1 at \(0, 0\)": lambda: game([[0.0]], [[np.inf]]),
+}
+MANY = np.arange(20_000.0)[:, None]
+
+
+def of_targets(*targets: np.ndarray) -> None:
+    rate(symmetric(ROCK_PAPER_SCISSORS), targets=list(targets))
+
+
+@pytest.mark.parametrize("message", NONE)
+def test_targets_payoffs_and_sizes_that_do_not_fit_are_refused_in_a_sentence(message: str) -> None:
+    with pytest.raises(RatingError, match=message):
+        NONE[message]()
+
+
+# -- The CCE of least divergence from the target ---------------------------------------------------
+
+
+def aims(shape: tuple[int, ...]) -> list[np.ndarray]:
+    rng = np.random.default_rng(7)
+    return [rng.dirichlet(np.full(size, 3.0)) for size in shape]
+
+
+def nearest_by_a_general_solver(game: NormalFormGame, targets: list[np.ndarray]) -> np.ndarray:
+    start = product(targets)
+
+    def joint(flat: np.ndarray) -> np.ndarray:
+        return flat.reshape(game.shape)
+
+    program = minimize(
+        lambda x: float(x @ np.log(np.maximum(x, 1e-300) / start.ravel())),
+        start.ravel(),
+        jac=lambda x: np.log(np.maximum(x, 1e-300) / start.ravel()) + 1,
+        bounds=[(1e-12, 1)] * start.size,
+        constraints=[
+            {"type": "eq", "fun": lambda x: x.sum() - 1},
+            {"type": "ineq", "fun": lambda x: -np.concatenate(regrets(game, joint(x)))},
+        ],
+        method="SLSQP",
+        options={"maxiter": 500, "ftol": 1e-13},
+    )
+    return joint(program.x)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 2), (2, 2, 2), (2, 3, 2)])
+@pytest.mark.parametrize("seed", range(3))
+def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...], seed: int) -> None:
+    game = random_game(seed, shape)
+    equilibrium = nearest_cce(game, aims(shape))
+    expected = nearest_by_a_general_solver(game, aims(shape))
+    assert equilibrium == pytest.approx(expected, abs=2e-3)
+    assert exploitability(game, equilibrium) <= 1e-6 * game.span
+
+
+# -- The limiting logit equilibrium: known ends, the zero-sum theorem, an independent solver -------
+
+
+STAG_HUNT = np.array([[4.0, 0.0], [3.0, 3.0]])
+
+
+def softmax_answers(
+    game: NormalFormGame, strategies: Sequence[Array], targets: Sequence[Array], temperature: float
+) -> list[Array]:
+    """Each player's softmax answer, from its target, to what the others play."""
+    cross = cross_derivatives(game, strategies)
+    others = [next(j for j in game.players if j != i) for i in game.players]
+    gains = [cross[i, j] @ strategies[j] for i, j in zip(game.players, others, strict=True)]
+    return [softmax(np.log(t) + g / temperature) for t, g in zip(targets, gains, strict=True)]
+
+
+def nearest_optimal(payoff: Array, target: Array) -> Array:
+    """Of the optimal strategies of the row player of a zero-sum game the one of least divergence
+    from the target, by two general solvers."""
+    rows, columns = payoff.shape
+    program = linprog(
+        np.append(np.zeros(rows), -1.0),
+        np.hstack([-payoff.T, np.ones((columns, 1))]),
+        np.zeros(columns),
+        np.append(np.ones(rows), 0.0)[None],
+        [1.0],
+        [(0, None)] * rows + [(None, None)],
+    )
+    solution = minimize(
+        lambda x: float(np.sum(xlogy(x, x / target))),
+        program.x[:rows],
+        bounds=[(0, 1)] * rows,
+        constraints=[
+            {"type": "eq", "fun": lambda x: x.sum() - 1},
+            {"type": "ineq", "fun": lambda x: x @ payoff - program.x[-1]},
+        ],
+        options={"ftol": 1e-14, "maxiter": 1000},
+    )
+    nearest: Array = solution.x
+    return nearest
+
+
+def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:
+    game = symmetric(STAG_HUNT)
+    equilibrium = limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+    assert equilibrium.strategies[0] == pytest.approx([0, 1], abs=1e-9)
+
+
+def test_the_path_goes_through_folds() -> None:
+    equilibria = [
+        limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+        for game in (random_game(seed, (6, 6, 6)) for seed in range(8))
+    ]
+    assert sum(each.folds for each in equilibria) > 0
+    assert max(each.exploitability for each in equilibria) < 1e-9
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.05])
+def test_at_a_temperature_every_player_answers_by_softmax(temperature: float) -> None:
+    game = random_game(1, (4, 3, 3))
+    aims = [np.random.default_rng(0).dirichlet(np.ones(size)) for size in game.shape]
+    equilibrium = limiting_logit_equilibrium(game, aims, temperature)
+    for one, answer in zip(
+        equilibrium.strategies,
+        softmax_answers(game, equilibrium.strategies, aims, temperature),
+        strict=True,
+    ):
+        assert one == pytest.approx(answer, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_in_zero_sum_games_the_limit_is_nearest_to_the_target(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    payoff = rng.integers(-2, 3, size=rng.integers(2, 6, size=2)).astype(float)
+    aims = [rng.dirichlet(np.ones(size)) for size in payoff.shape]
+    path = limiting_logit_equilibrium(NormalFormGame((payoff, -payoff)), aims)
+    expected = nearest_optimal(payoff, aims[0]), nearest_optimal(-payoff.T, aims[1])
+    for one, other in zip(path.strategies, expected, strict=True):
+        assert one == pytest.approx(other, abs=1e-4)
+
+
+def test_a_path_that_cannot_be_followed_is_an_error_and_no_number(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("archive.ratings.equilibria._MOST_STEPS", 5)
+    game = random_game(1, (4, 3, 3))
+    with pytest.raises(RatingError, match="give a higher temperature, or rate by CCE"):
+        limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shape", [(2, 2), (3, 4), (6, 6), (2, 2, 2), (3, 3, 3)])
+def test_gambit_traces_the_same_branch(shape: tuple[int, ...]) -> None:
+    gambit = pytest.importorskip("pygambit")
+    for seed in range(8):
+        game = random_game(seed, shape)
+        table = gambit.StrategicGame.from_arrays(*game.payoffs)
+        theirs = gambit.nash.logit_solve(table).equilibrium
+        ours = limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+        for one, other in zip(ours.strategies, theirs, strict=True):
+            assert one == pytest.approx([float(share) for _, share in other], abs=1e-4)
+
+
+@pytest.mark.parametrize(("seed", "temperature"), [(125, 0.1), (129, 0.05), (205, 0.1), (0, 1.0)])
+def test_a_path_to_a_temperature_stops_there_and_not_beyond(seed: int, temperature: float) -> None:
+    samples = np.random.default_rng(seed).uniform(-8, 8, (11, 5, 5))
+    upper = np.triu(np.round(samples) / 8, 1)
+    game = king_of_the_hill(upper - upper.swapaxes(1, 2))
+    equilibrium = limiting_logit_equilibrium(game, [*map(uniform, game.shape)], temperature)
+    assert equilibrium.temperature == temperature
+    answers = softmax_answers(
+        game, equilibrium.strategies, [*map(uniform, game.shape)], temperature
+    )
+    for one, answer in zip(equilibrium.strategies, answers, strict=True):
+        assert one == pytest.approx(answer, abs=1e-6)
+
+
+# -- Pure equilibria, sweeps, and payoffs of players that miscoordinate ----------------------------
+
+
+def test_each_clean_sweep_gives_a_pure_equilibrium_for_each_rival() -> None:
+    table = mean_preferences([wins(column[:, None]) for column in leader_scores()[1].T])
+    game = king_of_the_hill(table)
+    pure = {tuple(each) for each in pure_equilibria(game).tolist()}
+    sweeps, models = clean_sweeps(table).tolist(), range(table.shape[1])
+    assert len(sweeps) == 12
+    assert {(t, m, r) for t, m in sweeps for r in models if r != m} <= pure
+    for profile in pure:
+        joint = np.zeros(game.shape)
+        joint[profile] = 1
+        assert exploitability(game, joint) == 0
+
+
+def test_uniform_priors_favour_the_risk_dominant_equilibrium_and_iteration_finds_it() -> None:
+    game = NormalFormGame((STAG_HUNT, STAG_HUNT.T))
+    stag, hare = ([np.eye(2)[action]] * 2 for action in (0, 1))
+    payoffs = coordination_payoffs(game, [stag, hare])
+    assert payoffs == pytest.approx(np.array([[2, 2], [3, 3]]))
+    iterated = coordination_payoffs(game, [stag, hare], 10_000)
+    assert iterated == pytest.approx(np.array([[0, 0], [3, 3]]), abs=1e-6)

@@ -1,0 +1,301 @@
+"""The command line: what it prints, and how it fails."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from archive import SCHEMA_VERSION, Archive
+from archive.__main__ import main
+from archive.text import number
+
+Capsys = pytest.CaptureFixture[str]
+
+
+def test_inspect_shows_the_run(run_folder: Path, capsys: Capsys) -> None:
+    assert main(["inspect", str(run_folder)]) == 0
+    output = capsys.readouterr().out
+    for part in (
+        "2026-01-02 03:04:05 created",
+        "finished",
+        "Scope 1: 2 games",
+        "bbbb2222 (black)",
+        ": from aaaa1111, known games taught 12% of it (γ 0.125)",
+        "reward(xed(s | t))",
+        "covered",
+        "[0.25, …]",
+        "scores/*.parquet",
+    ):
+        assert part in output
+    assert f"schema {SCHEMA_VERSION}." in output
+
+
+def test_inspect_json_is_json(run_folder: Path, capsys: Capsys) -> None:
+    assert main(["inspect", str(run_folder / "archive"), "--json", "--run-id", "r"]) == 0
+    state = json.loads(capsys.readouterr().out)
+    assert state["run_id"] == "r1"
+    assert state["runs"][0]["events"][0] == ["created", "2026-01-02T03:04:05.678901+00:00"]
+    assert [member["gamma"] for member in state["scopes"]["1"]] == [None, 0.125]
+    assert state["verdicts"][1] == {
+        "verdict": "refused",
+        "reason": "covered by the scope",
+        "count": 2,
+    }
+    assert state["decisions"][1]["captured_high"] == "inf"
+    assert state["rows"]["scores"] == 4
+
+
+def test_control_characters_and_markup_are_shown_not_obeyed(
+    tmp_path: Path, make_row: Any, capsys: Capsys
+) -> None:
+    code = "\x1b[2J[bold]x[/nonsense]"
+    with Archive.create(tmp_path / "a") as archive:
+        archive.commit(
+            {
+                "runs": [make_row("runs")],
+                "games": [make_row("games", game_id="g", code=code)],
+                "scopes": [make_row("scopes", game_id="g", role="black")],
+                "decisions": [make_row("decisions", detail="[/odd]\x07")],
+            }
+        )
+    assert main(["inspect", str(tmp_path / "a")]) == 0
+    output = capsys.readouterr().out
+    assert "\\x1b[2J[bold]x[/nonsense]" in output
+    assert "[/odd]\\x07" in output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["inspect", "{run}/absent"], "absent is not an archive: found no such folder"),
+        (["inspect", "{run}/.."], "is not an archive: found no archive.json"),
+        (["inspect", "{run}/archive/archive.json"], "is not an archive: found a file"),
+        (["show", "{run}"], "found the path {run} in place of an id, expected RUN GAME"),
+        (["inspect", "{run}", "--run-id", "zz"], "found no id 'zz', expected an id such as r1"),
+        (["export", "{run}", "{run}"], "is in use: found archive, expected an empty folder"),
+    ],
+)
+def test_user_errors_are_one_sentence_and_write_nothing(
+    run_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Capsys,
+    arguments: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(run_folder.parents[1])  # whose runs/ holds the one that is meant without RUN
+    before = sorted(run_folder.parent.rglob("*"))
+    assert main([part.format(run=run_folder) for part in arguments]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("error: ")
+    assert message.format(run=run_folder) in output.err
+    assert output.err.count("\n") == 1
+    assert sorted(run_folder.parent.rglob("*")) == before
+
+
+STARTS = """
+import contextlib, io, sys
+from pathlib import Path
+
+def check(main, *arguments, without):
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert main(list(arguments)) == 0
+    print(*arguments[:1], *sorted(set(without.split()) & set(sys.modules)))
+
+run, game, page = sys.argv[1:]
+models = "torch transformers peft ray hydra evo meta_sampler "
+from xgl.__main__ import main as xgl_main
+check(xgl_main, "check", game, without=models + "scipy pyarrow rich jinja2")
+from archive.__main__ import main as archive_main
+check(archive_main, "inspect", run, without=models + "scipy jinja2")
+check(archive_main, "show", run, "bbbb", without=models + "scipy jinja2")
+check(archive_main, "report", run, "-o", page, without=models + "scipy.stats")
+"""
+"""Commands in one process, each with the packages that none of those so far may have imported."""
+
+
+def test_commands_import_no_package_that_they_do_not_need(run_folder: Path, tmp_path: Path) -> None:
+    game = tmp_path / "game.xent"
+    game.write_text("assign(s=story())\nelicit(t, 8)\nreward(xed(s | t))\n")
+    arguments = [sys.executable, "-c", STARTS, run_folder, game, tmp_path / "page.html"]
+    process = subprocess.run(arguments, capture_output=True, text=True)
+    assert process.stderr == ""
+    assert process.stdout.split("\n") == ["check", "inspect", "show", "report", ""]
+
+
+FOUND, INITIAL = "bbbb22220000ffff", "aaaa11110000ffff"
+
+
+def output_of(capsys: Capsys, *arguments: object) -> str:
+    assert main([str(each) for each in arguments]) == 0
+    return capsys.readouterr().out
+
+
+def error_of(capsys: Capsys, *arguments: object) -> str:
+    assert main([str(each) for each in arguments]) == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.startswith("error: ")
+    assert output.err.count("\n") == 1
+    return output.err
+
+
+def test_show(run_folder: Path, capsys: Capsys) -> None:
+    text = output_of(capsys, "show", run_folder, "bbb")
+    assert f"Game {FOUND} (paper" in text
+    assert "reward(xed(s | t))" in text
+    assert "accepted" in text
+    sheet = json.loads(output_of(capsys, "show", run_folder, INITIAL, "--json"))
+    assert [child["game_id"] for child in sheet["children"]] == [FOUND]
+    assert sheet["scopes"][0]["generation"] == 0
+    assert {row["policy_id"]: row["mean"] for row in sheet["plays"]} == {"base": 1.5, "f1": 4.0}
+
+
+def test_decisions(run_folder: Path, capsys: Capsys) -> None:
+    assert "Decisions (3)" in output_of(capsys, "decisions", run_folder)
+    rows = json.loads(output_of(capsys, "decisions", run_folder, "--verdict", "refused", "--json"))
+    assert [row["reason"] for row in rows] == ["covered by the scope"] * 2
+    [why] = json.loads(output_of(capsys, "decisions", run_folder, "--why", "ccc", "--json"))
+    assert why["row"]["game_id"] == "cccc33330000ffff"
+    assert why["steps"] == []
+
+
+def test_components(run_folder: Path, capsys: Capsys) -> None:
+    arguments = ("components", run_folder, "--alpha", "0.3")
+    assert "Run r1: the initial scope reaches" in output_of(capsys, *arguments)
+    components = json.loads(output_of(capsys, *arguments, "--json"))
+    assert components["alpha"] == 0.3
+    assert (components["unmeasured"], components["undefined"]) == (2, 0)
+
+
+@pytest.mark.parametrize("wrong", ["bbbb3", "bbbx", FOUND[:-1] + "0"])
+def test_a_wrong_id_suggests_the_nearest(run_folder: Path, capsys: Capsys, wrong: str) -> None:
+    for command in (["show"], ["decisions", "--why"]):
+        text = error_of(capsys, command[0], run_folder, *command[1:], wrong)
+        assert f"found no id '{wrong}', expected an id such as {FOUND}" in text
+
+
+def test_the_run_may_be_left_out(
+    run_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(run_folder.parents[1])
+    assert f"Game {FOUND}" in output_of(capsys, "show", "bbbb")
+    monkeypatch.chdir(run_folder)
+    assert "Runs" in output_of(capsys, "inspect")
+    monkeypatch.chdir(run_folder.parents[2])
+    assert "found no run in ./runs" in error_of(capsys, "inspect")
+
+
+def test_damage_is_one_sentence(run_folder: Path, capsys: Capsys) -> None:
+    archive = run_folder / "archive"
+    commands = (["inspect"], ["report"], ["show", "aaaa"], ["decisions", "--why", "bbbb"])
+    scopes = archive / "scopes" / "000001.parquet"
+    content = scopes.read_bytes()
+    scopes.write_bytes(content[: len(content) // 2])
+    for command, *rest in commands[:3]:
+        assert "000001.parquet is damaged" in error_of(capsys, command, run_folder, *rest)
+    scopes.write_bytes(content)
+    marker = archive / "archive.json"
+    marker.write_text(json.dumps(json.loads(marker.read_text()) | {"schema_version": 99}))
+    for command, *rest in (*commands, ["verify"], ["matrix"]):
+        text = error_of(capsys, command, run_folder, *rest)
+        assert "found version 99, expected" in text
+        assert "newer release" in text
+    marker.write_text("[" * 100_000)
+    assert "found no readable JSON" in error_of(capsys, "verify", run_folder)
+
+
+@pytest.mark.parametrize(
+    ("transfer", "options", "kind"),
+    [
+        ({"definition": "captured", "gain": "specific"}, [], "specific"),
+        ({"definition": "captured", "gain": "specific"}, ["--gain", "total"], "total"),
+        ({}, [], "total"),
+    ],
+)
+def test_a_matrix_is_made_of_the_gains_that_its_run_decides_by(
+    tmp_path: Path,
+    make_row: Any,
+    capsys: Capsys,
+    transfer: dict[str, str],
+    options: list[str],
+    kind: str,
+) -> None:
+    with Archive.create(tmp_path / "archive") as archive:
+        runs = [make_row("runs", run_id="r", config_json=json.dumps({"transfer": transfer}))]
+        scopes = [make_row("scopes", run_id="r", game_id="a")]
+        archive.commit({"runs": runs, "scopes": scopes})
+    main(["matrix", str(tmp_path), "--json", *options])
+    assert json.loads(capsys.readouterr().out)["gain_kind"] == kind
+
+
+def test_an_empty_archive(tmp_path: Path, capsys: Capsys) -> None:
+    with Archive.create(tmp_path / "a"):
+        pass
+    assert "is empty: found no run" in error_of(capsys, "cover", tmp_path / "a")
+
+
+def test_games_whose_values_are_unknown(run_folder: Path, capsys: Capsys) -> None:
+    message = error_of(capsys, "cover", run_folder)
+    assert "game aaaa11110000ffff (black), and 1 more like it: its values are unknown" in message
+    assert "unknown" in error_of(capsys, "cover", run_folder, "--skip-unplayable")
+
+
+# -- Where a reader meets scripted players: inspect, show, decisions --why, the report -------------
+
+
+def said(capsys: Capsys, *arguments: object) -> str:
+    """What a command prints, on one line."""
+    capsys.readouterr()
+    assert main([str(each) for each in arguments]) == 0
+    return " ".join(capsys.readouterr().out.replace("│", " ").split())
+
+
+def decisions(folder: Path) -> list[dict[str, Any]]:
+    with Archive.open(folder / "archive") as archive:
+        return archive.rows("decisions")
+
+
+@pytest.fixture
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+
+
+@pytest.mark.usefixtures("wide")
+def test_inspect_says_how_far_each_accepted_game_is_beyond_scripts(
+    kept_run: Path, capsys: Capsys
+) -> None:
+    [row] = [each for each in decisions(kept_run) if each["verdict"] == "accepted"]
+    text = said(capsys, "inspect", kept_run)
+    gains = number(row["total_gain"]), number(row["specific_gain"])
+    assert "gains {} bits a play, {} of them about the map".format(*gains) in text
+    assert f"{number(row['beyond_scripts'])} [{number(row['beyond_scripts_low'])}, " in text
+    assert "above the best fixed rule, content_words" in text
+
+
+@pytest.mark.usefixtures("wide")
+def test_why_asks_about_scripts_where_the_run_does(kept_run: Path, capsys: Capsys) -> None:
+    [row] = decisions(kept_run.parent / "apply_script_gate")
+    assert row["reason"] == "no more than a script"
+    text = said(capsys, "decisions", kept_run.parent / "apply_script_gate", "--why", row["game_id"])
+    assert "earns more than any script" in text
+    assert "Not passed: earns more than any script, and so about the map." in text
+    assert "Taken again from the scores: refused, no more than a script." in text
+    assert "earns more" not in said(capsys, "decisions", kept_run, "--why", row["game_id"])
+
+
+def test_the_report_has_the_comparison(kept_run: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert main(["report", str(kept_run), "-o", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "the best fixed rule, content words, gains +" in text
+    assert (
+        "a trained player surely earns more than every fixed rule, such as repeating the text, on"
+        in text
+    )
+    assert "plays by fixed rules" in text
