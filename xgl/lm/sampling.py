@@ -8,8 +8,7 @@ rounds of repeated play. What both share need not be read again.
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
-from collections import deque
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -280,13 +279,25 @@ class _Batch:
         """Bytes of keys and values."""
         return sum(each.numel() * each.element_size() for layer in self.layers for each in layer)
 
+    def without(self, begun: Sequence[PolicyPrompt]) -> _Batch | None:
+        """What is left where some of ``begun``, in sorted order, repeat whole prompts of the batch;
+        None if nothing is. A batch most of which is left stays as it is: less would be a copy."""
+        rows = [row for row, prompt in enumerate(self.prompts) if not _begins_one(prompt, begun)]
+        if 2 * len(rows) > len(self.prompts):
+            return self
+        index = torch.tensor(rows, dtype=torch.long, device=self.mask.device)
+        prompts = tuple(self.prompts[row] for row in rows)
+        layers = tuple((keys[index], values[index]) for keys, values in self.layers)
+        return _Batch(prompts, layers, self.mask[index]) if rows else None
+
 
 _Source = tuple[int, int, int]
 """The number of a batch, a row of it, and how many of its first tokens a prompt repeats."""
 
 
 class PromptCaches:
-    """The caches of the latest batches, up to ``max_bytes`` together; the oldest is dropped first.
+    """The caches of the latest batches, up to ``max_bytes`` together; the oldest is dropped first,
+    and what a later prompt repeats before that: one move tried ten times is kept once.
 
     Valid while the weights stay the same: the owner calls :meth:`clear` before they change, and
     between jobs, so that the numbers of a job do not depend on earlier ones. If a model has local
@@ -299,8 +310,8 @@ class PromptCaches:
 
     def clear(self) -> None:
         """Drop everything."""
-        self._batches: deque[_Batch] = deque()
-        self._n_dropped = 0
+        self._batches: dict[int, _Batch] = {}
+        self._next_number = 0
         self._sorted: list[tuple[PolicyPrompt, int, int]] = []
 
     def __len__(self) -> int:
@@ -327,14 +338,19 @@ class PromptCaches:
         if not plain or lm.is_spread or lm.local_attention < UNBOUNDED:
             return
         tensors = tuple((layer.keys, layer.values) for layer in layers)
-        self._batches.append(_Batch(tuple(prompts), tensors, state.mask))
-        number = self._n_dropped + len(self._batches) - 1
-        for row, prompt in enumerate(prompts):
-            insort(self._sorted, (prompt, number, row))
-        while sum(batch.size for batch in self._batches) > self.max_bytes:
-            self._batches.popleft()
-            self._n_dropped += 1
-        self._sorted = [entry for entry in self._sorted if entry[1] >= self._n_dropped]
+        # A prompt that another begins with shares no more with any text than the other does.
+        ordered, earlier = sorted(prompts), self._batches.items()
+        left = {number: batch.without(ordered) for number, batch in earlier}
+        self._batches = {number: batch for number, batch in left.items() if batch}
+        self._batches[self._next_number] = _Batch(tuple(prompts), tensors, state.mask)
+        self._next_number += 1
+        while sum(batch.size for batch in self._batches.values()) > self.max_bytes:
+            del self._batches[min(self._batches)]
+        self._sorted = sorted(
+            (prompt, number, row)
+            for number, batch in self._batches.items()
+            for row, prompt in enumerate(batch.prompts)
+        )
 
     def _continue(
         self, lm: LanguageModel, prompts: Sequence[PolicyPrompt], multi_policy: bool
@@ -361,7 +377,7 @@ class PromptCaches:
         name, ids = prompt
         # Of all texts in sorted order the one before or after a text shares the most with it.
         index = bisect_left(self._sorted, (prompt, -1, -1))
-        best = self._n_dropped, 0, 0  # nothing shared, with a batch that still exists
+        best = min(self._batches), 0, 0  # nothing shared, with a batch that still exists
         for (other, known), batch, row in self._sorted[max(0, index - 1) : index + 1]:
             shared = min(shared_length(known, ids), len(ids) - 1) if other == name else 0
             if shared > best[2]:
@@ -372,7 +388,7 @@ class PromptCaches:
         """Cache and mask (N, W) of the shared tokens of each source; columns that no row needs are
         left out."""
         numbers = sorted({batch for batch, *_ in sources})
-        batches = [self._batches[number - self._n_dropped] for number in numbers]
+        batches = [self._batches[number] for number in numbers]
         device = batches[0].mask.device
         # One index_select for each batch, then the rows are put back into the order of the sources.
         order = sorted(range(len(sources)), key=lambda index: sources[index][0])
@@ -393,6 +409,16 @@ class PromptCaches:
             )
             cache.update(keys, values, layer)
         return cache, mask[:, used]
+
+
+def _begins_one(prompt: PolicyPrompt, others: Sequence[PolicyPrompt]) -> bool:
+    """Whether one of ``others``, which are in sorted order, is of the same policy and begins with
+    the tokens of ``prompt``."""
+    name, ids = prompt
+    place = bisect_left(others, prompt)  # texts that begin with a text follow it in sorted order
+    return any(
+        own == name and tokens[: len(ids)] == ids for own, tokens in others[place : place + 1]
+    )
 
 
 def _tokens_of_whole(prompts: Sequence[PolicyPrompt]) -> int:

@@ -305,6 +305,22 @@ def test_a_continued_prompt_has_the_same_logits_and_only_what_is_new_is_read(
     assert counts == [len(prompts) * max(suffixes)]
 
 
+def test_what_a_later_prompt_repeats_is_kept_once(lm: LanguageModel) -> None:
+    """A move that is tried again and again, beside others that are not."""
+    first = encode_texts(lm, *FIRST, "s: It rained.\nx:", "s: A bird sang.\nx:")
+    caches, tries = PromptCaches(64 * MIB), [encode_texts(lm, CONTINUED[0])[0]]
+    for _ in range(5):
+        tries.append((*tries[-1], *first[0][1:9]))
+    logits_after(lm, caches, first)
+    for each in tries:
+        logits_after(lm, caches, [each])
+    assert len(caches) == len(first) + 1, "the first batch, most of which is left, and the last try"
+    assert tokens_read(lm, caches, [(*tries[-1], 7)]) == [1]
+    assert tokens_read(lm, caches, [(*tries[2], 7)]) == [1]
+    assert len(caches) == len(first) + 2, "the one that branched off, and the longest"
+    assert tokens_read(lm, caches, [(*first[3], 7)]) == [1]
+
+
 tokens = st.lists(st.integers(2, 400), min_size=1, max_size=6).map(tuple)
 continuations = st.tuples(st.integers(0, 3), st.integers(0, 40), tokens, st.sampled_from("ab"))
 batches = st.lists(st.lists(continuations, min_size=1, max_size=5), min_size=2, max_size=5)
@@ -350,7 +366,7 @@ def test_a_batch_beyond_the_bytes_is_not_kept(lm: LanguageModel) -> None:
 def test_the_oldest_batch_is_dropped_first(lm: LanguageModel) -> None:
     one = PromptCaches(64 * MIB)
     logits_after(lm, one, encode_texts(lm, FIRST[0]))
-    [batch] = one._batches
+    [batch] = one._batches.values()
     caches = PromptCaches(2 * batch.size)
     for text in (FIRST[0], FIRST[0][:-5] + "y:", FIRST[0][:-5] + "t:"):
         logits_after(lm, caches, encode_texts(lm, text))
