@@ -119,16 +119,17 @@ def _measure(
     covers: Mapping[int, set[TaskId]],
 ) -> PlayerMeasure:
     """The newest score of each game counts."""
-    from scipy.stats import wasserstein_distance  # slow to load
-
     scores = {_task_id(row): row["narms"] for row in rows}
     histograms: list[HistogramScores] = []
     for number, members in scopes.items():
         task_ids = covers.get(number) or {member.task_id for member in members}
         values = tuple(scores[task_id] for task_id in sorted(task_ids) if task_id in scores)
         if values:
-            before = histograms[-1].values if histograms else None
-            shift = None if before is None else float(wasserstein_distance(before, values))
+            shift = None
+            if histograms:
+                from scipy.stats import wasserstein_distance  # slow to load
+
+                shift = float(wasserstein_distance(histograms[-1].values, values))
             histograms.append(HistogramScores(f"scope {number}", values, shift))
     last = rows[-1]
     return PlayerMeasure(

@@ -225,7 +225,7 @@ class _Sections(Environment):
 def _write_many(folder: Path) -> Path:
     """A run of more games than the page shows in full, whose newest scope has a game of the library
     in two roles, and of all that an archive may hold of its games or lack."""
-    run = write_large(folder, 72, 2)
+    run = write_large(folder, 110, 2)
     entry = library.entries()[0]
     known = Given(entry.text, entry.dialect).game
     metadata = json.dumps(dataclasses.asdict(known.metadata))
