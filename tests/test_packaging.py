@@ -152,8 +152,11 @@ def test_scripts_answer_with_the_version(
 
 PART = """
 import sys
-for name in {missing}:
-    sys.modules[name] = None  # as if it were not installed
+class Missing:  # a name that is None in sys.modules is not the same: SciPy takes it for a module
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in {missing}:
+            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
+sys.meta_path.insert(0, Missing())
 {code}
 """
 READING = """
