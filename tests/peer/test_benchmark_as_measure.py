@@ -58,6 +58,6 @@ def test_its_expanded_configuration_is_read_with_its_texts(
     path.write_text(dumps(expand_benchmark.expand_benchmark_config(condensed), indent=2))
     found = read_benchmark(path)
     assert [member.name for member in found.members] == [each["name"] for each in games]
-    texts = [text for name in found.maps for text in found.stories[name].texts.values()]
-    assert texts == generator.drawn
+    by_map = [each for name in found.maps for each in found.stories[name].texts.values()]
+    assert [text for texts in by_map for text in texts] == generator.drawn
     assert {len(seeds) for seeds in found.maps.values()} == {MAPS}
