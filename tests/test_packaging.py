@@ -152,11 +152,15 @@ def test_scripts_answer_with_the_version(
 
 PART = """
 import sys
-class Missing:  # a name that is None in sys.modules is not the same: SciPy takes it for a module
-    def find_spec(self, name, *_):
-        if name.partition(".")[0] in {missing}:
-            raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
-sys.meta_path.insert(0, Missing())
+class Installed:  # a name that is None in sys.modules is not the same: SciPy takes it for a module
+    def __init__(self, finder):
+        self.finder = finder
+    def __getattr__(self, name):
+        return getattr(self.finder, name)
+    def find_spec(self, name, *arguments):
+        if name.partition(".")[0] not in {missing}:
+            return self.finder.find_spec(name, *arguments)
+sys.meta_path[:] = map(Installed, sys.meta_path)
 {code}
 """
 READING = """
