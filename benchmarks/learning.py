@@ -8,7 +8,7 @@
 One process, one thread; fine-tunes are those of a search with the overrides given, and every player
 plays the same fresh maps of a game.
 
-``games``: are programs of the library (``message:bob`` names a role) or of the panel below learned
+``games``: are programs of the library (``message:bob`` names a role), of a file or of the panel below learned
 beyond every scripted player? Each is fine-tuned on under each training seed, and with ``--at``
 looked at after these shares of the budget. A fine-tune is *beyond scripts* where its lead over each
 script is established, in all and about the map (one-sided bounds at 97.5 % over plays, given the
@@ -48,7 +48,7 @@ from evo.jobs.evaluation import Task
 from evo.jobs.job import Training
 from evo.jobs.model_host import single_threaded
 from evo.jobs.results import Finetune
-from xgl.library import find
+from xgl.library import read_game
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 
@@ -115,10 +115,11 @@ LEAD = ("gain", "about the map", "best script", "lead over scripts", "about the 
 
 
 def task_of(name: str, config: RunConfig) -> Task:
-    """A game of this file, or a library program by the rules of the growth dialect."""
+    """A game of this file, or a program of a file or the library by the rules of the growth's
+    dialect."""
     name, _, role = name.partition(":")
-    lines = (PANEL | MULTI).get(name)
-    program = xgl.parse("\n".join(lines) if lines else find(name).text, config.game.dialect)
+    lines, dialect = (PANEL | MULTI).get(name), config.game.dialect
+    program = xgl.parse("\n".join(lines), dialect) if lines else read_game(name, dialect).program
     if not role:
         (role,) = xgl.analyse(program).players
     return Task(xgl.game(program, metadata(config.game)), role)
