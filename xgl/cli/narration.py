@@ -222,7 +222,6 @@ class Bars(NamedTuple):
 
 COLOURED = Bars(" ▁▂▃▄▅▆▇█", " ▁▂▃▄▅▆▇█", "green gains, red loses")
 PLAIN = Bars(" ▁▂▃▄▅▆▇█", " ░░░▒▒▒▓▓", "blocks gain, shades lose")
-ASCII = Bars(" 12345678", " abcdefgh", "digits gain, letters lose")
 LEAST_FULL = 1.0
 """The bars of a reward are scaled to its largest token, or to this many bits."""
 
@@ -232,7 +231,7 @@ class Screen:
 
     def __init__(self, console: Console, tokens: Tokens) -> None:
         self.console = console
-        self.bars = _bars(console)
+        self.bars = PLAIN if console.color_system is None else COLOURED
         self.tokens = tokens
 
     def open(self, game: Game, title: str, who: str) -> None:
@@ -294,12 +293,6 @@ class Screen:
         self.say(f"{view.player}, write {view.register} (at most {max_len} tokens):", "bold")
         # readline must know what stands on its line; with --json standard output is not ours
         return input("" if self.console.stderr else "> ")
-
-
-def _bars(console: Console) -> Bars:
-    if not console.encoding.startswith("utf"):
-        return ASCII
-    return PLAIN if console.color_system is None else COLOURED
 
 
 def strip(pieces: Sequence[tuple[str, float | None]], full: float, bars: Bars) -> Styled:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from json import dumps
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xgl.analysis.static_facts import analyse
-from xgl.cli.files import BoundedScreen, Script, Source, read_script, within_limit
+from xgl.cli.files import CommandError, Script, Source, read_script, within_limit
 from xgl.cli.narration import Narrator, Screen, ShownText, WatchedMachine, signed_text
 from xgl.console import Console
 from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
@@ -28,10 +27,6 @@ from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds,
 
 if TYPE_CHECKING:
     from xgl.players.chat import ChatPlayer
-
-
-class PlayingError(XGLError):
-    """A game that cannot be played, or a role that it does not have."""
 
 
 class Quit(XGLError):  # noqa: N818 - no error: the person has left
@@ -94,13 +89,13 @@ def run(
     chat = chat_player(**endpoint)
     model = endpoint["chat"] or local
     if source.path is None and not moves and model is None:
-        raise PlayingError(
+        raise CommandError(
             "a game from standard input leaves none for your moves; use --moves, --chat or --local"
         )
     script = read_script(moves, role, players) if moves else None
     alone = bool(model) or (script is not None and all(role in each for each in script))
     count = rounds or (len(script) if script else 1)
-    console = _console(json, count, quiet=json and alone)
+    console = Console(stderr=json, quiet=json and alone)
     table = bench(judge, stories, others, whole.metadata.npc)
     player = chat if local is None else local_player(local, table, judge)
     session = Session(whole, role, table, console, seed, script, player)
@@ -118,23 +113,17 @@ def run(
             record["chat"] = chat_record(chat)
         print(within_limit(dumps(record, indent=1, ensure_ascii=False), 1 + count))
     if script is not None and session.left_at:
-        raise PlayingError(f"--moves {moves}: no moves of {role} in {session.left_at}")
+        raise CommandError(f"--moves {moves}: no moves of {role} in {session.left_at}")
     return 0
-
-
-def _console(as_json: bool, rounds: int, *, quiet: bool) -> Console:
-    """The console: standard error under ``--json``, quiet if no person plays."""
-    file = cast("IO[str]", BoundedScreen(sys.stderr if as_json else sys.stdout, rounds))
-    return Console(file=file, stderr=as_json, quiet=quiet)
 
 
 def _players(whole: Game) -> tuple[str, ...]:
     """The players that are asked for a move; raises for a game that cannot be played."""
     report = analyse(whole.program)
     if report.faults:
-        raise PlayingError(f"this game cannot be played: {report.faults[0]}")
+        raise CommandError(f"this game cannot be played: {report.faults[0]}")
     if not report.players:
-        raise PlayingError("this game asks nobody for a move; expected an elicit")
+        raise CommandError("this game asks nobody for a move; expected an elicit")
     return report.players
 
 
@@ -143,7 +132,7 @@ def _role(players: Sequence[str], name: str | None) -> str:
     if name is None:
         return syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else players[0]
     if name not in players:
-        raise PlayingError(f"--role {excerpt(name)}: the game asks {', '.join(players)}")
+        raise CommandError(f"--role {excerpt(name)}: the game asks {', '.join(players)}")
     return name
 
 
@@ -152,7 +141,7 @@ def _others(options: Sequence[str]) -> dict[str, str]:
     pairs = [option.partition("=")[::2] for option in options]
     for option, (name, reference) in zip(options, pairs, strict=True):
         if not name.isidentifier() or name in RESERVED or not reference:
-            raise PlayingError(f"--other {excerpt(option)}: expected NAME=MODEL, as weak=FOLDER")
+            raise CommandError(f"--other {excerpt(option)}: expected NAME=MODEL, as weak=FOLDER")
     return dict(pairs)
 
 
@@ -238,7 +227,8 @@ class Session:
         shown = tuple(visible_items(self.game, play, self.role) for play in earlier)
         memory = Memory(self.role, number, shown)
         machine = WatchedMachine(self.game)
-        viewer = _Viewer(machine, Narrator(self.game, self.role), self.screen, self.bench.judge)
+        narrator = Narrator(self.game, self.role)
+        viewer = _Viewer(machine, narrator, self.screen, self.bench.judge, self.player)
         players = self._players(number, seeds, viewer)
         cast = Cast(self.bench.judge, self.bench.stories, players)
         [play] = play_all([Instance(self.game, seeds, memory=memory)], cast, [machine])
@@ -249,7 +239,7 @@ class Session:
 
     def _players(self, number: int, seeds: Seeds, viewer: _Viewer) -> dict[str, Player]:
         players: dict[str, Player] = dict.fromkeys(syn.PLAYERS, self.bench.others)
-        players[self.role] = _WatchedPlayer(self.player, viewer) if self.player else viewer
+        players[self.role] = viewer
         if self.script is not None:
             lines = self.script[min(number, len(self.script)) - 1]
             for name, moves in lines.items():
@@ -310,12 +300,19 @@ def _event_record(event: Event) -> dict[str, Any]:
 
 
 class _Viewer:
-    """The person as a player: shows new events before each move, and reads the move."""
+    """The person as a player: shows new events before each move, and reads the move; a ``player``
+    makes it instead."""
 
     def __init__(
-        self, machine: WatchedMachine, narrator: Narrator, screen: Screen, judge: Judge
+        self,
+        machine: WatchedMachine,
+        narrator: Narrator,
+        screen: Screen,
+        judge: Judge,
+        player: Player | None,
     ) -> None:
-        self.machine, self.narrator, self.screen, self.judge = machine, narrator, screen, judge
+        self.machine, self.narrator, self.screen = machine, narrator, screen
+        self.judge, self.player = judge, player
         self.event_count = 0
         self.typed_text: str | None = None
 
@@ -335,6 +332,8 @@ class _Viewer:
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """Raises :class:`Quit` when the input has ended."""
         self.catch_up()
+        if self.player:
+            return self.player.moves(turns)
         try:
             return [Move(self._read_text(turn)) for turn in turns]
         except EOFError:
@@ -348,17 +347,6 @@ class _Viewer:
             self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")
         self.typed_text = text
         return text
-
-
-class _WatchedPlayer:
-    """A player in the person's role; the game is shown up to each of its moves."""
-
-    def __init__(self, player: Player, viewer: _Viewer) -> None:
-        self.player, self.viewer = player, viewer
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        self.viewer.catch_up()
-        return self.player.moves(turns)
 
 
 def chat_player(
@@ -382,29 +370,21 @@ def chat_player(
     from xgl.chat.settings import OPENAI, ChatSettings
     from xgl.players.chat import ChatPlayer
 
-    url = OPENAI if base_url is None else base_url
-    extra = {} if body is None else _body(body)
-    temperature = extra.pop("temperature", 1.0)
+    try:
+        extra = read_json("{}" if body is None else body)
+    except ValueError as error:
+        raise PlayerError(f"--body: no JSON ({error}), expected an object") from None
+    if not isinstance(extra, dict):
+        raise PlayerError(f"--body: found {excerpt(str(body), 60)}, expected a JSON object")
     settings = ChatSettings(
         model=chat,  # by keywords: errors name them
-        base_url=url,
+        base_url=OPENAI if base_url is None else base_url,
         key_variable=key_variable,
-        temperature=temperature,
+        temperature=extra.pop("temperature", 1.0),
         extra_body=extra,
     )
     read_key(settings)
     return ChatPlayer(settings)
-
-
-def _body(text: str) -> dict[str, Any]:
-    """Further parameters of a request. Raises PlayerError for what is no JSON object."""
-    try:
-        body = read_json(text)
-    except ValueError as error:
-        raise PlayerError(f"--body: no JSON ({error}), expected an object") from None
-    if not isinstance(body, dict):
-        raise PlayerError(f"--body: found {excerpt(text, 60)}, expected a JSON object")
-    return body
 
 
 def chat_record(player: ChatPlayer) -> dict[str, Any]:

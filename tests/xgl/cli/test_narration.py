@@ -14,7 +14,7 @@ from support.programs import PROGRAMS
 
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli import main
-from xgl.cli.files import MAX_OUTPUT, OutputError, within_limit
+from xgl.cli.files import MAX_OUTPUT, CommandError, within_limit
 from xgl.cli.narration import FailedEnsure, Narrator, Notice, PaidReward, ShownText, WatchedMachine
 from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import OMNISCIENT, PLAYERS
@@ -129,7 +129,7 @@ def test_any_game_is_followed_to_its_end(
 def test_an_output_has_at_most_a_megabyte_for_each_game() -> None:
     assert within_limit("é" * (MAX_OUTPUT // 2)) == "é" * (MAX_OUTPUT // 2)
     assert within_limit("a" * 2 * MAX_OUTPUT, count=2)
-    with pytest.raises(OutputError, match="1,000,002 bytes; at most 1,000,000"):
+    with pytest.raises(CommandError, match="1,000,002 bytes; at most 1,000,000"):
         within_limit("é" * (MAX_OUTPUT // 2 + 1))
 
 

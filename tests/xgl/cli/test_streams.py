@@ -78,7 +78,7 @@ HEAVY = (
     *("pydantic", "httpx2", "rich", "jinja2"),
 )
 COMMANDS = (
-    *(("check", "censor"), ("check", "censor", "--json"), ("format", "censor")),
+    *(("check", "censor"), ("check", "censor", "--json")),
     *(("canonical", "censor"), ("diagram", "censor"), ("games",)),
 )
 CODE = f"""
