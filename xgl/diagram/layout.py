@@ -26,12 +26,11 @@ from xgl.diagram.svg import (
     PLAYERS,
     STROKES,
     SUBDUED,
-    Circle,
-    Drawing,
-    Line,
-    Rectangle,
+    Element,
+    circle,
     outline,
     plain,
+    rectangle,
     shorten,
     triangle,
     wrap,
@@ -281,7 +280,7 @@ REMARK_WIDTH = COLUMNS * 12 * 0.61
 LOOP = 22.0
 
 
-def lay_out(program: syn.Program, title: str = "") -> Drawing:
+def lay_out(program: syn.Program, title: str = "") -> Element:
     """The drawing of a valid program; raises :class:`~xgl.errors.DiagramError` for one that is too
     large to be looked at."""
     layout = _Layout(program)
@@ -313,6 +312,7 @@ class _Layout:
         self.flags: dict[str, float] = {}
         self.frame: _Frame | None = None
         self.frames: list[_Frame] = []
+        self.elicits: list[tuple[float, float]] = []
         self.shown_names: dict[str, dict[str, None]] = {player: {} for player in syn.PLAYERS}
         self._draw_unset(names)
         self.start = self.sheet.y
@@ -452,7 +452,8 @@ class _Layout:
         colours = PLAYERS[elicit.player]
         stroke = INK if elicit.player in ("black", "white") else colours.positive
         self.sheet.kinds.add("elicit")
-        self.sheet.marks.append(Circle(x, y, NODE, colours.positive, stroke, "elicit", order))
+        self.sheet.circle(x, y, NODE, colours.positive, stroke, "elicit", order)
+        self.elicits.append((x, y))
         limit = "–" if elicit.max_len is None else str(elicit.max_len)
         size = 11 if len(limit) < 4 else 34 / len(limit)
         self.sheet.text(x, y, limit, size, colours.text, centred=True, bold=True)
@@ -566,8 +567,7 @@ class _Layout:
         x = sheet.left - NODE - 14 - self.loops * LOOP
         self.loops += 1
         start = sheet.left - NODE
-        points = ((start, y), (x, y), (x, back), (start, back))
-        sheet.edges.append(Line(points, INK, "", 1.8, "loop"))
+        sheet.line((start, y), (x, y), (x, back), (start, back), width=1.8, mark="loop")
         sheet.head(start, back, 1, 0)
         right = sheet.pill(start, y, f"{order} REPEAT({replay.times})", "repeat", order)
         right = sheet.pill(right + 10, y, "AFTER", "after", order)
@@ -577,10 +577,10 @@ class _Layout:
 
     # -- the end ---------------------------------------------------------------------------
 
-    def finish(self, title: str) -> Drawing:
+    def finish(self, title: str) -> Element:
         sheet = self.sheet
         right = sheet.temporary + sheet.most_in_use * LANE
-        remark_x = max(right, sheet.left + LANE * 2, sheet.reach() + 20)
+        remark_x = max(right, sheet.left + LANE * 2, sheet.reach + 20)
         width = max(remark_x + REMARK_WIDTH + 30, 700)
         for frame in self.frames:
             sheet.back.append(self._box(frame, remark_x + REMARK_WIDTH + 14))
@@ -590,21 +590,17 @@ class _Layout:
         heading = shorten(title, int((width - 48) / 9.2))
         return sheet.drawing(heading, remark_x, below, (width, bottom + 10))
 
-    def _box(self, frame: _Frame, right: float) -> Rectangle:
-        left = self.sheet.left - NODE - 8
-        height = frame.bottom - frame.top + 2
-        stroke = outline(frame.player)
+    def _box(self, frame: _Frame, right: float) -> Element:
+        corner = self.sheet.left - NODE - 8, frame.top - 1
+        size = right - corner[0], frame.bottom - frame.top + 2
         order = frame.orders[0]
-        return Rectangle(
-            left, frame.top - 1, right - left, height, stroke, "#f6f7f9", 8, "ensure", order
-        )
+        return rectangle(corner, size, outline(frame.player), "#f6f7f9", 8, "ensure", order)
 
-    def _rings(self, frame: _Frame) -> Iterator[Circle]:
+    def _rings(self, frame: _Frame) -> Iterator[Element]:
         """The elicit to which a failure falls back is circled."""
-        for mark in self.sheet.marks:
-            inside = isinstance(mark, Circle) and mark.mark == "elicit"
-            if inside and frame.top < mark.y < frame.top + ROW:  # type: ignore[union-attr]
-                yield Circle(mark.x, mark.y, NODE + 4, PAPER, outline(frame.player), "back")  # type: ignore[union-attr]
+        for x, y in self.elicits:
+            if frame.top < y < frame.top + ROW:
+                yield circle(x, y, NODE + 4, PAPER, outline(frame.player), "back")
 
 
 def _is_square(value: object) -> bool:
