@@ -10,8 +10,8 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -194,15 +194,11 @@ def _keep_first(path: Path, text: str) -> None:
     """Write a file that no other process has written yet, whole. Raises :class:`StoryError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        try:
+        aside = path.with_name(f"{path.name}.{os.getpid()}")
+        aside.write_text(text, encoding="utf-8")
+        with suppress(FileExistsError):
             os.link(aside, path)  # fails where there is one, unlike a rename
-        except FileExistsError:
-            pass
-        finally:
-            os.unlink(aside)
+        aside.unlink()
     except OSError as error:
         raise StoryError(
             f"{path.parent} cannot be written ({error.strerror}), expected a folder for the texts "

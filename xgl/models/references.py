@@ -28,7 +28,7 @@ CORPUS, JUDGE = "corpus", "judge"
 """Sources of stories: the package's corpus, and the judge's own model."""
 HERE = "@local"
 """In the place of an endpoint's address: an instruct model of this machine."""
-TEXT_FILES = (".txt", ".jsonl", ".parquet")
+TEXT_FILES = (".txt", ".jsonl")
 AT_URL = "chat:MODEL@http(s)://host[:port]/v1"
 OPENAI = "https://api.openai.com/v1"
 EXPECTED = (

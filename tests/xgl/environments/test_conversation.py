@@ -10,8 +10,7 @@ from support.doubles import WordJudge
 
 from xgl import EpisodeQueue, Play, game, parse
 from xgl.environments.conversation import converse
-from xgl.environments.outcomes import METRICS, metrics, seat_names
-from xgl.environments.rows import Base, Row
+from xgl.environments.rows import METRICS, Base, Row, metrics, seat_names
 
 RETRY = game(
     parse("assign(s=story())\nelicit(x, 4)\nensure(len(x) < 6)\nreward(xed(s | x))", "xent")

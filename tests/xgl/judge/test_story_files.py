@@ -6,11 +6,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import parquet
 
 from xgl import Metadata, game, parse
 from xgl.errors import ConfigError, StoryError
@@ -31,9 +29,7 @@ TEXTS = [
 
 def written(path: Path, texts: list[str]) -> Path:
     """The texts in a file of the kind that its name says."""
-    if path.suffix == ".parquet":
-        parquet.write_table(pa.table({"id": range(len(texts)), "text": texts}), path)
-    elif path.suffix == ".jsonl":
+    if path.suffix == ".jsonl":
         rows = [text if index % 2 else {"text": text} for index, text in enumerate(texts)]
         path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8")
     else:
@@ -41,7 +37,7 @@ def written(path: Path, texts: list[str]) -> Path:
     return path
 
 
-@pytest.mark.parametrize("name", ["mine.txt", "mine.jsonl", "mine.parquet"])
+@pytest.mark.parametrize("name", ["mine.txt", "mine.jsonl"])
 def test_texts_of_any_language_are_read_from_each_kind_of_file(tmp_path: Path, name: str) -> None:
     assert read_texts(str(written(tmp_path / name, TEXTS))) == TEXTS
 
@@ -59,7 +55,6 @@ BAD = {
     ("c.jsonl", b'"one"\nnothing\n'): "line 2: no JSON",
     ("e.txt", b"one\n\xff\xfe\n"): "line 2: no UTF-8 text",
     ("g.txt", b"one\ntwo\n"): "found 2 different texts, too few texts",
-    ("h.parquet", b"PAR1 no more"): "no Parquet file",
 }
 
 
@@ -73,16 +68,6 @@ def test_a_bad_file_is_told_by_its_line(tmp_path: Path, file: tuple[str, bytes],
     assert message.startswith(f"judge.stories: {path}: ")
     assert said in message
     assert "\n" not in message
-
-
-def test_a_parquet_file_needs_a_column_of_texts(tmp_path: Path) -> None:
-    path = tmp_path / "mine.parquet"
-    parquet.write_table(pa.table({"body": TEXTS}), path)
-    with pytest.raises(StoryError, match="found the columns body, expected a column 'text'"):
-        read_texts(str(path))
-    parquet.write_table(pa.table({"text": [*TEXTS, None]}), path)
-    with pytest.raises(StoryError, match=f"row {len(TEXTS) + 1}: found None, expected a text"):
-        read_texts(str(path))
 
 
 def test_what_names_no_source_is_refused() -> None:
