@@ -348,21 +348,6 @@ def test_any_batches_give_the_logits_of_whole_prompts(
             known = prompts
 
 
-def test_unknown_prompts_are_read_with_their_common_prefixes_once(lm: LanguageModel) -> None:
-    caches = PromptCaches(64 * MIB)
-    logits_after(lm, caches, encode_texts(lm, *FIRST))
-    others = encode_texts(
-        lm, *(f"Quite another beginning of all these texts {n}" for n in range(6))
-    )
-    assert tokens_read(lm, caches, others) == tokens_read(lm, None, others)
-
-
-def test_a_batch_beyond_the_bytes_is_not_kept(lm: LanguageModel) -> None:
-    caches = PromptCaches(1000)
-    logits_after(lm, caches, encode_texts(lm, *FIRST))
-    assert len(caches) == 0
-
-
 def test_the_oldest_batch_is_dropped_first(lm: LanguageModel) -> None:
     one = PromptCaches(64 * MIB)
     logits_after(lm, one, encode_texts(lm, FIRST[0]))

@@ -13,11 +13,9 @@ from typing import Any
 import pytest
 from support.chat_server import (
     TOKENS,
-    Drip,
     HangUp,
     Received,
     Sent,
-    Stall,
     move,
     refusal,
     reply,
@@ -70,14 +68,6 @@ def test_a_fault_that_stays_is_an_error_and_no_lost_game(chat: Chat, fault: Any)
         player.moves([turn()])
     assert len(server.received) == player.usage.requests == 2
     assert player.usage.failed_attempts == 0
-
-
-@pytest.mark.parametrize("silence", [Stall(), Drip()], ids=["stall", "drip"])
-def test_a_stall_is_tried_again(chat: Chat, silence: Stall | Drip) -> None:
-    player, _ = chat(silence, move("a cat"), timeout=1.0, retries=20)
-    assert texts(player.moves([turn()])) == ["a cat"]
-    assert player.usage.retries >= 1
-    assert player.usage.unmetered == player.usage.retries
 
 
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
