@@ -141,19 +141,12 @@ class MetadataError(XGLError, ValueError):
 
 
 class FlowError(XGLError):
-    """A program that is valid line by line cannot run in this order of lines."""
-
-
-class FlagOrderError(FlowError):
-    """flag_1 was placed after flag_2 (paper §2.4.1)."""
+    """A program that is valid line by line cannot run in this order of lines, such as flag_1 after
+    flag_2 (paper §2.4.1), or an ensure before any elicit."""
 
 
 class FlagMissingError(FlowError):
     """A replay of a flag that was never placed, where the dialect allows none."""
-
-
-class EarlyEnsureError(FlowError):
-    """An ensure before any elicit, where the dialect allows none."""
 
 
 class JudgeError(XGLError):

@@ -77,8 +77,18 @@ class RequestBatch:
         async def send() -> Reply | Fault:
             number = seed("chat", *key, bits=SEED_BITS)
             outcome, tokens = await self.endpoint.send(messages, number)
-            costs.append(self._cost(tokens, asked_again=asked_again, retry=bool(costs)))
-            self.meter.count(costs[-1])
+            prompt, new = tokens or (0, 0)
+            cost = Usage(
+                requests=1,
+                retries=int(bool(costs)),
+                asked_again=int(asked_again and not costs),
+                unmetered=int(tokens is None),
+                prompt_tokens=prompt,
+                new_tokens=new,
+                dollars=self.settings.prices.of(prompt, new),
+            )
+            costs.append(cost)
+            self.meter.count(cost)
             return outcome
 
         return await self.persist(send, *key), sum(costs, Usage())
@@ -113,18 +123,6 @@ class RequestBatch:
         log.warning("%s: %s; %s", settings.place, fault.message, tries)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.over.wait(), seconds)
-
-    def _cost(self, tokens: tuple[int, int] | None, *, asked_again: bool, retry: bool) -> Usage:
-        prompt, new = tokens or (0, 0)
-        return Usage(
-            requests=1,
-            retries=int(retry),
-            asked_again=int(asked_again and not retry),
-            unmetered=int(tokens is None),
-            prompt_tokens=prompt,
-            new_tokens=new,
-            dollars=self.settings.prices.of(prompt, new),
-        )
 
     def _reason(self, fault: Fault, request_count: int) -> str:
         """Why there is no reply after ``request_count`` requests, for the user."""

@@ -38,7 +38,7 @@ from xgl.diagram.svg import (
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import joined_parts, mentions, reads, writes
+from xgl.language.visitors import find, joined_parts, mentions, reads, writes
 
 
 class Anchor(NamedTuple):
@@ -65,7 +65,7 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
     target, since their concatenations may end on one lane."""
     match node:
         case syn.Register(name):
-            return _register(sheet, name)
+            return Anchor(sheet.lanes[name].x, 3, lambda y: sheet.dot(sheet.use(name, y), y))
         case syn.Literal(value):
             return _square(sheet, sheet.key(value))
         case syn.Story():
@@ -81,11 +81,6 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
             return _cut(sheet, *pair, cut_side == "before", next(strokes))
         case _:
             return _read_into(sheet, node, next(strokes))
-
-
-def _register(sheet: Sheet, name: str) -> Anchor:
-    lane = sheet.lanes[name]
-    return Anchor(lane.x, 3, lambda y: sheet.dot(sheet.use(name, y), y))
 
 
 def _square(sheet: Sheet, text: str) -> Anchor:
@@ -203,11 +198,6 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
     row = sheet.y + STEP / 2 + 1
     sheet.y += STEP + 4
     return row
-
-
-def has_xents(comparison: syn.Comparison) -> bool:
-    """Whether a comparison holds xents; others (numbers, word counts) are drawn as statements."""
-    return any(isinstance(term, syn.Xent) for _, term in signed_terms(comparison))
 
 
 def signed_terms(comparison: syn.Comparison) -> Iterator[tuple[int, object]]:
@@ -496,7 +486,7 @@ class _Layout:
         self.sheet.kinds.add("box")
         frame = self.frame or _Frame(syn.MAIN_PLAYER, self.sheet.y)
         for condition in ensure.conditions:
-            if isinstance(condition, syn.Comparison) and has_xents(condition):
+            if isinstance(condition, syn.Comparison) and find(condition, syn.Xent):
                 self._comparison(condition, frame.player, order)
             else:
                 self._statement(condition, order)

@@ -4,7 +4,7 @@ completions endpoint such as vLLM's. The tokenizer is local, the weights are on 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -15,9 +15,8 @@ from xgl.chat.calls import RequestBatch, UsageCounter, run, served_models
 from xgl.chat.client import MOST_BYTES, Endpoint, Fault, lookup, one_line, read_json
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
-from xgl.judge.engine import EngineSettings, ScoreCache
+from xgl.judge.engine import Engine, EngineSettings
 from xgl.judge.forward import Bits
-from xgl.judge.statistics import Statistics
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import UNBOUNDED, LanguageModel
 from xgl.lm.prefix_sharing import ScoredSequence
@@ -59,27 +58,17 @@ def connect(
     return TransformerJudge(lm, engine=ServerEngine(settings, cache_bytes))
 
 
-class ServerEngine:
-    """Bits of token sequences from a server; keeps scores as the local engine does."""
+class ServerEngine(Engine):
+    """Bits of token sequences from a server."""
 
     def __init__(self, settings: ChatSettings, cache_bytes: int) -> None:
+        super().__init__(cache_bytes)
         self.settings = settings
-        self.statistics = Statistics()
-        self._scores = ScoreCache(cache_bytes)
 
-    def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
-        """Bits of each sequence's scored tokens, in order. Raises :class:`JudgeError`."""
-        known_bits, new, counts = self._scores.known(sequences)
-        new.sort(key=lambda sequence: len(sequence.ids))  # those of a request are alike
-        self.statistics += counts
-        for sequence, bits in zip(new, run(self._request_bits(new)) if new else [], strict=True):
-            known_bits[sequence] = bits
-            self._scores.put(sequence, bits)
-        return [known_bits[sequence] for sequence in sequences]
-
-    def forget(self) -> None:
-        """Drop the stored scores."""
-        self._scores.clear()
+    def compute(self, sequences: Sequence[ScoredSequence]) -> Iterable[tuple[ScoredSequence, Bits]]:
+        """Raises :class:`JudgeError`."""
+        alike = sorted(sequences, key=lambda sequence: len(sequence.ids))  # in each request
+        return zip(alike, run(self._request_bits(alike)) if alike else [], strict=True)
 
     async def _request_bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
         async with Endpoint(self.settings) as endpoint:

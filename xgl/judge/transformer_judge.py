@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from operator import sub
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from xgl.errors import JudgeError, NotFiniteError, OversizeError
-from xgl.judge.engine import EngineSettings, ScoringEngine
-from xgl.judge.forward import Bits
+from xgl.judge.engine import Engine, EngineSettings, ScoringEngine
 from xgl.judge.statistics import Statistics
 from xgl.language.dialects import Scoring
 from xgl.lm.language_model import ENCODING, LanguageModel, cached_encoder
@@ -33,20 +32,6 @@ LONG_WORD, TRIES = 64, 16
 Named = TypeVar("Named", ScoreRequest, TruthRequest)
 Reply = TypeVar("Reply")
 _TRUTH_SCORING = Scoring(bos=True, first_token=True)
-
-
-class Engine(Protocol):
-    """Computes bits of token sequences, and counts its work."""
-
-    statistics: Statistics
-
-    def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
-        """Bits of each sequence's scored tokens, in order."""
-        ...
-
-    def forget(self) -> None:
-        """Drop all results of earlier calls."""
-        ...
 
 
 class TransformerJudge:
@@ -111,7 +96,8 @@ class TransformerJudge:
             if sequence is None:
                 results.append(TokenScores(()))
             elif len(sequence.ids) > self.lm.window:
-                results.append(self._oversize(len(sequence.ids)))
+                size = f"{len(sequence.ids):,} tokens, at most {self.lm.window:,}"
+                results.append(OversizeError(f"{size} fit the judge"))
             else:
                 results.append(_token_scores(request, next(bits)))
         return results
@@ -205,9 +191,6 @@ class TransformerJudge:
         ]
         scores = iter(self.score(score_requests))
         return [_margin(list(islice(scores, 2 * len(each)))) for each in prompts]
-
-    def _oversize(self, tokens: int) -> OversizeError:
-        return OversizeError(f"{tokens:,} tokens, at most {self.lm.window:,} fit the judge")
 
 
 def truth_prompts(request: TruthRequest) -> list[str]:

@@ -151,7 +151,9 @@ class LocalPolicy:
         prompts = [self._prompt(t, n) for t, n in zip(turns, rounds, strict=True)]
         moves: list[Move | OversizeError] = [*map(self._oversize, prompts, turns)]
         fitting = [i for i, turn in enumerate(turns) if self._fits(prompts[i], turn)]
-        rows = self._rows([len(prompts[i]) + self._limit(turns[i], prompts[i]) for i in fitting])
+        sizes = [len(prompts[i]) + self._limit(turns[i], prompts[i]) for i in fitting]
+        room = rows_to_sample(self.lm, max(sizes, default=1), self.memory_bytes)
+        rows = min(self.batch_rows, room)
         for first in range(0, len(fitting), rows):
             batch = fitting[first : first + rows]
             pairs = [(turns[index], prompts[index]) for index in batch]
@@ -172,11 +174,6 @@ class LocalPolicy:
         words = self._encode(f" {text}") if text else ()
         ids = (*words, *self._encode(STOP))[: self._limit(turn, prompt)]
         return replace(self._move(prompt, Continuation(ids, ())), rounds_shown=rounds)
-
-    def _rows(self, lengths: Sequence[int]) -> int:
-        return min(
-            self.batch_rows, rows_to_sample(self.lm, max(lengths, default=1), self.memory_bytes)
-        )
 
     def _rounds_shown(self, turn: Turn) -> int:
         """Number of the latest earlier rounds that fit into the model's window with the rest."""

@@ -93,23 +93,6 @@ def visible_texts(view: View) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text.strip()))
 
 
-def _nothing(scene: Scene) -> str:
-    return ""
-
-
-def _full_stop(scene: Scene) -> str:
-    return "."
-
-
-def _first_words(scene: Scene) -> str:
-    return scene.head(scene.text(0).split()[scene.failures :])
-
-
-def _last_words(scene: Scene) -> str:
-    words = scene.text(0).split()
-    return scene.tail(words[: len(words) - scene.failures])
-
-
 def _quote(scene: Scene) -> str:
     """Consecutive words from some place of a text."""
     rng = stream("quote", scene.map_seed, scene.failures)
@@ -124,11 +107,6 @@ def _content_words(index: int) -> Script:
         return scene.head(_later(corpus.content_words(scene.text(index)), scene.failures))
 
     return script
-
-
-def _one_word(scene: Scene) -> str:
-    """The first word that a text is about."""
-    return scene.head(_later(corpus.content_words(scene.text(0)), scene.failures)[:1])
 
 
 def _rare_words(scene: Scene) -> str:
@@ -173,15 +151,19 @@ def _common_words() -> tuple[str, ...]:
 
 
 SCRIPTS: Mapping[str, Script] = {
-    "nothing": _nothing,
-    "full_stop": _full_stop,
-    "first_words": _first_words,
-    "last_words": _last_words,
+    "nothing": lambda scene: "",
+    "full_stop": lambda scene: ".",
+    "first_words": lambda scene: scene.head(scene.text(0).split()[scene.failures :]),
+    "last_words": lambda scene: scene.tail(
+        (words := scene.text(0).split())[: len(words) - scene.failures]
+    ),
     "quote": _quote,
     "content_words": _content_words(0),
     "second_content_words": _content_words(1),
     "last_content_words": _content_words(1 << 30),
-    "one_word": _one_word,
+    "one_word": lambda scene: scene.head(
+        _later(corpus.content_words(scene.text(0)), scene.failures)[:1]
+    ),
     "rare_words": _rare_words,
     "mixed_words": _mixed_words,
     "missing_words": _missing_words,
