@@ -231,15 +231,13 @@ def _flag(name: str, help: str) -> Argument:
 
 
 def _whole_number(least: int, text: str) -> int:
-    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < least:
+    if not text.isdecimal() or len(text) > 600 or int(text) < least:  # Python may read no more
         raise ArgumentTypeError(
             f"found {excerpt(text, 40)!r}; expected a whole number from {least} on"
         )
     return int(text)
 
 
-_MOST_DIGITS = 600
-"""Python may be set to read no more."""
 _NAMED = "a .xgl or .xent file, a game of the library, or - for standard input"
 _DIALECT = _option("--dialect", choices=tuple(DIALECTS), help="default: by the suffix, else paper")
 _GAME = (_option("game", metavar="GAME", help=_NAMED), _DIALECT)

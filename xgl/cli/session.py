@@ -12,7 +12,7 @@ from xgl.analysis.static_facts import analyse
 from xgl.cli.files import CommandError, Script, Source, read_script, within_limit
 from xgl.cli.narration import Narrator, Screen, ShownText, WatchedMachine, signed_text
 from xgl.console import Console
-from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
+from xgl.errors import OversizeError, PlayerError, excerpt
 from xgl.files import read_json
 from xgl.judge.story_files import check_prompts, check_source
 from xgl.language import syntax as syn
@@ -27,10 +27,6 @@ from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds,
 
 if TYPE_CHECKING:
     from xgl.players.chat import ChatPlayer
-
-
-class Quit(XGLError):  # noqa: N818 - no error: the person has left
-    """The input has ended."""
 
 
 class Bench(NamedTuple):
@@ -110,7 +106,10 @@ def run(
     if json:
         record = {"judge": judge, **session.record(results)}
         if chat is not None:
-            record["chat"] = chat_record(chat)
+            usage = asdict(chat.usage)
+            del usage["dollars"]  # the command knows no prices
+            url = chat.settings.base_url
+            record["chat"] = {"model": chat.settings.model, "base_url": url, "usage": usage}
         print(within_limit(dumps(record, indent=1, ensure_ascii=False), 1 + count))
     if script is not None and session.left_at:
         raise CommandError(f"--moves {moves}: no moves of {role} in {session.left_at}")
@@ -216,7 +215,7 @@ class Session:
                 self.screen.best(best.number, best.score or 0.0, best.moves)
             try:
                 results.append(self._round(number, [result.play for result in results]))
-            except Quit:
+            except EOFError:
                 self.screen.say("\nYou have left the game.", "dim")
                 self.left_at = f"round {number} of {count}, and the input has ended"
                 break
@@ -234,7 +233,13 @@ class Session:
         [play] = play_all([Instance(self.game, seeds, memory=memory)], cast, [machine])
         viewer.catch_up()
         result = SessionRound(number, play, self.role)
-        self._close(result)
+        if play.outcome == "forfeit":
+            self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
+        elif play.outcome == "oversize":
+            reason = play.reason or "the judge or a player cannot read so much at once"
+            self.screen.say(f"The game ends here, for its size: {reason}.", "bold red")
+        score = "none" if result.score is None else f"{signed_text(result.score)} bits"
+        self.screen.say(f"Score of {self.role}: {score}", "bold")
         return result
 
     def _players(self, number: int, seeds: Seeds, viewer: _Viewer) -> dict[str, Player]:
@@ -245,16 +250,6 @@ class Session:
             for name, moves in lines.items():
                 players[name] = FixedMovesPlayer({seeds: moves})
         return players
-
-    def _close(self, result: SessionRound) -> None:
-        play = result.play
-        if play.outcome == "forfeit":
-            self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
-        elif play.outcome == "oversize":
-            reason = play.reason or "the judge or a player cannot read so much at once"
-            self.screen.say(f"The game ends here, for its size: {reason}.", "bold red")
-        score = "none" if result.score is None else f"{signed_text(result.score)} bits"
-        self.screen.say(f"Score of {self.role}: {score}", "bold")
 
     def record(self, results: Sequence[SessionRound]) -> dict[str, Any]:
         """The outcome for programs; unlike the screen it holds everything that happened."""
@@ -330,14 +325,11 @@ class _Viewer:
                 self.screen.show(notice)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        """Raises :class:`Quit` when the input has ended."""
+        """Raises EOFError when the input has ended."""
         self.catch_up()
         if self.player:
             return self.player.moves(turns)
-        try:
-            return [Move(self._read_text(turn)) for turn in turns]
-        except EOFError:
-            raise Quit("the input has ended") from None
+        return [Move(self._read_text(turn)) for turn in turns]
 
     def _read_text(self, turn: Turn) -> str:
         limit = turn.request.max_len
@@ -385,14 +377,6 @@ def chat_player(
     )
     read_key(settings)
     return ChatPlayer(settings)
-
-
-def chat_record(player: ChatPlayer) -> dict[str, Any]:
-    """Model, endpoint and usage, for programs."""
-    settings = player.settings
-    usage = asdict(player.usage)
-    del usage["dollars"]  # the command knows no prices
-    return {"model": settings.model, "base_url": settings.base_url, "usage": usage}
 
 
 def chat_summary(player: ChatPlayer) -> str:

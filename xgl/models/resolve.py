@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from xgl.errors import ModelNotFoundError
-from xgl.files import user_path
+from xgl.files import BUILT_IN, user_path
 from xgl.models import smollm2
 from xgl.models.references import WEIGHTS_SHARE, devices_of, is_address, placement
 from xgl.models.weights import json_object, load_causal_lm, loading
 from xgl.streams import command
 
-NAMES = ("embedded", "smollm2")
 EMBEDDED = Path(__file__).with_name("embedded")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[\w.-]+)?")
 BATCHED_ROTARY = ("dynamic", "longrope")
@@ -59,7 +58,7 @@ def resolve(reference: str) -> Path:
 
 def is_hub_id(reference: str) -> bool:
     """Whether a reference is an id of the hub: ``owner/name``, or a name alone, such as gpt2."""
-    is_known = reference in NAMES or os.path.exists(user_path(reference))
+    is_known = reference in BUILT_IN or os.path.exists(user_path(reference))
     return not is_known and bool(_HUB_ID.fullmatch(reference))
 
 
@@ -79,7 +78,7 @@ def _find(reference: str) -> Path:
         raise ModelNotFoundError(
             f"model {reference!r} is none of this machine; {EXPECTED}{ENDPOINTS}"
         )
-    near = difflib.get_close_matches(reference, NAMES, 1)
+    near = difflib.get_close_matches(reference, BUILT_IN, 1)
     if is_hub_id(reference) and ("/" in reference or not near):
         return _from_hub(reference)
     hint = f"; did you mean `{near[0]}`?" if near else ""

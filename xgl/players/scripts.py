@@ -93,6 +93,11 @@ def visible_texts(view: View) -> tuple[str, ...]:
     return tuple(dict.fromkeys(text for text in texts if text.strip()))
 
 
+def _last_words(scene: Scene) -> str:
+    words = scene.text(0).split()
+    return scene.tail(words[: len(words) - scene.failures])
+
+
 def _quote(scene: Scene) -> str:
     """Consecutive words from some place of a text."""
     rng = stream("quote", scene.map_seed, scene.failures)
@@ -154,9 +159,7 @@ SCRIPTS: Mapping[str, Script] = {
     "nothing": lambda scene: "",
     "full_stop": lambda scene: ".",
     "first_words": lambda scene: scene.head(scene.text(0).split()[scene.failures :]),
-    "last_words": lambda scene: scene.tail(
-        (words := scene.text(0).split())[: len(words) - scene.failures]
-    ),
+    "last_words": _last_words,
     "quote": _quote,
     "content_words": _content_words(0),
     "second_content_words": _content_words(1),
