@@ -15,16 +15,7 @@ from xgl.models.references import CORPUS
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.machine import asked_stories
 from xgl.runtime.presentation import render
-from xgl.runtime.requests import (
-    Judge,
-    Move,
-    Play,
-    Player,
-    Seeds,
-    StoryRequest,
-    StorySource,
-    Turn,
-)
+from xgl.runtime.requests import Judge, Move, Play, Player, Seeds, StoryRequest, StorySource, Turn
 
 Lines = str | Sequence[str]
 """One move, or moves to make in order; when they are used up, the last one is repeated."""

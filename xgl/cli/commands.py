@@ -274,11 +274,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
         *_GAMES,
         _flag("--json", "all facts, for programs"),
     ),
-    "canonical": (
-        canonical,
-        "the text that all spellings of a game share, and its id",
-        *_GAME,
-    ),
+    "canonical": (canonical, "the text that all spellings of a game share, and its id", *_GAME),
     "diagram": (
         diagram,
         "the game as a picture (SVG)",

@@ -25,15 +25,7 @@ from xgl.language.unparse import expression_text
 from xgl.language.visitors import find, reads
 from xgl.runtime.machine import Machine, RequestGenerator
 from xgl.runtime.presentation import Sight
-from xgl.runtime.requests import (
-    Assigned,
-    Ensured,
-    Event,
-    Item,
-    Moved,
-    Rewarded,
-    View,
-)
+from xgl.runtime.requests import Assigned, Ensured, Event, Item, Moved, Rewarded, View
 from xgl.runtime.values import MissingError, Text, Values
 
 

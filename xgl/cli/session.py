@@ -80,8 +80,7 @@ def run(
     whole, others = source.game(), _others(other or [])
     check_prompts(whole, stories, source.origin, "--stories")
     check_names(whole, others, source.origin, "--other {}=MODEL")
-    players = _players(whole)
-    role = _role(players, role)
+    players, role = _seats(whole, role)
     chat = chat_player(**endpoint)
     model = endpoint["chat"] or local
     if source.path is None and not moves and model is None:
@@ -116,23 +115,20 @@ def run(
     return 0
 
 
-def _players(whole: Game) -> tuple[str, ...]:
-    """The players that are asked for a move; raises for a game that cannot be played."""
+def _seats(whole: Game, name: str | None) -> tuple[Sequence[str], str]:
+    """The players that are asked for a move, and the role ``name``, by default black or the first
+    of them; raises for a game that cannot be played, and for an unknown role."""
     report = analyse(whole.program)
+    players = report.players
     if report.faults:
         raise CommandError(f"this game cannot be played: {report.faults[0]}")
-    if not report.players:
+    if not players:
         raise CommandError("this game asks nobody for a move; expected an elicit")
-    return report.players
-
-
-def _role(players: Sequence[str], name: str | None) -> str:
-    """The role ``name``, by default black or the first player; raises for an unknown role."""
     if name is None:
-        return syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else players[0]
+        name = syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else players[0]
     if name not in players:
         raise CommandError(f"--role {excerpt(name)}: the game asks {', '.join(players)}")
-    return name
+    return players, name
 
 
 def _others(options: Sequence[str]) -> dict[str, str]:
@@ -145,10 +141,7 @@ def _others(options: Sequence[str]) -> dict[str, str]:
 
 
 def bench(
-    reference: str,
-    stories: str = CORPUS,
-    others: Mapping[str, str] | None = None,
-    npc: str = "",
+    reference: str, stories: str = CORPUS, others: Mapping[str, str] | None = None, npc: str = ""
 ) -> Bench:
     """The judge of a model reference with the ``others`` under it, ``stories`` as in
     :func:`~xgl.judge.loading.load_stories`, and as the other players the judge's model, or the one

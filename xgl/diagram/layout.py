@@ -12,7 +12,7 @@ an arrow, carries the result to its use.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import cycle, islice, pairwise
 from math import ceil, floor
 from typing import NamedTuple
@@ -287,7 +287,8 @@ class _Frame:
     player: str
     top: float
     bottom: float = 0.0
-    orders: list[int] = field(default_factory=list)
+    order: int = 0
+    """The first of these ensures."""
 
 
 class _Layout:
@@ -491,7 +492,7 @@ class _Layout:
             else:
                 self._statement(condition, order)
         frame.bottom = self.sheet.y
-        frame.orders.append(order)
+        frame.order = frame.order or order
         if frame not in self.frames:
             self.frames.append(frame)
 
@@ -583,8 +584,8 @@ class _Layout:
     def _box(self, frame: _Frame, right: float) -> Element:
         corner = self.sheet.left - NODE - 8, frame.top - 1
         size = right - corner[0], frame.bottom - frame.top + 2
-        order = frame.orders[0]
-        return rectangle(corner, size, outline(frame.player), "#f6f7f9", 8, "ensure", order)
+        stroke = outline(frame.player)
+        return rectangle(corner, size, stroke, "#f6f7f9", 8, "ensure", frame.order)
 
     def _rings(self, frame: _Frame) -> Iterator[Element]:
         """The elicit to which a failure falls back is circled."""

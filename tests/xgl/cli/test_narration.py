@@ -97,10 +97,7 @@ def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(PROGRAMS, st.sampled_from(PLAYERS))
 def test_any_game_is_followed_to_its_end(
-    seat: Callable[..., Cast],
-    echo_player: Callable[[], object],
-    program: Program,
-    player: str,
+    seat: Callable[..., Cast], echo_player: Callable[[], object], program: Program, player: str
 ) -> None:
     """What is shown is what ``presentation.visible`` lets through, reward for reward."""
     assume(not analyse(program).faults)

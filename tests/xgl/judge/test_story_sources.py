@@ -11,11 +11,7 @@ from support.chat_turns import KEY, KEY_VARIABLE, QUICK
 
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
-from xgl.judge.story_sources import (
-    ChatStories,
-    CorpusStories,
-    JudgeStories,
-)
+from xgl.judge.story_sources import ChatStories, CorpusStories, JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
 from xgl.runtime.requests import StoryRequest

@@ -411,9 +411,7 @@ def test_plays_with_failed_ensures_begin_with_the_same_moves_and_read_less(
 
 
 def test_where_memory_runs_out_caches_go_before_the_batch_is_halved(
-    lm: LanguageModel,
-    whole: tuple[list[Moved], list[int]],
-    monkeypatch: pytest.MonkeyPatch,
+    lm: LanguageModel, whole: tuple[list[Moved], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy, rows, encode = LocalPolicy(lm, keep_caches=True), list[int](), PromptCaches.encode
     play(policy, SEEDS[:1])

@@ -23,14 +23,7 @@ from transformers import (
 
 from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
-from xgl.models.resolve import (
-    EMBEDDED,
-    fuse_norms,
-    is_hub_id,
-    load,
-    resolve,
-    unsupported_reason,
-)
+from xgl.models.resolve import EMBEDDED, fuse_norms, is_hub_id, load, resolve, unsupported_reason
 
 
 @pytest.fixture(autouse=True)

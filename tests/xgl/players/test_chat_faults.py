@@ -11,15 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.chat_server import (
-    TOKENS,
-    HangUp,
-    Received,
-    Sent,
-    move,
-    refusal,
-    reply,
-)
+from support.chat_server import TOKENS, HangUp, Received, Sent, move, refusal, reply
 from support.chat_turns import KEY, Chat, texts, turn
 
 from xgl.chat.settings import Usage
