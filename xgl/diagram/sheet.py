@@ -371,6 +371,6 @@ def _sample(name: str, x: float, y: float, player: str) -> list[Element]:
         case "order":
             sheet.text(middle, y, "3", 9, FAINT, centred=True)
     return [
-        each if each.tag == "text" else el(each.tag, **each.attributes | {"class_": "sample"})
+        each if each.tag == "text" else el(each.tag, **{**each.attributes, "class_": "sample"})
         for each in (*sheet.edges, *sheet.marks)
     ]
