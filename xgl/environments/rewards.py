@@ -62,10 +62,6 @@ class Rewards:
         scores = [explanation.score for explanation in explanations]
         return [row.reward(score, self.normalise) for row, score in zip(rows, scores, strict=True)]
 
-    def one(self, completion: Completion, info: Info, **_: object) -> float:
-        """The reward of one completion."""
-        return self([completion], [info])[0]
-
     def explain(self, completions: Sequence[Completion], info: Sequence[Info]) -> list[Explanation]:
         """An explanation of each completion's score. Raises as a call."""
         attempts = [

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import chain
 
@@ -216,7 +216,6 @@ class ScoringEngine(Engine):
         self.lm = lm
         self.budget = ForwardBudget.of(lm, settings.batch_tokens, settings.memory_bytes)
         self._prefixes = PrefixCache(lm, settings.prefix_cache_bytes, settings.long_tokens)
-        self._shares_prefixes: bool | None = None
 
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterator[tuple[ScoredSequence, Bits]]:
         with few_threads(self.lm):
@@ -234,7 +233,7 @@ class ScoringEngine(Engine):
     ) -> Iterator[tuple[ScoredSequence, Bits]]:
         if not sequences:
             return
-        if not self._can_share():
+        if not self._shares_prefixes:
             yield from self._compute_after(None, sequences, 0)
             return
         for ids, members in self._prefixes.groups(sequences).items():
@@ -301,10 +300,10 @@ class ScoringEngine(Engine):
             bits.update(self._compute_after(prefix, part, MAX_TREE_TOKENS))
         return [bits[sequence] for sequence in members]
 
-    def _can_share(self) -> bool:
-        if self._shares_prefixes is None:
-            self._shares_prefixes = supports_prefix_sharing(self.lm)
-            if not self._shares_prefixes:
-                name = type(self.lm.model).__name__
-                _LOG.warning("%s cannot share prefixes between texts: each is read whole", name)
-        return self._shares_prefixes
+    @cached_property
+    def _shares_prefixes(self) -> bool:
+        shares = supports_prefix_sharing(self.lm)
+        if not shares:
+            name = type(self.lm.model).__name__
+            _LOG.warning("%s cannot share prefixes between texts: each is read whole", name)
+        return shares

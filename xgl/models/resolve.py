@@ -21,7 +21,7 @@ from xgl.files import BUILT_IN, user_path
 from xgl.models import smollm2
 from xgl.models.references import WEIGHTS_SHARE, devices_of, is_address, placement
 from xgl.models.weights import json_object, load_causal_lm, loading
-from xgl.streams import command
+from xgl.streams import exit_code
 
 EMBEDDED = Path(__file__).with_name("embedded")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[\w.-]+)?")
@@ -35,11 +35,6 @@ UNLIMITED = 2**62
 EXPECTED = (
     "expected `embedded`, `smollm2`, a folder with config.json and weights, a hub id, or "
     "adapter:RUN_FOLDER:FINETUNE_ID"
-)
-
-ENDPOINTS = (
-    " (a model behind an endpoint: chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as "
-    "judge.model)"
 )
 
 
@@ -76,7 +71,8 @@ def _find(reference: str) -> Path:
         return _merged(reference)
     if ":" in reference or is_address(reference):
         raise ModelNotFoundError(
-            f"model {reference!r} is none of this machine; {EXPECTED}{ENDPOINTS}"
+            f"model {reference!r} is none of this machine; {EXPECTED} (a model behind an endpoint: "
+            "chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as judge.model)"
         )
     near = difflib.get_close_matches(reference, BUILT_IN, 1)
     if is_hub_id(reference) and ("/" in reference or not near):
@@ -254,18 +250,17 @@ def fuse_norms(model: Any) -> None:
                 layer.forward = norm.forward
 
 
-@command
 def main() -> int:
     """0 with the folder on standard output, or 2 with one sentence on standard error."""
     parser = argparse.ArgumentParser(description="Get a model; print the folder it is in.")
     parser.add_argument("reference", help="embedded, smollm2, a folder, or a hub id")
     args = parser.parse_args()
-    try:
+
+    def command() -> int:
         print(resolve(args.reference))
-    except ModelNotFoundError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+        return 0
+
+    return exit_code(command)
 
 
 if __name__ == "__main__":

@@ -197,7 +197,7 @@ def test_a_completion_scores_what_its_moves_score() -> None:
     answers = ["<move>hen</move>", [{"role": "assistant", "content": "I say <move>hen</move>"}]]
     info = [json.dumps(INFO), INFO]
     assert rewards(answers, info, prompts=["", ""]) == [score_of(INFO, "hen")] * 2
-    assert rewards.one("<move>hen</move>", INFO, answer="") == score_of(INFO, "hen")
+    assert rewards(["<move>hen</move>"], [INFO])[0] == score_of(INFO, "hen")
     assert rewards.__name__ == "xent"
 
 
@@ -333,8 +333,8 @@ def test_normalised_rewards_are_spreads_above_the_base() -> None:
     base = {"mean": 2.0, "spread": 0.5, "plays": 9}
     with_base = INFO | {"base": base}
     rewards = Rewards(WordJudge(), normalise=True)
-    assert rewards.one("<move>hen</move>", with_base) == (score_of(INFO, "hen") - 2.0) / 0.5
+    assert rewards(["<move>hen</move>"], [with_base])[0] == (score_of(INFO, "hen") - 2.0) / 0.5
     alike = INFO | {"base": base | {"spread": 0.0}}
-    assert rewards.one("<move>hen</move>", alike) == score_of(INFO, "hen") - 2.0
+    assert rewards(["<move>hen</move>"], [alike])[0] == score_of(INFO, "hen") - 2.0
     with pytest.raises(PlayerError, match="found no `base`"):
-        rewards.one("<move>hen</move>", INFO)
+        rewards(["<move>hen</move>"], [INFO])[0]
