@@ -115,8 +115,7 @@ class RequestBatch:
         """Wait after request ``number``: doubled with each, jittered by the key, at least as
         requested; woken early when the batch is over."""
         settings = self.settings
-        doubled = settings.first_backoff * 2.0 ** min(number - 1, 64)
-        longest = min(doubled, settings.max_backoff)
+        longest = min(settings.first_backoff * 2.0 ** min(number - 1, 64), settings.max_backoff)
         jitter = stream("back-off", *key, number).random()
         seconds = max(fault.wait, longest * (1 + jitter) / 2)
         tries = f"request {number + 1} of {settings.retries + 1} follows in {seconds:.1f} seconds"
