@@ -158,7 +158,12 @@ def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
     stories = "1 story" if report.stories == 1 else f"{report.stories} stories"
     yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
     for request in report.elicits:
-        yield _request_line(program, request)
+        times = "" if request.times == 1 else f", {request.times} times"
+        sees = f"sees {' '.join(request.sees)}" if request.sees else "sees no text"
+        misses = f", not {' '.join(request.hidden)}" if request.hidden else ""
+        where = f"line {program.source_line(request.line - 1)}: {request.player} writes"
+        limit = f"(at most {request.max_len} tokens{times})"
+        yield f"{where} {request.register} {limit}; {sees}{misses}"
     bounds = (*report.bounds, *report.views)
     for kind, subject in _READERS.items():
         alike = (bound for bound in bounds if bound.kind == kind)
@@ -173,16 +178,6 @@ _READERS = {
     "score": "the judge scores",
     "truth": "the judge reads statements of",
 }
-
-
-def _request_line(program: Program, request: ElicitFacts) -> str:
-    times = "" if request.times == 1 else f", {request.times} times"
-    sees = f"sees {' '.join(request.sees)}" if request.sees else "sees no text"
-    misses = f", not {' '.join(request.hidden)}" if request.hidden else ""
-    return (
-        f"line {program.source_line(request.line - 1)}: {request.player} writes {request.register} "
-        f"(at most {request.max_len} tokens{times}); {sees}{misses}"
-    )
 
 
 def facts_record(whole: Game, program: Program, reports: list[StaticFacts]) -> dict[str, Any]:

@@ -194,7 +194,12 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
     fill, dot = triangle(player, term.kind, sign)
     sheet.triangle(x, sheet.y + STEP / 2 + 1, pointing, fill, dot, mark, order)
     if outer is not None:
-        _outer(sheet, outer, x, y - STEP)
+        # The text before the prefix: an edge to the triangle's back, through a small diamond.
+        sheet.kinds.add("outer")
+        outer.touch(y - STEP)
+        edge = (outer.x, y - STEP), (x, y - STEP), (x, y - HALF)
+        sheet.line(*edge, dash=outer.dash, stroke=INK)
+        sheet.diamond(x, y - STEP)
     row = sheet.y + STEP / 2 + 1
     sheet.y += STEP + 4
     return row
@@ -237,14 +242,6 @@ def _around(sheet: Sheet, prefix: Anchor, target: Anchor, y: float) -> float:
     sheet.line((x, y + STEP), (target.x, y + STEP), dash=target.dash)
     sheet.y += STEP
     return x
-
-
-def _outer(sheet: Sheet, outer: Anchor, x: float, y: float) -> None:
-    """The text before the prefix: an edge to the triangle's back, through a small diamond."""
-    sheet.kinds.add("outer")
-    outer.touch(y)
-    sheet.line((outer.x, y), (x, y), (x, y + STEP - HALF), dash=outer.dash, stroke=INK)
-    sheet.diamond(x, y)
 
 
 def _gap(sheet: Sheet, least: float) -> float:
@@ -574,18 +571,15 @@ class _Layout:
         remark_x = max(right, sheet.left + LANE * 2, sheet.reach + 20)
         width = max(remark_x + REMARK_WIDTH + 30, 700)
         for frame in self.frames:
-            sheet.back.append(self._box(frame, remark_x + REMARK_WIDTH + 14))
+            corner = sheet.left - NODE - 8, frame.top - 1
+            size = remark_x + REMARK_WIDTH + 14 - corner[0], frame.bottom - frame.top + 2
+            style = outline(frame.player), "#f6f7f9", 8, "ensure", frame.order
+            sheet.back.append(rectangle(corner, size, *style))
             if frame.top != frame.bottom:
                 sheet.back += self._rings(frame)
         below, bottom = key_and_legend(self.program, sheet, width)
         heading = shorten(title, int((width - 48) / 9.2))
         return sheet.drawing(heading, remark_x, below, (width, bottom + 10))
-
-    def _box(self, frame: _Frame, right: float) -> Element:
-        corner = self.sheet.left - NODE - 8, frame.top - 1
-        size = right - corner[0], frame.bottom - frame.top + 2
-        stroke = outline(frame.player)
-        return rectangle(corner, size, stroke, "#f6f7f9", 8, "ensure", frame.order)
 
     def _rings(self, frame: _Frame) -> Iterator[Element]:
         """The elicit to which a failure falls back is circled."""

@@ -184,9 +184,11 @@ class Sheet:
         return self.temporary + (self.in_use - 1) * LANE
 
     def key(self, literal: str) -> str:
-        """The letter under which a literal is listed below the drawing."""
+        """The letter under which a literal is listed below the drawing: A … Z, A2 … Z2, …"""
         self.kinds.add("literal")
-        return self.literals.setdefault(literal, _letters(len(self.literals)))
+        again, letter = divmod(len(self.literals), 26)
+        name = chr(ord("A") + letter) + (str(again + 1) if again else "")
+        return self.literals.setdefault(literal, name)
 
     # -- text ------------------------------------------------------------------------------
 
@@ -237,12 +239,6 @@ class Sheet:
         heading = label(24, 28, title, 15, bold=True)
         shapes = [*self.back, *self.wires(), *self.edges, *self.marks, *remarks, heading, *below]
         return document(*size, title, shapes)
-
-
-def _letters(index: int) -> str:
-    """A … Z, then A2 … Z2 and so on."""
-    again, letter = divmod(index, 26)
-    return chr(ord("A") + letter) + (str(again + 1) if again else "")
 
 
 SIZE = 11.0

@@ -10,7 +10,7 @@ Shapes of a drawing have coordinates in pixels, y downwards.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
@@ -244,24 +244,17 @@ def wrap(text: str, columns: int) -> list[str]:
     """Lines of at most ``columns`` columns, broken at spaces where there are any."""
     lines: list[list[str]] = [[]]
     width_used = -1  # the first piece of a line has no space before it
-    for piece in _pieces(text, columns):
-        width = cells(piece)
-        if width_used >= 0 and width_used + 1 + width > columns:
-            lines.append([])
-            width_used = -1
-        lines[-1].append(piece)
-        width_used += 1 + width
-    return [" ".join(line) for line in lines]
-
-
-def _pieces(text: str, columns: int) -> Iterator[str]:
-    """The words of a text, those that are too long in parts."""
     for word in text.split():
         rest = word
-        while rest:
-            head = _head(rest, columns)
-            yield head
-            rest = rest[len(head) :]
+        while rest:  # in parts where it is too long
+            piece = _head(rest, columns)
+            rest, width = rest[len(piece) :], cells(piece)
+            if width_used >= 0 and width_used + 1 + width > columns:
+                lines.append([])
+                width_used = -1
+            lines[-1].append(piece)
+            width_used += 1 + width
+    return [" ".join(line) for line in lines]
 
 
 def _head(text: str, columns: int) -> str:

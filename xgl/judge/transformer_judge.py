@@ -99,7 +99,12 @@ class TransformerJudge:
                 size = f"{len(sequence.ids):,} tokens, at most {self.lm.window:,}"
                 results.append(OversizeError(f"{size} fit the judge"))
             else:
-                results.append(_token_scores(request, next(bits)))
+                found = next(bits)
+                results.append(TokenScores(found))
+                if not all(map(math.isfinite, found)):
+                    before = "".join(request.context)[-80:]
+                    after = f"{request.text[:80]!r}" + (f" after {before!r}" if before else "")
+                    raise NotFiniteError(f"the judge's logits are not finite for {after}")
         return results
 
     def forget(self) -> None:
@@ -232,11 +237,3 @@ def _margin(scores: Sequence[TokenScores | OversizeError]) -> float | OversizeEr
         bits.append(score.total)
     statement, *claims = map(sub, bits[::2], bits[1::2])
     return min(0.0, sum(claims) / max(1, len(claims))) - statement
-
-
-def _token_scores(request: ScoreRequest, bits: tuple[float, ...]) -> TokenScores:
-    if not all(map(math.isfinite, bits)):
-        before = "".join(request.context)[-80:]
-        after = f" after {before!r}" if before else ""
-        raise NotFiniteError(f"the judge's logits are not finite for {request.text[:80]!r}{after}")
-    return TokenScores(bits)

@@ -61,7 +61,8 @@ class ChatTemplate:
         """The rules and the player's view, up to where the model's answer begins. A special token
         that a text of the game spells out stays a text."""
         messages = [
-            each | {"content": self._special.sub(_apart, each["content"])}
+            each
+            | {"content": self._special.sub(lambda m: f"{m[0][0]} {m[0][1:]}", each["content"])}
             for each in first_messages(request)
         ]
         if not self.has_system:
@@ -89,11 +90,6 @@ class ChatTemplate:
 
     def _ids(self, text: str) -> Ids:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
-
-
-def _apart(special: re.Match[str]) -> str:
-    """A special token's spelling with a space in it."""
-    return f"{special[0][0]} {special[0][1:]}"
 
 
 MAX_TOKEN_RATIO = 8

@@ -76,14 +76,10 @@ class ScriptPlayer:
 
     def text(self, turn: Turn, script: str) -> str:
         """The move that a script makes at a turn."""
-        return SCRIPTS[script](self._scene(turn))
-
-    def _scene(self, turn: Turn) -> Scene:
         view = turn.request.view
-        failures = sum(item.label == "ensure" for item in view.items)
-        return Scene(
-            visible_texts(view), turn.seeds.map_seed, failures, turn.request.max_len, self.count
-        )
+        texts, failures = visible_texts(view), sum(item.label == "ensure" for item in view.items)
+        limit = turn.request.max_len
+        return SCRIPTS[script](Scene(texts, turn.seeds.map_seed, failures, limit, self.count))
 
 
 def visible_texts(view: View) -> tuple[str, ...]:
