@@ -1,4 +1,4 @@
-"""python -m xgl check | format | canonical | diagram | play | games | judge."""
+"""python -m xgl check | canonical | diagram | play | games | judge."""
 
 import sys
 

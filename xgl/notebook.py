@@ -86,12 +86,9 @@ def game_html(game: Game) -> str:
     facts = analyse(game.program)
     players = ", ".join(facts.players) or "nobody plays"
     text = f"{game.dialect} dialect; {players}; {facts.steps} steps"
-    return panel(heading(f"Game {game.game_id}", text), _program(game), _diagram(game))
-
-
-def _program(game: Game) -> Element:
     sentences = el("ol", *(el("li", sentence) for sentence in in_words(game)))
-    return el("div", el("pre", game.code), sentences, class_="xgl-pair")
+    program = el("div", el("pre", game.code), sentences, class_="xgl-pair")
+    return panel(heading(f"Game {game.game_id}", text), program, _diagram(game))
 
 
 def _diagram(game: Game) -> Element | None:

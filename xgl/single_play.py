@@ -15,16 +15,7 @@ from xgl.models.references import CORPUS
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.machine import asked_stories
 from xgl.runtime.presentation import render
-from xgl.runtime.requests import (
-    Judge,
-    Move,
-    Play,
-    Player,
-    Seeds,
-    StoryRequest,
-    StorySource,
-    Turn,
-)
+from xgl.runtime.requests import Judge, Move, Play, Player, Seeds, StoryRequest, StorySource, Turn
 
 Lines = str | Sequence[str]
 """One move, or moves to make in order; when they are used up, the last one is repeated."""
@@ -84,12 +75,11 @@ def _seats(
     program: syn.Program, players: Seat | Mapping[str, Seat], seeds: Seeds
 ) -> dict[str, Player]:
     names = dict.fromkeys(line.player for line in find(program, syn.Elicit))
-    if not isinstance(players, Mapping):
-        return {name: _as_player(players, seeds) for name in names}
-    absent = [name for name in names if name not in players]
+    seats = players if isinstance(players, Mapping) else dict.fromkeys(names, players)
+    absent = [name for name in names if name not in seats]
     if absent:
         raise PlayerError(f"the program asks {', '.join(absent)} for moves, but has no such player")
-    return {name: _as_player(players[name], seeds) for name in names}
+    return {name: _as_player(seats[name], seeds) for name in names}
 
 
 class FunctionPlayer:

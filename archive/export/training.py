@@ -29,8 +29,7 @@ from archive.schema import BASE_POLICY, SEARCH_POLICIES, TaskId
 from archive.statistics.rounds import thresholds
 from archive.text import listed, plural
 from xgl.analysis.static_facts import analyse
-from xgl.environments.outcomes import METRICS
-from xgl.environments.rows import Base, Row
+from xgl.environments.rows import METRICS, Base, Row
 from xgl.errors import JudgeError
 from xgl.escaping import code_span, json_text, python_string
 from xgl.language.canonical import Game, model_names

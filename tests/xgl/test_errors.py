@@ -5,13 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xgl import ProgramError, parse
-from xgl.errors import (
-    MAX_MESSAGE,
-    MAX_PROBLEMS,
-    MAX_QUOTED,
-    DialectError,
-    Problem,
-)
+from xgl.errors import MAX_MESSAGE, MAX_PROBLEMS, MAX_QUOTED, DialectError, Problem
 from xgl.language.dialects import DIALECTS
 
 WIDE = {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from training.embedded import distil
 from training.embedded.distil import SoftLabels
-from training.embedded.sample_stories import BEGINNING
+from training.embedded.sample_stories import BEGINNING, write
 from xgl.models import corpus
 from xgl.models.corpus import CorpusStory, stories
 
@@ -52,7 +52,7 @@ def main() -> None:
     sampled = [corpus.read(path.read_bytes()) for path in args.sampled]
     parts = list(zip(sampled, map(distil.read_labels, args.labels), strict=True))
     texts, labels = merge(parts, len(stories("train")))
-    corpus.write(texts, args.output)
+    write(texts, args.output)
     distil.save(labels, args.output_labels)
     print(f"{len(texts)} stories, {len(labels.tokens)} distributions")
 

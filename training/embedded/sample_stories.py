@@ -8,6 +8,8 @@ sampled its distribution is at hand: teaching costs nothing more.
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
 import re
 import time
 from collections.abc import Sequence
@@ -24,7 +26,6 @@ from tokenizers import Tokenizer
 from training.embedded import distil, tokenizer
 from training.embedded.distil import TOP, SoftLabels, chat_prompt
 from xgl.lm.language_model import cache_name
-from xgl.models import corpus
 from xgl.models.corpus import CorpusStory, stories
 
 TEMPLATES = (
@@ -38,6 +39,12 @@ TEMPLATES = (
 TEMPERATURE, TOP_P, CANDIDATES, NEW_TOKENS = 0.7, 0.92, 256, 112
 BEGINNING = 60
 """Characters that must differ from every other text's, as in the corpus."""
+
+
+def write(texts: Sequence[CorpusStory], path: Path) -> None:
+    """Stories as gzipped JSON lines, without a time stamp."""
+    lines = "".join(json.dumps({"prompt": s.prompt, "text": s.text}) + "\n" for s in texts)
+    path.write_bytes(gzip.compress(lines.encode(), 9, mtime=0))
 
 
 @dataclass(frozen=True)
@@ -219,7 +226,7 @@ def main() -> None:
             texts, labels = texts + usable, [*labels, soft]
             bar.update(task, completed=elapsed, description=f"{len(texts)} stories")
             bar.console.print(f"{elapsed:.0f} s, {len(texts)} stories")
-            corpus.write(texts, args.output)
+            write(texts, args.output)
             distil.save(distil.join(labels), args.labels)
 
 

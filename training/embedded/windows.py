@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from training.embedded.wordnet import WordNet
-from xgl.models.corpus import CorpusStory, sentence_starts
+from xgl.models.corpus import CorpusStory
 
+SENTENCE_START = re.compile(r"(?:^|(?<=[.!?] ))(?=[A-Z\"'])")
 Encode = Callable[[str], list[int]]
 Decode = Callable[[list[int]], str]
 
@@ -67,7 +69,8 @@ class Sources:
 def window(rng: Random, story: int, sources: Sources) -> Window:
     """24 to 32 tokens of a story, from its beginning or (half of the time) from any sentence."""
     text = sources.stories[story].text
-    starts = [s for s in sentence_starts(text) if s == 0 or len(text) - s > 80]
+    ends = sorted({0, *(match.start() for match in SENTENCE_START.finditer(text))})
+    starts = [s for s in ends if s == 0 or len(text) - s > 80]
     start = 0 if rng.random() < 0.5 else rng.choice(starts)
     tokens = sources.encode(text[start:])[: rng.randint(*STORY_TOKENS)]
     excerpt = sources.decode(tokens).rstrip("\ufffd ")

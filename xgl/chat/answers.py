@@ -287,18 +287,15 @@ def parse_number(answer: str) -> int | None:
     if len(re.findall(r"\d+", text)) > 1:
         text = _NO_ANSWER.sub("", text)
     lines = [line for line in text.splitlines() if line.strip(" \t`~*_-")]
-    whole = [_labelled(line) for line in lines[-2:]]
-    if whole and whole[-1][0] is not None and not (len(whole) > 1 and _listed(*whole)):
-        return whole[-1][0]
+    *before, last = [_labelled(line) for line in lines[-2:]] or [(None, False)]
+    # Two lines that are different numbers are a list.
+    is_listed = before and before[0][0] is not None and before[0] != last and not last[1]
+    if last[0] is not None and not is_listed:
+        return last[0]
     found = [_labelled(part) for line in lines for part in _SPLIT.split(line)]
     said = [number for number, is_said in found if number is not None and is_said]
     alone = {number for number, _ in found if number is not None}
     return said[-1] if said else alone.pop() if len(alone) == 1 else None
-
-
-def _listed(first: tuple[int | None, bool], second: tuple[int | None, bool]) -> bool:
-    """Whether two lines are two different numbers of a list."""
-    return first[0] is not None and first != second and not second[1]
 
 
 def _labelled(part: str) -> tuple[int | None, bool]:

@@ -9,20 +9,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from itertools import count
 from typing import Any, TypeVar
 
-from tenacity import AsyncRetrying, RetryCallState, retry_if_result, wait_exponential
-
-from xgl.chat.client import (
-    Endpoint,
-    Fault,
-    Kind,
-    Message,
-    Reply,
-    one_line,
-    served_models,
-)
+from xgl.chat.client import Endpoint, Fault, Kind, Message, Reply, lookup, one_line, read_json
 from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import PlayerError
 from xgl.random_streams import seed, stream
@@ -87,8 +77,18 @@ class RequestBatch:
         async def send() -> Reply | Fault:
             number = seed("chat", *key, bits=SEED_BITS)
             outcome, tokens = await self.endpoint.send(messages, number)
-            costs.append(self._cost(tokens, asked_again=asked_again, retry=bool(costs)))
-            self.meter.count(costs[-1])
+            prompt, new = tokens or (0, 0)
+            cost = Usage(
+                requests=1,
+                retries=int(bool(costs)),
+                asked_again=int(asked_again and not costs),
+                unmetered=int(tokens is None),
+                prompt_tokens=prompt,
+                new_tokens=new,
+                dollars=self.settings.prices.of(prompt, new),
+            )
+            costs.append(cost)
+            self.meter.count(cost)
             return outcome
 
         return await self.persist(send, *key), sum(costs, Usage())
@@ -98,64 +98,29 @@ class RequestBatch:
     ) -> Result | Fault:
         """The outcome of ``send``, which is called again after faults that may pass; only the fault
         of a request beyond the model's window is one. Raises as :meth:`reply`."""
+        for number in count(1):
+            if self.failure is not None:  # the batch is over
+                raise self.failure
+            self.settings.budget.check(self.meter.usage)
+            outcome = await send()
+            if not isinstance(outcome, Fault) or outcome.kind is Kind.OVERSIZE:
+                return outcome
+            too_long = outcome.wait > self.settings.max_backoff
+            if outcome.kind is Kind.FINAL or too_long or number > self.settings.retries:
+                break
+            await self._back_off(outcome, number, key)
+        raise PlayerError(f"{self.settings.place}: {self._reason(outcome, number)}")
 
-        async def send_if_open() -> Result | Fault:
-            self._check_open()
-            return await send()
-
-        retrying = AsyncRetrying(
-            retry=retry_if_result(_is_transient),
-            stop=self._gives_up,
-            wait=partial(self._wait, key),
-            sleep=self._sleep,
-            before_sleep=self._say_retry,
-            retry_error_callback=_outcome,
-        )
-        outcome: Result | Fault = await retrying(send_if_open)
-        if isinstance(outcome, Fault) and outcome.kind is not Kind.OVERSIZE:
-            count = retrying.statistics["attempt_number"]
-            raise PlayerError(f"{self.settings.place}: {self._reason(outcome, count)}")
-        return outcome
-
-    def _check_open(self) -> None:
-        """Raises if no further request may be sent."""
-        if self.failure is not None:
-            raise self.failure
-        self.settings.budget.check(self.meter.usage)
-
-    def _cost(self, tokens: tuple[int, int] | None, *, asked_again: bool, retry: bool) -> Usage:
-        prompt, new = tokens or (0, 0)
-        return Usage(
-            requests=1,
-            retries=int(retry),
-            asked_again=int(asked_again and not retry),
-            unmetered=int(tokens is None),
-            prompt_tokens=prompt,
-            new_tokens=new,
-            dollars=self.settings.prices.of(prompt, new),
-        )
-
-    # -- retries ---------------------------------------------------------------------------
-
-    def _gives_up(self, state: RetryCallState) -> bool:
-        too_long = bool(_outcome(state).wait > self.settings.max_backoff)
-        return too_long or state.attempt_number > self.settings.retries
-
-    def _wait(self, key: tuple[str | int, ...], state: RetryCallState) -> float:
-        """Seconds to wait: doubled with each request, jittered by the key, at least as
-        requested."""
-        longest = wait_exponential(self.settings.first_backoff, self.settings.max_backoff)(state)
-        jitter = stream("back-off", *key, state.attempt_number).random()
-        return max(_outcome(state).wait, longest * (1 + jitter) / 2)
-
-    def _say_retry(self, state: RetryCallState) -> None:
-        tries = f"request {state.attempt_number + 1} of {self.settings.retries + 1}"
-        pause = f"{state.upcoming_sleep:.1f} seconds"
-        reason = _outcome(state).message
-        log.warning("%s: %s; %s follows in %s", self.settings.place, reason, tries, pause)
-
-    async def _sleep(self, seconds: float) -> None:
-        with suppress(TimeoutError):  # woken early when the batch is over
+    async def _back_off(self, fault: Fault, number: int, key: tuple[str | int, ...]) -> None:
+        """Wait after request ``number``: doubled with each, jittered by the key, at least as
+        requested; woken early when the batch is over."""
+        settings = self.settings
+        longest = min(settings.first_backoff * 2.0 ** min(number - 1, 64), settings.max_backoff)
+        jitter = stream("back-off", *key, number).random()
+        seconds = max(fault.wait, longest * (1 + jitter) / 2)
+        tries = f"request {number + 1} of {settings.retries + 1} follows in {seconds:.1f} seconds"
+        log.warning("%s: %s; %s", settings.place, fault.message, tries)
+        with suppress(TimeoutError):
             await asyncio.wait_for(self.over.wait(), seconds)
 
     def _reason(self, fault: Fault, request_count: int) -> str:
@@ -169,6 +134,12 @@ class RequestBatch:
             f"{fault.message}; it asks to wait {fault.wait:.0f} seconds, and max_backoff allows "
             f"{self.settings.max_backoff:g}"
         )
+
+
+def served_models(content: object) -> dict[str, Any]:
+    """What a server's list of models says of each by its name; empty if it is no such list."""
+    served = lookup(read_json(content), "data") if isinstance(content, bytes) else None
+    return {str(lookup(each, "id")): each for each in served} if isinstance(served, list) else {}
 
 
 # -- before a run ----------------------------------------------------------------------------------
@@ -186,13 +157,14 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
 
     Raises :class:`PlayerError`.
     """
-    run(_ask_all(dict.fromkeys(endpoints)))
 
+    async def ask_all() -> None:
+        asked = map(_ask, dict.fromkeys(endpoints))
+        for error in await asyncio.gather(*asked, return_exceptions=True):
+            if error is not None:
+                raise error
 
-async def _ask_all(endpoints: Iterable[ChatSettings]) -> None:
-    for error in await asyncio.gather(*map(_ask, endpoints), return_exceptions=True):
-        if error is not None:
-            raise error
+    run(ask_all())
 
 
 async def _ask(settings: ChatSettings) -> None:
@@ -209,35 +181,20 @@ async def _ask(settings: ChatSettings) -> None:
         try:
             outcome = await batch.persist(send, "check")
         except PlayerError as error:
-            names = served_models(models) if isinstance(models, bytes) else []
-            is_unknown = names and settings.model not in names
-            hint = f"; it serves {one_line(', '.join(names))}" if is_unknown else ""
+            served = served_models(models)
+            is_unknown = served and settings.model not in served
+            hint = f"; it serves {one_line(', '.join(served))}" if is_unknown else ""
             raise PlayerError(f"{error}{hint}") from None
         if isinstance(outcome, Fault):  # the question is short: its answer would be too long
             raise PlayerError(f"{settings.place}: {outcome.message}; lower its answer_tokens")
 
 
-def _is_transient(outcome: object) -> bool:
-    return isinstance(outcome, Fault) and outcome.kind is Kind.TRANSIENT
-
-
-def _outcome(state: RetryCallState) -> Any:
-    """The result of the last request."""
-    assert state.outcome is not None
-    return state.outcome.result()
-
-
 def run(work: Coroutine[Any, Any, Result]) -> Result:
     """The result of ``work``, also for a caller inside an event loop (a notebook, say)."""
-    if not _inside_a_loop():
+    inside = False
+    with suppress(RuntimeError):
+        inside = asyncio.get_running_loop() is not None
+    if not inside:
         return asyncio.run(work)
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(asyncio.run, work).result()
-
-
-def _inside_a_loop() -> bool:
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True

@@ -3,8 +3,8 @@
 This module never retries, and raises no exception of the network: a fault is a value. If the server
 repeats the key, it is replaced in the fault's text.
 
-An HTTP answer is bounded in bytes, also once decompressed, and in seconds as a whole. Redirects are
-not followed: they would take the prompt, and the key, to another host.
+An HTTP answer is bounded in bytes, asked for as it is, not compressed, and bounded in seconds as a
+whole. Redirects are not followed: they would take the prompt, and the key, to another host.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ import math
 import os
 import re
 import time
-import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from enum import Enum
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xgl.chat.answers import content_text
@@ -33,87 +32,6 @@ MOST_BYTES = 4 << 20
 """Usual limit of an answer."""
 CONNECT_SECONDS = 10.0
 """Limit of a connection's beginning: who is away is noticed before an answer could be due."""
-_ENCODINGS = ("gzip", "x-gzip", "deflate")
-
-
-class NoAnswerError(Exception):
-    """There is no connection, or no whole answer in time: it may be there the next time."""
-
-
-class WrongAnswerError(Exception):
-    """An answer that is not read; the next one would be no better."""
-
-
-class Answer(NamedTuple):
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-def open_client(headers: Mapping[str, str]) -> httpx2.AsyncClient:
-    """A client that sends these headers and keeps its connections; to be closed.
-
-    Raises ValueError for proxies in the environment that cannot be.
-    """
-    import httpx2
-
-    try:
-        return httpx2.AsyncClient(
-            headers={**headers, "Accept-Encoding": "gzip"},
-            timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
-            follow_redirects=False,
-        )
-    except (ImportError, httpx2.InvalidURL) as error:
-        raise ValueError(str(error)) from None
-
-
-async def exchange(
-    client: httpx2.AsyncClient, url: str, body: Any, seconds: float, most_bytes: int = MOST_BYTES
-) -> Answer:
-    """The answer to ``body`` as JSON, or to a GET if it is None.
-
-    Raises :class:`NoAnswerError` and :class:`WrongAnswerError`.
-    """
-    import httpx2
-
-    method = "GET" if body is None else "POST"
-    try:
-        async with asyncio.timeout(seconds), client.stream(method, url, json=body) as response:
-            if response.is_redirect:
-                place = response.headers.get("location", "nowhere")
-                raise WrongAnswerError(
-                    f"a redirect ({response.status_code}) to {place}, which is not followed; "
-                    "expected the address itself"
-                )
-            content = await _bounded(response, most_bytes)
-            return Answer(response.status_code, response.headers, content)
-    except TimeoutError:
-        raise NoAnswerError(f"no whole answer within {seconds:g} seconds") from None
-    except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-        reason = f"{type(error).__name__}: {error}"
-        raise NoAnswerError(f"no connection ({reason})") from None
-
-
-async def _bounded(response: httpx2.Response, most_bytes: int) -> bytes:
-    """The body, decompressed; no more than ``most_bytes`` are ever held."""
-    encoding = response.headers.get("content-encoding", "identity").strip().lower()
-    if encoding not in (*_ENCODINGS, "identity", ""):
-        raise WrongAnswerError(f"an answer in the encoding {encoding}, expected gzip or none")
-    inflater = zlib.decompressobj(zlib.MAX_WBITS | 32) if encoding in _ENCODINGS else None
-    body, received = bytearray(), 0
-    async for chunk in response.aiter_raw():
-        received += len(chunk)
-        try:
-            body += inflater.decompress(chunk, most_bytes + 1 - len(body)) if inflater else chunk
-        except zlib.error as error:
-            raise WrongAnswerError(f"an answer that is no {encoding} ({error})") from None
-        if max(len(body), received) > most_bytes:
-            raise WrongAnswerError(f"an answer of more than {most_bytes:,} bytes")
-        if inflater and inflater.eof:
-            break
-    return bytes(body)
-
-
 TRANSIENT_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
 _WINDOW = re.compile(
@@ -201,20 +119,21 @@ class Endpoint:
         if settings.is_openai:  # the account that the environment names is no one else's matter
             named = {name: os.environ.get(variable) for name, variable in _ACCOUNT.items()}
             headers |= {name: value for name, value in named.items() if value}
+        import httpx2
+
         try:
-            self._client = open_client(headers)
-        except ValueError as error:
+            self._client = httpx2.AsyncClient(
+                headers={**headers, "Accept-Encoding": "identity"},
+                timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+                follow_redirects=False,
+            )
+        except (ImportError, ValueError, httpx2.InvalidURL) as error:  # proxies that cannot be
             raise PlayerError(f"{settings.place}: {error}") from None
 
     async def __aenter__(self) -> Endpoint:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
 
     async def send(self, messages: list[Message], seed: int) -> Response:
@@ -232,16 +151,44 @@ class Endpoint:
         seconds: float | None = None,
     ) -> bytes | Fault:
         """The answer to ``body`` at a path below the base URL, or to a GET without one."""
+        import httpx2
+
         url = f"{self.settings.base_url.rstrip('/')}/{path}"
         seconds = self.settings.timeout if seconds is None else seconds
+        method = "GET" if body is None else "POST"
         try:
-            answer = await exchange(self._client, url, body, seconds, most_bytes)
-        except NoAnswerError as error:
-            return Fault(Kind.TRANSIENT, one_line(str(error), self._key))
-        except WrongAnswerError as error:
-            return Fault(Kind.FINAL, one_line(str(error), self._key))
-        is_good = 200 <= answer.status < 300
-        return answer.body if is_good else _status_fault(answer, self.settings, self._key)
+            async with (
+                asyncio.timeout(seconds),
+                self._client.stream(method, url, json=body) as response,
+            ):
+                return await self._read(response, most_bytes)
+        except TimeoutError:
+            reason = f"no whole answer within {seconds:g} seconds"
+        except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
+            reason = f"no connection ({type(error).__name__}: {error})"
+        return Fault(Kind.TRANSIENT, one_line(reason, self._key))
+
+    async def _read(self, response: httpx2.Response, most_bytes: int) -> bytes | Fault:
+        """The body of an answer, of which no more than ``most_bytes`` are held."""
+        status, encoding = response.status_code, response.headers.get("content-encoding")
+        reason, body = "", bytearray()
+        if response.is_redirect:
+            place = response.headers.get("location", "nowhere")
+            reason = f"a redirect ({status}) to {place}, which is not followed; expected the "
+            reason += "address itself"
+        elif encoding not in (None, "", "identity"):
+            reason = f"an answer in the encoding {encoding}, expected none"
+        else:
+            async for chunk in response.aiter_raw():
+                body += chunk
+                if len(body) > most_bytes:
+                    reason = f"an answer of more than {most_bytes:,} bytes"
+                    break
+        if reason:  # the next answer would be no better
+            return Fault(Kind.FINAL, one_line(reason, self._key))
+        if response.is_success:
+            return bytes(body)
+        return _status_fault(status, response.headers, bytes(body), self.settings, self._key)
 
     def _parameters(self, messages: list[Message], seed: int) -> dict[str, Any]:
         settings = self.settings
@@ -278,12 +225,6 @@ def _parse_response(body: bytes, key: str | None) -> Response:
     return Reply(text, cut), tokens
 
 
-def served_models(content: bytes) -> list[str]:
-    """The names in a list of models; none if it is none."""
-    served = lookup(read_json(content), "data")
-    return [str(lookup(each, "id")) for each in served] if isinstance(served, list) else []
-
-
 def read_json(body: bytes) -> Any:
     """The value of a JSON text; None if it is none."""
     try:
@@ -302,10 +243,11 @@ def lookup(value: Any, *path: str | int) -> Any:
     return value
 
 
-def _status_fault(answer: Answer, settings: ChatSettings, key: str | None) -> Fault:
-    status, body = answer.status, read_json(answer.body)
-    is_text = body is None
-    body = answer.body.decode(errors="replace") if is_text else lookup(body, "error") or body
+def _status_fault(
+    status: int, headers: Mapping[str, str], text: bytes, settings: ChatSettings, key: str | None
+) -> Fault:
+    body = read_json(text)
+    body = text.decode(errors="replace") if body is None else lookup(body, "error") or body
     # OpenAI's name, FastAPI's, and that of some other servers
     reason = lookup(body, "message") or lookup(body, "detail") or lookup(body, "error") or body
     message = f"refused with {status} ({one_line(str(reason or 'no reason given'), key)})"
@@ -313,38 +255,28 @@ def _status_fault(answer: Answer, settings: ChatSettings, key: str | None) -> Fa
     if "insufficient_quota" in codes:
         return Fault(Kind.FINAL, f"{message}; the account has no quota left", status=status)
     if status in TRANSIENT_STATUS or status >= 500:
-        return Fault(Kind.TRANSIENT, message, _wait(answer.headers), status)
+        return Fault(Kind.TRANSIENT, message, _wait(headers), status)
     if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
         return Fault(Kind.OVERSIZE, message, status=status)
-    return Fault(Kind.FINAL, f"{message}; {_advice(status, settings)}", status=status)
-
-
-def _advice(status: int, settings: ChatSettings) -> str:
-    if status in (401, 403):
-        if settings.key_name is None:
-            return "name the environment variable that holds the key (key_variable)"
-        return f"check the key in the environment variable {settings.key_name}"
-    if status == 404:
-        return "check the name of the model and the base URL"
-    return "check the name of the model and what the endpoint takes"
+    advice = "check the name of the model and what the endpoint takes"
+    if status in (401, 403) and settings.key_name:
+        advice = f"check the key in the environment variable {settings.key_name}"
+    elif status in (401, 403):
+        advice = "name the environment variable that holds the key (key_variable)"
+    elif status == 404:
+        advice = "check the name of the model and the base URL"
+    return Fault(Kind.FINAL, f"{message}; {advice}", status=status)
 
 
 def _wait(headers: Mapping[str, str]) -> float:
     """Seconds to wait by a Retry-After header (a number or a date); 0 if there is none."""
     value = headers.get("retry-after", "")
-    try:
-        seconds = float(value)
-    except ValueError:
-        seconds = _seconds_until(value)
-    return 0.0 if math.isnan(seconds) else max(0.0, seconds)
-
-
-def _seconds_until(date: str) -> float:
-    fields = email.utils.parsedate_tz(date)
-    try:
-        return email.utils.mktime_tz(fields) - time.time() if fields else 0.0
-    except (ValueError, OverflowError):  # a year that no clock knows
-        return 0.0
+    with suppress(ValueError):
+        return 0.0 if math.isnan(float(value)) else max(0.0, float(value))
+    with suppress(ValueError, OverflowError):  # a year that no clock knows
+        if fields := email.utils.parsedate_tz(value):
+            return max(0.0, email.utils.mktime_tz(fields) - time.time())
+    return 0.0
 
 
 def one_line(text: str, key: str | None = None) -> str:

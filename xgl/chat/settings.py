@@ -12,16 +12,7 @@ from pydantic import AfterValidator
 
 from xgl.errors import BudgetError
 from xgl.models.references import OPENAI, model_name_fault
-from xgl.settings import (
-    Count,
-    Flag,
-    Natural,
-    NonNegative,
-    Positive,
-    PositiveShare,
-    Role,
-    settings,
-)
+from xgl.settings import Count, Flag, Natural, NonNegative, Positive, PositiveShare, Role, settings
 
 # -- what requests cost, and the budget for them ---------------------------------------------------
 

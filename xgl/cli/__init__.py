@@ -1,9 +1,8 @@
 """The command line of the language.
 
-Exit codes: 0 success, also when a person leaves a game; 1 ``check`` or ``format --check`` found
-something; 2 an error of the user, in one sentence (a program's errors as the parser's full
-listing), never as a traceback. A round of ``--moves`` without moves of the role is such an error
-if there is no person to make them.
+Exit codes: 0 success, also when a person leaves a game; 1 ``check`` found something; 2 an error of
+the user, in one sentence (a program's errors as the parser's full listing), never as a traceback. A
+round of ``--moves`` without moves of the role is such an error if there is no person to make them.
 """
 
 from __future__ import annotations

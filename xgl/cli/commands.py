@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import io
 import sys
-import tokenize
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from dataclasses import asdict, replace
@@ -16,16 +14,14 @@ from typing import Any
 from xgl import library
 from xgl.analysis.request_bounds import Bound, ElicitFacts
 from xgl.analysis.static_facts import StaticFacts, analyse_roles
-from xgl.cli.files import OutputError, Source, SourceError, drawable, read_source, within_limit
+from xgl.cli.files import CommandError, Source, read_source, within_limit
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt, wrong_ending
 from xgl.files import user_path, write_text
 from xgl.language import syntax as syn
 from xgl.language.canonical import HEAD, Game, metadata_lines, model_names, own_metadata
 from xgl.language.dialects import DIALECTS
-from xgl.language.parser import parse
 from xgl.language.syntax import Program
-from xgl.language.unparse import instruction_text
 from xgl.language.visitors import descendants
 from xgl.runtime.predicates import free_statements, predicate
 
@@ -59,26 +55,6 @@ def program_facts(source: Source) -> tuple[dict[str, Any], str]:
     return record, "\n".join(lines)
 
 
-def format_(game: str, dialect: str | None, write: bool, check: bool) -> int:
-    """The program in one spelling; with ``check`` 1 when it is not spelled so."""
-    source = read_source(game, dialect)
-    source.program()
-    text = format_text(source.text, source.dialect)
-    if check:
-        changed = text != source.text
-        print(f"{source.origin}: {'would change' if changed else 'ok'}")
-        return int(changed)
-    if not write:
-        print(text, end="")
-    elif source.path is None:
-        raise SourceError("standard input cannot be written back; leave out --write")
-    elif source.path.parent == library.FOLDER:
-        raise SourceError(f"{game} is a game of the library; copy it to a file of yours first")
-    elif text != source.text:
-        write_text(source.path, text)
-    return 0
-
-
 def canonical(game: str, dialect: str | None) -> int:
     """The canonical text below its metadata, and the id in a comment, so that the output is the
     same game again."""
@@ -89,11 +65,11 @@ def canonical(game: str, dialect: str | None) -> int:
 
 
 def diagram(game: str, dialect: str | None, output: str | None) -> int:
-    """The game as SVG. Raises :class:`OutputError` for a file of another kind."""
+    """The game as SVG. Raises :class:`CommandError` for a file of another kind."""
     if output and (problem := wrong_ending(output, ".svg")):
-        raise OutputError(problem)
+        raise CommandError(problem)
     source = read_source(game, dialect)
-    svg = within_limit(draw(drawable(source), source.title))
+    svg = within_limit(draw(source.program(), source.title))
     if output:
         write_text(user_path(output), svg)
     else:
@@ -182,10 +158,16 @@ def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
     stories = "1 story" if report.stories == 1 else f"{report.stories} stories"
     yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
     for request in report.elicits:
-        yield _request_line(program, request)
+        times = "" if request.times == 1 else f", {request.times} times"
+        sees = f"sees {' '.join(request.sees)}" if request.sees else "sees no text"
+        misses = f", not {' '.join(request.hidden)}" if request.hidden else ""
+        where = f"line {program.source_line(request.line - 1)}: {request.player} writes"
+        limit = f"(at most {request.max_len} tokens{times})"
+        yield f"{where} {request.register} {limit}; {sees}{misses}"
     bounds = (*report.bounds, *report.views)
     for kind, subject in _READERS.items():
-        largest = max((b for b in bounds if b.kind == kind), key=_SIZE, default=None)
+        alike = (bound for bound in bounds if bound.kind == kind)
+        largest = max(alike, key=attrgetter("tokens"), default=None)
         if largest is not None:
             where = program.source_line(largest.line - 1)
             yield f"{subject} at most {largest.tokens} tokens (line {where})"
@@ -198,22 +180,17 @@ _READERS = {
 }
 
 
-_SIZE = attrgetter("tokens")
-
-
-def _request_line(program: Program, request: ElicitFacts) -> str:
-    times = "" if request.times == 1 else f", {request.times} times"
-    sees = f"sees {' '.join(request.sees)}" if request.sees else "sees no text"
-    misses = f", not {' '.join(request.hidden)}" if request.hidden else ""
-    return (
-        f"line {program.source_line(request.line - 1)}: {request.player} writes {request.register} "
-        f"(at most {request.max_len} tokens{times}); {sees}{misses}"
-    )
-
-
 def facts_record(whole: Game, program: Program, reports: list[StaticFacts]) -> dict[str, Any]:
     """All facts of a game, whose ``program`` is as written, for JSON."""
-    rows = _rows(program, reports[0])
+    facts: dict[str, tuple[ElicitFacts | Bound, ...]] = {  # the same for every role
+        "asked": reports[0].elicits,
+        "bounds": reports[0].bounds,
+        "views": reports[0].views,
+    }
+    rows = {
+        name: [row._asdict() | {"line": program.source_line(row.line - 1)} for row in each]
+        for name, each in facts.items()
+    }
     return {
         "game_id": whole.game_id,
         "dialect": program.dialect,
@@ -222,61 +199,14 @@ def facts_record(whole: Game, program: Program, reports: list[StaticFacts]) -> d
         "faults": faults(reports),
         "notes": notes(program, reports),
         "roles": {
-            report.role: {**_fields(report), **rows, "degenerate": report.degenerate}
+            report.role: {
+                **{k: v for k, v in asdict(replace(report, run=None)).items() if k != "run"},
+                **rows,
+                "degenerate": report.degenerate,
+            }
             for report in reports
         },
     }
-
-
-def _fields(report: StaticFacts) -> dict[str, Any]:
-    fields = asdict(replace(report, run=None))
-    del fields["run"]
-    return fields
-
-
-def _rows(program: Program, report: StaticFacts) -> dict[str, list[dict[str, Any]]]:
-    """The facts that are the same for every role, with the lines of the file."""
-    rows: dict[str, tuple[ElicitFacts | Bound, ...]] = {
-        "asked": report.elicits,
-        "bounds": report.bounds,
-        "views": report.views,
-    }
-    return {
-        name: [row._asdict() | {"line": program.source_line(row.line - 1)} for row in facts]
-        for name, facts in rows.items()
-    }
-
-
-# -- one spelling, for format -------------------------------------------------------------------
-
-
-def format_text(text: str, dialect: str) -> str:
-    """The text of a valid program as ``xgl.language.unparse`` spells it; ends in a newline."""
-    lines = [_line(line.strip(), dialect) for line in text.split("\n")]
-    return "\n".join(_fold_blank_lines(lines)) + "\n"
-
-
-def _line(source: str, dialect: str) -> str:
-    if not source or source.startswith("#"):
-        return source
-    (instruction,) = parse(source, dialect).instructions  # every line is valid on its own
-    tokens = tokenize.generate_tokens(io.StringIO(source).readline)
-    comment = next((t.string for t in tokens if t.type == tokenize.COMMENT), "").rstrip()
-    return instruction_text(instruction) + (f"  {comment}" if comment else "")
-
-
-def _fold_blank_lines(lines: list[str]) -> Iterator[str]:
-    """Lines without blank ones at either end or two blank ones in a row."""
-    pending = False
-    has_text = False
-    for line in lines:
-        if not line:
-            pending = has_text
-            continue
-        if pending:
-            yield ""
-        yield line
-        pending, has_text = False, True
 
 
 # -- the table of commands ----------------------------------------------------------------------
@@ -296,15 +226,13 @@ def _flag(name: str, help: str) -> Argument:
 
 
 def _whole_number(least: int, text: str) -> int:
-    if not text.isdecimal() or len(text) > _MOST_DIGITS or int(text) < least:
+    if not text.isdecimal() or len(text) > 600 or int(text) < least:  # Python may read no more
         raise ArgumentTypeError(
             f"found {excerpt(text, 40)!r}; expected a whole number from {least} on"
         )
     return int(text)
 
 
-_MOST_DIGITS = 600
-"""Python may be set to read no more."""
 _NAMED = "a .xgl or .xent file, a game of the library, or - for standard input"
 _DIALECT = _option("--dialect", choices=tuple(DIALECTS), help="default: by the suffix, else paper")
 _GAME = (_option("game", metavar="GAME", help=_NAMED), _DIALECT)
@@ -341,18 +269,7 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
         *_GAMES,
         _flag("--json", "all facts, for programs"),
     ),
-    "format": (
-        format_,
-        "one spelling for each line; keeps comments",
-        *_GAME,
-        _flag("--write", "write it back to the file"),
-        _flag("--check", "only say whether it would change"),
-    ),
-    "canonical": (
-        canonical,
-        "the text that all spellings of a game share, and its id",
-        *_GAME,
-    ),
+    "canonical": (canonical, "the text that all spellings of a game share, and its id", *_GAME),
     "diagram": (
         diagram,
         "the game as a picture (SVG)",

@@ -6,22 +6,22 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from xgl import library
-from xgl.errors import ProgramError, XGLError, excerpt
+from xgl.errors import XGLError, excerpt
 from xgl.files import read_json, user_path
 from xgl.language.canonical import Game, Metadata, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, PAPER
-from xgl.language.parser import parse, parse_line
+from xgl.language.parser import parse
 from xgl.language.syntax import Program
 
 MAX_INPUT = 16 << 20
 """Bytes of a file that a command reads."""
 
 
-class SourceError(XGLError):
-    """A game that cannot be read."""
+class CommandError(XGLError):
+    """What a user got wrong: a game that cannot be read or played, moves for another game."""
 
 
 class Source(NamedTuple):
@@ -45,27 +45,10 @@ class Source(NamedTuple):
         return game(program, file_metadata(self.text, self.path, usual, self.origin))
 
 
-def drawable(source: Source) -> Program:
-    """The program, even one that is refused only for its length: it can be drawn, but not played.
-
-    Raises :class:`~xgl.errors.ProgramError`.
-    """
-    try:
-        return source.program()
-    except ProgramError as error:
-        if any("steps" not in problem.found for problem in error.problems):
-            raise
-    lines = (
-        parse_line(line, number, source.dialect)
-        for number, line in enumerate(source.text.split("\n"), 1)
-    )
-    return Program(tuple(line for line in lines if line is not None), source.dialect)
-
-
 def read_source(name: str, dialect: str | None) -> Source:
     """The program of a ``name``; a file goes before a library game of the same name.
 
-    Raises :class:`SourceError` for a file that is missing or no UTF-8 text, and
+    Raises :class:`CommandError` for a file that is missing or no UTF-8 text, and
     :class:`~xgl.library.NotInLibraryError` for a name that is neither.
     """
     if name == "-":
@@ -75,9 +58,9 @@ def read_source(name: str, dialect: str | None) -> Source:
     if name and path.exists() and not path.is_dir():  # also a pipe, as of `<(…)`
         return _file(path, path.stem, dialect)
     if name and path.is_dir():
-        raise SourceError(f"{name}: a folder; expected a .xgl or .xent file")
+        raise CommandError(f"{name}: a folder; expected a .xgl or .xent file")
     if path.suffix in BY_SUFFIX or len(path.parts) > 1:
-        raise SourceError(f"{name}: no such file")
+        raise CommandError(f"{name}: no such file")
     entry = library.find(name)
     return _file(entry.path, entry.title, dialect)
 
@@ -95,11 +78,11 @@ def _read(path: Path) -> str:
 
 def _decode(data: bytes, origin: str) -> str:
     if len(data) > MAX_INPUT:
-        raise SourceError(f"{origin}: more than {MAX_INPUT:,} bytes")
+        raise CommandError(f"{origin}: more than {MAX_INPUT:,} bytes")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise SourceError(f"{origin}: no UTF-8 text ({error.reason})") from None
+        raise CommandError(f"{origin}: no UTF-8 text ({error.reason})") from None
 
 
 # -- moves -------------------------------------------------------------------------------------
@@ -109,22 +92,18 @@ Script = Sequence[Mapping[str, Sequence[str]]]
 EXPECTED = 'a round is ["a move", …] or {"player": ["a move", …], …}; a file holds one or a list'
 
 
-class ScriptError(XGLError):
-    """A file of moves with a wrong format, or with moves for another game."""
-
-
 def read_script(path: str, role: str, players: Sequence[str]) -> Script:
     """The rounds of a file; a plain list of texts has ``role``'s moves.
 
-    Raises :class:`ScriptError` for another shape, and for a player that is not among ``players``.
+    Raises :class:`CommandError` for another shape, and for a player that is not among ``players``.
     """
     try:
         content = read_json(_read(user_path(path)))
     except ValueError as error:
-        raise ScriptError(f"--moves {path}: no JSON ({error}); {EXPECTED}") from None
+        raise CommandError(f"--moves {path}: no JSON ({error}); {EXPECTED}") from None
     rounds = [content] if isinstance(content, dict) or _are_texts(content) else content
     if not isinstance(rounds, list) or not rounds:
-        raise ScriptError(f"--moves {path}: no moves; {EXPECTED}")
+        raise CommandError(f"--moves {path}: no moves; {EXPECTED}")
     return [
         _round(path, number, entry, role, players) for number, entry in enumerate(rounds, start=1)
     ]
@@ -135,12 +114,12 @@ def _round(
 ) -> Mapping[str, Sequence[str]]:
     moves = {role: content} if _are_texts(content) else content
     if not isinstance(moves, dict) or not moves or not all(map(_are_texts, moves.values())):
-        raise ScriptError(f"--moves {path}: round {number} holds no moves; {EXPECTED}")
+        raise CommandError(f"--moves {path}: round {number} holds no moves; {EXPECTED}")
     for player in moves:
         if player not in players:
             place = f"--moves {path}: round {number}"
             expected = ", ".join(players)
-            raise ScriptError(f"{place}: no {excerpt(player)!r}; expected {expected}")
+            raise CommandError(f"{place}: no {excerpt(player)!r}; expected {expected}")
     return moves
 
 
@@ -154,36 +133,9 @@ MAX_OUTPUT = 1_000_000
 """Bytes for one game, or for one round of it."""
 
 
-MAX_LINES = 3_000
-"""Lines of the screen for one round."""
-
-
-class OutputError(XGLError):
-    """An output that is too long to be read, or a file whose name promises another kind."""
-
-
 def within_limit(text: str, count: int = 1) -> str:
-    """``text``, the output for ``count`` games; raises :class:`OutputError` for a longer one."""
+    """``text``, the output for ``count`` games; raises :class:`CommandError` for a longer one."""
     size, most = len(text.encode(errors="replace")), count * MAX_OUTPUT
     if size > most:
-        raise OutputError(f"the output has {size:,} bytes; at most {most:,} are written")
+        raise CommandError(f"the output has {size:,} bytes; at most {most:,} are written")
     return text
-
-
-class BoundedScreen:
-    """A text file that takes at most ``MAX_LINES`` lines for each of ``count`` rounds."""
-
-    def __init__(self, file: IO[str], count: int) -> None:
-        self._file = getattr(file, "rich_proxied_file", file)
-        self._lines, self._most = 0, count * MAX_LINES
-        self.rich_proxied_file = self  # not what stands behind it
-
-    def write(self, text: str) -> int:
-        """Raises :class:`OutputError`."""
-        self._lines += text.count("\n")
-        if self._lines > self._most:
-            raise OutputError(f"the game has more to show than {self._most:,} lines of the screen")
-        return self._file.write(text)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._file, name)

@@ -25,16 +25,7 @@ from xgl.language.unparse import expression_text
 from xgl.language.visitors import find, reads
 from xgl.runtime.machine import Machine, RequestGenerator
 from xgl.runtime.presentation import Sight
-from xgl.runtime.requests import (
-    Assigned,
-    Ensured,
-    Event,
-    Item,
-    Moved,
-    Revealed,
-    Rewarded,
-    View,
-)
+from xgl.runtime.requests import Assigned, Ensured, Event, Item, Moved, Rewarded, View
 from xgl.runtime.values import MissingError, Text, Values
 
 
@@ -84,11 +75,8 @@ class Narrator:
     def __init__(self, game: Game, player: str) -> None:
         self.game = game
         self.player = player
-        self.sees_all = player in syn.OMNISCIENT
         self.registers = dict.fromkeys(syn.REGISTERS, "") | game.metadata.constants
-        self.visible_names = {name for name in syn.REGISTERS if name[0] in syn.PUBLIC_TYPES}
-        self.live = DIALECTS[game.dialect].live_reveal
-        self.watched_names: set[str] = set()
+        self.given = {k: v for k, v in self.registers.items() if player in syn.viewers(k)}
         self.history: list[Event] = []
         self.sight = Sight.for_game(game, player)
         self.shown_count = self.line = 0
@@ -107,37 +95,18 @@ class Narrator:
     def _notices_of(self, event: Event) -> Iterator[Notice]:
         match event:
             case Assigned(values):
-                for name, text in values:
-                    self._set(name, text, self.sees_all)
-                yield from self._new_texts()
-            case Moved(mover, register, move):
-                self._set(register, move.text, self.sees_all or mover == self.player)
-                yield from self._new_texts(mover)
-            case Revealed(to):
-                if to == self.player:
-                    shown = line.values if isinstance(line := self._line, syn.Reveal) else ()
-                    names = {v.name for v in shown if isinstance(v, syn.Register)}
-                    self.visible_names |= names
-                    self.watched_names |= names if self.live else set()
-                yield from self._new_texts()
-            case Rewarded(to, bits) if self.sees_all or to == self.player:
+                self.registers |= dict(values)
+            case Moved(_, register, move):
+                self.registers[register] = move.text
+            case Rewarded(to, bits) if to == self.player or self.player in syn.OMNISCIENT:
                 own = to == self.player
                 yield PaidReward(to, bits, tuple(self._terms(event)) if own else ())
             case Ensured(by, passed) if not passed and by == self.player:
                 yield self._failed_ensure(event)
-
-    def _new_texts(self, mover: str = "") -> Iterator[ShownText]:
-        """The texts of the last event that the player may see."""
         self.sight.look(self.history)
+        mover = event.player if isinstance(event, Moved) else ""
         yield from (ShownText(item, mover) for item in self.sight.items[self.shown_count :])
         self.shown_count = len(self.sight.items)
-
-    def _set(self, name: str, text: str, is_visible: bool) -> None:
-        self.registers[name] = text
-        if is_visible or name[0] in syn.PUBLIC_TYPES or name in self.watched_names:
-            self.visible_names.add(name)
-        else:
-            self.visible_names.discard(name)
 
     def _terms(self, event: Rewarded) -> Iterator[Term]:
         """The line's xents with their bits; numbers for a text that is hidden, never the text."""
@@ -151,8 +120,9 @@ class Narrator:
     def _target_text(self, xent: syn.Xent) -> str | None:
         """The text behind a number, where the player may see it and the registers hold it: that of
         a random draw does not follow from them."""
-        if not self.visible_names.issuperset(reads(xent.target)):
-            return None
+        for name in reads(xent.target):
+            if self.sight.last_texts.get(name, self.given.get(name)) != self.registers[name]:
+                return None
         values = Values(DIALECTS[self.game.dialect], self.game.metadata)
         for name, text in self.registers.items():
             items = tuple(map(Text, json.loads(text))) if name in syn.LIST_REGISTERS else None
@@ -222,7 +192,6 @@ class Bars(NamedTuple):
 
 COLOURED = Bars(" ▁▂▃▄▅▆▇█", " ▁▂▃▄▅▆▇█", "green gains, red loses")
 PLAIN = Bars(" ▁▂▃▄▅▆▇█", " ░░░▒▒▒▓▓", "blocks gain, shades lose")
-ASCII = Bars(" 12345678", " abcdefgh", "digits gain, letters lose")
 LEAST_FULL = 1.0
 """The bars of a reward are scaled to its largest token, or to this many bits."""
 
@@ -232,7 +201,7 @@ class Screen:
 
     def __init__(self, console: Console, tokens: Tokens) -> None:
         self.console = console
-        self.bars = _bars(console)
+        self.bars = PLAIN if console.color_system is None else COLOURED
         self.tokens = tokens
 
     def open(self, game: Game, title: str, who: str) -> None:
@@ -294,12 +263,6 @@ class Screen:
         self.say(f"{view.player}, write {view.register} (at most {max_len} tokens):", "bold")
         # readline must know what stands on its line; with --json standard output is not ours
         return input("" if self.console.stderr else "> ")
-
-
-def _bars(console: Console) -> Bars:
-    if not console.encoding.startswith("utf"):
-        return ASCII
-    return PLAIN if console.color_system is None else COLOURED
 
 
 def strip(pieces: Sequence[tuple[str, float | None]], full: float, bars: Bars) -> Styled:

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from json import dumps
-from typing import IO, TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xgl.analysis.static_facts import analyse
-from xgl.cli.files import BoundedScreen, Script, Source, read_script, within_limit
+from xgl.cli.files import CommandError, Script, Source, read_script, within_limit
 from xgl.cli.narration import Narrator, Screen, ShownText, WatchedMachine, signed_text
 from xgl.console import Console
-from xgl.errors import OversizeError, PlayerError, XGLError, excerpt
+from xgl.errors import OversizeError, PlayerError, excerpt
 from xgl.files import read_json
 from xgl.judge.story_files import check_prompts, check_source
 from xgl.language import syntax as syn
@@ -28,14 +27,6 @@ from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds,
 
 if TYPE_CHECKING:
     from xgl.players.chat import ChatPlayer
-
-
-class PlayingError(XGLError):
-    """A game that cannot be played, or a role that it does not have."""
-
-
-class Quit(XGLError):  # noqa: N818 - no error: the person has left
-    """The input has ended."""
 
 
 class Bench(NamedTuple):
@@ -89,18 +80,17 @@ def run(
     whole, others = source.game(), _others(other or [])
     check_prompts(whole, stories, source.origin, "--stories")
     check_names(whole, others, source.origin, "--other {}=MODEL")
-    players = _players(whole)
-    role = _role(players, role)
+    players, role = _seats(whole, role)
     chat = chat_player(**endpoint)
     model = endpoint["chat"] or local
     if source.path is None and not moves and model is None:
-        raise PlayingError(
+        raise CommandError(
             "a game from standard input leaves none for your moves; use --moves, --chat or --local"
         )
     script = read_script(moves, role, players) if moves else None
     alone = bool(model) or (script is not None and all(role in each for each in script))
     count = rounds or (len(script) if script else 1)
-    console = _console(json, count, quiet=json and alone)
+    console = Console(stderr=json, quiet=json and alone)
     table = bench(judge, stories, others, whole.metadata.npc)
     player = chat if local is None else local_player(local, table, judge)
     session = Session(whole, role, table, console, seed, script, player)
@@ -115,36 +105,30 @@ def run(
     if json:
         record = {"judge": judge, **session.record(results)}
         if chat is not None:
-            record["chat"] = chat_record(chat)
+            usage = asdict(chat.usage)
+            del usage["dollars"]  # the command knows no prices
+            url = chat.settings.base_url
+            record["chat"] = {"model": chat.settings.model, "base_url": url, "usage": usage}
         print(within_limit(dumps(record, indent=1, ensure_ascii=False), 1 + count))
     if script is not None and session.left_at:
-        raise PlayingError(f"--moves {moves}: no moves of {role} in {session.left_at}")
+        raise CommandError(f"--moves {moves}: no moves of {role} in {session.left_at}")
     return 0
 
 
-def _console(as_json: bool, rounds: int, *, quiet: bool) -> Console:
-    """The console: standard error under ``--json``, quiet if no person plays."""
-    file = cast("IO[str]", BoundedScreen(sys.stderr if as_json else sys.stdout, rounds))
-    return Console(file=file, stderr=as_json, quiet=quiet)
-
-
-def _players(whole: Game) -> tuple[str, ...]:
-    """The players that are asked for a move; raises for a game that cannot be played."""
+def _seats(whole: Game, name: str | None) -> tuple[Sequence[str], str]:
+    """The players that are asked for a move, and the role ``name``, by default black or the first
+    of them; raises for a game that cannot be played, and for an unknown role."""
     report = analyse(whole.program)
+    players = report.players
     if report.faults:
-        raise PlayingError(f"this game cannot be played: {report.faults[0]}")
-    if not report.players:
-        raise PlayingError("this game asks nobody for a move; expected an elicit")
-    return report.players
-
-
-def _role(players: Sequence[str], name: str | None) -> str:
-    """The role ``name``, by default black or the first player; raises for an unknown role."""
+        raise CommandError(f"this game cannot be played: {report.faults[0]}")
+    if not players:
+        raise CommandError("this game asks nobody for a move; expected an elicit")
     if name is None:
-        return syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else players[0]
+        name = syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else players[0]
     if name not in players:
-        raise PlayingError(f"--role {excerpt(name)}: the game asks {', '.join(players)}")
-    return name
+        raise CommandError(f"--role {excerpt(name)}: the game asks {', '.join(players)}")
+    return players, name
 
 
 def _others(options: Sequence[str]) -> dict[str, str]:
@@ -152,15 +136,12 @@ def _others(options: Sequence[str]) -> dict[str, str]:
     pairs = [option.partition("=")[::2] for option in options]
     for option, (name, reference) in zip(options, pairs, strict=True):
         if not name.isidentifier() or name in RESERVED or not reference:
-            raise PlayingError(f"--other {excerpt(option)}: expected NAME=MODEL, as weak=FOLDER")
+            raise CommandError(f"--other {excerpt(option)}: expected NAME=MODEL, as weak=FOLDER")
     return dict(pairs)
 
 
 def bench(
-    reference: str,
-    stories: str = CORPUS,
-    others: Mapping[str, str] | None = None,
-    npc: str = "",
+    reference: str, stories: str = CORPUS, others: Mapping[str, str] | None = None, npc: str = ""
 ) -> Bench:
     """The judge of a model reference with the ``others`` under it, ``stories`` as in
     :func:`~xgl.judge.loading.load_stories`, and as the other players the judge's model, or the one
@@ -227,7 +208,7 @@ class Session:
                 self.screen.best(best.number, best.score or 0.0, best.moves)
             try:
                 results.append(self._round(number, [result.play for result in results]))
-            except Quit:
+            except EOFError:
                 self.screen.say("\nYou have left the game.", "dim")
                 self.left_at = f"round {number} of {count}, and the input has ended"
                 break
@@ -238,26 +219,13 @@ class Session:
         shown = tuple(visible_items(self.game, play, self.role) for play in earlier)
         memory = Memory(self.role, number, shown)
         machine = WatchedMachine(self.game)
-        viewer = _Viewer(machine, Narrator(self.game, self.role), self.screen, self.bench.judge)
+        narrator = Narrator(self.game, self.role)
+        viewer = _Viewer(machine, narrator, self.screen, self.bench.judge, self.player)
         players = self._players(number, seeds, viewer)
         cast = Cast(self.bench.judge, self.bench.stories, players)
         [play] = play_all([Instance(self.game, seeds, memory=memory)], cast, [machine])
         viewer.catch_up()
         result = SessionRound(number, play, self.role)
-        self._close(result)
-        return result
-
-    def _players(self, number: int, seeds: Seeds, viewer: _Viewer) -> dict[str, Player]:
-        players: dict[str, Player] = dict.fromkeys(syn.PLAYERS, self.bench.others)
-        players[self.role] = _WatchedPlayer(self.player, viewer) if self.player else viewer
-        if self.script is not None:
-            lines = self.script[min(number, len(self.script)) - 1]
-            for name, moves in lines.items():
-                players[name] = FixedMovesPlayer({seeds: moves})
-        return players
-
-    def _close(self, result: SessionRound) -> None:
-        play = result.play
         if play.outcome == "forfeit":
             self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
         elif play.outcome == "oversize":
@@ -265,6 +233,16 @@ class Session:
             self.screen.say(f"The game ends here, for its size: {reason}.", "bold red")
         score = "none" if result.score is None else f"{signed_text(result.score)} bits"
         self.screen.say(f"Score of {self.role}: {score}", "bold")
+        return result
+
+    def _players(self, number: int, seeds: Seeds, viewer: _Viewer) -> dict[str, Player]:
+        players: dict[str, Player] = dict.fromkeys(syn.PLAYERS, self.bench.others)
+        players[self.role] = viewer
+        if self.script is not None:
+            lines = self.script[min(number, len(self.script)) - 1]
+            for name, moves in lines.items():
+                players[name] = FixedMovesPlayer({seeds: moves})
+        return players
 
     def record(self, results: Sequence[SessionRound]) -> dict[str, Any]:
         """The outcome for programs; unlike the screen it holds everything that happened."""
@@ -310,12 +288,19 @@ def _event_record(event: Event) -> dict[str, Any]:
 
 
 class _Viewer:
-    """The person as a player: shows new events before each move, and reads the move."""
+    """The person as a player: shows new events before each move, and reads the move; a ``player``
+    makes it instead."""
 
     def __init__(
-        self, machine: WatchedMachine, narrator: Narrator, screen: Screen, judge: Judge
+        self,
+        machine: WatchedMachine,
+        narrator: Narrator,
+        screen: Screen,
+        judge: Judge,
+        player: Player | None,
     ) -> None:
-        self.machine, self.narrator, self.screen, self.judge = machine, narrator, screen, judge
+        self.machine, self.narrator, self.screen = machine, narrator, screen
+        self.judge, self.player = judge, player
         self.event_count = 0
         self.typed_text: str | None = None
 
@@ -333,12 +318,11 @@ class _Viewer:
                 self.screen.show(notice)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        """Raises :class:`Quit` when the input has ended."""
+        """Raises EOFError when the input has ended."""
         self.catch_up()
-        try:
-            return [Move(self._read_text(turn)) for turn in turns]
-        except EOFError:
-            raise Quit("the input has ended") from None
+        if self.player:
+            return self.player.moves(turns)
+        return [Move(self._read_text(turn)) for turn in turns]
 
     def _read_text(self, turn: Turn) -> str:
         limit = turn.request.max_len
@@ -348,17 +332,6 @@ class _Viewer:
             self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")
         self.typed_text = text
         return text
-
-
-class _WatchedPlayer:
-    """A player in the person's role; the game is shown up to each of its moves."""
-
-    def __init__(self, player: Player, viewer: _Viewer) -> None:
-        self.player, self.viewer = player, viewer
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        self.viewer.catch_up()
-        return self.player.moves(turns)
 
 
 def chat_player(
@@ -382,37 +355,21 @@ def chat_player(
     from xgl.chat.settings import OPENAI, ChatSettings
     from xgl.players.chat import ChatPlayer
 
-    url = OPENAI if base_url is None else base_url
-    extra = {} if body is None else _body(body)
-    temperature = extra.pop("temperature", 1.0)
+    try:
+        extra = read_json("{}" if body is None else body)
+    except ValueError as error:
+        raise PlayerError(f"--body: no JSON ({error}), expected an object") from None
+    if not isinstance(extra, dict):
+        raise PlayerError(f"--body: found {excerpt(str(body), 60)}, expected a JSON object")
     settings = ChatSettings(
         model=chat,  # by keywords: errors name them
-        base_url=url,
+        base_url=OPENAI if base_url is None else base_url,
         key_variable=key_variable,
-        temperature=temperature,
+        temperature=extra.pop("temperature", 1.0),
         extra_body=extra,
     )
     read_key(settings)
     return ChatPlayer(settings)
-
-
-def _body(text: str) -> dict[str, Any]:
-    """Further parameters of a request. Raises PlayerError for what is no JSON object."""
-    try:
-        body = read_json(text)
-    except ValueError as error:
-        raise PlayerError(f"--body: no JSON ({error}), expected an object") from None
-    if not isinstance(body, dict):
-        raise PlayerError(f"--body: found {excerpt(text, 60)}, expected a JSON object")
-    return body
-
-
-def chat_record(player: ChatPlayer) -> dict[str, Any]:
-    """Model, endpoint and usage, for programs."""
-    settings = player.settings
-    usage = asdict(player.usage)
-    del usage["dollars"]  # the command knows no prices
-    return {"model": settings.model, "base_url": settings.base_url, "usage": usage}
 
 
 def chat_summary(player: ChatPlayer) -> str:

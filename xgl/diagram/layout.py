@@ -12,7 +12,7 @@ an arrow, carries the result to its use.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import cycle, islice, pairwise
 from math import ceil, floor
 from typing import NamedTuple
@@ -26,12 +26,11 @@ from xgl.diagram.svg import (
     PLAYERS,
     STROKES,
     SUBDUED,
-    Circle,
-    Drawing,
-    Line,
-    Rectangle,
+    Element,
+    circle,
     outline,
     plain,
+    rectangle,
     shorten,
     triangle,
     wrap,
@@ -39,7 +38,7 @@ from xgl.diagram.svg import (
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import joined_parts, mentions, reads, writes
+from xgl.language.visitors import find, joined_parts, mentions, reads, writes
 
 
 class Anchor(NamedTuple):
@@ -66,7 +65,7 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
     target, since their concatenations may end on one lane."""
     match node:
         case syn.Register(name):
-            return _register(sheet, name)
+            return Anchor(sheet.lanes[name].x, 3, lambda y: sheet.dot(sheet.use(name, y), y))
         case syn.Literal(value):
             return _square(sheet, sheet.key(value))
         case syn.Story():
@@ -82,11 +81,6 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
             return _cut(sheet, *pair, cut_side == "before", next(strokes))
         case _:
             return _read_into(sheet, node, next(strokes))
-
-
-def _register(sheet: Sheet, name: str) -> Anchor:
-    lane = sheet.lanes[name]
-    return Anchor(lane.x, 3, lambda y: sheet.dot(sheet.use(name, y), y))
 
 
 def _square(sheet: Sheet, text: str) -> Anchor:
@@ -200,15 +194,15 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
     fill, dot = triangle(player, term.kind, sign)
     sheet.triangle(x, sheet.y + STEP / 2 + 1, pointing, fill, dot, mark, order)
     if outer is not None:
-        _outer(sheet, outer, x, y - STEP)
+        # The text before the prefix: an edge to the triangle's back, through a small diamond.
+        sheet.kinds.add("outer")
+        outer.touch(y - STEP)
+        edge = (outer.x, y - STEP), (x, y - STEP), (x, y - HALF)
+        sheet.line(*edge, dash=outer.dash, stroke=INK)
+        sheet.diamond(x, y - STEP)
     row = sheet.y + STEP / 2 + 1
     sheet.y += STEP + 4
     return row
-
-
-def has_xents(comparison: syn.Comparison) -> bool:
-    """Whether a comparison holds xents; others (numbers, word counts) are drawn as statements."""
-    return any(isinstance(term, syn.Xent) for _, term in signed_terms(comparison))
 
 
 def signed_terms(comparison: syn.Comparison) -> Iterator[tuple[int, object]]:
@@ -250,14 +244,6 @@ def _around(sheet: Sheet, prefix: Anchor, target: Anchor, y: float) -> float:
     return x
 
 
-def _outer(sheet: Sheet, outer: Anchor, x: float, y: float) -> None:
-    """The text before the prefix: an edge to the triangle's back, through a small diamond."""
-    sheet.kinds.add("outer")
-    outer.touch(y)
-    sheet.line((outer.x, y), (x, y), (x, y + STEP - HALF), dash=outer.dash, stroke=INK)
-    sheet.diamond(x, y)
-
-
 def _gap(sheet: Sheet, least: float) -> float:
     """The first middle between two lanes at or after ``least``."""
     first = sheet.left + LANE / 2
@@ -281,7 +267,7 @@ REMARK_WIDTH = COLUMNS * 12 * 0.61
 LOOP = 22.0
 
 
-def lay_out(program: syn.Program, title: str = "") -> Drawing:
+def lay_out(program: syn.Program, title: str = "") -> Element:
     """The drawing of a valid program; raises :class:`~xgl.errors.DiagramError` for one that is too
     large to be looked at."""
     layout = _Layout(program)
@@ -298,7 +284,8 @@ class _Frame:
     player: str
     top: float
     bottom: float = 0.0
-    orders: list[int] = field(default_factory=list)
+    order: int = 0
+    """The first of these ensures."""
 
 
 class _Layout:
@@ -313,6 +300,7 @@ class _Layout:
         self.flags: dict[str, float] = {}
         self.frame: _Frame | None = None
         self.frames: list[_Frame] = []
+        self.elicits: list[tuple[float, float]] = []
         self.shown_names: dict[str, dict[str, None]] = {player: {} for player in syn.PLAYERS}
         self._draw_unset(names)
         self.start = self.sheet.y
@@ -452,7 +440,8 @@ class _Layout:
         colours = PLAYERS[elicit.player]
         stroke = INK if elicit.player in ("black", "white") else colours.positive
         self.sheet.kinds.add("elicit")
-        self.sheet.marks.append(Circle(x, y, NODE, colours.positive, stroke, "elicit", order))
+        self.sheet.circle(x, y, NODE, colours.positive, stroke, "elicit", order)
+        self.elicits.append((x, y))
         limit = "–" if elicit.max_len is None else str(elicit.max_len)
         size = 11 if len(limit) < 4 else 34 / len(limit)
         self.sheet.text(x, y, limit, size, colours.text, centred=True, bold=True)
@@ -495,12 +484,12 @@ class _Layout:
         self.sheet.kinds.add("box")
         frame = self.frame or _Frame(syn.MAIN_PLAYER, self.sheet.y)
         for condition in ensure.conditions:
-            if isinstance(condition, syn.Comparison) and has_xents(condition):
+            if isinstance(condition, syn.Comparison) and find(condition, syn.Xent):
                 self._comparison(condition, frame.player, order)
             else:
                 self._statement(condition, order)
         frame.bottom = self.sheet.y
-        frame.orders.append(order)
+        frame.order = frame.order or order
         if frame not in self.frames:
             self.frames.append(frame)
 
@@ -566,8 +555,7 @@ class _Layout:
         x = sheet.left - NODE - 14 - self.loops * LOOP
         self.loops += 1
         start = sheet.left - NODE
-        points = ((start, y), (x, y), (x, back), (start, back))
-        sheet.edges.append(Line(points, INK, "", 1.8, "loop"))
+        sheet.line((start, y), (x, y), (x, back), (start, back), width=1.8, mark="loop")
         sheet.head(start, back, 1, 0)
         right = sheet.pill(start, y, f"{order} REPEAT({replay.times})", "repeat", order)
         right = sheet.pill(right + 10, y, "AFTER", "after", order)
@@ -577,34 +565,27 @@ class _Layout:
 
     # -- the end ---------------------------------------------------------------------------
 
-    def finish(self, title: str) -> Drawing:
+    def finish(self, title: str) -> Element:
         sheet = self.sheet
         right = sheet.temporary + sheet.most_in_use * LANE
-        remark_x = max(right, sheet.left + LANE * 2, sheet.reach() + 20)
+        remark_x = max(right, sheet.left + LANE * 2, sheet.reach + 20)
         width = max(remark_x + REMARK_WIDTH + 30, 700)
         for frame in self.frames:
-            sheet.back.append(self._box(frame, remark_x + REMARK_WIDTH + 14))
+            corner = sheet.left - NODE - 8, frame.top - 1
+            size = remark_x + REMARK_WIDTH + 14 - corner[0], frame.bottom - frame.top + 2
+            style = outline(frame.player), "#f6f7f9", 8, "ensure", frame.order
+            sheet.back.append(rectangle(corner, size, *style))
             if frame.top != frame.bottom:
                 sheet.back += self._rings(frame)
         below, bottom = key_and_legend(self.program, sheet, width)
         heading = shorten(title, int((width - 48) / 9.2))
         return sheet.drawing(heading, remark_x, below, (width, bottom + 10))
 
-    def _box(self, frame: _Frame, right: float) -> Rectangle:
-        left = self.sheet.left - NODE - 8
-        height = frame.bottom - frame.top + 2
-        stroke = outline(frame.player)
-        order = frame.orders[0]
-        return Rectangle(
-            left, frame.top - 1, right - left, height, stroke, "#f6f7f9", 8, "ensure", order
-        )
-
-    def _rings(self, frame: _Frame) -> Iterator[Circle]:
+    def _rings(self, frame: _Frame) -> Iterator[Element]:
         """The elicit to which a failure falls back is circled."""
-        for mark in self.sheet.marks:
-            inside = isinstance(mark, Circle) and mark.mark == "elicit"
-            if inside and frame.top < mark.y < frame.top + ROW:  # type: ignore[union-attr]
-                yield Circle(mark.x, mark.y, NODE + 4, PAPER, outline(frame.player), "back")  # type: ignore[union-attr]
+        for x, y in self.elicits:
+            if frame.top < y < frame.top + ROW:
+                yield circle(x, y, NODE + 4, PAPER, outline(frame.player), "back")
 
 
 def _is_square(value: object) -> bool:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import cos, pi, sin
 
 from xgl.diagram.svg import (
@@ -21,15 +21,17 @@ from xgl.diagram.svg import (
     INK,
     PAPER,
     PLAYERS,
-    Circle,
-    Drawing,
-    Label,
-    Line,
+    Element,
     Point,
-    Polygon,
-    Rectangle,
-    Shape,
+    circle,
+    document,
+    el,
+    label,
     plain,
+    polygon,
+    polyline,
+    rectangle,
+    text_width,
     triangle,
     wrap,
 )
@@ -74,10 +76,13 @@ class Sheet:
         self.literals: dict[str, str] = {}
         self.kinds = {"wire", "order"}
         """What was drawn, for the legend."""
-        self.back: list[Shape] = []
-        self.edges: list[Shape] = []
-        self.marks: list[Shape] = []
-        self.remarks: list[Label] = []
+        self.back: list[Element] = []
+        self.edges: list[Element] = []
+        self.marks: list[Element] = []
+        self.remarks: list[tuple[float, str, str]] = []
+        """The y, text and colour of each line of the right column."""
+        self.reach = 0.0
+        """The rightmost x of what was drawn so far."""
 
     # -- nodes -----------------------------------------------------------------------------
 
@@ -94,12 +99,30 @@ class Sheet:
     def square(
         self, x: float, y: float, text: str = "", order: int = 0, dash: bool = False
     ) -> None:
-        side = NODE - 1
-        stroke = FAINT if dash else INK
-        box = Rectangle(x - side, y - side, 2 * side, 2 * side, stroke, PAPER, 1, "constant", order)
-        self.marks.append(box)
+        side, stroke = NODE - 1, FAINT if dash else INK
+        self.box(x - side, y - side, 2 * side, 2 * side, "constant", order, stroke, 1)
         if text:
             self.text(x, y, text, size=11, centred=True)
+
+    def box(
+        self, x: float, y: float, width: float, height: float, mark: str, order: int = 0,
+        stroke: str = INK, radius: float = 5, fill: str = PAPER,
+    ) -> None:  # fmt: skip
+        corner, size = (x, y), (width, height)
+        self.marks.append(rectangle(corner, size, stroke, fill, radius, mark, order))
+        self.reach = max(self.reach, x + width)
+
+    def circle(
+        self, x: float, y: float, radius: float, fill: str, stroke: str, mark: str, order: int = 0
+    ) -> None:
+        self.marks.append(circle(x, y, radius, fill, stroke, mark, order))
+        self.reach = max(self.reach, x + radius)
+
+    def polygon(
+        self, places: Sequence[Point], fill: str, stroke: str, mark: str, order: int = 0
+    ) -> None:
+        self.marks.append(polygon(places, fill, stroke, mark, order))
+        self.reach = max(self.reach, *(x for x, _ in places))
 
     def star(
         self, x: float, y: float, fill: str = PAPER, stroke: str = INK, radius: float = NODE,
@@ -107,38 +130,40 @@ class Sheet:
     ) -> None:  # fmt: skip
         rays = [(-pi / 2 + k * pi / 5, radius * (1 if k % 2 == 0 else 0.45)) for k in range(10)]
         points = tuple((x + length * cos(angle), y + length * sin(angle)) for angle, length in rays)
-        self.marks.append(Polygon(points, fill, stroke, mark, order))
+        self.polygon(points, fill, stroke, mark, order)
 
     def brackets(self, x: float, y: float, length: int) -> None:
         """A list that is written out, with its length."""
         self.kinds.add("list")
-        label = Label(x, y, f"[{length or ''}]", 11, centred=True)
-        width = label.width + 10
-        self.marks.append(Rectangle(x - width / 2, y - 9, width, 18, INK, PAPER, 5, "list"))
-        self.marks.append(label)
+        text = f"[{length or ''}]"
+        width = text_width(text, 11) + 10
+        self.box(x - width / 2, y - 9, width, 18, "list")
+        self.text(x, y, text, 11, "#222", centred=True)
 
     def triangle(
         self, x: float, y: float, pointing: int, fill: str, dot: str, mark: str, order: int
     ) -> None:
         """A xent symbol, its order at its bottom right; ``dot``: the dot's colour, or none."""
         tip, base = x + 10 * pointing, x - 8 * pointing
-        self.marks.append(Polygon(((tip, y), (base, y - 9), (base, y + 9)), fill, INK, mark, order))
+        self.polygon(((tip, y), (base, y - 9), (base, y + 9)), fill, INK, mark, order)
         if dot:
-            self.marks.append(Circle(x - 2.4 * pointing, y, 3, dot, INK, "dot"))
+            self.circle(x - 2.4 * pointing, y, 3, dot, INK, "dot")
         if order:
             self.text(x + 11, y + 9, str(order), size=9, fill=FAINT)
 
     def diamond(self, x: float, y: float) -> None:
-        points = ((x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y))
-        self.marks.append(Polygon(points, PAPER, INK, "outer"))
+        self.polygon(((x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y)), PAPER, INK, "outer")
 
     # -- edges -----------------------------------------------------------------------------
 
-    def line(self, *points: Point, dash: str = "", stroke: str = INK, width: float = 1.4) -> None:
-        self.edges.append(Line(points, stroke, dash, width))
+    def line(
+        self, *places: Point, dash: str = "", stroke: str = INK, width: float = 1.4, mark: str = ""
+    ) -> None:
+        self.edges.append(polyline(places, stroke, dash, width, mark))
+        self.reach = max(self.reach, *(x for x, _ in places))
 
-    def dot(self, x: float, y: float, fill: str = INK) -> None:
-        self.marks.append(Circle(x, y, 2.6, fill, fill, "use"))
+    def dot(self, x: float, y: float) -> None:
+        self.circle(x, y, 2.6, INK, INK, "use")
 
     def head(self, x: float, y: float, dx: float, dy: float, double: bool = False) -> None:
         """An arrow's head with its tip at (x, y), pointing along the axis (dx, dy)."""
@@ -146,7 +171,7 @@ class Sheet:
             tip = (x - dx * back, y - dy * back)
             base = (tip[0] - dx * 8, tip[1] - dy * 8)
             wings = ((base[0] - dy * 4, base[1] - dx * 4), (base[0] + dy * 4, base[1] + dx * 4))
-            self.marks.append(Polygon((tip, *wings), INK, INK, "arrow"))
+            self.polygon((tip, *wings), INK, INK, "arrow")
 
     def use(self, name: str, y: float) -> float:
         """Note that a register's present string is needed at ``y``; returns its lane's x."""
@@ -159,9 +184,11 @@ class Sheet:
         return self.temporary + (self.in_use - 1) * LANE
 
     def key(self, literal: str) -> str:
-        """The letter under which a literal is listed below the drawing."""
+        """The letter under which a literal is listed below the drawing: A … Z, A2 … Z2, …"""
         self.kinds.add("literal")
-        return self.literals.setdefault(literal, _letters(len(self.literals)))
+        again, letter = divmod(len(self.literals), 26)
+        name = chr(ord("A") + letter) + (str(again + 1) if again else "")
+        return self.literals.setdefault(literal, name)
 
     # -- text ------------------------------------------------------------------------------
 
@@ -169,20 +196,19 @@ class Sheet:
         self, x: float, y: float, text: str, size: float = 11, fill: str = INK,
         centred: bool = False, bold: bool = False,
     ) -> None:  # fmt: skip
-        self.marks.append(Label(x, y, text, size, fill, centred, bold))
+        self.marks.append(label(x, y, text, size, fill, centred, bold))
+        self.reach = max(self.reach, x + text_width(text, size) / (2 if centred else 1))
 
     def remark(self, y: float, lines: Sequence[str], fill: str = INK) -> float:
         """Lines of the right column, the first with its middle at ``y``; returns their height."""
-        for index, text in enumerate(lines):
-            self.remarks.append(Label(0, y + index * REMARK_LINE, text, REMARK_SIZE, fill))
+        self.remarks += [(y + n * REMARK_LINE, text, fill) for n, text in enumerate(lines)]
         return (len(lines) - 1) * REMARK_LINE
 
     def pill(self, x: float, y: float, text: str, mark: str, order: int) -> float:
         """A framed word that covers what runs beneath it; returns its right edge."""
-        label = Label(x + 8, y, text, 11)
-        width = label.width + 16
-        self.marks.append(Rectangle(x, y - 10, width, 20, INK, PAPER, 10, mark, order))
-        self.marks.append(label)
+        width = text_width(text, 11) + 16
+        self.box(x, y - 10, width, 20, mark, order, radius=10)
+        self.text(x + 8, y, text, 11, "#222")
         return x + width
 
     def check_size(self) -> None:
@@ -194,45 +220,25 @@ class Sheet:
 
     # -- the end ---------------------------------------------------------------------------
 
-    def wires(self) -> list[Shape]:
+    def wires(self) -> list[Element]:
         """Lines from each node to the last use of its string, before the lane's next node."""
-        shapes: list[Shape] = []
+        shapes: list[Element] = []
         for lane in self.lanes.values():
             uses = sorted(lane.uses)
             for start, end in zip(lane.nodes, [*lane.nodes[1:], float("inf")], strict=True):
                 before = bisect_right(uses, end)
                 last = uses[before - 1] if before else start
                 if last > start:
-                    shapes.append(Line(((lane.x, start), (lane.x, last)), FAINT, CARRY, 1.6))
+                    shapes.append(polyline(((lane.x, start), (lane.x, last)), FAINT, CARRY, 1.6))
         return shapes
 
-    def reach(self) -> float:
-        """The rightmost x of what was drawn so far."""
-        return max((right_edge(shape) for shape in (*self.edges, *self.marks)), default=0.0)
-
-    def drawing(self, title: str, remark_x: float, below: Sequence[Shape], size: Point) -> Drawing:
-        remarks = [replace(label, x=label.x + remark_x) for label in self.remarks]
-        heading = Label(24, 28, title, 15, bold=True)
+    def drawing(
+        self, title: str, remark_x: float, below: Sequence[Element], size: Point
+    ) -> Element:
+        remarks = [label(remark_x, y, text, REMARK_SIZE, fill) for y, text, fill in self.remarks]
+        heading = label(24, 28, title, 15, bold=True)
         shapes = [*self.back, *self.wires(), *self.edges, *self.marks, *remarks, heading, *below]
-        return Drawing(size[0], size[1], title, tuple(shapes))
-
-
-def right_edge(shape: Shape) -> float:
-    match shape:
-        case Circle(x, _, radius):
-            return x + radius
-        case Polygon(points) | Line(points):
-            return max(x for x, _ in points)
-        case Rectangle(x, _, width):
-            return x + width
-        case Label():
-            return shape.extent[2]
-
-
-def _letters(index: int) -> str:
-    """A … Z, then A2 … Z2 and so on."""
-    again, letter = divmod(index, 26)
-    return chr(ord("A") + letter) + (str(again + 1) if again else "")
+        return document(*size, title, shapes)
 
 
 SIZE = 11.0
@@ -241,46 +247,45 @@ ITEM = 24.0
 COLUMN = 318.0
 
 
-def key_and_legend(program: syn.Program, above: Sheet, width: float) -> tuple[list[Shape], float]:
+def key_and_legend(program: syn.Program, above: Sheet, width: float) -> tuple[list[Element], float]:
     """Their shapes below what was drawn ``above``, and where they end."""
-    shapes: list[Shape] = []
+    shapes: list[Element] = []
     y = _key(shapes, above.literals, above.y + 14, width)
-    shapes.append(Rectangle(24, y, width - 48, 0.5, FAINT, FAINT, 0))
+    shapes.append(rectangle((24, y), (width - 48, 0.5), FAINT, FAINT, 0))
     y = _players(shapes, program, y + 18, width)
     return shapes, _marks(shapes, program, above.kinds, y, width)
 
 
-def _key(shapes: list[Shape], literals: Mapping[str, str], y: float, width: float) -> float:
+def _key(shapes: list[Element], literals: Mapping[str, str], y: float, width: float) -> float:
     columns = int((width - 110) / (SIZE * 0.61))
     for literal, letter in literals.items():
-        shapes.append(Rectangle(24, y - 1, 22, 18, INK, PAPER, 1))
-        shapes.append(Label(35, y + 8, letter, 10, centred=True))
+        shapes.append(rectangle((24, y - 1), (22, 18), INK, PAPER, 1))
+        shapes.append(label(35, y + 8, letter, 10, centred=True))
         for line in wrap(f"“{plain(literal)}”" if literal else "the empty text", columns):
-            shapes.append(Label(56, y + 8, line, SIZE))
+            shapes.append(label(56, y + 8, line, SIZE))
             y += LINE
         y += 8
     return y + 6
 
 
-def _players(shapes: list[Shape], program: syn.Program, y: float, width: float) -> float:
+def _players(shapes: list[Element], program: syn.Program, y: float, width: float) -> float:
     """Draw each player's colour for gains, and to its right the one for losses."""
     x = 24.0
     named = {getattr(line, "player", "") for line in program.instructions}
     for player in (player for player in syn.PLAYERS if player in named):
-        label = Label(x + 46, y, player, SIZE)
-        if label.extent[2] > width - 24:
+        room = 46 + text_width(player, SIZE)
+        if x + room > width - 24:
             x, y = 24.0, y + ITEM
-            label = Label(x + 46, y, player, SIZE)
         colours = PLAYERS[player]
-        shapes.append(Circle(x + 10, y, 9, colours.positive, INK, "player"))
-        shapes.append(Circle(x + 32, y, 6, colours.negative, INK, "negative"))
-        shapes.append(label)
-        x = label.extent[2] + 26
+        shapes.append(circle(x + 10, y, 9, colours.positive, INK, "player"))
+        shapes.append(circle(x + 32, y, 6, colours.negative, INK, "negative"))
+        shapes.append(label(x + 46, y, player, SIZE))
+        x += room + 26
     return y + ITEM + 2
 
 
 def _marks(
-    shapes: list[Shape], program: syn.Program, kinds: set[str], y: float, width: float
+    shapes: list[Element], program: syn.Program, kinds: set[str], y: float, width: float
 ) -> float:
     """The marks that were drawn, in columns, in the colours of the first player that is paid."""
     columns = max(1, int((width - 48) / COLUMN))
@@ -290,7 +295,7 @@ def _marks(
         x = 24 + (index % columns) * COLUMN
         row = y + (index // columns) * ITEM
         shapes += _sample(name, x, row, paid)
-        shapes.append(Label(x + 52, row, text, SIZE))
+        shapes.append(label(x + 52, row, text, SIZE))
     return y + -(-len(entries) // columns) * ITEM
 
 
@@ -316,16 +321,16 @@ ENTRIES = {
 }
 
 
-def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
+def _sample(name: str, x: float, y: float, player: str) -> list[Element]:
     """The shapes of one mark, drawn as on the sheet, to the left of its explanation."""
     sheet = Sheet((), 0)
     middle = x + 22
     match name:
         case "elicit":
-            sheet.marks.append(Circle(middle, y, 10, "black", INK))
+            sheet.circle(middle, y, 10, "black", INK, "sample")
             sheet.text(middle, y, "8", 10, "white", centred=True, bold=True)
         case "story" | "literal":
-            sheet.marks.append(Rectangle(middle - 9, y - 9, 18, 18, INK, PAPER, 1))
+            sheet.box(middle - 9, y - 9, 18, 18, "sample", radius=1)
             if name == "literal":
                 sheet.text(middle, y, "A", 10, centred=True)
         case "star":
@@ -353,7 +358,7 @@ def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
         case "wire":
             sheet.line((x + 4, y), (x + 40, y), dash="1.5 4", stroke=FAINT, width=1.6)
         case "box" | "bound":
-            sheet.marks.append(Rectangle(x + 4, y - 8, 36, 16, INK, "#f6f7f9", 5))
+            sheet.box(x + 4, y - 8, 36, 16, "sample", fill="#f6f7f9")
             if name == "bound":
                 sheet.triangle(middle, y, 1, *triangle(player, "xent", 1), "sample", 0)
         case "loop":
@@ -361,5 +366,7 @@ def _sample(name: str, x: float, y: float, player: str) -> list[Shape]:
             sheet.head(x + 34, y - 6, 1, 0)
         case "order":
             sheet.text(middle, y, "3", 9, FAINT, centred=True)
-    marks = [*sheet.edges, *sheet.marks]
-    return [s if isinstance(s, Label) else replace(s, mark="sample") for s in marks]
+    return [
+        each if each.tag == "text" else el(each.tag, **{**each.attributes, "class_": "sample"})
+        for each in (*sheet.edges, *sheet.marks)
+    ]

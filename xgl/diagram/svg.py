@@ -10,7 +10,7 @@ Shapes of a drawing have coordinates in pixels, y downwards.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
@@ -87,63 +87,82 @@ def points(places: Iterable[Point]) -> str:
 # -- drawings ------------------------------------------------------------------------------------
 
 
-def to_svg(drawing: Drawing) -> str:
-    """One well-formed SVG document on white paper, ending in a newline."""
-    root = el(
+def document(width: float, height: float, title: str, shapes: Iterable[Element]) -> Element:
+    """An SVG document on white paper, with shapes in the order in which they are painted."""
+    return el(
         "svg",
-        el("title", drawing.title),
+        el("title", title),
         el("rect", width="100%", height="100%", fill="white"),
-        *map(_element, drawing.shapes),
+        *shapes,
         xmlns=NAMESPACE,
-        width=drawing.width,
-        height=drawing.height,
-        viewBox=f"0 0 {number(drawing.width)} {number(drawing.height)}",
+        width=width,
+        height=height,
+        viewBox=f"0 0 {number(width)} {number(height)}",
         font_family=FONT,
         stroke_linejoin="round",
     )
-    return render(root).replace("><", ">\n<") + "\n"
 
 
-def _element(shape: Shape) -> Element:
-    match shape:
-        case Circle(x, y, radius, fill, stroke, mark, order):
-            paint = _paint(fill, stroke, mark, order)
-            return el("circle", cx=x, cy=y, r=radius, **paint)
-        case Polygon(places, fill, stroke, mark, order):
-            return el("polygon", points=points(places), **_paint(fill, stroke, mark, order))
-        case Line(places, stroke, dash, width, mark):
-            paint = _paint("none", stroke, mark, 0)
-            paint |= {"stroke_width": width, "stroke_dasharray": dash or None}
-            return el("polyline", points=points(places), **paint)
-        case Rectangle(x, y, width, height, stroke, fill, radius, mark, order):
-            paint = _paint(fill, stroke, mark, order)
-            return el("rect", x=x, y=y, width=width, height=height, rx=radius, **paint)
-        case Label():
-            return _label(shape)
+# ``mark`` is the meaning of a shape, its class in the SVG; ``order`` the instruction that it is of,
+# from 1 (0: none).
+
+
+def circle(
+    x: float, y: float, radius: float, fill: str, stroke: str, mark: str = "", order: int = 0
+) -> Element:
+    return el("circle", cx=x, cy=y, r=radius, **_paint(fill, stroke, mark, order))
+
+
+def polygon(
+    places: Iterable[Point], fill: str, stroke: str, mark: str = "", order: int = 0
+) -> Element:
+    return el("polygon", points=points(places), **_paint(fill, stroke, mark, order))
+
+
+def polyline(
+    places: Iterable[Point], stroke: str, dash: str = "", width: float = 1.4, mark: str = ""
+) -> Element:
+    """``dash`` as in SVG's stroke-dasharray, empty for a solid line."""
+    paint = _paint("none", stroke, mark, 0)
+    paint |= {"stroke_width": width, "stroke_dasharray": dash or None}
+    return el("polyline", points=points(places), **paint)
+
+
+def rectangle(
+    corner: Point, size: Point, stroke: str, fill: str = "none", radius: float = 6,
+    mark: str = "", order: int = 0,
+) -> Element:  # fmt: skip
+    (x, y), (width, height) = corner, size
+    paint = _paint(fill, stroke, mark, order)
+    return el("rect", x=x, y=y, width=width, height=height, rx=radius, **paint)
 
 
 def _paint(fill: str, stroke: str, mark: str, order: int) -> dict[str, Attribute]:
-    return {
-        "fill": fill,
-        "stroke": stroke,
-        "class_": mark or None,
-        "data_line": order or None,
-    }
+    return {"fill": fill, "stroke": stroke, "class_": mark or None, "data_line": order or None}
 
 
-def _label(label: Label) -> Element:
+def label(
+    x: float, y: float, text: str, size: float = 12, fill: str = "#222", centred: bool = False,
+    bold: bool = False,
+) -> Element:  # fmt: skip
+    """One line of monospaced text; ``y`` is its middle, ``x`` its start (or its centre)."""
     return el(
         "text",
-        label.text,
-        x=label.x,
+        text,
+        x=x,
         # a third of the size below the middle is where the baseline of these fonts lies
-        y=label.y + label.size * 0.34,
-        font_size=label.size,
-        fill=label.fill,
-        text_anchor="middle" if label.centred else None,
-        font_weight="bold" if label.bold else None,
+        y=y + size * 0.34,
+        font_size=size,
+        fill=fill,
+        text_anchor="middle" if centred else None,
+        font_weight="bold" if bold else None,
         **{"xml:space": "preserve"},
     )
+
+
+def text_width(text: str, size: float) -> float:
+    """Pixels of a line of monospaced text."""
+    return cells(text) * size * CELL
 
 
 # -- colours of players (paper §2.5.1), strokes of string operations (§2.5.5) ----------------------
@@ -200,87 +219,6 @@ CELL = 0.61
 """Width of a monospaced character, in font sizes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Circle:
-    x: float
-    y: float
-    radius: float
-    fill: str
-    stroke: str
-    mark: str = ""
-    """Its meaning: the class in the SVG."""
-    order: int = 0
-    """The instruction it belongs to, from 1; 0: none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Polygon:
-    points: tuple[Point, ...]
-    fill: str
-    stroke: str
-    mark: str = ""
-    order: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A polyline; ``dash`` as in SVG's stroke-dasharray, empty for a solid one."""
-
-    points: tuple[Point, ...]
-    stroke: str
-    dash: str = ""
-    width: float = 1.4
-    mark: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Rectangle:
-    x: float
-    y: float
-    width: float
-    height: float
-    stroke: str
-    fill: str = "none"
-    radius: float = 6
-    mark: str = ""
-    order: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """One line of monospaced text; ``y`` is its middle, ``x`` its start (or its centre)."""
-
-    x: float
-    y: float
-    text: str
-    size: float = 12
-    fill: str = "#222"
-    centred: bool = False
-    bold: bool = False
-
-    @property
-    def width(self) -> float:
-        return cells(self.text) * self.size * CELL
-
-    @property
-    def extent(self) -> tuple[float, float, float, float]:
-        """Left, top, right, bottom."""
-        left = self.x - self.width / 2 if self.centred else self.x
-        return left, self.y - self.size / 2, left + self.width, self.y + self.size / 2
-
-
-Shape = Circle | Polygon | Line | Rectangle | Label
-
-
-class Drawing(NamedTuple):
-    """Shapes in the order in which they are painted."""
-
-    width: float
-    height: float
-    title: str
-    shapes: tuple[Shape, ...]
-
-
 def cells(text: str) -> int:
     """Columns of a monospaced font: wide characters take two, combining ones none."""
     return len(text) if text.isascii() else sum(map(_cell, text))
@@ -306,24 +244,17 @@ def wrap(text: str, columns: int) -> list[str]:
     """Lines of at most ``columns`` columns, broken at spaces where there are any."""
     lines: list[list[str]] = [[]]
     width_used = -1  # the first piece of a line has no space before it
-    for piece in _pieces(text, columns):
-        width = cells(piece)
-        if width_used >= 0 and width_used + 1 + width > columns:
-            lines.append([])
-            width_used = -1
-        lines[-1].append(piece)
-        width_used += 1 + width
-    return [" ".join(line) for line in lines]
-
-
-def _pieces(text: str, columns: int) -> Iterator[str]:
-    """The words of a text, those that are too long in parts."""
     for word in text.split():
         rest = word
-        while rest:
-            head = _head(rest, columns)
-            yield head
-            rest = rest[len(head) :]
+        while rest:  # in parts where it is too long
+            piece = _head(rest, columns)
+            rest, width = rest[len(piece) :], cells(piece)
+            if width_used >= 0 and width_used + 1 + width > columns:
+                lines.append([])
+                width_used = -1
+            lines[-1].append(piece)
+            width_used += 1 + width
+    return [" ".join(line) for line in lines]
 
 
 def _head(text: str, columns: int) -> str:

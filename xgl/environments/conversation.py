@@ -61,14 +61,9 @@ async def converse(
         assert turn is not None
         name = episode.player
         seat = seats.setdefault(name, Conversation(ask_again))
-        message: str = seat.ask(turn.request)
-        move: Move | str | None = None
-        while not isinstance(move, Move):
-            reply = await answer(name, message)
-            if reply is None:
-                break
-            move = seat.read(reply)
-            message = move if isinstance(move, str) else message
-        over = OversizeError(f"{name} can read no more")
-        await queue.step(episode, move if isinstance(move, Move) else over)
+        said: Move | str | OversizeError = seat.ask(turn.request)
+        while isinstance(said, str):
+            reply = await answer(name, said)
+            said = OversizeError(f"{name} can read no more") if reply is None else seat.read(reply)
+        await queue.step(episode, said)
     return episode.play

@@ -13,7 +13,7 @@ from xgl.chat.answers import answer_text, parse_moves
 from xgl.environments.rows import Info, Row, read_row
 from xgl.errors import PlayerError
 from xgl.runtime.episode import start_all, step_all
-from xgl.runtime.requests import Ensured, Event, Judge, Move, Moved, Rewarded
+from xgl.runtime.requests import Ensured, Judge, Move, Moved, Rewarded
 
 Completion = object
 """A text or chat messages, of which the model's last one is the answer, in any shape that
@@ -61,10 +61,6 @@ class Rewards:
         explanations = self.explain(completions, info)
         scores = [explanation.score for explanation in explanations]
         return [row.reward(score, self.normalise) for row, score in zip(rows, scores, strict=True)]
-
-    def one(self, completion: Completion, info: Info, **_: object) -> float:
-        """The reward of one completion."""
-        return self([completion], [info])[0]
 
     def explain(self, completions: Sequence[Completion], info: Sequence[Info]) -> list[Explanation]:
         """An explanation of each completion's score. Raises as a call."""
@@ -122,14 +118,10 @@ class _Attempt:
             moves=tuple(move.text for move in moves),
             format_failures=sum(move.format_failure for move in moves),
             cut_tokens=sum(move.cut_tokens for move in moves),
-            bits=_bits(events, role),
+            bits=tuple(
+                tuple(sign * bit for bit in scores.bits)
+                for event in events
+                if isinstance(event, Rewarded) and event.player == role
+                for sign, _, scores in event.terms
+            ),
         )
-
-
-def _bits(events: Sequence[Event], role: str) -> tuple[tuple[float, ...], ...]:
-    rewards = [event for event in events if isinstance(event, Rewarded) and event.player == role]
-    return tuple(
-        tuple(sign * bit for bit in scores.bits)
-        for event in rewards
-        for sign, _, scores in event.terms
-    )

@@ -14,10 +14,10 @@ import math
 import sys
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from hashlib import blake2b
 from itertools import chain
 
@@ -181,32 +181,49 @@ class EngineSettings:
     long_tokens: int = 256
 
 
-class ScoringEngine:
-    """Scores token sequences with ``lm``; keeps scores, and the caches of prefixes."""
+class Engine:
+    """Gives bits of token sequences, counts its work, and keeps scores."""
 
-    def __init__(self, lm: LanguageModel, settings: EngineSettings | None = None) -> None:
-        settings = settings or EngineSettings()
-        self.lm = lm
+    def __init__(self, score_cache_bytes: int) -> None:
         self.statistics = Statistics()
-        self.budget = ForwardBudget.of(lm, settings.batch_tokens, settings.memory_bytes)
-        self._scores = ScoreCache(settings.score_cache_bytes)
-        self._prefixes = PrefixCache(lm, settings.prefix_cache_bytes, settings.long_tokens)
-        self._shares_prefixes: bool | None = None
+        self._scores = ScoreCache(score_cache_bytes)
 
     def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
         """Bits of each sequence's scored tokens, in order; not checked for being finite."""
         known_bits, new, counts = self._scores.known(sequences)
         self.statistics += counts
-        with few_threads(self.lm):
-            for sequence, bits in self._compute(new):
-                known_bits[sequence] = bits
-                self._scores.put(sequence, bits)
+        for sequence, bits in self.compute(new):
+            known_bits[sequence] = bits
+            self._scores.put(sequence, bits)
         return [known_bits[sequence] for sequence in sequences]
 
     def forget(self) -> None:
-        """Drop cached scores and prefixes. They change the batches and so the rounding of new
+        """Drop all results of earlier calls. They change the batches and so the rounding of new
         scores: work that must not depend on earlier work begins with this call."""
         self._scores.clear()
+
+    def compute(self, sequences: Sequence[ScoredSequence]) -> Iterable[tuple[ScoredSequence, Bits]]:
+        """The bits of different sequences, in any order."""
+        raise NotImplementedError
+
+
+class ScoringEngine(Engine):
+    """Scores token sequences with ``lm``; keeps the caches of prefixes, too."""
+
+    def __init__(self, lm: LanguageModel, settings: EngineSettings | None = None) -> None:
+        settings = settings or EngineSettings()
+        super().__init__(settings.score_cache_bytes)
+        self.lm = lm
+        self.budget = ForwardBudget.of(lm, settings.batch_tokens, settings.memory_bytes)
+        self._prefixes = PrefixCache(lm, settings.prefix_cache_bytes, settings.long_tokens)
+
+    def compute(self, sequences: Sequence[ScoredSequence]) -> Iterator[tuple[ScoredSequence, Bits]]:
+        with few_threads(self.lm):
+            yield from self._compute(sequences)
+
+    def forget(self) -> None:
+        """Also drop the caches of prefixes."""
+        super().forget()
         self._prefixes.clear()
 
     # -- plans -----------------------------------------------------------------------------
@@ -216,7 +233,7 @@ class ScoringEngine:
     ) -> Iterator[tuple[ScoredSequence, Bits]]:
         if not sequences:
             return
-        if not self._can_share():
+        if not self._shares_prefixes:
             yield from self._compute_after(None, sequences, 0)
             return
         for ids, members in self._prefixes.groups(sequences).items():
@@ -261,7 +278,13 @@ class ScoringEngine:
             if len(trees) > 1 or len(trees[0].members) == 1 or not out_of_memory(error):
                 raise
         else:
-            self.statistics += _forward_statistics(trees)
+            self.statistics += Statistics(
+                read_tokens=sum(len(tree.tokens) for tree in trees),
+                padded_tokens=len(trees) * max(len(tree.tokens) for tree in trees),
+                scored_tokens=sum(len(targets) for tree in trees for targets in tree.targets),
+                trees=len(trees),
+                forwards=1,
+            )
             return bits
         release_memory()
         return [self._smaller_trees(prefix, [sequences[index] for index in trees[0].members])]
@@ -277,20 +300,10 @@ class ScoringEngine:
             bits.update(self._compute_after(prefix, part, MAX_TREE_TOKENS))
         return [bits[sequence] for sequence in members]
 
-    def _can_share(self) -> bool:
-        if self._shares_prefixes is None:
-            self._shares_prefixes = supports_prefix_sharing(self.lm)
-            if not self._shares_prefixes:
-                name = type(self.lm.model).__name__
-                _LOG.warning("%s cannot share prefixes between texts: each is read whole", name)
-        return self._shares_prefixes
-
-
-def _forward_statistics(batch: Sequence[PrefixTree]) -> Statistics:
-    return Statistics(
-        read_tokens=sum(len(tree.tokens) for tree in batch),
-        padded_tokens=len(batch) * max(len(tree.tokens) for tree in batch),
-        scored_tokens=sum(len(targets) for tree in batch for targets in tree.targets),
-        trees=len(batch),
-        forwards=1,
-    )
+    @cached_property
+    def _shares_prefixes(self) -> bool:
+        shares = supports_prefix_sharing(self.lm)
+        if not shares:
+            name = type(self.lm.model).__name__
+            _LOG.warning("%s cannot share prefixes between texts: each is read whole", name)
+        return shares

@@ -13,14 +13,7 @@ from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import PAPER
 from xgl.lm.language_model import LanguageModel
 from xgl.models import resolve
-from xgl.models.references import (
-    JUDGE,
-    ChatName,
-    LocalName,
-    is_corpus,
-    is_server,
-    parse,
-)
+from xgl.models.references import JUDGE, ChatName, LocalName, is_corpus, is_server, parse
 from xgl.runtime.requests import ScoreRequest, StorySource
 
 

@@ -50,11 +50,6 @@ class Reliability(NamedTuple):
     high: float
 
     @property
-    def accuracy(self) -> float:
-        """Share of right verdicts."""
-        return (self.called_true + self.called_false) / (2 * self.pairs)
-
-    @property
     def near_chance(self) -> bool:
         """Whether it is not surely better than guesses are."""
         return self.low <= CHANCE

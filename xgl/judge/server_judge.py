@@ -4,28 +4,24 @@ completions endpoint such as vLLM's. The tokenizer is local, the weights are on 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import torch
 
-from xgl.chat.calls import RequestBatch, UsageCounter, run
+from xgl.chat.calls import RequestBatch, UsageCounter, run, served_models
 from xgl.chat.client import MOST_BYTES, Endpoint, Fault, lookup, one_line, read_json
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
-from xgl.judge.engine import EngineSettings, ScoreCache
+from xgl.judge.engine import Engine, EngineSettings
 from xgl.judge.forward import Bits
-from xgl.judge.statistics import Statistics
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import UNBOUNDED, LanguageModel
 from xgl.lm.prefix_sharing import ScoredSequence
 from xgl.models import resolve
 from xgl.models.references import ServerName, parse
-
-EXPECTED = "expected vllm:MODEL@http(s)://host[:port]/v1"
-
 
 ROWS = 16
 """Sequences of one request."""
@@ -33,22 +29,6 @@ SECONDS = 10.0
 """For the list of models, which a server has at hand."""
 BYTES_A_TOKEN = 512
 """Most bytes of an answer for each token of its prompts, beside the usual limit."""
-
-
-def server_settings(reference: str, key_variable: str | None = None) -> ChatSettings:
-    """The settings of a reference ``vllm:MODEL@URL``. Raises ModelNotFoundError."""
-    try:
-        name = parse(reference, "judge.model")
-    except ConfigError as error:
-        raise ModelNotFoundError(str(error)) from None
-    if not isinstance(name, ServerName):
-        raise ModelNotFoundError(f"judge.model: found {reference!r}, {EXPECTED}")
-    try:
-        return ChatSettings(
-            model=name.model, base_url=name.url, retries=4, key_variable=key_variable
-        )
-    except ConfigError as error:
-        raise ModelNotFoundError(f"judge.model: {error}") from None
 
 
 def connect(
@@ -63,49 +43,32 @@ def connect(
     Raises ModelNotFoundError if the server cannot be reached or does not serve the model, or its
     tokenizer is not available.
     """
-    settings = server_settings(reference, key_variable)
     try:
+        name = parse(reference, "judge.model")
+        assert isinstance(name, ServerName)
+        settings = ChatSettings(name.model, name.url, retries=4, key_variable=key_variable)
         window = run(_window(settings))
-    except PlayerError as error:
-        raise ModelNotFoundError(f"judge.model: {error}") from None
+    except (ConfigError, PlayerError) as error:
+        reason = str(error).removeprefix("judge.model: ")
+        raise ModelNotFoundError(f"judge.model: {reason}") from None
+    # It makes the token sequences of a local model, and the server scores them.
     loaded = resolve.load_tokenizer(tokenizer or settings.model)
-    return server_judge(settings, loaded, window, cache_bytes)
-
-
-def server_judge(
-    settings: ChatSettings,
-    tokenizer: Any,
-    window: int = UNBOUNDED,
-    cache_bytes: int = EngineSettings.score_cache_bytes,
-) -> TransformerJudge:
-    """A judge with a local tokenizer and the weights of a server: it makes the token sequences of a
-    local model, and the server scores them."""
-    config = SimpleNamespace(vocab_size=len(tokenizer), max_position_embeddings=window)
-    lm = LanguageModel(SimpleNamespace(config=config), tokenizer, torch.device("cpu"))
+    config = SimpleNamespace(vocab_size=len(loaded), max_position_embeddings=window)
+    lm = LanguageModel(SimpleNamespace(config=config), loaded, torch.device("cpu"))
     return TransformerJudge(lm, engine=ServerEngine(settings, cache_bytes))
 
 
-class ServerEngine:
-    """Bits of token sequences from a server; keeps scores as the local engine does."""
+class ServerEngine(Engine):
+    """Bits of token sequences from a server."""
 
     def __init__(self, settings: ChatSettings, cache_bytes: int) -> None:
+        super().__init__(cache_bytes)
         self.settings = settings
-        self.statistics = Statistics()
-        self._scores = ScoreCache(cache_bytes)
 
-    def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
-        """Bits of each sequence's scored tokens, in order. Raises :class:`JudgeError`."""
-        known_bits, new, counts = self._scores.known(sequences)
-        new.sort(key=lambda sequence: len(sequence.ids))  # those of a request are alike
-        self.statistics += counts
-        for sequence, bits in zip(new, run(self._request_bits(new)) if new else [], strict=True):
-            known_bits[sequence] = bits
-            self._scores.put(sequence, bits)
-        return [known_bits[sequence] for sequence in sequences]
-
-    def forget(self) -> None:
-        """Drop the stored scores."""
-        self._scores.clear()
+    def compute(self, sequences: Sequence[ScoredSequence]) -> Iterable[tuple[ScoredSequence, Bits]]:
+        """Raises :class:`JudgeError`."""
+        alike = sorted(sequences, key=lambda sequence: len(sequence.ids))  # in each request
+        return zip(alike, run(self._request_bits(alike)) if alike else [], strict=True)
 
     async def _request_bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
         async with Endpoint(self.settings) as endpoint:
@@ -174,14 +137,13 @@ async def _window(settings: ChatSettings) -> int:
     expected = "expected an OpenAI-compatible server there"
     if isinstance(content, Fault):
         raise PlayerError(f"{settings.place}: no answer ({content.message}), {expected}")
-    served = lookup(read_json(content), "data")
-    if not isinstance(served, list):
+    served = served_models(content)
+    if not served:
         raise PlayerError(
             f"{settings.place}: found {_quote(content)} as its list of models, {expected}"
         )
-    windows = {str(lookup(each, "id")): lookup(each, "max_model_len") for each in served}
-    if settings.model not in windows:
-        names = one_line(", ".join(windows)) or "none"
+    if settings.model not in served:
+        names = one_line(", ".join(served))
         raise PlayerError(f"{settings.place}: the server has no such model; it serves {names}")
-    window = windows[settings.model]
+    window = lookup(served[settings.model], "max_model_len")
     return window if isinstance(window, int) and window > 0 else UNBOUNDED

@@ -4,7 +4,6 @@ texts, or a model that writes them. Needs no model library."""
 from __future__ import annotations
 
 import hashlib
-import io
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -95,7 +94,7 @@ def texts_digest(reference: str) -> str:
 
 def read_texts(file: str) -> list[str]:
     """The different texts of a file, in its order: plain text (UTF-8), one text a line, or several
-    lines each with blank lines between them; JSON lines; or a Parquet column ``text``.
+    lines each with blank lines between them; or JSON lines.
 
     Raises :class:`StoryError`, one sentence with the line, for a file that is none of these.
     """
@@ -104,8 +103,7 @@ def read_texts(file: str) -> list[str]:
         data = read_bytes(path, MOST_FILE_BYTES)
     except OSError as error:
         raise StoryError(f"{path}: cannot be read ({error.strerror or error})") from None
-    readers = {".jsonl": _json_lines, ".parquet": _parquet_rows}
-    rows = readers.get(path.suffix, _plain_texts)(data, path)
+    rows = (_json_lines if path.suffix == ".jsonl" else _plain_texts)(data, path)
     texts = list(dict.fromkeys(_checked(rows, path)))
     try:
         corpus.divided(texts)
@@ -140,14 +138,8 @@ def _json_lines(data: bytes, path: Path) -> Iterator[tuple[str, Any]]:
             value = read_json(line)
         except ValueError as error:
             raise StoryError(f"{path}: line {number}: no JSON ({error}), {_A_TEXT}") from None
-        yield f"line {number}", _text_of(value)
-
-
-def _text_of(row: Any) -> Any:
-    """The text of a row: the row itself, or its field."""
-    if not isinstance(row, dict):
-        return row
-    return next((row[name] for name in _FIELDS if name in row), row)
+        named = value if isinstance(value, dict) else {}
+        yield f"line {number}", next((named[name] for name in _FIELDS if name in named), value)
 
 
 def _lines(data: bytes, path: Path) -> list[str]:
@@ -160,22 +152,3 @@ def _lines(data: bytes, path: Path) -> list[str]:
                 f"{path}: line {number}: no UTF-8 text ({error.reason}), expected UTF-8"
             ) from None
     return lines
-
-
-def _parquet_rows(data: bytes, path: Path) -> Iterator[tuple[str, Any]]:
-    from pyarrow import ArrowException, parquet
-
-    try:
-        file = parquet.ParquetFile(io.BytesIO(data))
-        names = file.schema_arrow.names
-        name = next((each for each in _FIELDS if each in names), None)
-        if name is None:
-            found = excerpt(", ".join(names), 60)
-            raise StoryError(f"{path}: found the columns {found}, expected a column 'text'")
-        first = 1
-        for batch in file.iter_batches(columns=[name]):
-            for number, value in enumerate(batch.column(0).to_pylist(), first):
-                yield f"row {number}", value
-            first += len(batch)
-    except (ArrowException, OSError) as error:
-        raise StoryError(f"{path}: no Parquet file ({excerpt(str(error), 80)})") from None

@@ -10,8 +10,8 @@ import hashlib
 import json
 import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -30,13 +30,6 @@ from xgl.models.corpus import divided
 from xgl.models.smollm2 import cache_root
 from xgl.random_streams import stream
 from xgl.runtime.requests import StoryRequest
-
-TRAINING, EVALUATION = 0, 1
-
-
-def division(map_seed: int) -> int:
-    """``TRAINING`` or ``EVALUATION``."""
-    return map_seed & 1
 
 
 class CorpusStories:
@@ -59,19 +52,15 @@ class CorpusStories:
         return [self._passage(request.map_of(seed), request) for seed, request in requests]
 
     def _passage(self, map_seed: int, request: StoryRequest) -> str:
-        texts = self.divisions[division(map_seed)]
+        texts = self.divisions[map_seed & 1]
         first = int(stream("map", map_seed).integers(len(texts)))
         # Sites step through the corpus by a seventh of it, so that the few of one map never meet.
         text = texts[(first + request.site * (1 + len(texts) // 7)) % len(texts)]
-        starts = _sentence_starts(text, enough=4 * request.tokens)
+        # Sentences with enough after them, and the beginning always.
+        ends = [match.end() for match in re.finditer(r"[.!?]\s+|[。！？।]\s*", text)]
+        starts = [0, *(end for end in ends if len(text) - end >= 4 * request.tokens)]
         start = starts[int(stream("site", map_seed, request.site).integers(len(starts)))]
         return self.truncate(text[start:], request.tokens).strip()
-
-
-def _sentence_starts(text: str, enough: int) -> list[int]:
-    """Offsets of sentences with at least ``enough`` characters after them (0 always)."""
-    starts = [0] + [match.end() for match in re.finditer(r"[.!?]\s+|[。！？।]\s*", text)]
-    return [0] + [start for start in starts[1:] if len(text) - start >= enough]
 
 
 STORY_ROWS = 64
@@ -158,15 +147,10 @@ class ChatStories:
 
     def _path(self, map_seed: int, request: StoryRequest) -> Path:
         model = self.settings.base_url.rstrip("/"), self.settings.model
-        asked = request.site, self._length(request), request.prompt
+        # Games that take less of a map's text take the beginning of the same one.
+        asked = request.site, max(LENGTH, request.tokens), request.prompt
         key = json.dumps([*model, map_seed, *asked])
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.txt"
-
-    @staticmethod
-    def _length(request: StoryRequest) -> int:
-        """Tokens to ask for: games that take less of a map's text take the beginning of the same
-        one."""
-        return max(LENGTH, request.tokens)
 
     async def _write(self, keys: Sequence[tuple[int, StoryRequest]]) -> list[str]:
         async with Endpoint(self.settings) as endpoint:
@@ -174,7 +158,7 @@ class ChatStories:
             return await batch.gather(partial(self._ask, batch, *key) for key in keys)
 
     async def _ask(self, batch: RequestBatch, map_seed: int, request: StoryRequest) -> str:
-        system = INSTRUCTION.format(tokens=self._length(request))
+        system = INSTRUCTION.format(tokens=max(LENGTH, request.tokens))
         messages = [
             {"role": "system", "content": system},
             {"role": "user", "content": request.prompt or USUAL},
@@ -194,15 +178,11 @@ def _keep_first(path: Path, text: str) -> None:
     """Write a file that no other process has written yet, whole. Raises :class:`StoryError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, aside = tempfile.mkstemp(dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        try:
+        aside = path.with_name(f"{path.name}.{os.getpid()}")
+        aside.write_text(text, encoding="utf-8")
+        with suppress(FileExistsError):
             os.link(aside, path)  # fails where there is one, unlike a rename
-        except FileExistsError:
-            pass
-        finally:
-            os.unlink(aside)
+        aside.unlink()
     except OSError as error:
         raise StoryError(
             f"{path.parent} cannot be written ({error.strerror}), expected a folder for the texts "

@@ -9,11 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 from operator import sub
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from xgl.errors import JudgeError, NotFiniteError, OversizeError
-from xgl.judge.engine import EngineSettings, ScoringEngine
-from xgl.judge.forward import Bits
+from xgl.judge.engine import Engine, EngineSettings, ScoringEngine
 from xgl.judge.statistics import Statistics
 from xgl.language.dialects import Scoring
 from xgl.lm.language_model import ENCODING, LanguageModel, cached_encoder
@@ -33,20 +32,6 @@ LONG_WORD, TRIES = 64, 16
 Named = TypeVar("Named", ScoreRequest, TruthRequest)
 Reply = TypeVar("Reply")
 _TRUTH_SCORING = Scoring(bos=True, first_token=True)
-
-
-class Engine(Protocol):
-    """Computes bits of token sequences, and counts its work."""
-
-    statistics: Statistics
-
-    def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
-        """Bits of each sequence's scored tokens, in order."""
-        ...
-
-    def forget(self) -> None:
-        """Drop all results of earlier calls."""
-        ...
 
 
 class TransformerJudge:
@@ -111,9 +96,15 @@ class TransformerJudge:
             if sequence is None:
                 results.append(TokenScores(()))
             elif len(sequence.ids) > self.lm.window:
-                results.append(self._oversize(len(sequence.ids)))
+                size = f"{len(sequence.ids):,} tokens, at most {self.lm.window:,}"
+                results.append(OversizeError(f"{size} fit the judge"))
             else:
-                results.append(_token_scores(request, next(bits)))
+                found = next(bits)
+                results.append(TokenScores(found))
+                if not all(map(math.isfinite, found)):
+                    before = "".join(request.context)[-80:]
+                    after = f"{request.text[:80]!r}" + (f" after {before!r}" if before else "")
+                    raise NotFiniteError(f"the judge's logits are not finite for {after}")
         return results
 
     def forget(self) -> None:
@@ -206,9 +197,6 @@ class TransformerJudge:
         scores = iter(self.score(score_requests))
         return [_margin(list(islice(scores, 2 * len(each)))) for each in prompts]
 
-    def _oversize(self, tokens: int) -> OversizeError:
-        return OversizeError(f"{tokens:,} tokens, at most {self.lm.window:,} fit the judge")
-
 
 def truth_prompts(request: TruthRequest) -> list[str]:
     """What the model reads before " true" or " false": for a statement, and where it is about
@@ -249,11 +237,3 @@ def _margin(scores: Sequence[TokenScores | OversizeError]) -> float | OversizeEr
         bits.append(score.total)
     statement, *claims = map(sub, bits[::2], bits[1::2])
     return min(0.0, sum(claims) / max(1, len(claims))) - statement
-
-
-def _token_scores(request: ScoreRequest, bits: tuple[float, ...]) -> TokenScores:
-    if not all(map(math.isfinite, bits)):
-        before = "".join(request.context)[-80:]
-        after = f" after {before!r}" if before else ""
-        raise NotFiniteError(f"the judge's logits are not finite for {request.text[:80]!r}{after}")
-    return TokenScores(bits)

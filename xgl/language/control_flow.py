@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 
-from xgl.errors import FlagMissingError, FlagOrderError, FlowError
+from xgl.errors import FlagMissingError, FlowError
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.syntax import MAX_STEPS, Beacon, Program, Replay
 
@@ -39,7 +39,7 @@ class Flow:
     def advance(self) -> None:
         """Leave the present line: place its flag, jump, or go on to the next line.
 
-        Raises, as the dialect demands, :class:`FlagOrderError` if flag_1 is placed after flag_2 and
+        Raises, as the dialect demands, :class:`FlowError` if flag_1 is placed after flag_2 and
         :class:`FlagMissingError` for a replay of a flag that was never placed.
         """
         instruction = self.program.instructions[self.position]
@@ -54,7 +54,7 @@ class Flow:
         if not self.dialect.flag_order:
             return
         if self.flags.get("flag_1", 0) > self.flags.get("flag_2", self.position):
-            raise FlagOrderError(f"line {self._line}: flag_1 stands after flag_2")
+            raise FlowError(f"line {self._line}: flag_1 stands after flag_2")
 
     def _jump(self, replay: Replay) -> bool:
         if not self.dialect.flags_at_start and replay.flag not in self.flags:

@@ -226,9 +226,7 @@ def _reread_from(
 
 
 def encode_prompts(
-    lm: LanguageModel,
-    prompts: Sequence[Ids],
-    policies: Sequence[str] | None = None,
+    lm: LanguageModel, prompts: Sequence[Ids], policies: Sequence[str] | None = None
 ) -> DecoderState:
     """The state after one prompt a row; equal prompts and common prefixes are encoded once.
 
@@ -347,9 +345,7 @@ def extend(
 
 
 def continuation_logits(
-    lm: LanguageModel,
-    prompts: Sequence[Ids],
-    completions: Sequence[Ids],
+    lm: LanguageModel, prompts: Sequence[Ids], completions: Sequence[Ids]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Logits (N, T, V), ids (N, T) and mask (N, T) of completions; differentiable."""
     ids, lengths = pad(completions, lm.device)

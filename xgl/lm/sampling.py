@@ -64,19 +64,10 @@ def _stop_tokens(tokenizer: Any, size: int, mark: str) -> Tensor:
 @dataclass(frozen=True)
 class Decoding:
     """``temperature`` divides the logits, 0 takes the likeliest token; ``top_p`` keeps the fewest
-    likeliest tokens whose probabilities add up to at least that much.
-
-    Raises ValueError for a temperature that is no number from 0 on, or a ``top_p`` outside (0, 1].
-    """
+    likeliest tokens whose probabilities add up to at least that much, in (0, 1]."""
 
     temperature: float = 1.0
     top_p: float = 1.0
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.temperature < math.inf:
-            raise ValueError(f"temperature: found {self.temperature}, expected a number from 0 on")
-        if not 0 < self.top_p <= 1:
-            raise ValueError(f"top_p: found {self.top_p}, expected more than 0 and at most 1")
 
     def logprobs(self, logits: Tensor) -> Tensor:
         """Log-probabilities (…, V) at this temperature, before ``top_p`` cuts; at 0, as at 1."""

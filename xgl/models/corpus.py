@@ -16,14 +16,12 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from pathlib import Path
 from typing import Literal, NamedTuple
 
 Split = Literal["train", "held_out"]
 
 HELD_OUT_MODULUS = 5
 WORD = re.compile(r"[A-Za-z]+")
-SENTENCE_START = re.compile(r"(?:^|(?<=[.!?] ))(?=[A-Z\"'])")
 
 # Function words, and words that say nothing about what a text is about.
 STOP_WORDS = frozenset(
@@ -55,11 +53,6 @@ class CorpusStory(NamedTuple):
     text: str
 
 
-def fold(text: str) -> str:
-    """`text` with every run of white space as one space, none at the ends."""
-    return " ".join(text.split())
-
-
 def split_of(text: str) -> Split:
     """The split of a text: a function only of its SHA-256."""
     digest = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")
@@ -70,12 +63,6 @@ def read(data: bytes) -> tuple[CorpusStory, ...]:
     """Stories from gzipped JSON lines."""
     rows = (json.loads(line) for line in gzip.decompress(data).splitlines())
     return tuple(CorpusStory(row["prompt"], row["text"]) for row in rows)
-
-
-def write(texts: Sequence[CorpusStory], path: Path) -> None:
-    """Stories as gzipped JSON lines, without a time stamp."""
-    lines = "".join(json.dumps({"prompt": s.prompt, "text": s.text}) + "\n" for s in texts)
-    path.write_bytes(gzip.compress(lines.encode(), 9, mtime=0))
 
 
 @cache
@@ -131,11 +118,6 @@ def rarity(texts: Iterable[str]) -> Mapping[str, float]:
     texts = list(texts)
     counts = Counter(word for text in texts for word in set(words(text)))
     return {word: math.log2(len(texts) / count) for word, count in counts.items()}
-
-
-def sentence_starts(text: str) -> list[int]:
-    """Character positions at which a sentence of `text` begins (the first is always 0)."""
-    return sorted({0, *(match.start() for match in SENTENCE_START.finditer(text))})
 
 
 def common_words(texts: Sequence[str], least: int) -> frozenset[str]:

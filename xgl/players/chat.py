@@ -76,8 +76,5 @@ class ChatPlayer:
             messages = follow_up(messages, reply.text, missing_text(reply.text, reply.cut))
         self.meter.count(Usage(failed_attempts=1))
         return Move(
-            "",
-            prompt_tokens=usage.prompt_tokens,
-            new_tokens=usage.new_tokens,
-            format_failure=True,
+            "", prompt_tokens=usage.prompt_tokens, new_tokens=usage.new_tokens, format_failure=True
         )

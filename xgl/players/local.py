@@ -61,7 +61,8 @@ class ChatTemplate:
         """The rules and the player's view, up to where the model's answer begins. A special token
         that a text of the game spells out stays a text."""
         messages = [
-            each | {"content": self._special.sub(_apart, each["content"])}
+            each
+            | {"content": self._special.sub(lambda m: f"{m[0][0]} {m[0][1:]}", each["content"])}
             for each in first_messages(request)
         ]
         if not self.has_system:
@@ -89,11 +90,6 @@ class ChatTemplate:
 
     def _ids(self, text: str) -> Ids:
         return tuple(self.tokenizer.encode(text, add_special_tokens=False))
-
-
-def _apart(special: re.Match[str]) -> str:
-    """A special token's spelling with a space in it."""
-    return f"{special[0][0]} {special[0][1:]}"
 
 
 MAX_TOKEN_RATIO = 8
@@ -151,7 +147,9 @@ class LocalPolicy:
         prompts = [self._prompt(t, n) for t, n in zip(turns, rounds, strict=True)]
         moves: list[Move | OversizeError] = [*map(self._oversize, prompts, turns)]
         fitting = [i for i, turn in enumerate(turns) if self._fits(prompts[i], turn)]
-        rows = self._rows([len(prompts[i]) + self._limit(turns[i], prompts[i]) for i in fitting])
+        sizes = [len(prompts[i]) + self._limit(turns[i], prompts[i]) for i in fitting]
+        room = rows_to_sample(self.lm, max(sizes, default=1), self.memory_bytes)
+        rows = min(self.batch_rows, room)
         for first in range(0, len(fitting), rows):
             batch = fitting[first : first + rows]
             pairs = [(turns[index], prompts[index]) for index in batch]
@@ -172,11 +170,6 @@ class LocalPolicy:
         words = self._encode(f" {text}") if text else ()
         ids = (*words, *self._encode(STOP))[: self._limit(turn, prompt)]
         return replace(self._move(prompt, Continuation(ids, ())), rounds_shown=rounds)
-
-    def _rows(self, lengths: Sequence[int]) -> int:
-        return min(
-            self.batch_rows, rows_to_sample(self.lm, max(lengths, default=1), self.memory_bytes)
-        )
 
     def _rounds_shown(self, turn: Turn) -> int:
         """Number of the latest earlier rounds that fit into the model's window with the rest."""

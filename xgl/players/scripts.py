@@ -76,14 +76,10 @@ class ScriptPlayer:
 
     def text(self, turn: Turn, script: str) -> str:
         """The move that a script makes at a turn."""
-        return SCRIPTS[script](self._scene(turn))
-
-    def _scene(self, turn: Turn) -> Scene:
         view = turn.request.view
-        failures = sum(item.label == "ensure" for item in view.items)
-        return Scene(
-            visible_texts(view), turn.seeds.map_seed, failures, turn.request.max_len, self.count
-        )
+        texts, failures = visible_texts(view), sum(item.label == "ensure" for item in view.items)
+        limit = turn.request.max_len
+        return SCRIPTS[script](Scene(texts, turn.seeds.map_seed, failures, limit, self.count))
 
 
 def visible_texts(view: View) -> tuple[str, ...]:
@@ -91,18 +87,6 @@ def visible_texts(view: View) -> tuple[str, ...]:
     moves = {part.strip() for elicit in _ELICIT.findall(view.code) for part in elicit.split(",")}
     texts = (item.text for item in view.items if item.label not in (*_NO_TEXTS, *moves))
     return tuple(dict.fromkeys(text for text in texts if text.strip()))
-
-
-def _nothing(scene: Scene) -> str:
-    return ""
-
-
-def _full_stop(scene: Scene) -> str:
-    return "."
-
-
-def _first_words(scene: Scene) -> str:
-    return scene.head(scene.text(0).split()[scene.failures :])
 
 
 def _last_words(scene: Scene) -> str:
@@ -124,11 +108,6 @@ def _content_words(index: int) -> Script:
         return scene.head(_later(corpus.content_words(scene.text(index)), scene.failures))
 
     return script
-
-
-def _one_word(scene: Scene) -> str:
-    """The first word that a text is about."""
-    return scene.head(_later(corpus.content_words(scene.text(0)), scene.failures)[:1])
 
 
 def _rare_words(scene: Scene) -> str:
@@ -173,15 +152,17 @@ def _common_words() -> tuple[str, ...]:
 
 
 SCRIPTS: Mapping[str, Script] = {
-    "nothing": _nothing,
-    "full_stop": _full_stop,
-    "first_words": _first_words,
+    "nothing": lambda scene: "",
+    "full_stop": lambda scene: ".",
+    "first_words": lambda scene: scene.head(scene.text(0).split()[scene.failures :]),
     "last_words": _last_words,
     "quote": _quote,
     "content_words": _content_words(0),
     "second_content_words": _content_words(1),
     "last_content_words": _content_words(1 << 30),
-    "one_word": _one_word,
+    "one_word": lambda scene: scene.head(
+        _later(corpus.content_words(scene.text(0)), scene.failures)[:1]
+    ),
     "rare_words": _rare_words,
     "mixed_words": _mixed_words,
     "missing_words": _missing_words,

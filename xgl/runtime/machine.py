@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any, cast
 
-from xgl.errors import EarlyEnsureError, OversizeError
+from xgl.errors import FlowError, OversizeError
 from xgl.language import syntax as syn
 from xgl.language.canonical import RESERVED, Game, split_name
 from xgl.language.control_flow import Flow
@@ -303,7 +303,7 @@ class Machine:
     def _ensure(self, ensure: syn.Ensure) -> Generator[Any, Any, bool]:
         if self.last_elicit is None and not self.dialect.early_ensure:
             line = self.game.program.source_line(self.flow.position)
-            raise EarlyEnsureError(f"line {line}: an ensure before any elicit")
+            raise FlowError(f"line {line}: an ensure before any elicit")
         self.sides: list[tuple[float, float]] = []
         holds = yield from self._conditions(ensure.conditions)
         back = self.last_elicit

@@ -47,7 +47,8 @@ class Sight:
         self.items: list[Item] = []
         self._event_count = 0
         self._watched_names: set[str] = set()
-        self._last_texts: dict[str, str] = {}
+        self.last_texts: dict[str, str] = {}
+        """What the player has seen last under each label."""
 
     @classmethod
     def for_game(cls, game: Game, player: str) -> Self:
@@ -69,8 +70,8 @@ class Sight:
         for item in _items(event, self.player, self._watched_names, self.token_bits):
             # A retry assigns and reveals the same texts again; shown twice, they would tell how
             # often another player has failed.
-            is_repeated = self._last_texts.get(item.label) == item.text
-            self._last_texts[item.label] = item.text
+            is_repeated = self.last_texts.get(item.label) == item.text
+            self.last_texts[item.label] = item.text
             if not (is_repeated and isinstance(event, Assigned | Revealed)):
                 self.items.append(item)
         if self.live and isinstance(event, Revealed) and event.player == self.player:

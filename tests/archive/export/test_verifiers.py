@@ -21,8 +21,7 @@ import xgl
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.export.folder import Options, export
-from xgl.environments.outcomes import METRICS
-from xgl.environments.rows import read_row
+from xgl.environments.rows import METRICS, read_row
 from xgl.judge.loading import load_judge
 from xgl.library import find
 from xgl.players import FixedMovesPlayer

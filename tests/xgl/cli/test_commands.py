@@ -10,18 +10,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from support.programs import PROGRAMS
 
-from xgl import Program, game, parse
+from xgl import game, parse
 from xgl.cli import main
-from xgl.cli.commands import format_text
 from xgl.cli.files import MAX_INPUT
-from xgl.language.unparse import to_text
 from xgl.library import entries
 
 GOOD = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | x))\n"
-SLOPPY = "\n\nassign( s = story( ) )   # a text\n\n\n# what follows\nelicit(x,5)\nreward(xed(s|x))"
 IDLE = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | t))\n"
 
 
@@ -77,31 +72,7 @@ def test_check_for_programs(set_stdin: object, capsys: pytest.CaptureFixture[str
     assert (problem["line"], problem["column"], problem["suggestion"]) == (1, 8, "xed")
 
 
-# -- format, canonical, diagram, games -----------------------------------------------------------
-
-
-def test_format(set_stdin: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    clean_text = "assign(s=story())  # a text\n\n# what follows\nelicit(x, 5)\nreward(xed(s | x))\n"
-    set_stdin(SLOPPY)  # type: ignore[operator]
-    assert main(["format", "-"]) == 0
-    assert capsys.readouterr().out == clean_text
-    file = tmp_path / "game.xgl"
-    file.write_text(SLOPPY)
-    assert main(["format", str(file), "--check"]) == 1
-    assert file.read_text() == SLOPPY
-    assert main(["format", str(file), "--write"]) == 0
-    assert main(["format", "echo", "--write"]) == 2  # others read the library too
-    assert file.read_text() == clean_text
-    assert main(["format", str(file), "--check"]) == 0
-
-
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
-@given(PROGRAMS)
-def test_formatting_keeps_the_game_and_is_done_once(program: Program) -> None:
-    text = to_text(program)
-    once = format_text(text, program.dialect)
-    assert format_text(once, program.dialect) == once
-    assert game(parse(once, program.dialect)) == game(parse(text, program.dialect))
+# -- canonical, games ------------------------------------------------------------
 
 
 def test_canonical_is_a_program_again(capsys: pytest.CaptureFixture[str]) -> None:

@@ -14,7 +14,7 @@ from support.programs import PROGRAMS
 
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli import main
-from xgl.cli.files import MAX_OUTPUT, OutputError, within_limit
+from xgl.cli.files import MAX_OUTPUT, CommandError, within_limit
 from xgl.cli.narration import FailedEnsure, Narrator, Notice, PaidReward, ShownText, WatchedMachine
 from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import OMNISCIENT, PLAYERS
@@ -97,10 +97,7 @@ def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
 @given(PROGRAMS, st.sampled_from(PLAYERS))
 def test_any_game_is_followed_to_its_end(
-    seat: Callable[..., Cast],
-    echo_player: Callable[[], object],
-    program: Program,
-    player: str,
+    seat: Callable[..., Cast], echo_player: Callable[[], object], program: Program, player: str
 ) -> None:
     """What is shown is what ``presentation.visible`` lets through, reward for reward."""
     assume(not analyse(program).faults)
@@ -129,7 +126,7 @@ def test_any_game_is_followed_to_its_end(
 def test_an_output_has_at_most_a_megabyte_for_each_game() -> None:
     assert within_limit("é" * (MAX_OUTPUT // 2)) == "é" * (MAX_OUTPUT // 2)
     assert within_limit("a" * 2 * MAX_OUTPUT, count=2)
-    with pytest.raises(OutputError, match="1,000,002 bytes; at most 1,000,000"):
+    with pytest.raises(CommandError, match="1,000,002 bytes; at most 1,000,000"):
         within_limit("é" * (MAX_OUTPUT // 2 + 1))
 
 

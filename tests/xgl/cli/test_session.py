@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
-import pty
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -224,44 +221,6 @@ def test_a_round_without_the_roles_moves_and_nobody_to_make_them(
         assert record["left"] == "round 2 of 2, and the input has ended"
         # A person would see what is asked.
         assert "write t" in captured.err or "write x" in captured.err
-
-
-@pytest.mark.long
-def test_in_a_terminal() -> None:
-    """A person types into a real terminal, sees the heat strip, and leaves with Ctrl-D."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "xgl", "play", "contrast", "--rounds", "2"]
-    environment = os.environ | {"TERM": "xterm-256color", "COLUMNS": "80"}
-    with subprocess.Popen(
-        command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment
-    ) as p:
-        os.close(theirs)
-        screen = _until(ours, "\n> ")
-        os.write(ours, b"the sea\n")
-        screen += _until(ours, "\n> ")
-        os.write(ours, b"\x04")
-        screen += _until(ours, "left the game.")
-        _rest(ours)
-        assert p.wait() == 0
-    assert "Score of black" in screen
-    assert "Best earlier round: 1" in screen
-    assert "█" in screen
-    assert "\x1b[32m" in screen
-
-
-def _until(terminal: int, end: str) -> str:
-    screen = b""
-    while end.encode() not in screen:
-        screen += os.read(terminal, 4096)
-    return screen.decode(errors="replace")
-
-
-def _rest(terminal: int) -> None:
-    try:
-        while os.read(terminal, 4096):
-            pass
-    except OSError:  # how Linux says that the other side is closed
-        pass
 
 
 # -- a chat model in the person's seat -------------------------------------------------------------

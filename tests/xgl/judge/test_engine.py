@@ -74,10 +74,7 @@ def alone(lm: LanguageModel, row: ScoredSequence) -> list[float]:
 @settings(max_examples=15)
 @given(rows=ROWS, engine_settings=SETTINGS, data=st.data())
 def test_the_same_number_whatever_else_is_in_the_batch(
-    lm: LanguageModel,
-    rows: Sequences,
-    engine_settings: EngineSettings,
-    data: Any,
+    lm: LanguageModel, rows: Sequences, engine_settings: EngineSettings, data: Any
 ) -> None:
     """Batch size, order, padding, trees, prefixes and caches move a token by 1e-4 bits at most."""
     engine = ScoringEngine(lm, engine_settings)

@@ -63,9 +63,7 @@ def bits(pair: TransformerJudge, code: str, metadata: Metadata | None = None) ->
     return [event.bits for event in done.events if isinstance(event, Rewarded)]
 
 
-def test_a_xed_and_its_instruction_go_to_the_named_model(
-    pair: TransformerJudge,
-) -> None:
+def test_a_xed_and_its_instruction_go_to_the_named_model(pair: TransformerJudge) -> None:
     weak, main = bits(pair, GAME)
     alone = GAME.replace(', "@weak"', "")
     assert bits(pair.others["weak"], alone) == [weak, weak]

@@ -16,23 +16,13 @@ from support.steering import FALSE, ORDINARY, STEERING
 import xgl
 from xgl.errors import JudgeError, OversizeError
 from xgl.judge.engine import EngineSettings
-from xgl.judge.transformer_judge import (
-    TRUTH_PREAMBLE,
-    TransformerJudge,
-    quoted,
-    truth_prompts,
-)
+from xgl.judge.transformer_judge import TRUTH_PREAMBLE, TransformerJudge, quoted, truth_prompts
 from xgl.language.dialects import PAPER, XENT
 from xgl.language.parser import parse
 from xgl.language.syntax import Literal
 from xgl.lm.language_model import LanguageModel
 from xgl.runtime.predicates import named_texts
-from xgl.runtime.requests import (
-    ScoreRequest,
-    StoryRequest,
-    TokenScores,
-    TruthRequest,
-)
+from xgl.runtime.requests import ScoreRequest, StoryRequest, TokenScores, TruthRequest
 
 TEXTS = (
     *("The cat sat on the mat.", "a"),

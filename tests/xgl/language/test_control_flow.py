@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xgl import parse
-from xgl.errors import FlagOrderError, ProgramError
+from xgl.errors import FlowError, ProgramError
 from xgl.language.control_flow import path, unrolled_steps
 
 
@@ -44,7 +44,7 @@ def test_a_replay_above_its_beacon_goes_to_line_1_until_the_flag_stands() -> Non
     ],
 )
 def test_flag_1_must_not_stand_after_flag_2(code: str, line: int) -> None:
-    with pytest.raises(FlagOrderError, match=f"^line {line}: flag_1 stands after flag_2$"):
+    with pytest.raises(FlowError, match=f"^line {line}: flag_1 stands after flag_2$"):
         order(code)
 
 

@@ -126,11 +126,7 @@ def case() -> tuple[Tensor, Tensor]:
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize(("width", "room"), [(8192, 8 << 20), (300, 4 * 300 * 5), (7, 4 * 7)])
 def test_tiles_give_what_a_whole_softmax_gives(
-    case: tuple[Tensor, Tensor],
-    monkeypatch: pytest.MonkeyPatch,
-    bias: bool,
-    width: int,
-    room: int,
+    case: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch, bias: bool, width: int, room: int
 ) -> None:
     monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", width)
     monkeypatch.setitem(tiled.TILE_BYTES, "cpu", room)

@@ -132,9 +132,7 @@ def largest_saving(prompts: list[Ids]) -> int:
 
 
 @given(PROMPTS)
-def test_prompts_begin_with_their_prefix_and_all_or_none_have_suffixes(
-    prompts: list[Ids],
-) -> None:
+def test_prompts_begin_with_their_prefix_and_all_or_none_have_suffixes(prompts: list[Ids]) -> None:
     prefixes, owner = common_prefixes(prompts)
     suffixes = []
     for prompt, index in zip(prompts, owner, strict=True):

@@ -348,21 +348,6 @@ def test_any_batches_give_the_logits_of_whole_prompts(
             known = prompts
 
 
-def test_unknown_prompts_are_read_with_their_common_prefixes_once(lm: LanguageModel) -> None:
-    caches = PromptCaches(64 * MIB)
-    logits_after(lm, caches, encode_texts(lm, *FIRST))
-    others = encode_texts(
-        lm, *(f"Quite another beginning of all these texts {n}" for n in range(6))
-    )
-    assert tokens_read(lm, caches, others) == tokens_read(lm, None, others)
-
-
-def test_a_batch_beyond_the_bytes_is_not_kept(lm: LanguageModel) -> None:
-    caches = PromptCaches(1000)
-    logits_after(lm, caches, encode_texts(lm, *FIRST))
-    assert len(caches) == 0
-
-
 def test_the_oldest_batch_is_dropped_first(lm: LanguageModel) -> None:
     one = PromptCaches(64 * MIB)
     logits_after(lm, one, encode_texts(lm, FIRST[0]))
@@ -426,9 +411,7 @@ def test_plays_with_failed_ensures_begin_with_the_same_moves_and_read_less(
 
 
 def test_where_memory_runs_out_caches_go_before_the_batch_is_halved(
-    lm: LanguageModel,
-    whole: tuple[list[Moved], list[int]],
-    monkeypatch: pytest.MonkeyPatch,
+    lm: LanguageModel, whole: tuple[list[Moved], list[int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     policy, rows, encode = LocalPolicy(lm, keep_caches=True), list[int](), PromptCaches.encode
     play(policy, SEEDS[:1])

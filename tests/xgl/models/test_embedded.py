@@ -11,14 +11,7 @@ from hypothesis import strategies as st
 from training.embedded.player_check import check
 from training.embedded.sources import SAMPLED
 from training.embedded.topicality import RULES, compression, topicality, triples
-from xgl.models.corpus import (
-    fold,
-    read,
-    sentence_starts,
-    split_of,
-    stories,
-    words,
-)
+from xgl.models.corpus import read, split_of, stories
 from xgl.models.resolve import load
 
 
@@ -83,17 +76,3 @@ def test_splits_are_fixed_functions_of_the_text_disjoint_and_about_four_to_one()
     samples = read(SAMPLED.read_bytes())
     assert len(samples) > 6000
     assert not {text[:80] for text in held_out} & {story.text[:80] for story in samples}
-
-
-@given(st.text())
-def test_sentences_start_inside_the_text(text: str) -> None:
-    starts = sentence_starts(text)
-    assert starts[0] == 0
-    assert starts == sorted(set(starts))
-    assert all(start <= len(text) for start in starts)
-
-
-@given(st.text())
-def test_fold_is_idempotent_and_keeps_the_words(text: str) -> None:
-    assert fold(fold(text)) == fold(text)
-    assert words(fold(text)) == words(text)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from xgl import Metadata
-from xgl.errors import EarlyEnsureError, OversizeError
+from xgl.errors import FlowError, OversizeError
 from xgl.runtime.requests import Assigned, Ensured, Move, Moved, Play
 from xgl.runtime.values import cut
 
@@ -293,7 +293,7 @@ def test_an_ensure_before_any_elicit_must_hold_in_the_paper(table: Any) -> None:
 
 @pytest.mark.parametrize("statement", ["good", "bad"])
 def test_an_ensure_before_any_elicit_is_an_error_in_xent(table: Any, statement: str) -> None:
-    with pytest.raises(EarlyEnsureError, match=r"^line 1: an ensure before any elicit$"):
+    with pytest.raises(FlowError, match=r"^line 1: an ensure before any elicit$"):
         table.play(f'ensure("{statement}")\nelicit(s)', "m", dialect="xent")
 
 

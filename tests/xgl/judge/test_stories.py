@@ -1,36 +1,122 @@
-"""Maps: the same seed tells the same text, and the two divisions share none."""
+"""Sources of stories by their names: files of texts in any language, and models. The same seed
+tells the same text, and the two divisions share none."""
 
 from __future__ import annotations
 
-import re
+import json
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.chat_server import ChatServer, Received, Sent, refusal, reply
 from support.chat_turns import KEY, KEY_VARIABLE, QUICK
-from support.doubles import NumberedStories
 
-from meta_sampler.chat.prompt import Brief, messages, repair_messages
-from meta_sampler.settings import ChatSamplerSettings
-from xgl import Metadata, game, parse, play
+from xgl import Metadata, game, parse
 from xgl.chat.settings import ChatSettings
-from xgl.errors import PlayerError
-from xgl.judge.story_sources import (
-    EVALUATION,
-    TRAINING,
-    ChatStories,
-    CorpusStories,
-    JudgeStories,
-    division,
-)
+from xgl.errors import ConfigError, PlayerError, StoryError
+from xgl.judge.loading import load_stories
+from xgl.judge.story_files import check_prompts, check_source, prompted_places, read_texts
+from xgl.judge.story_sources import ChatStories, CorpusStories, JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
-from xgl.runtime.presentation import first_messages, render
-from xgl.runtime.requests import Move, StoryRequest, Turn
+from xgl.runtime.requests import StoryRequest
 
 TEXTS = [
+    f"{start} {index}"
+    for start in ("Ein alter König", "昔々ある所に", "Жил-был кот")
+    for index in range(9)
+]
+
+
+def written(path: Path, texts: list[str]) -> Path:
+    """The texts in a file of the kind that its name says."""
+    if path.suffix == ".jsonl":
+        rows = [text if index % 2 else {"text": text} for index, text in enumerate(texts)]
+        path.write_text("\n".join(json.dumps(row, ensure_ascii=False) for row in rows), "utf-8")
+    else:
+        path.write_text("\n".join(texts), "utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", ["mine.txt", "mine.jsonl"])
+def test_texts_of_any_language_are_read_from_each_kind_of_file(tmp_path: Path, name: str) -> None:
+    assert read_texts(str(written(tmp_path / name, TEXTS))) == TEXTS
+
+
+def test_texts_of_several_lines_stand_between_blank_lines(tmp_path: Path) -> None:
+    path = tmp_path / "mine.txt"
+    path.write_bytes(
+        "\ufeff".encode() + "\r\n\r\n\r\n".join(f"{t}\r\nund so" for t in TEXTS).encode()
+    )
+    assert read_texts(str(path)) == [f"{text} und so" for text in TEXTS]
+
+
+BAD = {
+    ("a.jsonl", b'"one"\n{"text": 5}\n'): "line 2: found 5, expected a text",
+    ("c.jsonl", b'"one"\nnothing\n'): "line 2: no JSON",
+    ("e.txt", b"one\n\xff\xfe\n"): "line 2: no UTF-8 text",
+    ("g.txt", b"one\ntwo\n"): "found 2 different texts, too few texts",
+}
+
+
+@pytest.mark.parametrize(("file", "said"), BAD.items(), ids=lambda case: str(case)[:12])
+def test_a_bad_file_is_told_by_its_line(tmp_path: Path, file: tuple[str, bytes], said: str) -> None:
+    path = tmp_path / file[0]
+    path.write_bytes(file[1])
+    with pytest.raises(ConfigError) as caught:
+        check_source(str(path), "judge.stories")
+    message = str(caught.value)
+    assert message.startswith(f"judge.stories: {path}: ")
+    assert said in message
+    assert "\n" not in message
+
+
+def test_what_names_no_source_is_refused() -> None:
+    for name in ("web", "", "vllm:m@http://127.0.0.1/v1", "adapter:runs/x:0"):
+        with pytest.raises(ConfigError, match="expected corpus, a file of texts"):
+            check_source(name, "judge.stories")
+    with pytest.raises(ConfigError, match=r"none\.txt: cannot be read \(No such file"):
+        check_source("none.txt", "judge.stories")
+
+
+@given(st.integers(0, 2**40), st.integers(1, 30))
+def test_maps_of_a_file_are_its_passages_and_divided_like_the_corpus(
+    seed: int, tokens: int
+) -> None:
+    source = CorpusStories(
+        [f"{text}。また{text}。" for text in TEXTS], lambda text, limit: text[:limit]
+    )
+    [text] = source.story_texts([(seed, StoryRequest(0, tokens))])
+    assert any(text in whole for whole in source.divisions[seed & 1])
+
+
+PROMPTED = 'assign(s=story("a provable statement"))\nelicit(t, 5)\nreward(xed(s | t))'
+
+
+def test_a_corpus_refuses_a_prompt_and_a_model_follows_it(judge: TransformerJudge) -> None:
+    whole = game(parse(PROMPTED), Metadata(prompts={"b": "a city"}))
+    assert prompted_places(whole) == [
+        "prompts.b = 'a city'",
+        "line 1: story('a provable statement')",
+    ]
+    plain = game(parse(PROMPTED))
+    with pytest.raises(ConfigError, match=r"^mine: line 1: story\('a provable statement'\) asks"):
+        check_prompts(plain, "corpus", "mine", "judge.stories")
+    check_prompts(whole, "judge", "mine", "judge.stories")
+    asked = [(3, StoryRequest(0, 12, "a provable statement"))]
+    with pytest.raises(StoryError, match="a corpus cannot follow the prompt"):
+        load_stories("corpus", judge).story_texts(asked)
+    own, other = (load_stories(name, judge) for name in ("judge", "embedded"))
+    assert isinstance(other, JudgeStories)
+    assert other.lm is not judge.lm
+    assert own.story_texts(asked) == other.story_texts(asked)  # the same model, loaded again
+    assert own.story_texts(asked) != own.story_texts([(3, StoryRequest(0, 12, "a cat"))])
+    assert not prompted_places(game(parse(PROMPTED, "xent")))  # that engine ignores the prompt
+
+
+TALES = [
     f"Tale {index} begins here. The king of land {index} was old! Did queen {index} smile? Yes."
     for index in range(40)
 ]
@@ -46,24 +132,23 @@ def number_in(text: str) -> set[str]:
 
 @pytest.fixture
 def tales() -> CorpusStories:
-    return CorpusStories(TEXTS, cut_words)
+    return CorpusStories(TALES, cut_words)
 
 
 def test_the_same_question_has_the_same_answer(tales: CorpusStories) -> None:
     requests = [(seed, StoryRequest(site, 8)) for seed in range(10) for site in range(3)]
     first = tales.story_texts(requests)
-    again = CorpusStories(TEXTS, cut_words).story_texts(requests[::-1])[::-1]
+    again = CorpusStories(TALES, cut_words).story_texts(requests[::-1])[::-1]
     assert first == again == tales.story_texts(requests)
     assert len(set(first)) > len(first) // 2
 
 
 def test_training_and_evaluation_share_no_text(tales: CorpusStories) -> None:
     passages = tales.story_texts([(seed, StoryRequest(0, 9)) for seed in range(400)])
-    numbers = [set().union(*map(number_in, passages[bit::2])) for bit in (TRAINING, EVALUATION)]
+    numbers = [set().union(*map(number_in, passages[bit::2])) for bit in (0, 1)]
     assert numbers[0]
     assert numbers[1]
     assert not numbers[0] & numbers[1]
-    assert (division(6), division(7)) == (TRAINING, EVALUATION)
 
 
 def test_the_judge_tells_the_same_story_for_the_same_map(
@@ -82,54 +167,6 @@ def test_the_judge_tells_the_same_story_for_the_same_map(
     for text in first:
         assert judge.count(text) <= 12
         assert "\n" not in text
-
-
-# -- Text on its way to a model is read as it is written: no model reads escapes -------------------
-
-WORDS = ("“une poule”", "été", "母鸡", "курица", "🐔", "l’œuf")
-CODE = f"""assign(s="{WORDS[1]}", l=["{WORDS[2]}"])
-elicit(x, 40)
-reveal(black, l, "{WORDS[3]}")
-ensure(is_true("{WORDS[4]} est " + x))
-reward(xed("{WORDS[5]}" | x + s))"""
-ESCAPE = re.compile(r"\\u[0-9a-fA-F]{4}|\\x[0-9a-fA-F]{2}|\\U|&#|%[0-9A-F]{2}")
-
-
-class Writes:
-    """Writes one move, and keeps what it was shown."""
-
-    def __init__(self) -> None:
-        self.read: list[str] = []
-
-    def moves(self, turns: list[Turn]) -> list[Move]:
-        for turn in turns:
-            self.read.append(render(turn.request.view))
-            self.read += [message["content"] for message in first_messages(turn.request)]
-        return [Move(WORDS[0]) for _ in turns]
-
-
-def test_a_judge_and_players_read_what_was_written(
-    judge: TransformerJudge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    read: list[str] = []
-    encode: Any = judge._encode
-    monkeypatch.setattr(judge, "_encode", lambda text: read.append(text) or encode(text))
-    player = Writes()
-    play(parse(CODE, "xent"), player, judge, 3, stories=NumberedStories())
-    texts = "\n".join([*read, *player.read])
-    assert [word for word in WORDS if word not in texts] == []
-    assert any(WORDS[0] in text and WORDS[4] in text for text in read)  # the statement
-    assert not ESCAPE.search(texts)
-
-
-def test_a_sampler_asks_with_the_texts_of_the_games() -> None:
-    parent, settings = game(parse(CODE, "xent"), Metadata()), ChatSamplerSettings(model="m")
-    brief = Brief(parent, (), (), 2)
-    asked = [*messages(brief, settings, 3)]
-    asked += repair_messages(brief, settings, CODE, [f"found '{WORDS[0]}'"])
-    texts = "\n".join(message["content"] for message in asked)
-    assert [word for word in WORDS if word not in texts] == []
-    assert not ESCAPE.search(texts)
 
 
 # -- a chat model writes the texts of maps: one text a map for everybody ---------------------------

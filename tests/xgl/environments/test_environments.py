@@ -1,7 +1,9 @@
-"""Rewards of completions, as training frameworks ask for them."""
+"""Games in training frameworks: an episode as conversations, a rollout of TRL, and rewards of
+completions."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 from types import SimpleNamespace
 from typing import Any
@@ -13,12 +15,159 @@ from openai.types.chat import ChatCompletion, ChatCompletionMessage
 from support.chat_server import reply
 from support.doubles import NumberedStories, WordJudge
 
-from xgl import play
+from xgl import EpisodeQueue, Play, game, parse, play
 from xgl.chat.answers import parse_move
+from xgl.environments.conversation import converse
 from xgl.environments.rewards import Rewards
+from xgl.environments.rows import METRICS, Base, Row, metrics, read_row, seat_names
+from xgl.environments.trl import environment_factory
 from xgl.errors import PlayerError
-from xgl.language.parser import parse
 from xgl.library import find
+from xgl.players import FixedMovesPlayer
+from xgl.runtime.presentation import RULES
+from xgl.runtime.requests import Seeds
+
+RETRY = game(
+    parse("assign(s=story())\nelicit(x, 4)\nensure(len(x) < 6)\nreward(xed(s | x))", "xent")
+)
+PAIR = game(
+    parse("assign(s=story())\nelicit(alice, x, 2)\nelicit(bob, y, 2)\nreward(bob, xed(s | x))")
+)
+
+
+def row(game_: Any, role: str = "black") -> Row:
+    return Row(game_, role, 3, ("the red hen",), -9.0, Base(1.0, 2.0, 8))
+
+
+def conversation(of: Row, *answers: str | None) -> tuple[Play, list[tuple[str, str]]]:
+    """The play, and each message with its player."""
+    rest, messages = list(answers), []
+
+    async def answer(player: str, message: str) -> str | None:
+        messages.append((player, message))
+        return rest.pop(0) if len(rest) > 1 else rest[0]
+
+    play = asyncio.run(converse(of.episode(WordJudge()), EpisodeQueue(), answer))
+    return play, messages
+
+
+def test_a_retry_is_a_turn_that_tells_only_what_is_new() -> None:
+    of = row(RETRY)
+    play, messages = conversation(of, "<move>too long a move</move>", "<move>hen</move>")
+    assert [player for player, _ in messages] == ["black", "black"]
+    assert messages[0][1].startswith("The program:\nassign(s=story())")
+    assert messages[1][1].splitlines() == [
+        *("What you have seen since:", "t: too long a move", "ensure: failed 1", ""),
+        "You are black. Write t, at most 4 tokens, as <move>...</move>.",
+    ]
+    reward, values = metrics(of, play, "black", normalise=True)
+    assert reward == (play.scores["black"] - 1.0) / 2.0 == values["normalised"]
+    assert (values["failed_ensures"], values["moves"], values["finished"]) == (1, 2, 1)
+    assert set(values) == set(METRICS)
+
+
+def test_each_seat_reads_what_its_player_may_see_and_is_paid_its_own() -> None:
+    of = row(PAIR, "bob")
+    play, messages = conversation(of, "<move>a b c</move>")
+    assert seat_names(of) == ("bob", "alice")
+    assert [player for player, _ in messages] == ["alice", "bob"]
+    assert "the red hen" not in messages[0][1] + messages[1][1]
+    assert metrics(of, play, "bob")[0] == play.scores["bob"]
+    alice, values = metrics(of, play, "alice", normalise=True)
+    assert alice == play.scores["alice"] == 0.0
+    assert (values["cut_moves"], values["cut_tokens"]) == (1, 1)
+    assert "normalised" not in values
+
+
+def test_an_answer_without_a_move_is_asked_again_and_then_empty() -> None:
+    of = row(RETRY)
+    play, messages = conversation(of, "<think>I could", "no move", "still none")
+    assert [len(messages), messages[1][1]] == [
+        3,
+        "Your answer held thoughts and nothing after them. "
+        "Write your move between <move> and </move>.",
+    ]
+    assert play.move_counts("black").format_failures == 1
+    again, _ = conversation(of, "well", "<move>hen</move>")
+    assert again.move_counts("black").format_failures == 0
+    assert metrics(of, play, "black")[0] == of.floor <= metrics(of, again, "black")[0]
+
+
+@pytest.mark.parametrize("silent", ["alice", "bob"])
+def test_no_seat_is_paid_more_for_an_answer_without_a_move(silent: str) -> None:
+    of, move = row(PAIR, "bob"), "<move>hen</move>"
+    play, _ = conversation(of, *(["so"] * 3 + [move] if silent == "alice" else [move, "so"]))
+    assert play.move_counts(silent).format_failures == 1
+    assert metrics(of, play, silent)[0] <= min(of.floor_of(silent), play.scores[silent])
+
+
+def test_a_forfeit_and_a_full_window_pay_the_floor() -> None:
+    of = row(RETRY)
+    forfeit, _ = conversation(of, "<move>too long a move</move>")
+    reward, values = metrics(of, forfeit, "black")
+    assert (reward, values["forfeit"], values["moves"]) == (-9.0, 1, 11)
+    over, _ = conversation(row(PAIR, "bob"), "<move>a</move>", None)
+    assert over.outcome == "oversize"
+    assert metrics(row(PAIR, "bob"), over, "bob")[0] == -9.0
+    assert metrics(row(PAIR, "bob"), over, "alice")[0] == -2.0  # a bit for each token of its move
+
+
+RETRY_ROW: dict[str, Any] = {
+    "role": "black",
+    "code": "assign(s=story())\nelicit(x, 4)\nensure(len(x) < 6)\nreward(xed(s | x))",
+    "dialect": "xent",
+    "metadata": {},
+    "map_seed": 3,
+    "stories": ["the red hen"],
+    "floor": -9.0,
+    "base": {"mean": 1.0, "spread": 2.0, "plays": 8},
+}
+PAIR_ROW = RETRY_ROW | {
+    "role": "bob",
+    "code": "elicit(alice, x, 2)\nelicit(bob, y, 2)\nreward(bob, xed(x | y))",
+    "stories": [],
+}
+
+
+def test_a_move_is_a_tool_call_and_a_retry_a_turn() -> None:
+    environment = environment_factory(WordJudge(), normalise=True)()
+    first = environment.reset(info=json.dumps(RETRY_ROW), id="x")
+    assert first.startswith(RULES)
+    assert "s: the red hen" in first
+    again = environment.move("too long a move")
+    assert "ensure: failed 1" in again
+    assert again.endswith("calling the tool `move`, once for each request.")
+    assert environment.move("<move>hen</move>").startswith("The game is over (finished): ")
+    assert environment.move("more") == "The game is over."
+    episode = read_row(RETRY_ROW).episode(WordJudge())
+    episode.step("too long a move")
+    episode.step("hen")
+    assert environment.get_reward() == (episode.scores["black"] - 1.0) / 2.0
+
+
+def test_a_game_left_before_its_end_counts_as_the_floor_and_reset_starts_again() -> None:
+    environment = environment_factory(WordJudge())()
+    environment.reset(info=RETRY_ROW)
+    assert environment.get_reward() == -9.0
+    environment.move("hen")
+    early_reward = environment.get_reward()
+    environment.reset(info=RETRY_ROW)
+    assert environment.get_reward() == -9.0 != early_reward
+
+
+def test_others_are_played_by_a_player() -> None:
+    others = FixedMovesPlayer({Seeds(3, 0): ["a boat"]})
+    environment = environment_factory(WordJudge(), others=others)()
+    assert "You are bob." in environment.reset(info=PAIR_ROW)
+    assert environment.move("boat").startswith("The game is over")
+    alone = environment_factory(WordJudge())()
+    with pytest.raises(PlayerError, match="alice would have to move as well"):
+        alone.reset(info=PAIR_ROW)
+    baseless = environment_factory(WordJudge(), normalise=True)()
+    baseless.reset(info=RETRY_ROW | {"base": None})
+    with pytest.raises(PlayerError, match="found no `base`"):
+        baseless.get_reward()
+
 
 INFO: dict[str, Any] = {
     "role": "black",
@@ -48,7 +197,7 @@ def test_a_completion_scores_what_its_moves_score() -> None:
     answers = ["<move>hen</move>", [{"role": "assistant", "content": "I say <move>hen</move>"}]]
     info = [json.dumps(INFO), INFO]
     assert rewards(answers, info, prompts=["", ""]) == [score_of(INFO, "hen")] * 2
-    assert rewards.one("<move>hen</move>", INFO, answer="") == score_of(INFO, "hen")
+    assert rewards(["<move>hen</move>"], [INFO])[0] == score_of(INFO, "hen")
     assert rewards.__name__ == "xent"
 
 
@@ -184,8 +333,8 @@ def test_normalised_rewards_are_spreads_above_the_base() -> None:
     base = {"mean": 2.0, "spread": 0.5, "plays": 9}
     with_base = INFO | {"base": base}
     rewards = Rewards(WordJudge(), normalise=True)
-    assert rewards.one("<move>hen</move>", with_base) == (score_of(INFO, "hen") - 2.0) / 0.5
+    assert rewards(["<move>hen</move>"], [with_base])[0] == (score_of(INFO, "hen") - 2.0) / 0.5
     alike = INFO | {"base": base | {"spread": 0.0}}
-    assert rewards.one("<move>hen</move>", alike) == score_of(INFO, "hen") - 2.0
+    assert rewards(["<move>hen</move>"], [alike])[0] == score_of(INFO, "hen") - 2.0
     with pytest.raises(PlayerError, match="found no `base`"):
-        rewards.one("<move>hen</move>", INFO)
+        rewards(["<move>hen</move>"], [INFO])[0]
