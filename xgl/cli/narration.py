@@ -128,7 +128,7 @@ class Narrator:
 
     def _new_texts(self, mover: str = "") -> Iterator[ShownText]:
         """The texts of the last event that the player may see."""
-        self.sight.look(self.history)
+        self.sight.visible_items(self.history)
         yield from (ShownText(item, mover) for item in self.sight.items[self.shown_count :])
         self.shown_count = len(self.sight.items)
 

@@ -76,17 +76,18 @@ def path(program: Program) -> Iterator[int]:
         flow.advance()
 
 
-def unrolled_order(program: Program) -> list[int]:
-    """Positions of the unrolled program's steps, at most ``MAX_STEPS + 1`` of them."""
+def unrolled(program: Program) -> tuple[tuple[int, ...], str]:
+    """Positions of the unrolled program's steps, at most ``MAX_STEPS + 1`` of them, and the fault
+    at which a play ends behind them, empty without one."""
     order: list[int] = []
     try:
         for position in islice(path(program), MAX_STEPS + 1):
             order.append(position)
-    except FlowError:
-        pass  # ends there when played; the analysis names it
-    return order
+    except FlowError as error:
+        return tuple(order), str(error)
+    return tuple(order), ""
 
 
 def unrolled_steps(program: Program) -> int:
     """Steps of the unrolled program, counted to at most ``MAX_STEPS + 1``."""
-    return len(unrolled_order(program))
+    return len(unrolled(program)[0])

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from xgl.errors import MAX_PROBLEMS, DialectError, Problem, ProgramError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.characters import first_invisible, is_visible
-from xgl.language.control_flow import unrolled_order
+from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import (
     Refusal,
@@ -327,7 +327,7 @@ def _whole_program_problems(program: Program, sources: list[str]) -> list[Proble
 
 def _unrolled_excess(program: Program) -> tuple[str, str]:
     """The quantity that is too large when loops are unrolled, and its limit; both empty if none."""
-    when, order = "when its loops are unrolled", unrolled_order(program)
+    when, (order, _) = "when its loops are unrolled", unrolled(program)
     if len(order) > syn.MAX_STEPS:
         return f"more than {syn.MAX_STEPS} steps", f"at most {syn.MAX_STEPS} {when}"
     lines = program.instructions

@@ -59,7 +59,7 @@ def find(root: object, kind: type[Found]) -> list[Found]:
     return [node for node in descendants(root) if isinstance(node, kind)]
 
 
-def joined_parts(node: object) -> Iterator[object]:
+def joined_parts(node: Any) -> Iterator[Any]:
     """The strings or lists of a concatenation, which is associative, from left to right; any other
     node alone."""
     if isinstance(node, syn.Cat | syn.Chain):
