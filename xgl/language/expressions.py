@@ -4,7 +4,6 @@ whitelist of shapes (docs/specification.md, "Reading a program" and "Expressions
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from typing import Any, NamedTuple, TypeVar
@@ -218,7 +217,7 @@ def list_of(
             lambda side: list_of(side, place, story=story, depth=depth + 1), (node.left, node.right)
         )
         return syn.Chain(left, right, span)
-    if isinstance(node, ast.Call) and helper_name(node) is not None:
+    if helper_name(node) is not None:
         return function(node, place, "list", story=story, depth=depth)
     near = nearest(node.id, syn.LIST_REGISTERS) if isinstance(node, ast.Name) else ""
     raise Refusal(node, description(node), LIST, near)
@@ -228,18 +227,19 @@ def helper_name(node: ast.expr) -> str | None:
     """Name of the helper function that a node calls, None for any other node."""
     if not isinstance(node, ast.Call):
         return None
-    func, method = node.func, isinstance(node.func, ast.Attribute)
-    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", None)
-    signature = syn.FUNCTIONS.get(name) if name else None
+    method = isinstance(node.func, ast.Attribute)
+    name = getattr(node.func, "attr" if method else "id", "")
+    signature = syn.FUNCTIONS.get(name)
     return name if signature and signature.method == method else None
 
 
 def function(
-    node: ast.Call, place: SourcePlace, kind: syn.Kind, *, story: bool = False, depth: int = 0
+    node: ast.expr, place: SourcePlace, kind: syn.Kind, *, story: bool = False, depth: int = 0
 ) -> syn.Function:
     """A helper call, which must give a value of ``kind``."""
     name = helper_name(node)
     assert name is not None
+    assert isinstance(node, ast.Call)
     signature = syn.FUNCTIONS[name]
     if signature.result != kind:
         raise Refusal(node, f"{name}, which gives {_A[signature.result]}", _EXPECTED[kind])
@@ -274,7 +274,6 @@ def value(
         return list_of(node, place, story=story, depth=depth)
     if helper_name(node) is None:
         raise Refusal(node, description(node), _EXPECTED[kind])
-    assert isinstance(node, ast.Call)
     check_depth(node, depth)
     return function(node, place, kind, story=story, depth=depth)
 
@@ -308,10 +307,8 @@ def usage(name: str) -> str:
     """The form of a call of a helper function, for messages."""
     signature = syn.FUNCTIONS[name]
     words = ["/".join(kinds) for kinds in signature.arguments]
-    if signature.method:
-        own, *words = words
-        return f"{own}.{name}({', '.join(words)})"
-    return f"{name}({', '.join(words)})"
+    own = f"{words.pop(0)}." if signature.method else ""
+    return f"{own}{name}({', '.join(words)})"
 
 
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
@@ -344,20 +341,17 @@ def _negate(amount: syn.Sum) -> tuple[tuple[int, syn.Term], ...]:
 
 
 def _number(node: ast.expr, place: SourcePlace) -> syn.Term:
-    span = place.span(node)
+    bits = node.value if isinstance(node, ast.Constant) else None
     name = helper_name(node)
     if name is not None and syn.FUNCTIONS[name].result == "number":
-        assert isinstance(node, ast.Call)
         return function(node, place, "number")
-    if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
+    if type(bits) is int:
+        return syn.Number(whole_number(node, 0, "a number of bits"), place.span(node))
+    if type(bits) is not float or not place.dialect.python_conditions:
         return _xent(node, place)
-    if isinstance(node.value, float) and place.dialect.python_conditions:
-        if not math.isfinite(node.value) or node.value > syn.MAX_NUMBER:
-            raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
-        return syn.Number(node.value, span)
-    if isinstance(node.value, float):
-        return _xent(node, place)
-    return syn.Number(whole_number(node, 0, "a number of bits"), span)
+    if not bits <= syn.MAX_NUMBER:
+        raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
+    return syn.Number(bits, place.span(node))
 
 
 def _xent(node: ast.expr, place: SourcePlace) -> syn.Xent:
@@ -409,7 +403,6 @@ def condition(node: ast.expr, place: SourcePlace, depth: int = 0) -> syn.Conditi
         return _not(node, place, depth)
     name = helper_name(node)
     if name is not None and syn.FUNCTIONS[name].result != "string":
-        assert isinstance(node, ast.Call)
         return function(node, place, "truth")
     return _statement(node, place)
 
@@ -457,15 +450,13 @@ def _pair(
         raise Refusal(node, "this comparison", "one of < <= > >= == != in, not in")
     kinds = (kind_of(left), kind_of(right))
     if comparator in _COMPARATORS_OF_KINDS.get(kinds, ()):
-        one, other = read_each(lambda side: value(side, place, _kind(side)), (left, right))
+        one, other = read_each(
+            lambda side: value(side, place, kind_of(side) or "string"), (left, right)
+        )
         return syn.Test(one, comparator, other, place.span(node))
     if "in" in comparator:
         raise Refusal(node, "this comparison", "a string in a string or in a list")
     return _sums(left, comparator, right, place.span(node), place)
-
-
-def _kind(node: ast.expr) -> syn.Kind:
-    return kind_of(node) or "string"
 
 
 def _logic(node: ast.BoolOp, place: SourcePlace, depth: int) -> syn.Logic:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 from xgl.errors import MAX_PROBLEMS, DialectError, Problem, ProgramError, excerpt
 from xgl.language import syntax as syn
@@ -63,7 +62,7 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
     line_numbers = [
         number for number, source in enumerate(sources, start=1) if not _is_note(source)
     ]
-    with _quiet():
+    with warnings.catch_warnings(action="ignore"):  # about unknown escapes
         for number in line_numbers:
             if len(problems) >= MAX_PROBLEMS or len(instructions) > 2 * syn.MAX_LINES:
                 break  # so much is wrong that the rest need not be read
@@ -77,14 +76,6 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
         too_many = Problem(line, 1, found, limit, _printable(sources[line - 1]))
         problems = [*problems[: MAX_PROBLEMS - 1], too_many]
     return instructions, problems
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppresses Python's warnings about unknown escapes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def _dialect(name: str) -> Dialect:
@@ -105,7 +96,7 @@ def parse_line(source: str, number: int = 1, dialect: str = "paper") -> syn.Inst
     place = SourcePlace(number, _dialect(dialect))
     if _is_note(source):
         return None
-    with _quiet():
+    with warnings.catch_warnings(action="ignore"):
         return _line(source, place)
 
 
@@ -273,15 +264,10 @@ def _reveal(call: ast.Call, place: SourcePlace) -> syn.Reveal:
         player, rest = second.id, rest[:1]
     if not rest:
         raise Refusal(call, "nothing to show", "reveal([player,] expression, …)")
-    values = read_each(lambda node: _reveal_value(node, place), rest)
-    return syn.Reveal(player, tuple(values), place.span(call))
-
-
-def _reveal_value(node: ast.expr, place: SourcePlace) -> syn.StringExpr | syn.ListExpr:
-    result: syn.StringExpr | syn.ListExpr = value(
-        node, place, "list" if kind_of(node) == "list" else "string"
+    values = read_each(
+        lambda node: value(node, place, "list" if kind_of(node) == "list" else "string"), rest
     )
-    return result
+    return syn.Reveal(player, tuple(values), place.span(call))
 
 
 def _flag(call: ast.Call, arguments: int) -> str:
@@ -315,26 +301,25 @@ _INSTRUCTIONS: dict[str, Callable[[ast.Call, SourcePlace], syn.Instruction]] = {
 
 
 def _whole_program_problems(program: Program, sources: list[str]) -> list[Problem]:
-    if not program.instructions:
-        text = _printable(sources[0])
-        return [Problem(1, 1, "no instruction", "at least one instruction", text)]
     found, limit = _unrolled_excess(program)
-    if found:
-        line = program.instructions[-1].span.line
-        return [Problem(line, 1, found, limit, _printable(sources[line - 1]))]
-    return []
+    if not found:
+        return []
+    line = program.instructions[-1].span.line if program.instructions else 1
+    return [Problem(line, 1, found, limit, _printable(sources[line - 1]))]
 
 
 def _unrolled_excess(program: Program) -> tuple[str, str]:
-    """The quantity that is too large when loops are unrolled, and its limit; both empty if none."""
-    when, (order, _) = "when its loops are unrolled", unrolled(program)
+    """The quantity that is too large when loops are unrolled, or none, and its limit; both empty
+    without a fault."""
+    lines, when = program.instructions, "when its loops are unrolled"
+    if not lines:
+        return "no instruction", "at least one instruction"
+    order, _ = unrolled(program)
     if len(order) > syn.MAX_STEPS:
         return f"more than {syn.MAX_STEPS} steps", f"at most {syn.MAX_STEPS} {when}"
-    lines = program.instructions
+    # No line has more parts than twice its characters.
     if sum(2 * lines[place].span.end_column for place in order) <= syn.MAX_PARTS:
-        return "", ""  # no line has more parts than twice its characters
+        return "", ""
     sizes = [parts(line) for line in lines]
-    size = sum(sizes[place] for place in order)
-    if size > syn.MAX_PARTS:
-        return f"{size} parts in all steps", f"at most {syn.MAX_PARTS} {when}"
-    return "", ""
+    size, most = sum(sizes[place] for place in order), syn.MAX_PARTS
+    return (f"{size} parts in all steps", f"at most {most} {when}") if size > most else ("", "")

@@ -110,14 +110,7 @@ def rename(node: Node, names: dict[str, str]) -> Node:
 
 def reads(node: object) -> list[str]:
     """Names of the registers whose values an instruction or expression uses, in order."""
-    names, waiting = [], [node]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, syn.Register):
-            names.append(part.name)
-        elif of := _CHILDREN.get(type(part)):
-            waiting += of(part)[::-1]
-    return names
+    return [part.name for part in descendants(node) if isinstance(part, syn.Register)]
 
 
 def listed_registers(program: syn.Program) -> tuple[syn.Register, ...]:
