@@ -204,9 +204,6 @@ class ChatSamplerSettings(Caps, Answers, Access):
     """Dollars per million tokens written."""
     games: Count = 6
     """Most games that one request asks for."""
-    turns: Flag = False
-    """Whether the examples are shown as earlier answers of the model, one game in each: for small
-    models, which copy what they see and do not follow instructions."""
     library_games: Natural = 8
     """Most games of the library that are shown as examples."""
     related_games: Natural = 4
@@ -238,11 +235,6 @@ class ChatSamplerSettings(Caps, Answers, Access):
             **shared_values(self, Requests),
             **shared_values(self, Answers),
         )
-
-    @property
-    def per_request(self) -> int:
-        """Games asked for at once."""
-        return 1 if self.turns else self.games
 
 
 @settings

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from support.random_texts import random_text, vocabulary
+from support.random_texts import accepts, random_text
 
 from meta_sampler import SamplerError
-from meta_sampler.constrained.local_sampler import accepts
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.settings import GrammarSettings, LocalSettings
 from xgl import ProgramError, analyse, game, parse
@@ -91,7 +90,7 @@ def test_games_of_the_library(entry: Entry) -> None:
     except ProgramError:
         assert OUTSIDE[entry.name] == "refused by the language"
         return
-    is_accepted = accepts(vocabulary(), xgl_grammar(entry.dialect, LIBRARY).lark(), code)
+    is_accepted = accepts(xgl_grammar(entry.dialect, LIBRARY).lark(), code)
     assert is_accepted == (entry.name not in OUTSIDE)
 
 
@@ -114,20 +113,18 @@ FAULTY = (
 def test_the_least_game_is_known() -> None:
     for dialect in DIALECTS:
         lark = xgl_grammar(dialect, GrammarSettings()).lark()
-        assert all(accepts(vocabulary(), lark, text) for text in (VALID, VALID + "\n\n"))
+        assert all(accepts(lark, text) for text in (VALID, VALID + "\n\n"))
 
 
 def test_faults_are_outside() -> None:
     lark = xgl_grammar("paper", GrammarSettings()).lark()
-    assert [text for text in FAULTY if accepts(vocabulary(), lark, text)] == []
+    assert [text for text in FAULTY if accepts(lark, text)] == []
 
 
 def test_env_is_paid_where_it_keeps_rewards() -> None:
     code = "assign(s=story())\nelicit(env, x, 8)\nelicit(t, 8)\nreward(env, xed(s | x))\n"
     code += "reward(xed(s | t))"
-    is_accepted = {
-        d: accepts(vocabulary(), xgl_grammar(d, KINDS["wide"]).lark(), code) for d in DIALECTS
-    }
+    is_accepted = {d: accepts(xgl_grammar(d, KINDS["wide"]).lark(), code) for d in DIALECTS}
     assert is_accepted == {"paper": False, "xent": True}
 
 
