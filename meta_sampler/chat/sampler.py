@@ -177,59 +177,7 @@ MOST_REFUSED = 200
 """Refusals that are remembered; the oldest are forgotten first."""
 
 
-class OutcomeHistory:
-    """Which games were accepted, with their parents, and which were refused."""
-
-    def __init__(self) -> None:
-        self._parents: dict[str, str] = {}
-        self._refusals: list[RefusedGame] = []
-
-    def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember each outcome, oldest first."""
-        for outcome in outcomes:
-            if outcome.accepted:
-                self._parents[outcome.game_id] = outcome.parent_id
-            elif outcome.code:
-                reason = excerpt(outcome.explanation)
-                self._refusals.append(
-                    RefusedGame(outcome.game_id, outcome.parent_id, outcome.code, reason)
-                )
-        self._refusals = self._refusals[-MOST_REFUSED:]
-
-    def relatives(self, parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
-        """Games of the scope to show: the parent's children, its own parent and siblings, then
-        others by chance."""
-        others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
-        order = stream("relatives", parent.game_id, seed).permutation(len(others))
-        candidates = [others[int(index)] for index in order]
-        return sorted(candidates, key=lambda other: self._kinship(other.game_id, parent))[:most]
-
-    def _kinship(self, game_id: str, parent: Game) -> int:
-        above = self._parents.get(parent.game_id)
-        own = self._parents.get(game_id)
-        if own == parent.game_id:
-            return 0
-        return 1 if above is not None and above in (own, game_id) else 2
-
-    def refusals(self, parent: Game, most: int) -> list[RefusedGame]:
-        """Refused games to show: the parent's, then others; the newest first."""
-        newest = self._refusals[::-1]
-        return sorted(newest, key=lambda refusal: refusal.parent_id != parent.game_id)[:most]
-
-    def state(self) -> dict[str, Any]:
-        """The accepted and the refused games."""
-        return {"accepted": dict(self._parents), "refused": [tuple(r) for r in self._refusals]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Raises :class:`SamplerError` for the state of another sampler."""
-        parents, refusals = state.get("accepted"), state.get("refused")
-        if not isinstance(parents, dict) or not isinstance(refusals, list):
-            raise SamplerError("the state is not of chat: it names no accepted and refused games")
-        self._parents = {str(k): str(v) for k, v in parents.items()}
-        self._refusals = [RefusedGame(*row) for row in refusals]
-
-
-class Chat(OutcomeHistory):
+class Chat:
     """A :class:`~meta_sampler.base.MetaSampler` that remembers what was accepted and refused.
 
     Raises :class:`SamplerError` if the key is not in the environment. ``meter`` adds up the cost of
@@ -237,11 +185,13 @@ class Chat(OutcomeHistory):
     """
 
     def __init__(self, settings: ChatSamplerSettings | None = None) -> None:
-        super().__init__()
         self.settings = settings or ChatSamplerSettings()
         self.endpoint = self.settings.endpoint()
         self.cache = AnswerCache(cache_folder(self.settings.cache))
         self.meter = UsageCounter()
+        self._parents: dict[str, str] = {}
+        """For each accepted game its parent."""
+        self._refusals: list[RefusedGame] = []
         with _sampler_errors():
             read_key(self.endpoint)
 
@@ -405,6 +355,52 @@ class Chat(OutcomeHistory):
             dollars=self.endpoint.prices.of(prompt, new),
             intent=slot.program.intent,
         )
+
+    # -- what is known of earlier proposals ----------------------------------------------------
+
+    def observe(self, outcomes: Sequence[Outcome]) -> None:
+        """Remember each outcome, oldest first."""
+        for outcome in outcomes:
+            if outcome.accepted:
+                self._parents[outcome.game_id] = outcome.parent_id
+            elif outcome.code:
+                reason = excerpt(outcome.explanation)
+                self._refusals.append(
+                    RefusedGame(outcome.game_id, outcome.parent_id, outcome.code, reason)
+                )
+        self._refusals = self._refusals[-MOST_REFUSED:]
+
+    def relatives(self, parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
+        """Games of the scope to show: the parent's children, its own parent and siblings, then
+        others by chance."""
+        others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
+        order = stream("relatives", parent.game_id, seed).permutation(len(others))
+        candidates = [others[int(index)] for index in order]
+        return sorted(candidates, key=lambda other: self._kinship(other.game_id, parent))[:most]
+
+    def _kinship(self, game_id: str, parent: Game) -> int:
+        above = self._parents.get(parent.game_id)
+        own = self._parents.get(game_id)
+        if own == parent.game_id:
+            return 0
+        return 1 if above is not None and above in (own, game_id) else 2
+
+    def refusals(self, parent: Game, most: int) -> list[RefusedGame]:
+        """Refused games to show: the parent's, then others; the newest first."""
+        newest = self._refusals[::-1]
+        return sorted(newest, key=lambda refusal: refusal.parent_id != parent.game_id)[:most]
+
+    def state(self) -> dict[str, Any]:
+        """The accepted and the refused games."""
+        return {"accepted": dict(self._parents), "refused": [tuple(r) for r in self._refusals]}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Raises :class:`SamplerError` for the state of another sampler."""
+        parents, refusals = state.get("accepted"), state.get("refused")
+        if not isinstance(parents, dict) or not isinstance(refusals, list):
+            raise SamplerError("the state is not of chat: it names no accepted and refused games")
+        self._parents = {str(k): str(v) for k, v in parents.items()}
+        self._refusals = [RefusedGame(*row) for row in refusals]
 
 
 @contextmanager

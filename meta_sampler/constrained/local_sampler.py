@@ -34,6 +34,7 @@ from meta_sampler.screening.soundness import (
 )
 from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import LocalSettings
+from xgl.errors import ProgramError
 from xgl.judge.loading import load_model
 from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
@@ -243,7 +244,10 @@ def _judge(
     if not text:
         error = f"not complete after {tokens} tokens"
         return Proposal(raw, None, (error,), origin, Fate.UNFINISHED)
-    program = parse(text, parent.dialect)
+    try:
+        program = parse(text, parent.dialect)
+    except ProgramError as error:  # a line that is too long, which a grammar cannot count
+        return Proposal(raw, None, tuple(error.messages()), origin)
     child = fit(program, settings, parent)
     new = game(child, parent.metadata)
     repairs = {CUT: text != raw.strip("\n"), FIT: child != program}

@@ -6,27 +6,23 @@ machine and the static analysis step through it with the same :class:`Flow`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 
 from xgl.errors import FlagMissingError, FlagOrderError, FlowError
-from xgl.language.dialects import DIALECTS, Dialect
+from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import MAX_STEPS, Beacon, Program, Replay
 
 
-@dataclass(slots=True)
 class Flow:
     """Position, flags and jump counters of one running game; positions count from 0."""
 
-    program: Program
-    position: int = 0
-    flags: dict[str, int] = field(default_factory=dict)
-    jumps: dict[int, int] = field(default_factory=dict)
-    dialect: Dialect = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.dialect = DIALECTS[self.program.dialect]
+    def __init__(self, program: Program) -> None:
+        self.program, self.dialect = program, DIALECTS[program.dialect]
+        self.position = 0
+        self.flags: dict[str, int] = {}
+        self.jumps: Counter[int] = Counter()
 
     @property
     def done(self) -> bool:
@@ -59,11 +55,10 @@ class Flow:
     def _jump(self, replay: Replay) -> bool:
         if not self.dialect.flags_at_start and replay.flag not in self.flags:
             raise FlagMissingError(f"line {self._line}: {replay.flag} was never placed")
-        jumps = self.jumps.get(self.position, 0)
-        if jumps >= replay.times:
+        if self.jumps[self.position] >= replay.times:
             self.jumps[self.position] = 0  # an outer loop starts this one afresh
             return False
-        self.jumps[self.position] = jumps + 1
+        self.jumps[self.position] += 1
         self.position = self.flags.get(replay.flag, 0)  # a flag never placed stands at the start
         return True
 

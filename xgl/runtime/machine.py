@@ -22,7 +22,7 @@ from xgl.language.canonical import RESERVED, Game, split_name
 from xgl.language.control_flow import Flow
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import children, descendants, find, parts, rebuild
+from xgl.language.visitors import children, descendants, find, parts, transform
 from xgl.runtime import meter
 from xgl.runtime.predicates import compare, named_texts, predicate
 from xgl.runtime.presentation import Sight, visible
@@ -114,15 +114,11 @@ class PreparedProgram:
 def _unshare(line: syn.Instruction) -> syn.Instruction:
     nodes = descendants(line)
     has_answer = any(isinstance(node, syn.Story) or _makes_request(node) for node in nodes)
-    return _copy(line) if has_answer else line
+    return replace(transform(line, replace)) if has_answer else line
 
 
 def _makes_request(node: Any) -> bool:
     return isinstance(node, syn.Function) and node.name in REQUEST_FUNCTIONS
-
-
-def _copy(node: Any) -> Any:
-    return replace(rebuild(node, _copy))
 
 
 def _request_calls(node: Any) -> Iterator[syn.Function]:

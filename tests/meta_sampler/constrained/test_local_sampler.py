@@ -226,8 +226,3 @@ def test_env_is_paid_where_it_keeps_rewards() -> None:
     code += "reward(xed(s | t))"
     is_accepted = {d: accepts(xgl_grammar(d, KINDS["wide"]).lark(), code) for d in DIALECTS}
     assert is_accepted == {"paper": False, "xent": True}
-
-
-def test_lines_that_may_grow_too_long_are_refused() -> None:
-    with pytest.raises(SamplerError, match="lines of"):
-        xgl_grammar("xent", GrammarSettings(max_terms=32))

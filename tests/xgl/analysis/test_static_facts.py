@@ -27,7 +27,8 @@ def test_a_good_game() -> None:
     facts = report(GOOD)
     assert (facts.steps, facts.players, facts.stories, facts.move_tokens) == (3, ("black",), 1, 10)
     assert facts.main_reward_depends_on_moves
-    assert not (facts.rewards_cancel or facts.unused_moves or facts.read_before_set or facts.faults)
+    assert (facts.rewards_cancel, facts.unused_moves) == (False, ())
+    assert (facts.read_before_set, facts.faults) == ((), ())
     assert facts.elicits == (ElicitFacts(2, "black", "x", 10, 1, ("s",), ()),)
     assert facts.bounds == (Bound(1, "story", 24), Bound(3, "score", 34))
     assert [view.line for view in facts.views] == [2]
