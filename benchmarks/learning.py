@@ -8,11 +8,11 @@
 One process, one thread; fine-tunes are those of a search with the overrides given, and every player
 plays the same fresh maps of a game.
 
-``games``: are programs of the library (``message:bob`` names a role), of a file or of the panel below learned
-beyond every scripted player? Each is fine-tuned on under each training seed, and with ``--at``
-looked at after these shares of the budget. A fine-tune is *beyond scripts* where its lead over each
-script is established, in all and about the map (one-sided bounds at 97.5 % over plays, given the
-fine-tune).
+``games``: are programs of the library (``message:bob`` names a role), of a file or of the panel
+below learned beyond every scripted player? Each is fine-tuned on under each training seed, and with
+``--at`` looked at after these shares of the budget. A fine-tune is *beyond scripts* where its lead
+over each script is established, in all and about the map (one-sided bounds at 97.5 % over plays,
+given the fine-tune).
 
 ``matrix``: gains of fine-tunes on six games over all of them, total and about the map.
 

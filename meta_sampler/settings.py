@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from math import isqrt, log2
 from typing import Annotated, Any, Self
 
@@ -190,23 +190,26 @@ class Access(Requests):
 
 
 @settings
-class ChatSamplerSettings(Caps, Answers, Access):
-    """Settings of ``chat``: a model behind an OpenAI-compatible endpoint invents games."""
+class Paid(Answers, Access):
+    """What an endpoint answers, and for what price."""
 
-    model: ModelName = "gpt-4o-mini"
-    """The model's name at the endpoint."""
     answer_tokens: Count = 4096
-    ask_again: Natural = 1
-    """How often a program that is not sound is sent back with all its problems."""
     price_prompt: NonNegative = 0.0
     """Dollars per million tokens read."""
     price_new: NonNegative = 0.0
     """Dollars per million tokens written."""
+
+
+@settings
+class ChatSamplerSettings(Caps, Paid):
+    """Settings of ``chat``: a model behind an OpenAI-compatible endpoint invents games."""
+
+    model: ModelName = "gpt-4o-mini"
+    """The model's name at the endpoint."""
+    ask_again: Natural = 1
+    """How often a program that is not sound is sent back with all its problems."""
     games: Count = 6
     """Most games that one request asks for."""
-    turns: Flag = False
-    """Whether the examples are shown as earlier answers of the model, one game in each: for small
-    models, which copy what they see and do not follow instructions."""
     library_games: Natural = 8
     """Most games of the library that are shown as examples."""
     related_games: Natural = 4
@@ -239,14 +242,9 @@ class ChatSamplerSettings(Caps, Answers, Access):
             **shared_values(self, Answers),
         )
 
-    @property
-    def per_request(self) -> int:
-        """Games asked for at once."""
-        return 1 if self.turns else self.games
-
 
 @settings
-class PortfolioSettings(Caps, Answers, Access):
+class PortfolioSettings(Caps, Paid):
     """Settings of ``portfolio``: ``mutate``, ``local`` and, with a model behind an endpoint,
     ``chat`` take turns by what their candidates came to."""
 
@@ -254,11 +252,6 @@ class PortfolioSettings(Caps, Answers, Access):
     """Model reference of ``local``."""
     model: ModelName | None = None
     """Model of ``chat`` at the endpoint; null: there is no ``chat``."""
-    price_prompt: NonNegative = 0.0
-    """Dollars per million tokens read."""
-    price_new: NonNegative = 0.0
-    """Dollars per million tokens written."""
-    answer_tokens: Count = 4096
 
     def members(self) -> dict[str, Caps]:
         """The settings of each sampler, by name; all have the same caps."""
@@ -268,9 +261,8 @@ class PortfolioSettings(Caps, Answers, Access):
             "local": LocalSettings(model=self.local, **caps),
         }
         if self.model is not None:
-            own = {f.name for f in fields(self)} - {"local"}
-            values = {name: getattr(self, name) for name in own}
-            members["chat"] = ChatSamplerSettings(**values)
+            paid = shared_values(self, Paid)
+            members["chat"] = ChatSamplerSettings(model=self.model, **caps, **paid)
         return members
 
 

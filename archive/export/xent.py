@@ -41,8 +41,7 @@ from xgl.escaping import code_block, code_span, json_text, word
 from xgl.files import remember
 from xgl.language.canonical import Game, game
 from xgl.language.syntax import MAIN_PLAYER
-from xgl.lowering import LoweredProgram
-from xgl.lowering.passes import FAILURES
+from xgl.lowering import FAILURES, LoweredProgram
 from xgl.models.resolve import is_hub_id
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.requests import Judge, Seeds

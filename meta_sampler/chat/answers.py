@@ -18,9 +18,9 @@ from meta_sampler.screening.soundness import (
     admitted_players,
     faults,
     fit,
+    foreign,
     has_loops,
     has_truths,
-    named_players,
 )
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.chat.answers import final_text, json_values
@@ -120,30 +120,27 @@ def _of_lines(lines: list[str]) -> Iterator[ProgramText]:
     Within a fence that holds an instruction, every line counts as an instruction: other lines there
     are mistakes of the program, and are reported to the model.
     """
-    piece = _Piece()
+    pieces = [_Piece()]
     for inside, line in _fences(lines):
-        bare = _strip_bullet(line)
-        blank, is_note = not line.strip(), line.lstrip().startswith("#")
-        if inside is None or piece.is_over(bare):
-            if piece.program:
-                yield piece.program_text()
-                piece = _Piece()
-            if inside is None:
-                piece.take(line, "fence")
-                continue
-        if _CALL.match(bare):
+        bare, piece = _strip_bullet(line), pieces[-1]
+        blank, is_note, is_call = not line.strip(), line.lstrip().startswith("#"), _CALL.match(bare)
+        if piece.program and (inside is None or piece.is_over(bare)):
+            pieces.append(piece := _Piece())
+        if is_call:
             piece.close()
-        if piece.open or _CALL.match(bare) or (inside and not blank and not is_note):
+        if inside is None:
+            piece.take(line, "fence")
+        elif piece.open or is_call or (inside and not blank and not is_note):
             piece.add_instruction(line)
-        elif blank or (inside and is_note):
+        elif blank or inside:
             piece.add_note(line)
         else:
             if piece.program:
-                yield piece.program_text()
-                piece = _Piece()
+                pieces.append(piece := _Piece())
             piece.add_prose(line)
-    if piece.program:
-        yield piece.program_text()
+    for piece in pieces:
+        if piece.program:
+            yield piece.program_text()
 
 
 def _fences(lines: list[str]) -> Iterator[tuple[bool | None, str]]:
@@ -282,10 +279,7 @@ def candidate(
         return ReadProgram(text, None, tuple(error.messages()), Fate.INVALID)
     child = fit(program, settings, parent)
     new = game(child, parent.metadata)
-    errors = [
-        *_foreign(child, parent, settings, role),
-        *faults(child, parent, settings, role),
-    ]
+    errors = [*_foreign(child, parent, settings, role), *faults(child, parent, settings, role)]
     if errors:
         return ReadProgram(text, None, tuple(first_messages(errors)), Fate.UNSOUND)
     return ReadProgram(new.code, new, (), repairs=(FIT,) if child != program else ())
@@ -296,12 +290,8 @@ def _foreign(
 ) -> Iterator[str]:
     """Contents that the settings do not allow and that the parent does not have."""
     players = admitted_players(parent, settings.players)
-    for name in sorted(named_players(program.instructions) - set(players)):
-        yield f"the player {name}, expected some of {', '.join(players)}"
-    if has_truths(program) and not (settings.truths or has_truths(parent.program)):
-        yield "a statement for the judge to read, expected comparisons or functions as conditions"
-    if has_loops(program) and not (settings.loops or has_loops(parent.program)):
-        yield "a loop, expected none"
+    truths = settings.truths or has_truths(parent.program)
+    yield from foreign(program, players, truths, settings.loops or has_loops(parent.program))
     if not any(isinstance(i, syn.Elicit) and i.player == main for i in program.instructions):
         yield f"no move of {main}, expected at least one"
     earners = {main, syn.PARTNERS.get(main, main)}

@@ -6,21 +6,20 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from meta_sampler.base import Outcome, SamplerError, prompt_hash
-from meta_sampler.screening.soundness import admitted_players, has_loops, has_truths, named_players
+from meta_sampler.base import prompt_hash
+from meta_sampler.screening.soundness import admitted_players, foreign
 from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.chat.client import Message
-from xgl.errors import FlowError, ProgramError, excerpt, excerpt_bytes
+from xgl.errors import ProgramError, excerpt, excerpt_bytes
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.parser import parse
 from xgl.library import entries
-from xgl.random_streams import stream
 
 # -- the language ----------------------------------------------------------------------------------
 # Names, signatures, limits and what the dialects differ in are read from the language itself, and a
@@ -192,11 +191,6 @@ ANSWER_FORM = (
 )
 """The form of answers is described, not shown: small models copy what they are shown."""
 
-TURN = "Write a game that is related to the last one."
-LAST = "Write a game that is related to the parent, and another than those above."
-"""The requests if examples are shown as the model's earlier answers. Small models continue such a
-conversation; they would repeat a list of wishes."""
-
 
 class RefusedGame(NamedTuple):
     """A game that was not accepted, the parent it was proposed for, and why."""
@@ -225,17 +219,11 @@ class Brief:
 
 def messages(brief: Brief, settings: ChatSamplerSettings, library: int) -> list[Message]:
     """The request for games; ``library`` examples at most."""
-    system = _system(brief, settings)
     examples = _examples(brief, settings, library)
-    if settings.turns:
-        turns = [system]
-        for example in examples:
-            turns += {"role": "user", "content": TURN}, {"role": "assistant", "content": example}
-        return [*turns, {"role": "user", "content": _paragraphs(*_family_parts(brief), LAST)}]
-    example_parts = ["Examples of games:", *examples] if examples else []
+    shown = ["Examples of games:", *examples] if examples else []
     form = ANSWER_FORM.format(n=brief.games)
-    request = _paragraphs(*example_parts, *_family_parts(brief), _ways(brief, settings), form)
-    return [system, {"role": "user", "content": request}]
+    request = "\n\n".join([*shown, *_family_parts(brief), _ways(brief, settings), form])
+    return [_system(brief, settings), {"role": "user", "content": request}]
 
 
 def repair_messages(
@@ -269,29 +257,16 @@ def fence(code: str) -> str:
 
 def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[str]:
     """Games of the library that could be children, spread over it, each with its sentence."""
-    parent, players = brief.parent, {*admitted_players(brief.parent, settings.players)}
+    parent, players = brief.parent, admitted_players(brief.parent, settings.players)
     fitting = [
         f"{sentence}\n{fence(game(program).code)}"
         for sentence, program in _library(parent.dialect)
-        if _is_admitted(program, players, settings, brief.role)
+        if not any(foreign(program, players, settings.truths, settings.loops))
+        and brief.role in learning_roles(program)
         and normal_form(program) != normal_form(parent.program)
     ]
     count = min(most, len(fitting))
     return [fitting[place * len(fitting) // count] for place in range(count)]
-
-
-def _is_admitted(
-    program: syn.Program, players: set[str], settings: ChatSamplerSettings, main: str
-) -> bool:
-    """Whether the settings allow everything in a program, and the main player may learn in it."""
-    named = named_players(program.instructions)
-    truths, loops = has_truths(program), has_loops(program)
-    allowed = named <= players and (settings.truths or not truths) and (settings.loops or not loops)
-    return allowed and main in learning_roles(program)
-
-
-def _paragraphs(*parts: str) -> str:
-    return "\n\n".join(parts)
 
 
 @cache
@@ -301,11 +276,10 @@ def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
     for entry in sorted(entries(), key=lambda entry: entry.dialect != dialect):
         try:
             program = parse(entry.text, dialect)
-            report = analyse(program)
-            learning = learning_roles(program)
-        except (ProgramError, FlowError):
+        except ProgramError:
             continue
-        useless = entry.ill_posed or not learning or report.read_before_set
+        early = analyse(program).read_before_set
+        useless = entry.ill_posed or not learning_roles(program) or early
         if useless or normal_form(program) in known_forms:
             continue
         known_forms.add(normal_form(program))
@@ -329,61 +303,3 @@ def _ways(brief: Brief, settings: ChatSamplerSettings) -> str:
     needs = {"another player": others, "hidden information": others, "a loop": settings.loops}
     ways = [f"- {way}: {phrase}" for way, phrase in WAYS.items() if needs.get(way, True)]
     return "Ways for a game to be related to the parent; use several of them:\n" + "\n".join(ways)
-
-
-# -- what is known of earlier proposals ------------------------------------------------------------
-
-MOST_REFUSED = 200
-"""Refusals that are remembered; the oldest are forgotten first."""
-
-
-class OutcomeHistory:
-    """Which games were accepted, with their parents, and which were refused."""
-
-    def __init__(self) -> None:
-        self._parents: dict[str, str] = {}
-        self._refusals: list[RefusedGame] = []
-
-    def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember each outcome, oldest first."""
-        for outcome in outcomes:
-            if outcome.accepted:
-                self._parents[outcome.game_id] = outcome.parent_id
-            elif outcome.code:
-                reason = excerpt(outcome.explanation)
-                self._refusals.append(
-                    RefusedGame(outcome.game_id, outcome.parent_id, outcome.code, reason)
-                )
-        self._refusals = self._refusals[-MOST_REFUSED:]
-
-    def relatives(self, parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
-        """Games of the scope to show: the parent's children, its own parent and siblings, then
-        others by chance."""
-        others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
-        order = stream("relatives", parent.game_id, seed).permutation(len(others))
-        candidates = [others[int(index)] for index in order]
-        return sorted(candidates, key=lambda other: self._kinship(other.game_id, parent))[:most]
-
-    def _kinship(self, game_id: str, parent: Game) -> int:
-        above = self._parents.get(parent.game_id)
-        own = self._parents.get(game_id)
-        if own == parent.game_id:
-            return 0
-        return 1 if above is not None and above in (own, game_id) else 2
-
-    def refusals(self, parent: Game, most: int) -> list[RefusedGame]:
-        """Refused games to show: the parent's, then others; the newest first."""
-        newest = self._refusals[::-1]
-        return sorted(newest, key=lambda refusal: refusal.parent_id != parent.game_id)[:most]
-
-    def state(self) -> dict[str, Any]:
-        """The accepted and the refused games."""
-        return {"accepted": dict(self._parents), "refused": [tuple(r) for r in self._refusals]}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Raises :class:`SamplerError` for the state of another sampler."""
-        parents, refusals = state.get("accepted"), state.get("refused")
-        if not isinstance(parents, dict) or not isinstance(refusals, list):
-            raise SamplerError("the state is not of chat: it names no accepted and refused games")
-        self._parents = {str(k): str(v) for k, v in parents.items()}
-        self._refusals = [RefusedGame(*row) for row in refusals]

@@ -35,7 +35,7 @@ from meta_sampler.chat.answers import (
     candidate,
     programs_in,
 )
-from meta_sampler.chat.prompt import Brief, OutcomeHistory, hash_of, messages, repair_messages
+from meta_sampler.chat.prompt import Brief, RefusedGame, hash_of, messages, repair_messages
 from meta_sampler.screening.soundness import KnownGames
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.chat.calls import RequestBatch, UsageCounter, ask_once, run
@@ -45,6 +45,7 @@ from xgl.errors import BudgetError, PlayerError, excerpt
 from xgl.files import read_bytes, read_json, user_path
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
+from xgl.random_streams import stream
 
 _VERSION = 2
 LATER = ("reasoning_effort", "extra_body")
@@ -172,6 +173,10 @@ class AnswerSlot(NamedTuple):
         return self.candidate.game is None and self.candidate.fate is not Fate.NO_PROGRAM
 
 
+MOST_REFUSED = 200
+"""Refusals that are remembered; the oldest are forgotten first."""
+
+
 class Chat:
     """A :class:`~meta_sampler.base.MetaSampler` that remembers what was accepted and refused.
 
@@ -184,7 +189,9 @@ class Chat:
         self.endpoint = self.settings.endpoint()
         self.cache = AnswerCache(cache_folder(self.settings.cache))
         self.meter = UsageCounter()
-        self.history = OutcomeHistory()
+        self._parents: dict[str, str] = {}
+        """For each accepted game its parent."""
+        self._refusals: list[RefusedGame] = []
         with _sampler_errors():
             read_key(self.endpoint)
 
@@ -210,8 +217,8 @@ class Chat:
         and :class:`BudgetReachedError`; answers received before are in the cache.
         """
         settings, library = self.settings, self.settings.library_games
-        relatives = tuple(self.history.relatives(parent, scope, settings.related_games, seed))
-        refusals = tuple(self.history.refusals(parent, settings.refused_games))
+        relatives = tuple(self.relatives(parent, scope, settings.related_games, seed))
+        refusals = tuple(self.refusals(parent, settings.refused_games))
         brief = Brief(parent, relatives, refusals, n, role)
         while True:
             try:
@@ -247,7 +254,7 @@ class Chat:
 
     def _parts(self, brief: Brief) -> list[Brief]:
         """The brief of each request: as few requests as can be, alike in size."""
-        requests = -(-brief.games // self.settings.per_request)
+        requests = -(-brief.games // self.settings.games)
         each, larger = divmod(brief.games, requests) if requests else (0, 0)
         return [replace(brief, games=each + (draw < larger)) for draw in range(requests)]
 
@@ -301,12 +308,9 @@ class Chat:
         key = key_of(self.endpoint, request, *draw)
         cached_answer = self.cache.get(key)
         if cached_answer is not None:
-            dollars = self.endpoint.prices.of(cached_answer.prompt_tokens, cached_answer.new_tokens)
-            tokens = {
-                "prompt_tokens": cached_answer.prompt_tokens,
-                "new_tokens": cached_answer.new_tokens,
-            }
-            batch.meter.count(Usage(**tokens, dollars=dollars))
+            prompt, new = cached_answer.prompt_tokens, cached_answer.new_tokens
+            dollars = self.endpoint.prices.of(prompt, new)
+            batch.meter.count(Usage(prompt_tokens=prompt, new_tokens=new, dollars=dollars))
             return cached_answer
         began = time.perf_counter()
         reply, usage = await batch.reply(request, "games", hash_of(request), *draw)
@@ -352,19 +356,51 @@ class Chat:
             intent=slot.program.intent,
         )
 
-    # -- history -------------------------------------------------------------------------------
+    # -- what is known of earlier proposals ----------------------------------------------------
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember whose child was accepted, and what was refused and why."""
-        self.history.observe(outcomes)
+        """Remember each outcome, oldest first."""
+        for outcome in outcomes:
+            if outcome.accepted:
+                self._parents[outcome.game_id] = outcome.parent_id
+            elif outcome.code:
+                reason = excerpt(outcome.explanation)
+                self._refusals.append(
+                    RefusedGame(outcome.game_id, outcome.parent_id, outcome.code, reason)
+                )
+        self._refusals = self._refusals[-MOST_REFUSED:]
+
+    def relatives(self, parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
+        """Games of the scope to show: the parent's children, its own parent and siblings, then
+        others by chance."""
+        others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
+        order = stream("relatives", parent.game_id, seed).permutation(len(others))
+        candidates = [others[int(index)] for index in order]
+        return sorted(candidates, key=lambda other: self._kinship(other.game_id, parent))[:most]
+
+    def _kinship(self, game_id: str, parent: Game) -> int:
+        above = self._parents.get(parent.game_id)
+        own = self._parents.get(game_id)
+        if own == parent.game_id:
+            return 0
+        return 1 if above is not None and above in (own, game_id) else 2
+
+    def refusals(self, parent: Game, most: int) -> list[RefusedGame]:
+        """Refused games to show: the parent's, then others; the newest first."""
+        newest = self._refusals[::-1]
+        return sorted(newest, key=lambda refusal: refusal.parent_id != parent.game_id)[:most]
 
     def state(self) -> dict[str, Any]:
-        """The history of outcomes; the sampler's costs are in the archive's rows."""
-        return self.history.state()
+        """The accepted and the refused games."""
+        return {"accepted": dict(self._parents), "refused": [tuple(r) for r in self._refusals]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises :class:`SamplerError` for the state of another sampler."""
-        self.history.restore(state)
+        parents, refusals = state.get("accepted"), state.get("refused")
+        if not isinstance(parents, dict) or not isinstance(refusals, list):
+            raise SamplerError("the state is not of chat: it names no accepted and refused games")
+        self._parents = {str(k): str(v) for k, v in parents.items()}
+        self._refusals = [RefusedGame(*row) for row in refusals]
 
 
 @contextmanager

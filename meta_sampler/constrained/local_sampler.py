@@ -34,6 +34,7 @@ from meta_sampler.screening.soundness import (
 )
 from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import LocalSettings
+from xgl.errors import ProgramError
 from xgl.judge.loading import load_model
 from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
@@ -51,43 +52,6 @@ from xgl.random_streams import stream
 Draft = tuple[str, str, int]
 """What a model wrote; the longest beginning of it that is a text of the grammar, empty if there is
 none; and the number of tokens written, the end of text included."""
-
-
-class Writer:
-    """Writes texts of grammars with one model."""
-
-    def __init__(self, lm: LanguageModel, decoding: Decoding, max_tokens: int) -> None:
-        self.lm, self.decoding, self.max_tokens = lm, decoding, max_tokens
-        size = int(lm.model.config.vocab_size)
-        self.vocabulary = from_tokenizer(lm.tokenizer, n_vocab=size)
-        self._stops = torch.zeros(size, dtype=torch.bool, device=lm.device)
-        self._stops[lm.tokenizer.eos_token_id] = True
-        if self.room < 1:
-            bound = f"less than the model's window of {lm.window}"
-            raise SamplerError(f"max_tokens is {max_tokens}, expected {bound}")
-
-    @property
-    def room(self) -> int:
-        """Most tokens of a prompt."""
-        return self.lm.window - self.max_tokens
-
-    def write(self, prompt: tuple[int, ...], lark: str, uniforms: np.ndarray) -> list[Draft]:
-        """One draft for each row of ``uniforms`` (N, T ≥ max_tokens), float64 in [0, 1).
-
-        Raises :class:`SamplerError` when llguidance refuses the grammar.
-        """
-        guides = Guides(self.vocabulary, lark, len(uniforms))
-        samples = sample(
-            self.lm,
-            [prompt] * len(uniforms),
-            [self.max_tokens] * len(uniforms),
-            uniforms,
-            self._stops,
-            self.decoding,
-            stop_when=guides.has_ended,
-            allowed=guides.allowed,
-        )
-        return [guides.draft(row, each.ids) for row, each in enumerate(samples)]
 
 
 class Guides:
@@ -141,12 +105,6 @@ def _matcher(vocabulary: LLTokenizer, lark: str) -> Any:
     return matcher
 
 
-def accepts(vocabulary: LLTokenizer, lark: str, text: str) -> bool:
-    """Whether a text is one of the grammar."""
-    matcher = _matcher(vocabulary, lark).deep_copy()
-    return bool(matcher.consume_tokens(vocabulary.tokenize_str(text)) and matcher.is_accepting())
-
-
 NAME = "local"
 DECODE = "decode"
 """Name of constrained decoding in a proposal's provenance."""
@@ -165,11 +123,41 @@ class Local:
         self.settings = settings or LocalSettings()
 
     @cached_property
-    def writer(self) -> Writer:
-        """The model; raises :class:`~xgl.errors.ModelNotFoundError`."""
+    def lm(self) -> LanguageModel:
+        """The model; raises :class:`~xgl.errors.ModelNotFoundError`, and :class:`SamplerError` if
+        its window has no room for a prompt."""
         settings = self.settings
         lm = load_model(settings.model, settings.dtype, settings.device)
-        return Writer(lm, Decoding(settings.temperature, settings.top_p), settings.max_tokens)
+        if lm.window <= settings.max_tokens:
+            bound = f"less than the model's window of {lm.window}"
+            raise SamplerError(f"max_tokens is {settings.max_tokens}, expected {bound}")
+        return lm
+
+    @cached_property
+    def vocabulary(self) -> LLTokenizer:
+        """The model's tokens as llguidance knows them."""
+        return from_tokenizer(self.lm.tokenizer, n_vocab=int(self.lm.model.config.vocab_size))
+
+    def write(self, prompt: tuple[int, ...], lark: str, uniforms: np.ndarray) -> list[Draft]:
+        """One draft for each row of ``uniforms`` (N, T ≥ max_tokens), float64 in [0, 1).
+
+        Raises :class:`SamplerError` when llguidance refuses the grammar.
+        """
+        lm, settings, count = self.lm, self.settings, len(uniforms)
+        guides = Guides(self.vocabulary, lark, count)
+        stops = torch.zeros(self.vocabulary.vocab_size, dtype=torch.bool, device=lm.device)
+        stops[lm.tokenizer.eos_token_id] = True
+        samples = sample(
+            lm,
+            [prompt] * count,
+            [settings.max_tokens] * count,
+            uniforms,
+            stops,
+            Decoding(settings.temperature, settings.top_p),
+            stop_when=guides.has_ended,
+            allowed=guides.allowed,
+        )
+        return [guides.draft(row, each.ids) for row, each in enumerate(samples)]
 
     def propose(
         self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
@@ -188,18 +176,16 @@ class Local:
                 streams = [stream(NAME, parent.game_id, seed, attempt, row) for row in rows]
                 uniforms = np.stack([each.random(settings.max_tokens) for each in streams])
                 began = time.perf_counter()
-                drafts = self.writer.write(prompt, lark, uniforms)
+                drafts = self.write(prompt, lark, uniforms)
                 seconds = (time.perf_counter() - began) / len(rows)
                 for row, draft in zip(rows, drafts, strict=True):
-                    origins[row] = replace(
+                    origins[row] = made = replace(
                         origin,
                         raw=draft[0],
                         tokens=origins[row].tokens + len(prompt) + draft[2],
                         seconds=origins[row].seconds + seconds,
                     )
-                    proposals[row] = _judge(
-                        draft, origins[row], parent, role, known_games, settings
-                    )
+                    proposals[row] = _judge(draft, made, parent, role, known_games, settings)
         return [proposal for proposal in proposals if proposal is not None]
 
     def _prompt(
@@ -207,17 +193,18 @@ class Local:
     ) -> tuple[tuple[int, ...], Provenance]:
         """What the model reads, with as many games as its window holds, and where drafts are
         from."""
-        shown_games, lm = examples(parent, scope, self.settings.examples, seed), self.writer.lm
+        shown_games, lm = examples(parent, scope, self.settings.examples, seed), self.lm
+        room = lm.window - self.settings.max_tokens
         while True:
             text = prompt_text(shown_games, parent)
             prompt = (lm.bos, *lm.encode(text))
-            if len(prompt) <= self.writer.room or not shown_games:
+            if len(prompt) <= room or not shown_games:
                 break
             shown_games = shown_games[1:]
         ids = (parent.game_id, *(shown_game.game_id for shown_game in shown_games))
         model = self.settings.model
         origin = Provenance(NAME, (DECODE,), ids, model=model, prompt_hash=prompt_hash(text))
-        return prompt[-self.writer.room :], origin
+        return prompt[-room:], origin
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Nothing to learn."""
@@ -257,7 +244,10 @@ def _judge(
     if not text:
         error = f"not complete after {tokens} tokens"
         return Proposal(raw, None, (error,), origin, Fate.UNFINISHED)
-    program = parse(text, parent.dialect)
+    try:
+        program = parse(text, parent.dialect)
+    except ProgramError as error:  # a line that is too long, which a grammar cannot count
+        return Proposal(raw, None, tuple(error.messages()), origin)
     child = fit(program, settings, parent)
     new = game(child, parent.metadata)
     repairs = {CUT: text != raw.strip("\n"), FIT: child != program}
@@ -288,11 +278,9 @@ def examples(parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[
     for pool in (scope, _library(parent.dialect)):
         for index in stream("examples", parent.game_id, seed).permutation(len(pool)):
             candidate = pool[int(index)]
-            if (
-                candidate.dialect == parent.dialect
-                and normal_form(candidate.program) not in known_forms
-            ):
-                known_forms.add(normal_form(candidate.program))
+            form = normal_form(candidate.program)
+            if candidate.dialect == parent.dialect and form not in known_forms:
+                known_forms.add(form)
                 chosen_games.append(candidate)
     return chosen_games[:most]
 

@@ -1,5 +1,5 @@
 """A grammar of XGL for constrained decoding: every text of it is a valid program
-(docs/reference/meta_samplers.md).
+(docs/reference/meta_samplers.md), as far as its lines are not too long.
 
 Beyond validity it states, by the bits of :class:`~meta_sampler.constrained.xgl_grammar.State`, what
 makes a program playable: registers are set before they are read, an ensure stands behind an elicit,
@@ -25,7 +25,6 @@ from functools import cached_property, lru_cache, reduce
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from meta_sampler.base import SamplerError
 from meta_sampler.settings import GrammarSettings
 from xgl.language import syntax as syn
 from xgl.language.canonical import POOL, PUBLIC_POOL
@@ -41,10 +40,7 @@ class Ref(NamedTuple):
 
 
 class Pattern(NamedTuple):
-    """A regular expression, and how many characters it matches at most."""
-
     regex: str
-    longest: int
 
 
 Symbol = str | Ref | Pattern
@@ -97,22 +93,6 @@ class Grammar:
         while new := set(filter(reads_it, self.rules.keys() - names)):
             names |= new
         return names
-
-    def longest(self, name: str, stop: str, lengths: dict[str, int] | None = None) -> int:
-        """Most characters of a rule, those from the rule ``stop`` on not counted.
-
-        Raises RecursionError if a rule holds itself other than through ``stop``.
-        """
-        lengths = {stop: 0} if lengths is None else lengths
-
-        def size(symbol: Symbol) -> int:
-            if isinstance(symbol, Ref):
-                return self.longest(symbol.rule, stop, lengths)
-            return symbol.longest if isinstance(symbol, Pattern) else len(symbol)
-
-        if name not in lengths:
-            lengths[name] = max(sum(map(size, symbols)) for symbols, _ in self.rules[name])
-        return lengths[name]
 
 
 def repetitions(item: Symbol, between: str, least: int, most: int) -> list[tuple[Symbol, ...]]:
@@ -257,8 +237,7 @@ def xgl_grammar(
     """The grammar of a dialect's programs within ``settings``.
 
     ``constants``: registers of types a, b, c that hold a text before play; ``main``: the player
-    who must move and be paid. Raises :class:`SamplerError` if the settings allow lines that are
-    too long for the language.
+    who must move and be paid.
     """
     grammar = Grammar("opening")
     state = State(DIALECTS[dialect], constants, main)
@@ -273,10 +252,6 @@ def xgl_grammar(
     if settings.loops and settings.max_jumps > 0:
         _loops(grammar, state, settings.max_jumps)
     _flow(grammar, state, settings)
-    longest = grammar.longest("line", stop="next")
-    if longest > syn.MAX_LINE_CHARACTERS:
-        bound = f"at most {syn.MAX_LINE_CHARACTERS} characters of the language"
-        raise SamplerError(f"the grammar admits lines of {longest} characters, expected {bound}")
     return grammar
 
 
@@ -370,7 +345,7 @@ def _seat(line: str, player: str, main: str) -> tuple[str, str]:
 
 
 def _number_up_to(most: int) -> Pattern:
-    return Pattern("|".join(map(str, range(1, most + 1))), len(str(most)))
+    return Pattern("|".join(map(str, range(1, most + 1))))
 
 
 def _ensure(grammar: Grammar, state: State) -> None:
@@ -454,7 +429,7 @@ def _strings(grammar: Grammar, state: State, most: int) -> None:
     add("literal", [_literal()])
     add("story", ["story()"])
     if dialect.story_arguments:
-        add("story", ["story(", Pattern("[1-9][0-9]?", 2), ")"], ["story(", Ref("literal"), ")"])
+        add("story", ["story(", Pattern("[1-9][0-9]?"), ")"], ["story(", Ref("literal"), ")"])
     if dialect.stored_prefix:
         add("rich_value", [Ref("names"), " | ", Ref("names")], when=state.readable_strings())
 
@@ -470,16 +445,16 @@ def _literal() -> Pattern:
     )
     runs = [[c for _, c in run] for _, run in groupby(enumerate(codes), lambda x: x[1] - x[0])]
     allowed = "".join(f"\\u{{{run[0]:x}}}-\\u{{{run[-1]:x}}}" for run in runs)
-    return Pattern(f'"[{allowed}]{{0,{LITERAL}}}"', LITERAL + 2)
+    return Pattern(f'"[{allowed}]{{0,{LITERAL}}}"')
 
 
 def _conditions(grammar: Grammar, state: State, truths: bool) -> None:
     """``condition`` is used by itself, ``decided`` inside and, or, not."""
     wide, add = state.dialect.python_conditions, grammar.add
     moved_names, names = Ref("moved_names"), Ref("names")
-    bound = add("bound", [Pattern("0|[1-9][0-9]{0,2}", 3)], [Ref("term")])
+    bound = add("bound", [Pattern("0|[1-9][0-9]{0,2}")], [Ref("term")])
     if wide:
-        add("bound", [Pattern(r"(0|[1-9][0-9]{0,2})\.[0-9]", 5)])
+        add("bound", [Pattern(r"(0|[1-9][0-9]{0,2})\.[0-9]")])
     for sign in (*syn.COMPARATORS, *(("==", "!=") if wide else ())):
         add("decided", [Ref("short_sum"), f" {sign} ", bound])
     if truths:

@@ -15,8 +15,8 @@ from meta_sampler.screening.soundness import (
     Lines,
     admitted_players,
     filled_constants,
-    has_loops,
-    named_players,
+    foreign,
+    splice,
 )
 from meta_sampler.settings import MutateSettings
 from xgl.language import syntax as syn
@@ -103,11 +103,6 @@ def insert(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
     return lines[:position] + new + lines[position:]
 
 
-def splice(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
-    """``lines`` with the one at ``position`` replaced by ``new``, none or several."""
-    return lines[:position] + new + lines[position + 1 :]
-
-
 class Site(NamedTuple):
     """A node below a line: ``ordinal`` counts the line's descendants, parents first."""
 
@@ -192,11 +187,8 @@ def donor_lines(program: Program, context: EditContext) -> Lines | None:
     lines = program.instructions
     if not context.settings.truths:
         lines = tuple(line for line in map(_without_truths, lines) if line is not None)
-    if named_players(lines) - set(context.players):
-        return None
-    if has_loops(program) and not context.settings.loops:
-        return None
-    return lines
+    is_foreign = any(foreign(Program(lines), context.players, True, context.settings.loops))
+    return None if is_foreign else lines
 
 
 def _without_truths(line: syn.Instruction) -> syn.Instruction | None:

@@ -39,14 +39,9 @@ class OperatorEntry(NamedTuple):
 
     def is_available(self, context: EditContext) -> bool:
         """Whether the context has what it needs."""
-        match self.needs:
-            case "players":
-                return bool(context.others)
-            case "loops":
-                return context.settings.loops
-            case "donor":
-                return bool(context.donor)
-        return True
+        loops = context.settings.loops
+        has = {"players": bool(context.others), "loops": loops, "donor": bool(context.donor)}
+        return has.get(self.needs, True)
 
 
 OPERATORS: MappingProxyType[str, OperatorEntry] = MappingProxyType(
@@ -113,9 +108,12 @@ class Mutate:
     ) -> None:
         self.settings = settings or MutateSettings()
         self._operators = dict(operators)
-        table = dict.fromkeys(self._operators, 1.0)
-        table |= _check_weights(self.settings.weights, table)
-        self._weights = AdaptiveWeights(table, self.settings.decay)
+        for name in self.settings.weights:
+            if name not in operators:
+                raise SamplerError(f"weights: unknown operator {name!r}, {_hint(name, operators)}")
+        self._first_weights = dict.fromkeys(operators, 1.0) | dict(self.settings.weights)
+        self._trials = dict.fromkeys(operators, 0.0)
+        self._credits = dict.fromkeys(operators, 0.0)
 
     def propose(
         self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
@@ -160,7 +158,7 @@ class Mutate:
     ) -> tuple[Lines, tuple[str, ...]]:
         """One to three operators in a row, with the names of those that changed something."""
         names = [name for name, entry in self._operators.items() if entry.is_available(context)]
-        weights = [self._weights[name] for name in names]
+        weights = [self._weight(name) for name in names]
         applied_names: tuple[str, ...] = ()
         if not any(weights):
             return lines, applied_names
@@ -171,29 +169,44 @@ class Mutate:
                 lines, applied_names = edited_lines, (*applied_names, name)
         return lines, applied_names
 
+    def _weight(self, name: str) -> float:
+        """The first weight times the ratio of the operator's mean credit to the common one."""
+        trials, credits = sum(self._trials.values()), sum(self._credits.values())
+        if not credits:
+            return self._first_weights[name]
+        # Shrunk to the common rate by PRIOR outcomes, so that one lucky child of a rare operator
+        # does not outweigh dozens of trials of another.
+        common = credits / trials
+        mean = (self._credits[name] + PRIOR * common) / (self._trials[name] + PRIOR)
+        return self._first_weights[name] * min(SPREAD, max(1 / SPREAD, mean / common))
+
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Raise the weights of operators whose children were accepted, or might have been."""
-        self._weights.observe(outcomes)
+        """Raise the weights of operators whose children were accepted, or might have been: count
+        each outcome for every operator that took part in it; the weight of earlier ones falls."""
+        for outcome in outcomes:
+            for sums in (self._trials, self._credits):
+                for name in sums:
+                    sums[name] *= self.settings.decay
+            for name in self._trials.keys() & outcome.operators:
+                self._trials[name] += 1.0
+                self._credits[name] += CREDITS[outcome.progress]
 
     def state(self) -> dict[str, Any]:
-        """Faded trials and credits of each operator's children."""
-        return self._weights.state()
+        """Faded trials and credits by operator, as values that JSON can hold."""
+        return {"trials": dict(self._trials), "credits": dict(self._credits)}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from sums that ``state`` returned.
+        """Continue from sums that ``state`` returned. Raises :class:`SamplerError` when they name
+        other operators."""
+        for key, own in (("trials", self._trials), ("credits", self._credits)):
+            if not isinstance(state.get(key), Mapping) or set(state[key]) != set(own):
+                raise SamplerError(f"the state's {key!r} does not name this sampler's operators")
+            own.update((name, float(state[key][name])) for name in own)
 
-        Raises :class:`~meta_sampler.base.SamplerError` when they name other operators.
-        """
-        self._weights.restore(state)
 
-
-def _check_weights(weights: Mapping[str, float], table: Mapping[str, float]) -> dict[str, float]:
-    for name in weights:
-        if name not in table:
-            near = get_close_matches(str(name), table, 1)
-            hint = f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(table)}"
-            raise SamplerError(f"weights: unknown operator {name!r}, {hint}")
-    return dict(weights)
+def _hint(name: str, operators: Mapping[str, OperatorEntry]) -> str:
+    near = get_close_matches(str(name), operators, 1)
+    return f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(operators)}"
 
 
 def _donors(parent: Game, scope: Sequence[Game], context: EditContext) -> Donors:
@@ -214,47 +227,3 @@ CREDITS: MappingProxyType[Progress, float] = MappingProxyType(
     | {Progress.OPEN: 0.25, Progress.OUTRANKED: 0.25, Progress.ACCEPTED: 1.0}
 )
 """Credit of a child: acceptances are rare, so one that another run might accept counts too."""
-
-
-class AdaptiveWeights:
-    """First weights times the ratio of an operator's mean credit to the common one."""
-
-    def __init__(self, table: Mapping[str, float], decay: float) -> None:
-        self._table = dict(table)
-        self._decay = decay
-        self._trials = dict.fromkeys(self._table, 0.0)
-        self._credits = dict.fromkeys(self._table, 0.0)
-
-    def __getitem__(self, name: str) -> float:
-        trials, credits = sum(self._trials.values()), sum(self._credits.values())
-        if not credits:
-            return self._table[name]
-        # Shrunk to the common rate by PRIOR outcomes, so that one lucky child of a rare operator
-        # does not outweigh dozens of trials of another.
-        common = credits / trials
-        mean = (self._credits[name] + PRIOR * common) / (self._trials[name] + PRIOR)
-        return self._table[name] * min(SPREAD, max(1 / SPREAD, mean / common))
-
-    def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Count each outcome for every operator that took part in it; the weight of earlier ones
-        falls."""
-        for outcome in outcomes:
-            for sums in (self._trials, self._credits):
-                for name in sums:
-                    sums[name] *= self._decay
-            for name in dict.fromkeys(outcome.operators):
-                if name in self._table:
-                    self._trials[name] += 1.0
-                    self._credits[name] += CREDITS[outcome.progress]
-
-    def state(self) -> dict[str, Any]:
-        """Trials and credits by operator, as values that JSON can hold."""
-        return {"trials": dict(self._trials), "credits": dict(self._credits)}
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Raises :class:`SamplerError` for the state of other operators."""
-        for key in ("trials", "credits"):
-            if not isinstance(state.get(key), Mapping) or set(state[key]) != set(self._table):
-                raise SamplerError(f"the state's {key!r} does not name this sampler's operators")
-        self._trials = {name: float(state["trials"][name]) for name in self._table}
-        self._credits = {name: float(state["credits"][name]) for name in self._table}

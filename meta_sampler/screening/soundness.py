@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -100,6 +100,16 @@ def has_loops(program: Program) -> bool:
     return bool(find(program, syn.Beacon) or find(program, syn.Replay))
 
 
+def foreign(program: Program, players: Sequence[str], truths: bool, loops: bool) -> Iterator[str]:
+    """Contents that are not allowed, a phrase each."""
+    for name in sorted(named_players(program.instructions) - set(players)):
+        yield f"the player {name}, expected some of {', '.join(players)}"
+    if has_truths(program) and not truths:
+        yield "a statement for the judge to read, expected comparisons or functions as conditions"
+    if has_loops(program) and not loops:
+        yield "a loop, expected none"
+
+
 # -- caps ------------------------------------------------------------------------------------------
 
 FIT = "fit"
@@ -145,35 +155,31 @@ def fit(program: Program, caps: Caps, parent: Game) -> Program:
 
 
 def _fewer_rounds(lines: Lines) -> Lines | None:
-    times = {i: line.times for i, line in enumerate(lines) if isinstance(line, syn.Replay)}
-    position = max(times, key=lambda i: times[i], default=None)
-    if position is None or times[position] < 2:
+    replays = [(i, line) for i, line in enumerate(lines) if isinstance(line, syn.Replay)]
+    position, line = max(replays, key=lambda pair: pair[1].times, default=(0, None))
+    if line is None or line.times < 2:
         return None
-    line = lines[position]
-    assert isinstance(line, syn.Replay)
-    return _with_line(lines, position, replace(line, times=line.times // 2))
+    return splice(lines, position, replace(line, times=line.times // 2))
 
 
 def _shorter_move(program: Program, metadata: Metadata) -> Lines | None:
     """The longest move of the player that writes most, shortened."""
     lines = program.instructions
     [(player, _)] = _tokens_by_player(program, metadata).most_common(1)
-    limits = {
-        position: line.max_len or metadata.max_len
+    moves = [
+        (line.max_len or metadata.max_len, -position, line)
         for position, line in enumerate(lines)
         if isinstance(line, syn.Elicit) and line.player == player
-    }
-    position = max(limits, key=lambda i: limits[i], default=None)
-    if position is None or limits[position] <= _LEAST:
+    ]
+    limit, place, line = max(moves, key=lambda move: move[:2])
+    if limit <= _LEAST:
         return None
-    line = lines[position]
-    assert isinstance(line, syn.Elicit)
-    shorter = max(_LEAST, limits[position] * 3 // 4)
-    return _with_line(lines, position, replace(line, max_len=shorter))
+    return splice(lines, -place, replace(line, max_len=max(_LEAST, limit * 3 // 4)))
 
 
-def _with_line(lines: Lines, position: int, line: syn.Instruction) -> Lines:
-    return (*lines[:position], line, *lines[position + 1 :])
+def splice(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
+    """``lines`` with the one at ``position`` replaced by ``new``, none or several."""
+    return lines[:position] + new + lines[position + 1 :]
 
 
 _COUNTED = {

@@ -27,8 +27,6 @@ _COMPARATOR_WORDS = {
     "not in": "not found in",
 }
 
-_JOINTS = {1: ", plus ", -1: ", minus "}
-
 
 def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
     """One sentence for each instruction; ``role`` is called the player if it is the only one.
@@ -43,56 +41,47 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
     """
     movers = {line.player for line in find(game.program, syn.Elicit)}
     names = {role: "the player"} if movers <= {role} else {}
-    return tuple(_Writer(game, names).sentences())
+    return tuple(_sentences(game, names))
 
 
-class _Writer:
-    def __init__(self, game: Game, names: dict[str, str]) -> None:
-        self.game, self.names = game, names
-        self.mover = names.get(syn.MAIN_PLAYER, syn.MAIN_PLAYER)
-        self.elicits = {facts.line: facts for facts in reversed(analyse(game.program).elicits)}
+def _sentences(game: Game, names: dict[str, str]) -> Iterator[str]:
+    mover = names.get(syn.MAIN_PLAYER, syn.MAIN_PLAYER)
+    elicits = {facts.line: facts for facts in reversed(analyse(game.program).elicits)}
+    for number, line in enumerate(game.program.instructions, start=1):
+        player = getattr(line, "player", "")
+        player = names.get(player, player)
+        if isinstance(line, syn.Elicit):
+            mover, facts = player, elicits.get(number)
+            seeing = f", who sees {_list_text(facts.sees)}," if facts and facts.sees else ""
+            clause = f"{mover}{seeing} writes {_moves(line, game.metadata.max_len)}"
+        else:
+            clause = _clause(line, player, mover, game)
+        yield f"{clause[:1].upper()}{clause[1:]}."
 
-    def sentences(self) -> Iterator[str]:
-        for number, line in enumerate(self.game.program.instructions, start=1):
-            clause = self._clause(line, number)
-            yield f"{clause[:1].upper()}{clause[1:]}."
 
-    def _player(self, name: str) -> str:
-        return self.names.get(name, name)
+def _moves(line: syn.Elicit, usual: int) -> str:
+    tokens = usual if line.max_len is None else line.max_len
+    suffix = " each" if len(line.registers) > 1 else ""
+    return f"{_list_text(line.registers)}, at most {_count(tokens, 'token')}{suffix}"
 
-    def _seeing(self, number: int) -> str:
-        """A clause with the registers that the player sees when the line first asks it."""
-        facts = self.elicits.get(number)
-        return f", who sees {_list_text(facts.sees)}," if facts and facts.sees else ""
 
-    def _again(self) -> str:
-        """Where failures are counted: at a line, or in the whole game."""
-        by_line = DIALECTS[self.game.program.dialect].failures_per_line
-        return "at this line" if by_line else "in the whole game"
-
-    def _clause(self, line: syn.Instruction, number: int) -> str:
-        match line:
-            case syn.Assign(targets):
-                return _assignment(targets)
-            case syn.Elicit(player, registers, limit):
-                self.mover = self._player(player)
-                tokens = self.game.metadata.max_len if limit is None else limit
-                suffix = " each" if len(registers) > 1 else ""
-                room = f"at most {_count(tokens, 'token')}{suffix}"
-                return f"{self.mover}{self._seeing(number)} writes {_list_text(registers)}, {room}"
-            case syn.Ensure(conditions):
-                rules = _list_text([condition_in_words(condition) for condition in conditions])
-                often = f"{self._again()} {_count(self.game.metadata.max_failures, 'time')} at most"
-                return f"it must hold that {rules}; or {self.mover} has to try again, {often}"
-            case syn.Reward(player, amount):
-                return f"{self._player(player)} is paid {sum_in_words(amount)}"
-            case syn.Reveal(player, values):
-                texts = _list_text([_noun_phrase(value) for value in values])
-                return f"{self._player(player)} is shown {texts}"
-            case syn.Beacon(flag):
-                return f"this place is called {flag}"
-            case syn.Replay(flag, times):
-                return f"the game goes back to {flag}, {_count(times, 'time')} in all"
+def _clause(line: syn.Instruction, player: str, mover: str, game: Game) -> str:
+    match line:
+        case syn.Assign(targets):
+            return _assignment(targets)
+        case syn.Ensure(conditions):
+            rules = _list_text([condition_in_words(condition) for condition in conditions])
+            by_line = DIALECTS[game.dialect].failures_per_line  # where failures are counted
+            often = "at this line" if by_line else "in the whole game"
+            often += f" {_count(game.metadata.max_failures, 'time')} at most"
+            return f"it must hold that {rules}; or {mover} has to try again, {often}"
+        case syn.Reward(_, amount):
+            return f"{player} is paid {sum_in_words(amount)}"
+        case syn.Reveal(_, values):
+            return f"{player} is shown {_list_text([_noun_phrase(value) for value in values])}"
+        case syn.Replay(flag, times):
+            return f"the game goes back to {flag}, {_count(times, 'time')} in all"
+    return f"this place is called {getattr(line, 'flag', '')}"
 
 
 def _assignment(targets: Sequence[tuple[str, object]]) -> str:
@@ -112,31 +101,23 @@ def _assignment(targets: Sequence[tuple[str, object]]) -> str:
 def sum_in_words(amount: syn.Sum) -> str:
     """A signed sum of xents, as an amount of bits; nex is xent with its sign turned."""
     text = ""
-    for index, (sign, term) in enumerate(amount.terms):
-        effective_sign = -sign if isinstance(term, syn.Xent) and term.kind == "nex" else sign
-        joint = ("minus " if effective_sign < 0 else "") if index == 0 else _JOINTS[effective_sign]
+    for sign, term in amount.terms:
+        minus = (sign < 0) != (isinstance(term, syn.Xent) and term.kind == "nex")
+        joint = (", minus " if minus else ", plus ") if text else "minus " * minus
         text += joint + _term(term)
     return text
 
 
 def _term(term: syn.Term) -> str:
-    match term:
-        case syn.Xent():
-            return _xent(term)
-        case syn.Number(value):
-            return f"{value:g}"
-        case _:
-            return _noun_phrase(term)
-
-
-def _xent(xent: syn.Xent) -> str:
-    text = _noun_phrase(xent.target)
-    model, outer = split_name(xent.outer)
+    if not isinstance(term, syn.Xent):
+        return f"{term.value:g}" if isinstance(term, syn.Number) else _noun_phrase(term)
+    text = _noun_phrase(term.target)
+    model, outer = split_name(term.outer)
     before = "" if outer is None else f" (all read after {_noun_phrase(outer)})"
     before = f" for the model {model}{before}" if model else before
-    prefix = "" if xent.prefix is None else _noun_phrase(xent.prefix)
-    if xent.kind in ("xed", "dex"):
-        does = "saves" if xent.kind == "xed" else "costs"
+    prefix = "" if term.prefix is None else _noun_phrase(term.prefix)
+    if term.kind in ("xed", "dex"):
+        does = "saves" if term.kind == "xed" else "costs"
         return f"the bits that {prefix or 'its own prefix'} {does} on {text}{before}"
     after = f" after {prefix}" if prefix else ""
     return f"the surprise of {text}{after}{before}"
@@ -169,11 +150,10 @@ def condition_in_words(condition: syn.Condition) -> str:
 
 
 def _are(amount: syn.Sum) -> str:
-    _, first = amount.terms[0]
-    plural = isinstance(first, syn.Xent) and first.kind in ("xed", "dex")
     if len(amount.terms) > 1:
         return "come to"
-    return "are" if plural else "is"
+    [(_, term)] = amount.terms
+    return "are" if isinstance(term, syn.Xent) and term.kind in ("xed", "dex") else "is"
 
 
 def _statement(node: object) -> str:
@@ -204,12 +184,10 @@ def _noun_phrase(node: object) -> str:
             return f"a story{length}" + (f" that goes on from “{prompt}”" if prompt else "")
         case syn.Given(text, prefix):
             return f"{_noun_phrase(text)}, read after {_noun_phrase(prefix)}"
+        case syn.ListOf(()):
+            return "an empty list"
         case syn.ListOf(items):
-            return (
-                f"the list of {_list_text(list(map(_noun_phrase, items)))}"
-                if items
-                else "an empty list"
-            )
+            return f"the list of {_list_text(list(map(_noun_phrase, items)))}"
         case _:
             return expression_text(node)
 
@@ -277,14 +255,13 @@ class _TitleWriter:
     def __init__(self, game: Game, role: str) -> None:
         self.role, self.signs = role, paid_for(role)
         self.texts: dict[str, _Text] = {}
-        self.facts = analyse(game.program, game.metadata, role)
         self.stories, self.seen, self.moves = 0, set[int](), list[str]()
         self.terms: Counter[tuple[str, _Text, _Text]] = Counter()
         """What the role is paid: kind ("xed", "xent"), target and prefix, with signed counts."""
         self.conditions: list[str] = []
         self.sees = {
             (facts.line, facts.register): facts.sees
-            for facts in self.facts.elicits
+            for facts in analyse(game.program, game.metadata, role).elicits
             if facts.player == role
         }
         for number, line in enumerate(game.program.instructions, start=1):
@@ -298,20 +275,20 @@ class _TitleWriter:
                 self.texts.update(values)
             case syn.Elicit(player, registers):
                 for name in registers:
-                    self._see(self.sees.get((number, name), ()))
+                    for each in self.sees.get((number, name), ()):
+                        self._see(self.texts.get(each, ()))
                     self.texts[name] = (("move", len(self.moves)),)
                     self.moves.append(player)
             case syn.Reveal(player, values) if player == self.role:
                 for value in values:
-                    self.seen |= {int(n) for kind, n in self._text(value) if kind == "story"}
+                    self._see(self._text(value))
             case syn.Ensure(conditions):
                 self.conditions += map(self._condition, conditions)
             case syn.Reward(player, amount) if player in self.signs:
                 self._pay(amount, self.signs[player])
 
-    def _see(self, registers: Sequence[str]) -> None:
-        for name in registers:
-            self.seen |= {int(n) for kind, n in self.texts.get(name, ()) if kind == "story"}
+    def _see(self, text: _Text) -> None:
+        self.seen |= {int(n) for kind, n in text if kind == "story"}
 
     def _pay(self, amount: syn.Sum, share: int) -> None:
         for sign, term in amount.terms:
@@ -384,12 +361,10 @@ class _TitleWriter:
         unwanted = [term for term, count in self.terms.items() if count < 0]
         # A surprise that is paid is wanted; one that costs asks for the contrary.
         plain = [term for term in unwanted if term[0] == "xent"]
-        unwanted = [term for term in unwanted if term[0] == "xed"]
-        parts = [" and ".join(self._phrases(wanted, "surprising"))] if wanted else []
-        if unwanted:
-            parts.append("not " + " or ".join(self._phrases(unwanted, "")))
-        if plain:
-            parts.append(" and ".join(self._phrases(plain, "plain")))
+        spurned = [term for term in unwanted if term[0] == "xed"]
+        parts = [" and ".join(self._phrases(wanted, "surprising"))]
+        parts += ["not " + " or ".join(self._phrases(spurned, ""))] if spurned else []
+        parts += [" and ".join(self._phrases(plain, "plain"))]
         return ", ".join(filter(None, parts))
 
     def _phrases(self, terms: Sequence[tuple[str, _Text, _Text]], manner: str) -> list[str]:

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain, groupby
+from itertools import chain
 from typing import Any
 
 from xgl.analysis.request_bounds import (
@@ -16,13 +16,11 @@ from xgl.analysis.request_bounds import (
     UnrolledProgram,
     bounds,
     elicit_facts,
-    shown_tokens,
     views,
 )
-from xgl.errors import FlowError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
-from xgl.language.control_flow import path
+from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS
 from xgl.language.visitors import find, listed_registers, reads, writes
 
@@ -49,30 +47,25 @@ class StaticFacts:
     """Registers of s t x y p read before anything sets them."""
     faults: tuple[str, ...]
     """Reasons for which it cannot be played at all."""
-    role: str = syn.MAIN_PLAYER
+    role: str
     """The player taken as the main one."""
-    run: UnrolledProgram | None = field(default=None, repr=False, compare=False)
+    run: UnrolledProgram = field(repr=False, compare=False)
     """The unrolled program; the facts below are computed from it when first read."""
 
     @cached_property
     def elicits(self) -> tuple[ElicitFacts, ...]:
         """Every request for a move: its limit, and what its player has and has not been shown."""
-        return elicit_facts(self.run) if self.run else ()
+        return elicit_facts(self.run)
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
         """The largest request of each line to the judge or the story source, in tokens."""
-        return bounds(self.run) if self.run else ()
+        return bounds(self.run)
 
     @cached_property
     def views(self) -> tuple[Bound, ...]:
         """The largest view of each elicit, in tokens, while no ensure fails."""
-        return views(self.run) if self.run else ()
-
-    @cached_property
-    def shown_tokens(self) -> dict[str, int]:
-        """Tokens that each player is shown by the end of a play, without the code."""
-        return shown_tokens(self.run) if self.run else {}
+        return views(self.run)
 
     @property
     def degenerate(self) -> str:
@@ -108,22 +101,31 @@ def analyse_roles(
     lines, facts = program.instructions, metadata or Metadata()
     players = tuple(dict.fromkeys(line.player for line in find(program, syn.Elicit)))
     roles = roles or players or (syn.MAIN_PLAYER,)
-    order, faults = _order(program)
+    order, fault = unrolled(program)
+    kinds = [type(lines[position]) for position in order]
+    faults = [fault] if fault else []
+    if syn.Ensure in kinds and syn.Elicit not in kinds[: kinds.index(syn.Ensure)]:
+        faults.append("an ensure stands before any elicit")
     flow = _data_flow(program, order)
     reached_roles = _reached_rewards(flow, roles, DIALECTS[program.dialect].live_reveal)
     unused, early = _unused_moves(flow), _read_before_set(flow)
     run = UnrolledProgram(program, order, facts)
+    moves = [
+        (line.player, (line.max_len or facts.max_len) * len(line.registers))
+        for line in (lines[position] for position in order)
+        if isinstance(line, syn.Elicit)
+    ]
     return [
         StaticFacts(
             steps=len(order),
             players=players,
             stories=len(find(program, syn.Story)),
-            move_tokens=sum(_move_tokens(lines[i], role, facts.max_len) for i in order),
+            move_tokens=sum(tokens for player, tokens in moves if player == role),
             main_reward_depends_on_moves=role in reached_roles,
             rewards_cancel=_rewards_cancel(program, order, role),
             unused_moves=tuple(dict.fromkeys(name for player, name in unused if player == role)),
             read_before_set=early,
-            faults=faults,
+            faults=tuple(faults),
             role=role,
             run=run,
         )
@@ -136,22 +138,6 @@ def learning_roles(program: syn.Program) -> tuple[str, ...]:
     return tuple(facts.role for facts in analyse_roles(program) if not facts.degenerate)
 
 
-def _order(program: syn.Program) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    order: list[int] = []
-    faults: list[str] = []
-    try:
-        for position in path(program):
-            order.append(position)
-            if len(order) > syn.MAX_STEPS:
-                break
-    except FlowError as error:
-        faults.append(str(error))
-    kinds = [type(program.instructions[position]) for position in order]
-    if syn.Ensure in kinds and syn.Elicit not in kinds[: kinds.index(syn.Ensure)]:
-        faults.append("an ensure stands before any elicit")
-    return tuple(order), tuple(faults)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class _Step:
     """An executed instruction with the registers that it reads: with each list also the registers
@@ -162,7 +148,7 @@ class _Step:
     """Each register once, in order."""
     writes: dict[str, int]
     """The registers that it sets, and how often."""
-    sources: dict[str, tuple[frozenset[str], str]]
+    sources: dict[str, tuple[tuple[str, ...], str]]
     """For an assign: the registers that each value reads, and the one that it is by itself."""
     shown_names: tuple[str, ...]
     """For a reveal: the registers that it shows by themselves."""
@@ -170,54 +156,37 @@ class _Step:
 
 def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[_Step]:
     """The executed instructions; an assign that stores left to right becomes one step for each
-    target. Equal steps in a row become one, since the second changes nothing."""
+    target."""
     dialect = DIALECTS[program.dialect]
     list_items = tuple(item.name for item in listed_registers(program)) if dialect.aliases else ()
-    assign_steps: dict[tuple[_Value, ...], _Step] = {}
-    steps: defaultdict[int, list[_Step]] = defaultdict(list)
+    steps: dict[int, list[_Step]] = {}
     for position in dict.fromkeys(order):
         line = program.instructions[position]
-        if isinstance(line, syn.Assign):
-            values = tuple(_value(target, list_items) for target in line.targets)
-            single = [(value,) for value, _ in groupby(values)]
-            for part in [values] if dialect.parallel_assign else single:
-                if part not in assign_steps:
-                    assign_steps[part] = _assign_step(line, part)
-                steps[position].append(assign_steps[part])
-        else:
-            steps[position].append(_step(line, list_items))
+        parts: list[syn.Instruction] = [line]
+        if isinstance(line, syn.Assign) and not dialect.parallel_assign:
+            parts = [syn.Assign((target,)) for target in line.targets]
+        steps[position] = [_step(part, list_items) for part in parts]
     return [step for position in order for step in steps[position]]
 
 
 _LISTS = frozenset(syn.LIST_REGISTERS)
-_Value = tuple[str, tuple[str, ...], str]
-"""A target of an assign, the registers that its value reads, and the one that it is by itself."""
-
-
-def _value(
-    target: tuple[str, syn.StringExpr | syn.ListExpr], list_items: tuple[str, ...]
-) -> _Value:
-    name, value = target
-    return name, _reads(value, list_items), _bare(value, list_items)
 
 
 def _step(line: syn.Instruction, list_items: tuple[str, ...]) -> _Step:
+    targets = line.targets if isinstance(line, syn.Assign) else ()
     values = line.values if isinstance(line, syn.Reveal) else ()
-    bare = tuple(dict.fromkeys(_bare(value, list_items) for value in values))
-    return _Step(line, _reads(line, list_items), dict(Counter(writes(line))), {}, bare)
-
-
-def _assign_step(line: syn.Assign, values: tuple[_Value, ...]) -> _Step:
-    sources = {name: (frozenset(names), source) for name, names, source in values}
-    names = tuple(dict.fromkeys(chain.from_iterable(names for _, names, _ in values)))
-    return _Step(line, names, dict(Counter(name for name, _, _ in values)), sources, ())
+    return _Step(
+        line,
+        _reads(line, list_items),
+        Counter(writes(line)),
+        {n: (_reads(value, list_items), _bare(value, list_items)) for n, value in targets},
+        tuple(dict.fromkeys(_bare(value, list_items) for value in values)),
+    )
 
 
 def _reads(node: Any, list_items: tuple[str, ...]) -> tuple[str, ...]:
     """Registers that a node reads, each once; after a list those that a list may hold."""
-    names = (
-        (name, *list_items) if name in _LISTS else (name,) for name in dict.fromkeys(reads(node))
-    )
+    names = ((name, *list_items) if name in _LISTS else (name,) for name in reads(node))
     return tuple(dict.fromkeys(chain.from_iterable(names)))
 
 
@@ -226,13 +195,6 @@ def _bare(value: Any, list_items: tuple[str, ...]) -> str:
     if not isinstance(value, syn.Register) or (list_items and value.name in _LISTS):
         return ""
     return value.name
-
-
-def _move_tokens(instruction: syn.Instruction, role: str, max_len: int) -> int:
-    if not isinstance(instruction, syn.Elicit) or instruction.player != role:
-        return 0
-    limit = max_len if instruction.max_len is None else instruction.max_len
-    return limit * len(instruction.registers)
 
 
 def paid_for(role: str) -> dict[str, int]:
@@ -244,82 +206,54 @@ def _reached_rewards(flow: list[_Step], roles: Sequence[str], live: bool) -> set
     """The roles whose moves can change a reward of theirs: through assigns, or through another
     player that saw something of the move before its own move (``live``: or that a register was
     revealed to before it was set)."""
-    moves = _Moves({role: 1 << index for index, role in enumerate(roles)}, live)
+    moves = _Moves(roles, live)
     for step in flow:
-        match step.line:
-            case syn.Assign():
-                moves.assign(step)
-            case syn.Elicit(player):
-                moves.elicit(player, step)
-            case syn.Reveal(player):
-                moves.reveal(player, step)
-            case syn.Reward(player):
-                moves.reward(player, step)
-    return {role for role, bit in moves.bits.items() if moves.rewarded_roles & bit}
+        moves.follow(step)
+    return moves.rewarded_roles
 
 
 class _Moves:
     """For each register the roles whose moves it depends on, and for each player the roles whose
-    moves it has seen something of; a set of roles is an integer, with one of ``bits`` for each."""
+    moves it has seen something of."""
 
-    def __init__(self, bits: dict[str, int], live: bool) -> None:
-        self.bits = bits
-        self.rewarded_roles = 0
-        self._live = live
-        self._paid_roles: defaultdict[str, int] = defaultdict(int)
-        self._roles_in: dict[str, int] = {}
+    def __init__(self, roles: Sequence[str], live: bool) -> None:
+        self.roles, self.live = roles, live
+        self.rewarded_roles: set[str] = set()
+        self._roles_in: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
         # Any view of a move counts as knowing it: the facts may call a dead reward alive, but never
         # refuse a game that can be learned.
-        self._roles_known_to: dict[str, int] = dict.fromkeys((*syn.PLAYERS, *bits), 0)
+        self._roles_known_to: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
         self._watchers: defaultdict[str, set[str]] = defaultdict(set)
-        for role, bit in bits.items():
-            for player in paid_for(role):
-                self._paid_roles[player] |= bit
 
-    def assign(self, step: _Step) -> None:
-        """Update the targets: a register by itself is read when it is stored, all else before."""
-        before = {name: self._union(names) for name, (names, _) in step.sources.items()}
-        for name, (_, source) in step.sources.items():
-            roles = self._roles_in.get(source, 0) if source else before[name]
-            self._roles_in[name] = roles
-            if roles:
-                self._inform((name,), roles)
+    def follow(self, step: _Step) -> None:
+        match step.line:
+            case syn.Assign():  # a register by itself is read when it is stored, all else before
+                before = {name: self._union(names) for name, (names, _) in step.sources.items()}
+                for name, (_, source) in step.sources.items():
+                    self._roles_in[name] = self._roles_in[source] if source else before[name]
+                    self._inform((name,), self._roles_in[name])
+            case syn.Elicit(player):  # it depends on what its player wrote or saw before
+                own = frozenset({player}.intersection(self.roles))
+                self._inform(step.writes, own)
+                roles = own | self._roles_known_to[player]
+                self._roles_in.update(dict.fromkeys(step.writes, roles))
+            case syn.Reveal(player):
+                self._roles_known_to[player] |= self._union(step.reads)
+                for name in step.shown_names if self.live else ():
+                    self._watchers[name].add(player)
+            case syn.Reward(player):
+                self.rewarded_roles |= self._union(step.reads).intersection(paid_for(player))
 
-    def elicit(self, player: str, step: _Step) -> None:
-        """Update a move's registers: it depends on what its player wrote or saw before."""
-        own = self.bits.get(player, 0)
-        if own:
-            self._inform(step.writes, own)
-        roles = own | self._roles_known_to[player]
-        self._roles_in.update(dict.fromkeys(step.writes, roles))
+    def _union(self, names: Iterable[str]) -> frozenset[str]:
+        return frozenset[str]().union(*(self._roles_in[name] for name in names))
 
-    def reveal(self, player: str, step: _Step) -> None:
-        """The player has seen what the line reads, and under ``live`` sees later values too."""
-        self._roles_known_to[player] |= self._union(step.reads)
-        for name in step.shown_names if self._live else ():
-            self._watchers[name].add(player)
-
-    def reward(self, player: str, step: _Step) -> None:
-        """Add the paid roles whose own moves the amount depends on."""
-        self.rewarded_roles |= self._paid_roles[player] & self._union(step.reads)
-
-    def _union(self, names: Iterable[str]) -> int:
-        roles = 0
-        for name in names:
-            roles |= self._roles_in.get(name, 0)
-        return roles
-
-    def _inform(self, names: Collection[str], roles: int) -> None:
-        for player in _onlookers(names, self._watchers):
+    def _inform(self, names: Collection[str], roles: frozenset[str]) -> None:
+        """The players that see registers when they are set: everyone if one is public, else the
+        omniscient and those they were revealed to."""
+        public = any(name[0] in syn.PUBLIC_TYPES for name in names)
+        watchers = chain.from_iterable(self._watchers[name] for name in names)
+        for player in syn.PLAYERS if public else {*syn.OMNISCIENT, *watchers}:
             self._roles_known_to[player] |= roles
-
-
-def _onlookers(names: Collection[str], watchers: Mapping[str, set[str]]) -> Iterable[str]:
-    """The players that see registers when they are set: the omniscient, those they were revealed
-    to, and everyone if one is public."""
-    if any(name[0] in syn.PUBLIC_TYPES for name in names):
-        return syn.PLAYERS
-    return {*syn.OMNISCIENT, *(player for name in names for player in watchers.get(name, ()))}
 
 
 _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
@@ -328,37 +262,24 @@ _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
 
 def _rewards_cancel(program: syn.Program, order: tuple[int, ...], role: str) -> bool:
     """Whether equal terms of opposite sign leave nothing, while no register changes between."""
-    lines = {position: program.instructions[position] for position in dict.fromkeys(order)}
-    numbers: dict[syn.Xent, int] = {}
-    terms = {position: _paid_terms(line, role, numbers) for position, line in lines.items()}
-    write_names = {position: tuple(dict.fromkeys(writes(line))) for position, line in lines.items()}
     balance: Counter[object] = Counter()
     # Two equal terms are the same number only while no register in them was set between them.
     versions: Counter[str] = Counter()
     for position in order:
-        versions.update(write_names[position])
-        for sign, number, names in terms[position]:
-            balance[number, tuple([versions[name] for name in names])] += sign
+        line = program.instructions[position]
+        versions.update(writes(line))
+        for sign, term in _paid_xents(line, role):
+            balance[term, tuple([versions[name] for name in reads(term)])] += sign
     return bool(balance) and not any(balance.values())
 
 
-def _paid_terms(
-    line: syn.Instruction, role: str, numbers: dict[syn.Xent, int]
-) -> list[tuple[int, int, tuple[str, ...]]]:
-    """The plain xents that a line pays to ``role``: sign, number (equal ones have one) and the
-    registers in them."""
+def _paid_xents(line: syn.Instruction, role: str) -> Iterator[tuple[int, syn.Xent]]:
+    """The plain xents that a line pays to ``role``, with their signs."""
     signs = paid_for(role)
-    if not isinstance(line, syn.Reward) or line.player not in signs:
-        return []
-    return [
-        (
-            signs[line.player] * sign * part_sign,
-            numbers.setdefault(part, len(numbers)),
-            tuple(dict.fromkeys(reads(part))),
-        )
-        for sign, term in line.amount.terms
-        for part_sign, part in plain_xents(term)
-    ]
+    if isinstance(line, syn.Reward) and line.player in signs:
+        for sign, term in line.amount.terms:
+            for part_sign, part in plain_xents(term):
+                yield signs[line.player] * sign * part_sign, part
 
 
 def surprise_writers(program: syn.Program, role: str) -> list[str]:
@@ -369,16 +290,9 @@ def surprise_writers(program: syn.Program, role: str) -> list[str]:
 
 def _is_paid_for_surprise(program: syn.Program, player: str) -> bool:
     """Whether the target of a xent with positive sign holds a move of the player."""
-    signs, lines = paid_for(player), program.instructions
-    scored = {
-        name
-        for line in lines
-        if isinstance(line, syn.Reward) and line.player in signs
-        for sign, term in line.amount.terms
-        for part_sign, part in plain_xents(term)
-        if signs[line.player] * sign * part_sign > 0
-        for name in reads(part.target)
-    }
+    lines = program.instructions
+    paid = (term for line in lines for sign, term in _paid_xents(line, player) if sign > 0)
+    scored = {name for term in paid for name in reads(term.target)}
     values = [pair for line in lines if isinstance(line, syn.Assign) for pair in line.targets]
     for _ in values:  # each pass follows one more assign
         scored |= {each for name, value in values if name in scored for each in reads(value)}

@@ -103,7 +103,7 @@ class Narrator:
                 yield PaidReward(to, bits, tuple(self._terms(event)) if own else ())
             case Ensured(by, passed) if not passed and by == self.player:
                 yield self._failed_ensure(event)
-        self.sight.look(self.history)
+        self.sight.visible_items(self.history)
         mover = event.player if isinstance(event, Moved) else ""
         yield from (ShownText(item, mover) for item in self.sight.items[self.shown_count :])
         self.shown_count = len(self.sight.items)

@@ -26,7 +26,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from difflib import get_close_matches
 from pathlib import Path
@@ -136,13 +136,8 @@ def metadata_lines(game: Game) -> list[str]:
         "max_len": any(not each.max_len for each in find(program, syn.Elicit)),
         "max_failures": bool(find(program, syn.Ensure)),
     }
-    values = {
-        name: value
-        for name, value in asdict(metadata).items()
-        if value != getattr(_USUAL, name) and is_used.get(name, True)
-    }
-    elsewhere = ("constants", "prompts", "token_bits", "max_characters")
-    facts = {name: value for name, value in values.items() if name not in elsewhere}
+    is_used |= dict.fromkeys((*_BY_REGISTER, "token_bits", "max_characters"), False)
+    facts = {n: value for n, value in _unusual(metadata).items() if is_used.get(n, True)}
     return _toml_lines(facts | _by_register(metadata, "prompts"))
 
 
@@ -150,12 +145,12 @@ def own_metadata(metadata: Metadata) -> list[str]:
     """All metadata that are not usual, as lines of a header: below them the code is the same
     game again."""
     texts = _by_register(metadata, "constants") | _by_register(metadata, "prompts")
-    given = {
-        name: value
-        for name, value in asdict(metadata).items()
-        if value != getattr(_USUAL, name) and name not in ("constants", "prompts")
-    }
+    given = {n: value for n, value in _unusual(metadata).items() if n not in _BY_REGISTER}
     return _toml_lines(given | texts)
+
+
+def _unusual(metadata: Metadata) -> dict[str, Any]:
+    return {n: value for n, value in asdict(metadata).items() if value != getattr(_USUAL, n)}
 
 
 def _by_register(metadata: Metadata, name: str) -> dict[str, Any]:
@@ -178,10 +173,8 @@ _USUAL = Metadata()
 def metadata_json(metadata: Metadata) -> str:
     """The metadata as JSON for the id and for archives: without the fields that are as usual and
     that games of earlier releases did not have, so that such games have their ids."""
-    facts = asdict(metadata)
-    for name in _LATER:
-        if facts[name] == getattr(_USUAL, name):
-            del facts[name]
+    unusual = _unusual(metadata)
+    facts = {n: v for n, v in asdict(metadata).items() if n not in _LATER or n in unusual}
     return json.dumps(facts, sort_keys=True)
 
 
@@ -239,16 +232,10 @@ def canonicalise(program: Program) -> Program:
     pools = {"private": iter(POOL), "p": iter(PUBLIC_POOL), "l": iter(LIST_POOL)}
     for instruction in program.instructions:
         for name in mentions(instruction):
-            if name not in names:
-                names[name] = _new_name(name, pools)
+            if name not in names and name[0] not in syn.CONSTANT_TYPES:
+                names[name] = next(pools[name[0] if name[0] in pools else "private"])
     instructions = tuple(rename(instruction, names) for instruction in program.instructions)
     return replace(program, instructions=instructions)
-
-
-def _new_name(name: str, pools: dict[str, Iterator[str]]) -> str:
-    if name[0] in syn.CONSTANT_TYPES:
-        return name
-    return next(pools[name[0] if name[0] in pools else "private"])
 
 
 SUFFIX = ".toml"

@@ -6,27 +6,23 @@ machine and the static analysis step through it with the same :class:`Flow`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import islice
 
 from xgl.errors import FlagMissingError, FlowError
-from xgl.language.dialects import DIALECTS, Dialect
+from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import MAX_STEPS, Beacon, Program, Replay
 
 
-@dataclass(slots=True)
 class Flow:
     """Position, flags and jump counters of one running game; positions count from 0."""
 
-    program: Program
-    position: int = 0
-    flags: dict[str, int] = field(default_factory=dict)
-    jumps: dict[int, int] = field(default_factory=dict)
-    dialect: Dialect = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.dialect = DIALECTS[self.program.dialect]
+    def __init__(self, program: Program) -> None:
+        self.program, self.dialect = program, DIALECTS[program.dialect]
+        self.position = 0
+        self.flags: dict[str, int] = {}
+        self.jumps: Counter[int] = Counter()
 
     @property
     def done(self) -> bool:
@@ -59,11 +55,10 @@ class Flow:
     def _jump(self, replay: Replay) -> bool:
         if not self.dialect.flags_at_start and replay.flag not in self.flags:
             raise FlagMissingError(f"line {self._line}: {replay.flag} was never placed")
-        jumps = self.jumps.get(self.position, 0)
-        if jumps >= replay.times:
+        if self.jumps[self.position] >= replay.times:
             self.jumps[self.position] = 0  # an outer loop starts this one afresh
             return False
-        self.jumps[self.position] = jumps + 1
+        self.jumps[self.position] += 1
         self.position = self.flags.get(replay.flag, 0)  # a flag never placed stands at the start
         return True
 
@@ -76,17 +71,18 @@ def path(program: Program) -> Iterator[int]:
         flow.advance()
 
 
-def unrolled_order(program: Program) -> list[int]:
-    """Positions of the unrolled program's steps, at most ``MAX_STEPS + 1`` of them."""
+def unrolled(program: Program) -> tuple[tuple[int, ...], str]:
+    """Positions of the unrolled program's steps, at most ``MAX_STEPS + 1`` of them, and the fault
+    at which a play ends behind them, empty without one."""
     order: list[int] = []
     try:
         for position in islice(path(program), MAX_STEPS + 1):
             order.append(position)
-    except FlowError:
-        pass  # ends there when played; the analysis names it
-    return order
+    except FlowError as error:
+        return tuple(order), str(error)
+    return tuple(order), ""
 
 
 def unrolled_steps(program: Program) -> int:
     """Steps of the unrolled program, counted to at most ``MAX_STEPS + 1``."""
-    return len(unrolled_order(program))
+    return len(unrolled(program)[0])

@@ -4,29 +4,17 @@ whitelist of shapes (docs/specification.md, "Reading a program" and "Expressions
 from __future__ import annotations
 
 import ast
-import math
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from xgl.errors import MAX_PROBLEMS, excerpt
 from xgl.language import syntax as syn
 from xgl.language.characters import first_invisible
 from xgl.language.dialects import Dialect
-from xgl.language.syntax import Span
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
-
-
-class SourcePlace(NamedTuple):
-    """The place of an expression: its line's number, and the dialect of its program."""
-
-    line: int
-    dialect: Dialect
-
-    def span(self, node: ast.expr) -> Span:
-        return Span(self.line, node.col_offset + 1, (node.end_col_offset or 0) + 1)
 
 
 class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen outside
@@ -145,81 +133,80 @@ _EXPECTED: dict[syn.Kind, str] = {
 
 
 def string(
-    node: ast.expr, place: SourcePlace, *, story: bool = False, depth: int = 0
+    node: ast.expr, dialect: Dialect, *, story: bool = False, depth: int = 0
 ) -> syn.StringExpr:
     """A string expression; ``story``: whether ``story()`` is allowed here (only in assign)."""
     check_depth(node, depth)
-    span = place.span(node)
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return syn.Literal(literal_text(node), span)
+        return syn.Literal(literal_text(node))
     if isinstance(node, ast.Name):
-        return syn.Register(register(node, node.id), span)
+        return syn.Register(register(node, node.id))
     if isinstance(node, ast.BinOp):
-        return _operation(node, place, story, depth)
+        return _operation(node, dialect, story, depth)
     if isinstance(node, ast.Call):
-        return _call(node, place, story, depth)
+        return _call(node, dialect, story, depth)
     raise Refusal(node, description(node), STRING)
 
 
-def _operation(node: ast.BinOp, place: SourcePlace, story: bool, depth: int) -> syn.StringExpr:
+def _operation(node: ast.BinOp, dialect: Dialect, story: bool, depth: int) -> syn.StringExpr:
     if isinstance(node.op, ast.Div):
         raise Refusal(node, "the operator /", "// (what precedes) or % (what follows)", "//")
-    is_prefix = isinstance(node.op, ast.BitOr) and place.dialect.stored_prefix
+    is_prefix = isinstance(node.op, ast.BitOr) and dialect.stored_prefix
     if not is_prefix and not isinstance(node.op, ast.Add | ast.FloorDiv | ast.Mod):
         raise Refusal(node, f"the operator {type(node.op).__name__}", "+ // or % between strings")
     left, right = read_each(
-        lambda side: string(side, place, story=story, depth=depth + 1), (node.left, node.right)
+        lambda side: string(side, dialect, story=story, depth=depth + 1), (node.left, node.right)
     )
-    span = place.span(node)
     if is_prefix:
-        return syn.Given(left, right, span)
+        return syn.Given(left, right)
     if isinstance(node.op, ast.Add):
-        return syn.Cat(left, right, span)
-    return syn.Cut(left, right, "before" if isinstance(node.op, ast.FloorDiv) else "after", span)
+        return syn.Cat(left, right)
+    return syn.Cut(left, right, "before" if isinstance(node.op, ast.FloorDiv) else "after")
 
 
-def _call(node: ast.Call, place: SourcePlace, story: bool, depth: int) -> syn.StringExpr:
+def _call(node: ast.Call, dialect: Dialect, story: bool, depth: int) -> syn.StringExpr:
     if isinstance(node.func, ast.Name) and node.func.id == "story":
-        return _story(node, place, story)
+        return _story(node, dialect, story)
     if helper_name(node) is None:
         strings = ("story", *(n for n, s in syn.FUNCTIONS.items() if s.result == "string"))
         near = nearest(node.func.id, strings) if isinstance(node.func, ast.Name) else ""
         raise Refusal(node, description(node), STRING, near)
-    return function(node, place, "string", story=story, depth=depth)
+    return function(node, dialect, "string", story=story, depth=depth)
 
 
-def _story(node: ast.Call, place: SourcePlace, allowed: bool) -> syn.Story:
+def _story(node: ast.Call, dialect: Dialect, allowed: bool) -> syn.Story:
     if not allowed:
         raise Refusal(node, "story() outside assign", "story() on the right of assign only")
     if len(node.args) > 1 or node.keywords:
         raise Refusal(node, "several arguments", 'story(), story(tokens) or story("prompt")')
-    span = place.span(node)
     if not node.args:
-        return syn.Story(span=span)
+        return syn.Story()
     argument = node.args[0]
     if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-        return syn.Story(prompt=literal_text(argument), span=span)
-    return syn.Story(tokens=whole_number(argument, 1, "a number of tokens or a prompt"), span=span)
+        return syn.Story(prompt=literal_text(argument))
+    return syn.Story(tokens=whole_number(argument, 1, "a number of tokens or a prompt"))
 
 
 def list_of(
-    node: ast.expr, place: SourcePlace, *, story: bool = False, depth: int = 0
+    node: ast.expr, dialect: Dialect, *, story: bool = False, depth: int = 0
 ) -> syn.ListExpr:
     """A list expression."""
     check_depth(node, depth)
-    span = place.span(node)
     if isinstance(node, ast.Name) and node.id in syn.LIST_REGISTERS:
-        return syn.Register(node.id, span)
+        return syn.Register(node.id)
     if isinstance(node, ast.List):
-        items = read_each(lambda item: string(item, place, story=story, depth=depth + 1), node.elts)
-        return syn.ListOf(tuple(items), span)
+        items = read_each(
+            lambda item: string(item, dialect, story=story, depth=depth + 1), node.elts
+        )
+        return syn.ListOf(tuple(items))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
         left, right = read_each(
-            lambda side: list_of(side, place, story=story, depth=depth + 1), (node.left, node.right)
+            lambda side: list_of(side, dialect, story=story, depth=depth + 1),
+            (node.left, node.right),
         )
-        return syn.Chain(left, right, span)
-    if isinstance(node, ast.Call) and helper_name(node) is not None:
-        return function(node, place, "list", story=story, depth=depth)
+        return syn.Chain(left, right)
+    if helper_name(node) is not None:
+        return function(node, dialect, "list", story=story, depth=depth)
     near = nearest(node.id, syn.LIST_REGISTERS) if isinstance(node, ast.Name) else ""
     raise Refusal(node, description(node), LIST, near)
 
@@ -228,18 +215,19 @@ def helper_name(node: ast.expr) -> str | None:
     """Name of the helper function that a node calls, None for any other node."""
     if not isinstance(node, ast.Call):
         return None
-    func, method = node.func, isinstance(node.func, ast.Attribute)
-    name = func.attr if isinstance(func, ast.Attribute) else getattr(func, "id", None)
-    signature = syn.FUNCTIONS.get(name) if name else None
+    method = isinstance(node.func, ast.Attribute)
+    name = getattr(node.func, "attr" if method else "id", "")
+    signature = syn.FUNCTIONS.get(name)
     return name if signature and signature.method == method else None
 
 
 def function(
-    node: ast.Call, place: SourcePlace, kind: syn.Kind, *, story: bool = False, depth: int = 0
+    node: ast.expr, dialect: Dialect, kind: syn.Kind, *, story: bool = False, depth: int = 0
 ) -> syn.Function:
     """A helper call, which must give a value of ``kind``."""
     name = helper_name(node)
     assert name is not None
+    assert isinstance(node, ast.Call)
     signature = syn.FUNCTIONS[name]
     if signature.result != kind:
         raise Refusal(node, f"{name}, which gives {_A[signature.result]}", _EXPECTED[kind])
@@ -249,34 +237,33 @@ def function(
     if node.keywords or not most - signature.optional <= len(arguments) <= most:
         raise Refusal(node, "other arguments", usage(name))
     values = read_each(
-        lambda pair: _argument(*pair, place, story, depth + 1),
+        lambda pair: _argument(*pair, dialect, story, depth + 1),
         zip(arguments, signature.arguments, strict=False),
     )
-    return syn.Function(name, tuple(values), place.span(node))
+    return syn.Function(name, tuple(values))
 
 
 def _argument(
-    node: ast.expr, kinds: tuple[syn.Kind, ...], place: SourcePlace, story: bool, depth: int
+    node: ast.expr, kinds: tuple[syn.Kind, ...], dialect: Dialect, story: bool, depth: int
 ) -> syn.Expression:
     if kinds == ("number",):
-        return syn.Number(whole_number(node, 0, "a number of tokens"), place.span(node))
+        return syn.Number(whole_number(node, 0, "a number of tokens"))
     kind = kind_of(node)
-    return value(node, place, kind if kind in kinds else kinds[0], story=story, depth=depth)
+    return value(node, dialect, kind if kind in kinds else kinds[0], story=story, depth=depth)
 
 
 def value(
-    node: ast.expr, place: SourcePlace, kind: syn.Kind, *, story: bool = False, depth: int = 0
+    node: ast.expr, dialect: Dialect, kind: syn.Kind, *, story: bool = False, depth: int = 0
 ) -> Any:
     """An expression of a kind: a string, a list or a set of words."""
     if kind == "string":
-        return string(node, place, story=story, depth=depth)
+        return string(node, dialect, story=story, depth=depth)
     if kind == "list":
-        return list_of(node, place, story=story, depth=depth)
+        return list_of(node, dialect, story=story, depth=depth)
     if helper_name(node) is None:
         raise Refusal(node, description(node), _EXPECTED[kind])
-    assert isinstance(node, ast.Call)
     check_depth(node, depth)
-    return function(node, place, kind, story=story, depth=depth)
+    return function(node, dialect, kind, story=story, depth=depth)
 
 
 def kind_of(node: ast.expr) -> syn.Kind | None:
@@ -308,59 +295,53 @@ def usage(name: str) -> str:
     """The form of a call of a helper function, for messages."""
     signature = syn.FUNCTIONS[name]
     words = ["/".join(kinds) for kinds in signature.arguments]
-    if signature.method:
-        own, *words = words
-        return f"{own}.{name}({', '.join(words)})"
-    return f"{name}({', '.join(words)})"
+    own = f"{words.pop(0)}." if signature.method else ""
+    return f"{own}{name}({', '.join(words)})"
 
 
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
 
 
-def xent_sum(node: ast.expr, place: SourcePlace, *, numbers: bool = False) -> syn.Sum:
+def xent_sum(node: ast.expr, dialect: Dialect, *, numbers: bool = False) -> syn.Sum:
     """A signed sum of xents; ``numbers`` admits bounds and counts too (comparisons only)."""
-    amount = _signed_sum(node, place, numbers, 0)
+    amount = _signed_sum(node, dialect, numbers, 0)
     if len(amount.terms) > syn.MAX_TERMS:
         raise Refusal(node, f"a sum of {len(amount.terms)} terms", f"at most {syn.MAX_TERMS}")
     return amount
 
 
-def _signed_sum(node: ast.expr, place: SourcePlace, numbers: bool, depth: int) -> syn.Sum:
+def _signed_sum(node: ast.expr, dialect: Dialect, numbers: bool, depth: int) -> syn.Sum:
     check_depth(node, depth)
-    span = place.span(node)
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return syn.Sum(_negate(_signed_sum(node.operand, place, numbers, depth + 1)), span)
+        return syn.Sum(_negate(_signed_sum(node.operand, dialect, numbers, depth + 1)))
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         left, right = read_each(
-            lambda side: _signed_sum(side, place, numbers, depth + 1), (node.left, node.right)
+            lambda side: _signed_sum(side, dialect, numbers, depth + 1), (node.left, node.right)
         )
         terms = right.terms if isinstance(node.op, ast.Add) else _negate(right)
-        return syn.Sum(left.terms + terms, span)
-    return syn.Sum(((1, _number(node, place) if numbers else _xent(node, place)),), span)
+        return syn.Sum(left.terms + terms)
+    return syn.Sum(((1, _number(node, dialect) if numbers else _xent(node, dialect)),))
 
 
 def _negate(amount: syn.Sum) -> tuple[tuple[int, syn.Term], ...]:
     return tuple((-sign, term) for sign, term in amount.terms)
 
 
-def _number(node: ast.expr, place: SourcePlace) -> syn.Term:
-    span = place.span(node)
+def _number(node: ast.expr, dialect: Dialect) -> syn.Term:
+    bits = node.value if isinstance(node, ast.Constant) else None
     name = helper_name(node)
     if name is not None and syn.FUNCTIONS[name].result == "number":
-        assert isinstance(node, ast.Call)
-        return function(node, place, "number")
-    if not isinstance(node, ast.Constant) or type(node.value) not in (int, float):
-        return _xent(node, place)
-    if isinstance(node.value, float) and place.dialect.python_conditions:
-        if not math.isfinite(node.value) or node.value > syn.MAX_NUMBER:
-            raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
-        return syn.Number(node.value, span)
-    if isinstance(node.value, float):
-        return _xent(node, place)
-    return syn.Number(whole_number(node, 0, "a number of bits"), span)
+        return function(node, dialect, "number")
+    if type(bits) is int:
+        return syn.Number(whole_number(node, 0, "a number of bits"))
+    if type(bits) is not float or not dialect.python_conditions:
+        return _xent(node, dialect)
+    if not bits <= syn.MAX_NUMBER:
+        raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
+    return syn.Number(bits)
 
 
-def _xent(node: ast.expr, place: SourcePlace) -> syn.Xent:
+def _xent(node: ast.expr, dialect: Dialect) -> syn.Xent:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         raise Refusal(node, description(node), SUM)
     kind = node.func.id
@@ -373,9 +354,9 @@ def _xent(node: ast.expr, place: SourcePlace) -> syn.Xent:
     inner, *outer = node.args
     is_given = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.BitOr)
     parts = [inner.left, inner.right] if is_given else [inner]  # type: ignore[attr-defined]
-    texts = read_each(lambda part: string(part, place), (*parts, *outer))
+    texts = read_each(lambda part: string(part, dialect), (*parts, *outer))
     prefix = texts[1] if len(parts) == 2 else None
-    return syn.Xent(kind, texts[0], prefix, texts[-1] if outer else None, place.span(node))
+    return syn.Xent(kind, texts[0], prefix, texts[-1] if outer else None)
 
 
 _COMPARATORS: dict[type[ast.cmpop], syn.Comparator] = {
@@ -397,95 +378,91 @@ _COMPARATORS_OF_KINDS: dict[tuple[syn.Kind | None, syn.Kind | None], tuple[syn.C
 }
 
 
-def condition(node: ast.expr, place: SourcePlace, depth: int = 0) -> syn.Condition:
+def condition(node: ast.expr, dialect: Dialect, depth: int = 0) -> syn.Condition:
     """A comparison, ``is_true``, ``is_false``, a bare statement, or a helper that decides."""
     check_depth(node, depth)
-    wide = place.dialect.python_conditions
+    wide = dialect.python_conditions
     if isinstance(node, ast.Compare):
-        return _comparison(node, place) if wide else _sum_comparison(node, place)
+        return _comparison(node, dialect) if wide else _sum_comparison(node, dialect)
     if wide and isinstance(node, ast.BoolOp):
-        return _logic(node, place, depth)
+        return _logic(node, dialect, depth)
     if wide and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return _not(node, place, depth)
+        return _not(node, dialect, depth)
     name = helper_name(node)
     if name is not None and syn.FUNCTIONS[name].result != "string":
-        assert isinstance(node, ast.Call)
-        return function(node, place, "truth")
-    return _statement(node, place)
+        return function(node, dialect, "truth")
+    return _statement(node, dialect)
 
 
-def _statement(node: ast.expr, place: SourcePlace) -> syn.Truth:
-    span = place.span(node)
+def _statement(node: ast.expr, dialect: Dialect) -> syn.Truth:
     name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
     if isinstance(node, ast.Call) and name in ("is_true", "is_false"):
         if not node.args or node.keywords:
             raise Refusal(node, "no statement", f'{name}("statement", …)')
-        statement, *params = read_each(lambda part: string(part, place), node.args)
-        return syn.Truth(statement, tuple(params), name == "is_true", span)
-    return syn.Truth(string(node, place), (), True, span)
+        statement, *params = read_each(lambda part: string(part, dialect), node.args)
+        return syn.Truth(statement, tuple(params), name == "is_true")
+    return syn.Truth(string(node, dialect), (), True)
 
 
-def _sum_comparison(node: ast.Compare, place: SourcePlace) -> syn.Comparison:
+def _sum_comparison(node: ast.Compare, dialect: Dialect) -> syn.Comparison:
     comparator = _COMPARATORS.get(type(node.ops[0]))
     if len(node.ops) != 1 or comparator not in syn.COMPARATORS:
         raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
-    return _sums(node.left, comparator, node.comparators[0], place.span(node), place)
+    return _sums(node.left, comparator, node.comparators[0], dialect)
 
 
 def _sums(
-    left: ast.expr, comparator: syn.Comparator, right: ast.expr, span: syn.Span, place: SourcePlace
+    left: ast.expr, comparator: syn.Comparator, right: ast.expr, dialect: Dialect
 ) -> syn.Comparison:
-    one, other = read_each(lambda side: xent_sum(side, place, numbers=True), (left, right))
-    return syn.Comparison(one, comparator, other, span)
+    one, other = read_each(lambda side: xent_sum(side, dialect, numbers=True), (left, right))
+    return syn.Comparison(one, comparator, other)
 
 
-def _comparison(node: ast.Compare, place: SourcePlace) -> syn.Condition:
+def _comparison(node: ast.Compare, dialect: Dialect) -> syn.Condition:
     """Python's comparisons; ``a < b < c`` is ``a < b and b < c``."""
     sides = [node.left, *node.comparators]
     pairs = read_each(
-        lambda pair: _pair(*pair, node, place),
+        lambda pair: _pair(*pair, node, dialect),
         zip(sides, node.ops, node.comparators, strict=False),
     )
-    return pairs[0] if len(pairs) == 1 else syn.Logic("and", tuple(pairs), place.span(node))
+    return pairs[0] if len(pairs) == 1 else syn.Logic("and", tuple(pairs))
 
 
 def _pair(
-    left: ast.expr, op: ast.cmpop, right: ast.expr, node: ast.Compare, place: SourcePlace
+    left: ast.expr, op: ast.cmpop, right: ast.expr, node: ast.Compare, dialect: Dialect
 ) -> syn.Condition:
     comparator = _COMPARATORS.get(type(op))
     if comparator is None:
         raise Refusal(node, "this comparison", "one of < <= > >= == != in, not in")
     kinds = (kind_of(left), kind_of(right))
     if comparator in _COMPARATORS_OF_KINDS.get(kinds, ()):
-        one, other = read_each(lambda side: value(side, place, _kind(side)), (left, right))
-        return syn.Test(one, comparator, other, place.span(node))
+        one, other = read_each(
+            lambda side: value(side, dialect, kind_of(side) or "string"), (left, right)
+        )
+        return syn.Test(one, comparator, other)
     if "in" in comparator:
         raise Refusal(node, "this comparison", "a string in a string or in a list")
-    return _sums(left, comparator, right, place.span(node), place)
+    return _sums(left, comparator, right, dialect)
 
 
-def _kind(node: ast.expr) -> syn.Kind:
-    return kind_of(node) or "string"
-
-
-def _logic(node: ast.BoolOp, place: SourcePlace, depth: int) -> syn.Logic:
-    parts = read_each(lambda part: _strict_condition(part, place, depth + 1), node.values)
+def _logic(node: ast.BoolOp, dialect: Dialect, depth: int) -> syn.Logic:
+    parts = read_each(lambda part: _strict_condition(part, dialect, depth + 1), node.values)
     word = "and" if isinstance(node.op, ast.And) else "or"
-    return syn.Logic(word, tuple(parts), place.span(node))  # type: ignore[arg-type]
+    return syn.Logic(word, tuple(parts))  # type: ignore[arg-type]
 
 
-def _not(node: ast.UnaryOp, place: SourcePlace, depth: int) -> syn.Condition:
+def _not(node: ast.UnaryOp, dialect: Dialect, depth: int) -> syn.Condition:
     """``not`` of a condition; for a string, a list or a set: whether it is empty."""
-    span, kind = place.span(node), kind_of(node.operand)
+    kind = kind_of(node.operand)
     if kind in ("string", "list", "words"):
-        size = syn.Function("len", (value(node.operand, place, kind),), span)
-        nothing = syn.Sum(((1, syn.Number(0, span)),), span)
-        return syn.Comparison(syn.Sum(((1, size),), span), "==", nothing, span)
-    return syn.Logic("not", (_strict_condition(node.operand, place, depth + 1),), span)
+        size = syn.Function("len", (value(node.operand, dialect, kind),))
+        nothing = syn.Sum(((1, syn.Number(0)),))
+        return syn.Comparison(syn.Sum(((1, size),)), "==", nothing)
+    return syn.Logic("not", (_strict_condition(node.operand, dialect, depth + 1),))
 
 
-def _strict_condition(node: ast.expr, place: SourcePlace, depth: int) -> syn.Condition:
+def _strict_condition(node: ast.expr, dialect: Dialect, depth: int) -> syn.Condition:
     """A condition that is no bare statement."""
     if kind_of(node) in ("string", "list", "words", "number"):
         raise Refusal(node, description(node), "a comparison, is_true, is_false or only_uses_…")
-    return condition(node, place, depth)
+    return condition(node, dialect, depth)

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import ast
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from dataclasses import replace
 
 from xgl.errors import MAX_PROBLEMS, DialectError, Problem, ProgramError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.characters import first_invisible, is_visible
-from xgl.language.control_flow import unrolled_order
+from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import (
     Refusal,
-    SourcePlace,
     condition,
     kind_of,
     list_of,
@@ -63,12 +62,12 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
     line_numbers = [
         number for number, source in enumerate(sources, start=1) if not _is_note(source)
     ]
-    with _quiet():
+    with warnings.catch_warnings(action="ignore"):  # about unknown escapes
         for number in line_numbers:
             if len(problems) >= MAX_PROBLEMS or len(instructions) > 2 * syn.MAX_LINES:
                 break  # so much is wrong that the rest need not be read
             try:
-                instructions.append(_line(sources[number - 1], SourcePlace(number, dialect)))
+                instructions.append(_line(sources[number - 1], number, dialect))
             except ProgramError as error:
                 problems.extend(error.problems)
     if len(line_numbers) > syn.MAX_LINES:
@@ -77,14 +76,6 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
         too_many = Problem(line, 1, found, limit, _printable(sources[line - 1]))
         problems = [*problems[: MAX_PROBLEMS - 1], too_many]
     return instructions, problems
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Suppresses Python's warnings about unknown escapes."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
 
 
 def _dialect(name: str) -> Dialect:
@@ -102,19 +93,20 @@ def parse_line(source: str, number: int = 1, dialect: str = "paper") -> syn.Inst
 
     Raises :class:`ProgramError` with all its problems, :class:`DialectError`.
     """
-    place = SourcePlace(number, _dialect(dialect))
+    language = _dialect(dialect)
     if _is_note(source):
         return None
-    with _quiet():
-        return _line(source, place)
+    with warnings.catch_warnings(action="ignore"):
+        return _line(source, number, language)
 
 
-def _line(source: str, place: SourcePlace) -> syn.Instruction:
-    call = _call(source, place.line)
+def _line(source: str, number: int, dialect: Dialect) -> syn.Instruction:
+    call = _call(source, number)
+    span = syn.Span(number, (call.end_col_offset or 0) + 1)
     try:
-        return _check_length(_instruction(call, place), call)
+        return _check_length(replace(_instruction(call, dialect), span=span), call)
     except Refusal as refusal:
-        problems = (_problem(one, place.line, source) for one in refusal.all)
+        problems = (_problem(one, number, source) for one in refusal.all)
         raise ProgramError(tuple(problems)) from None
 
 
@@ -193,7 +185,7 @@ def _check_length(instruction: syn.Instruction, call: ast.Call) -> syn.Instructi
     return instruction
 
 
-def _instruction(call: ast.Call, place: SourcePlace) -> syn.Instruction:
+def _instruction(call: ast.Call, dialect: Dialect) -> syn.Instruction:
     assert isinstance(call.func, ast.Name)
     name = call.func.id
     if name not in _INSTRUCTIONS:
@@ -205,26 +197,26 @@ def _instruction(call: ast.Call, place: SourcePlace) -> syn.Instruction:
         )
     if call.keywords and name != "assign":
         raise Refusal(call.keywords[0].value, "a keyword argument", f"plain arguments of {name}")
-    return _INSTRUCTIONS[name](call, place)
+    return _INSTRUCTIONS[name](call, dialect)
 
 
-def _assign(call: ast.Call, place: SourcePlace) -> syn.Assign:
+def _assign(call: ast.Call, dialect: Dialect) -> syn.Assign:
     if call.args:
         raise Refusal(call.args[0], "a positional argument", "register=expression")
     if not call.keywords:
         raise Refusal(call, "nothing to assign", "register=expression")
-    targets = read_each(lambda keyword: _target(keyword, place), call.keywords)
-    return syn.Assign(tuple(targets), place.span(call))
+    targets = read_each(lambda keyword: _target(keyword, dialect), call.keywords)
+    return syn.Assign(tuple(targets))
 
 
-def _target(keyword: ast.keyword, place: SourcePlace) -> tuple[str, syn.StringExpr | syn.ListExpr]:
+def _target(keyword: ast.keyword, dialect: Dialect) -> tuple[str, syn.StringExpr | syn.ListExpr]:
     name = keyword.arg or "**"
     if name in syn.LIST_REGISTERS:
-        return name, list_of(keyword.value, place, story=True)
+        return name, list_of(keyword.value, dialect, story=True)
     register(keyword, name)
     if name[0] in syn.CONSTANT_TYPES:
         raise Refusal(keyword.value, f"the constant {name!r}", "a register of s t x y p")
-    return name, string(keyword.value, place, story=True)
+    return name, string(keyword.value, dialect, story=True)
 
 
 def _split_player(call: ast.Call) -> tuple[str, list[ast.expr]]:
@@ -233,14 +225,14 @@ def _split_player(call: ast.Call) -> tuple[str, list[ast.expr]]:
     return syn.MAIN_PLAYER, list(call.args)
 
 
-def _elicit(call: ast.Call, place: SourcePlace) -> syn.Elicit:
+def _elicit(call: ast.Call, dialect: Dialect) -> syn.Elicit:
     player, rest = _split_player(call)
     max_len = None
     if rest and isinstance(rest[-1], ast.Constant):
         max_len = whole_number(rest.pop(), 1, "a limit of at least 1 token")
     if not rest:
         raise Refusal(call, "no register to fill", "elicit([player,] register, max_len)")
-    return syn.Elicit(player, tuple(read_each(_move_register, rest)), max_len, place.span(call))
+    return syn.Elicit(player, tuple(read_each(_move_register, rest)), max_len)
 
 
 def _move_register(node: ast.expr) -> str:
@@ -252,36 +244,31 @@ def _move_register(node: ast.expr) -> str:
     return name
 
 
-def _ensure(call: ast.Call, place: SourcePlace) -> syn.Ensure:
+def _ensure(call: ast.Call, dialect: Dialect) -> syn.Ensure:
     if not call.args:
         raise Refusal(call, "no condition", "ensure(condition, …)")
-    conditions = read_each(lambda node: condition(node, place), call.args)
-    return syn.Ensure(tuple(conditions), place.span(call))
+    conditions = read_each(lambda node: condition(node, dialect), call.args)
+    return syn.Ensure(tuple(conditions))
 
 
-def _reward(call: ast.Call, place: SourcePlace) -> syn.Reward:
+def _reward(call: ast.Call, dialect: Dialect) -> syn.Reward:
     player, rest = _split_player(call)
     if len(rest) != 1:
         raise Refusal(call, f"{len(rest)} amounts", "reward([player,] xent sum)")
-    return syn.Reward(player, xent_sum(rest[0], place), place.span(call))
+    return syn.Reward(player, xent_sum(rest[0], dialect))
 
 
-def _reveal(call: ast.Call, place: SourcePlace) -> syn.Reveal:
+def _reveal(call: ast.Call, dialect: Dialect) -> syn.Reveal:
     player, rest = _split_player(call)
     second = rest[1] if len(rest) == len(call.args) == 2 else None
     if isinstance(second, ast.Name) and second.id in syn.PLAYERS:
         player, rest = second.id, rest[:1]
     if not rest:
         raise Refusal(call, "nothing to show", "reveal([player,] expression, …)")
-    values = read_each(lambda node: _reveal_value(node, place), rest)
-    return syn.Reveal(player, tuple(values), place.span(call))
-
-
-def _reveal_value(node: ast.expr, place: SourcePlace) -> syn.StringExpr | syn.ListExpr:
-    result: syn.StringExpr | syn.ListExpr = value(
-        node, place, "list" if kind_of(node) == "list" else "string"
+    values = read_each(
+        lambda node: value(node, dialect, "list" if kind_of(node) == "list" else "string"), rest
     )
-    return result
+    return syn.Reveal(player, tuple(values))
 
 
 def _flag(call: ast.Call, arguments: int) -> str:
@@ -294,16 +281,16 @@ def _flag(call: ast.Call, arguments: int) -> str:
     return node.id
 
 
-def _beacon(call: ast.Call, place: SourcePlace) -> syn.Beacon:
-    return syn.Beacon(_flag(call, 1), place.span(call))
+def _beacon(call: ast.Call, dialect: Dialect) -> syn.Beacon:
+    return syn.Beacon(_flag(call, 1))
 
 
-def _replay(call: ast.Call, place: SourcePlace) -> syn.Replay:
+def _replay(call: ast.Call, dialect: Dialect) -> syn.Replay:
     flag, times = _flag(call, 2), whole_number(call.args[1], 0, "a number of jumps")
-    return syn.Replay(flag, times, place.span(call))
+    return syn.Replay(flag, times)
 
 
-_INSTRUCTIONS: dict[str, Callable[[ast.Call, SourcePlace], syn.Instruction]] = {
+_INSTRUCTIONS: dict[str, Callable[[ast.Call, Dialect], syn.Instruction]] = {
     "assign": _assign,
     "elicit": _elicit,
     "ensure": _ensure,
@@ -315,26 +302,25 @@ _INSTRUCTIONS: dict[str, Callable[[ast.Call, SourcePlace], syn.Instruction]] = {
 
 
 def _whole_program_problems(program: Program, sources: list[str]) -> list[Problem]:
-    if not program.instructions:
-        text = _printable(sources[0])
-        return [Problem(1, 1, "no instruction", "at least one instruction", text)]
     found, limit = _unrolled_excess(program)
-    if found:
-        line = program.instructions[-1].span.line
-        return [Problem(line, 1, found, limit, _printable(sources[line - 1]))]
-    return []
+    if not found:
+        return []
+    line = program.instructions[-1].span.line if program.instructions else 1
+    return [Problem(line, 1, found, limit, _printable(sources[line - 1]))]
 
 
 def _unrolled_excess(program: Program) -> tuple[str, str]:
-    """The quantity that is too large when loops are unrolled, and its limit; both empty if none."""
-    when, order = "when its loops are unrolled", unrolled_order(program)
+    """The quantity that is too large when loops are unrolled, or none, and its limit; both empty
+    without a fault."""
+    lines, when = program.instructions, "when its loops are unrolled"
+    if not lines:
+        return "no instruction", "at least one instruction"
+    order, _ = unrolled(program)
     if len(order) > syn.MAX_STEPS:
         return f"more than {syn.MAX_STEPS} steps", f"at most {syn.MAX_STEPS} {when}"
-    lines = program.instructions
+    # No line has more parts than twice its characters.
     if sum(2 * lines[place].span.end_column for place in order) <= syn.MAX_PARTS:
-        return "", ""  # no line has more parts than twice its characters
+        return "", ""
     sizes = [parts(line) for line in lines]
-    size = sum(sizes[place] for place in order)
-    if size > syn.MAX_PARTS:
-        return f"{size} parts in all steps", f"at most {syn.MAX_PARTS} {when}"
-    return "", ""
+    size, most = sum(sizes[place] for place in order), syn.MAX_PARTS
+    return (f"{size} parts in all steps", f"at most {most} {when}") if size > most else ("", "")

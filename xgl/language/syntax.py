@@ -1,7 +1,7 @@
 """XGL's syntax as frozen dataclasses (paper §2.4; docs/specification.md, "The language").
 
-A :class:`Program` is a tuple of instructions, an instruction holds expressions. Every node
-compares by meaning: its :class:`Span` takes no part in equality or hashing.
+A :class:`Program` is a tuple of instructions, an instruction holds expressions. Instructions
+compare by meaning: their :class:`Span` takes no part in equality or hashing.
 """
 
 from __future__ import annotations
@@ -90,18 +90,14 @@ FUNCTIONS: dict[str, Signature] = {
 
 
 class Span(NamedTuple):
-    """Position of a node: line from 1 in the whole text, columns from 1, end exclusive."""
+    """Position of an instruction in the whole text: line and exclusive end, both from 1."""
 
     line: int
-    column: int
     end_column: int
 
 
-NOWHERE = Span(0, 0, 0)
-
-
 def _span() -> Span:
-    return field(default=NOWHERE, compare=False, repr=False)
+    return field(default=Span(0, 0), compare=False, repr=False)
 
 
 # -- strings ---------------------------------------------------------------------------------
@@ -110,13 +106,11 @@ def _span() -> Span:
 @dataclass(frozen=True, slots=True)
 class Literal:
     value: str
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
 class Register:
     name: str
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +119,6 @@ class Cat:
 
     left: StringExpr
     right: StringExpr
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +128,6 @@ class Cut:
     text: StringExpr
     mark: StringExpr
     side: OneOf["before", "after"]
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +136,6 @@ class Story:
 
     tokens: int | None = None
     prompt: str = ""
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +144,6 @@ class Given:
 
     text: StringExpr
     prefix: StringExpr
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +152,6 @@ class Function:
 
     name: str
     arguments: tuple[Expression, ...]
-    span: Span = _span()
 
 
 StringExpr = Literal | Register | Cat | Cut | Story | Given | Function
@@ -175,7 +164,6 @@ class ListOf:
     """``[item, …]``"""
 
     items: tuple[StringExpr, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +172,6 @@ class Chain:
 
     left: ListExpr
     right: ListExpr
-    span: Span = _span()
 
 
 ListExpr = Register | ListOf | Chain | Function
@@ -200,7 +187,6 @@ class Xent:
     target: StringExpr
     prefix: StringExpr | None = None
     outer: StringExpr | None = None
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,7 +194,6 @@ class Number:
     """A bound in a comparison, in bits. Rewards hold none: a constant teaches nothing."""
 
     value: int | float
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +201,6 @@ class Sum:
     """A signed sum: ``terms`` are (+1 or −1, term), in the order written."""
 
     terms: tuple[tuple[int, Term], ...]
-    span: Span = _span()
 
 
 Term = Xent | Number | Function
@@ -228,7 +212,6 @@ class Comparison:
     left: Sum
     comparator: Comparator
     right: Sum
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +221,6 @@ class Truth:
     statement: StringExpr
     params: tuple[StringExpr, ...] = ()
     expected: bool = True
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,7 +230,6 @@ class Test:
     left: StringExpr | ListExpr
     comparator: Comparator
     right: StringExpr | ListExpr
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +238,6 @@ class Logic:
 
     word: OneOf["and", "or", "not"]
     conditions: tuple[Condition, ...]
-    span: Span = _span()
 
 
 Condition = Comparison | Truth | Test | Logic | Function

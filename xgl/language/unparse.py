@@ -69,8 +69,10 @@ def expression_text(node: Any) -> str:
             return repr(value)
         case syn.Comparison(left, comparator, right) | syn.Test(left, comparator, right):
             return f"{expression_text(left)} {comparator} {expression_text(right)}"
+        case syn.Truth(statement, (), True):
+            return expression_text(statement)
         case syn.Truth():
-            return _truth_text(node)
+            return _truth_call(node)
         case syn.Logic(word, conditions):
             parts = [_nested_condition(condition) for condition in conditions]
             return f"not {parts[0]}" if word == "not" else f" {word} ".join(parts)
@@ -107,12 +109,6 @@ def _sum_text(terms: tuple[tuple[int, syn.Term], ...]) -> str:
     for sign, term in rest:
         text += (" - " if sign < 0 else " + ") + expression_text(term)
     return text
-
-
-def _truth_text(truth: syn.Truth) -> str:
-    if truth.expected and not truth.params:
-        return expression_text(truth.statement)
-    return _truth_call(truth)
 
 
 def _truth_call(truth: syn.Truth) -> str:

@@ -59,7 +59,7 @@ def find(root: object, kind: type[Found]) -> list[Found]:
     return [node for node in descendants(root) if isinstance(node, kind)]
 
 
-def joined_parts(node: object) -> Iterator[object]:
+def joined_parts(node: Any) -> Iterator[Any]:
     """The strings or lists of a concatenation, which is associative, from left to right; any other
     node alone."""
     if isinstance(node, syn.Cat | syn.Chain):
@@ -110,14 +110,7 @@ def rename(node: Node, names: dict[str, str]) -> Node:
 
 def reads(node: object) -> list[str]:
     """Names of the registers whose values an instruction or expression uses, in order."""
-    names, waiting = [], [node]
-    while waiting:
-        part = waiting.pop()
-        if isinstance(part, syn.Register):
-            names.append(part.name)
-        elif of := _CHILDREN.get(type(part)):
-            waiting += of(part)[::-1]
-    return names
+    return [part.name for part in descendants(node) if isinstance(part, syn.Register)]
 
 
 def listed_registers(program: syn.Program) -> tuple[syn.Register, ...]:

@@ -15,8 +15,8 @@ from xgl.runtime.lockstep import (
     Memory,
     RunningMachine,
     advance,
+    cut_move,
     machines_of,
-    truncate_move,
     turn_of,
 )
 from xgl.runtime.presentation import Message, first_messages
@@ -125,12 +125,10 @@ class Episode:
 
     def _hand_over(self, move: Answer) -> None:
         """Answer the open request, without playing on."""
-        request = self._open_turn().request
         move = Move(move) if isinstance(move, str) else move
-        if isinstance(move, Move):
-            move = truncate_move(move, request, self.game, self._cast.judge)
-        self._running_machine.answers[:] = [move]
-        self._running_machine.resume()
+        request, machine = self._open_turn().request, self._running_machine
+        machine.answers[:] = [cut_move(move, request, machine)]
+        machine.resume()
 
 
 def start_all(episodes: Sequence[Episode]) -> None:

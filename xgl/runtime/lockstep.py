@@ -12,10 +12,10 @@ another map, made by the same player under the same seeds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from xgl.errors import OversizeError, PlayerError
 from xgl.language.canonical import Game
@@ -43,7 +43,6 @@ from xgl.runtime.requests import (
     Turn,
 )
 
-Question = TypeVar("Question")
 BEYOND = 64
 """Characters of a move beyond its game's cap that a judge reads. A move that keeps one of them ends
 the game as oversize, so later characters do not matter."""
@@ -132,13 +131,8 @@ def play_all(
     ``machines``: machines to use instead of new ones, for callers that watch them run. Raises
     :class:`~xgl.errors.PlayerError` if a player is not in the cast.
     """
-    machines = machines or machines_of(instances)
-    return _finished(
-        [
-            RunningMachine(instance, cast, fresh)
-            for instance, fresh in zip(instances, machines, strict=True)
-        ]
-    )
+    pairs = zip(instances, machines or machines_of(instances), strict=True)
+    return _finished([RunningMachine(instance, cast, machine) for instance, machine in pairs])
 
 
 def play_together(groups: Sequence[tuple[Sequence[Instance], Cast]]) -> list[list[Play]]:
@@ -182,8 +176,8 @@ def machines_of(instances: Sequence[Instance]) -> list[Machine]:
     return [Machine(instance.game, plans[id(instance.game)]) for instance in instances]
 
 
-Slot = tuple[RunningMachine, int]
-"""A machine and the position of one of its requests."""
+Slot = tuple[RunningMachine, int, Any]
+"""A machine, the position of one of its requests, and the request."""
 
 
 def _answer(running: Sequence[RunningMachine]) -> None:
@@ -193,17 +187,24 @@ def _answer(running: Sequence[RunningMachine]) -> None:
     slots: dict[type, list[Slot]] = defaultdict(list)
     for machine in running:
         for position, request in enumerate(machine.requests):
-            slots[type(request)].append((machine, position))
+            slots[type(request)].append((machine, position, request))
     for judge, group in _group_slots(slots[ScoreRequest], lambda machine, _: machine.cast.judge):
-        _fill(group, lambda questions, judge=judge: _answer_unique(questions, judge.score))  # type: ignore[misc]
+        _answer_unique(group, judge.score)
     for judge, group in _group_slots(slots[TruthRequest], lambda machine, _: machine.cast.judge):
-        _fill(group, lambda questions, judge=judge: _answer_unique(questions, judge.truths))  # type: ignore[misc]
+        _answer_unique(group, judge.truths)
     for source, group in _group_slots(slots[StoryRequest], lambda machine, _: machine.cast.stories):
-        _answer_stories(group, source)
-    _answer_each(slots[PrefixRequest], lambda m, r: m.cast.judge.first_tokens(r.text, r.tokens))
-    _answer_each(slots[DrawRequest], _order)
-    for player, group in _group_slots(slots[MoveRequest], _seat):
-        _move(group, player)
+        asked = [(machine.instance.seeds.map_seed, request) for machine, _, request in group]
+        _fill(group, map(well_formed, source.story_texts(asked)))
+    for machine, place, request in slots[PrefixRequest]:
+        machine.answers[place] = machine.cast.judge.first_tokens(request.text, request.tokens)
+    for machine, place, request in slots[DrawRequest]:
+        machine.answers[place] = _order(machine.instance.seeds, request)
+    for player, group in _group_slots(
+        slots[MoveRequest], lambda machine, request: machine.cast.players[request.view.player]
+    ):
+        turns = [turn_of(machine.instance, request) for machine, _, request in group]
+        moves = zip(group, player.moves(turns), strict=True)
+        _fill(group, (cut_move(move, request, each) for (each, _, request), move in moves))
 
 
 def _group_slots(
@@ -211,91 +212,54 @@ def _group_slots(
 ) -> list[tuple[Any, list[Slot]]]:
     """The slots of each model that answers them, models in the order of their first request."""
     groups: dict[int, tuple[Any, list[Slot]]] = {}
-    for machine, position in slots:
-        model = key(machine, machine.requests[position])
-        groups.setdefault(id(model), (model, []))[1].append((machine, position))
+    for slot in slots:
+        model = key(slot[0], slot[2])
+        groups.setdefault(id(model), (model, []))[1].append(slot)
     return list(groups.values())
 
 
-def _seat(machine: RunningMachine, request: MoveRequest) -> Player:
-    return machine.cast.players[request.view.player]
+def _fill(slots: list[Slot], answers: Iterable[Any]) -> None:
+    for (machine, position, _), answer in zip(slots, answers, strict=True):
+        machine.answers[position] = answer
 
 
-def _fill(slots: list[Slot], answer: Callable[[list[Any]], list[Any]]) -> None:
-    answers = answer([machine.requests[position] for machine, position in slots])
-    for (machine, position), reply in zip(slots, answers, strict=True):
-        machine.answers[position] = reply
-
-
-def _answer_unique(
-    questions: list[Question], answer: Callable[[list[Question]], list[Any]]
-) -> list[Any]:
+def _answer_unique(slots: list[Slot], answer: Callable[[list[Any]], list[Any]]) -> None:
     # Every rollout on a map asks for the map's unconditional cross-entropy: it is computed once.
-    unique = list(dict.fromkeys(questions))
+    unique = list(dict.fromkeys(request for _, _, request in slots))
     answers = dict(zip(unique, answer(unique), strict=True))
-    return [answers[request] for request in questions]
+    _fill(slots, (answers[request] for _, _, request in slots))
 
 
-def _answer_each(slots: list[Slot], answer: Callable[[RunningMachine, Any], Any]) -> None:
-    for machine, position in slots:
-        machine.answers[position] = answer(machine, machine.requests[position])
-
-
-def _order(machine: RunningMachine, request: DrawRequest) -> tuple[int, ...]:
+def _order(seeds: Seeds, request: DrawRequest) -> tuple[int, ...]:
     """A random order of indices: a function of the play's seeds, the same for every policy."""
-    seeds = machine.instance.seeds
     key = (request.line, request.visit, request.draw)
     rng = stream("draw", seeds.map_seed, seeds.play_seed, *key)
     return tuple(map(int, rng.permutation(request.size)))
 
 
-def _answer_stories(slots: list[Slot], stories: StorySource) -> None:
-    requests = []
-    for machine, position in slots:
-        request = machine.requests[position]
-        assert isinstance(request, StoryRequest)
-        requests.append((machine.instance.seeds.map_seed, request))
-    texts = stories.story_texts(requests)
-    for (machine, position), text in zip(slots, texts, strict=True):
-        machine.answers[position] = well_formed(text)
-
-
 def turn_of(instance: Instance, request: MoveRequest) -> Turn:
     """A move request as a player gets it: with the seeds, and with earlier rounds in view where
     the game is repeated."""
-    memory = instance.memory
-    if memory is None or memory.player != request.view.player:
-        return Turn(request, instance.seeds, instance.policy)
-    request = replace(request, view=replace(request.view, earlier=memory.earlier))
-    return Turn(request, instance.seeds, instance.policy, memory.round)
+    number, memory = 1, instance.memory
+    if memory is not None and memory.player == request.view.player:
+        request = replace(request, view=replace(request.view, earlier=memory.earlier))
+        number = memory.round
+    return Turn(request, instance.seeds, instance.policy, number)
 
 
-def _move(slots: list[Slot], player: Player) -> None:
-    turns = [_turn_at(slot) for slot in slots]
-    for (machine, position), turn, move in zip(slots, turns, player.moves(turns), strict=True):
-        if not isinstance(move, OversizeError):
-            move = truncate_move(move, turn.request, machine.instance.game, machine.cast.judge)
-        machine.answers[position] = move
-
-
-def _turn_at(slot: Slot) -> Turn:
-    machine, position = slot
-    request = machine.requests[position]
-    assert isinstance(request, MoveRequest)
-    return turn_of(machine.instance, request)
-
-
-def truncate_move(move: Move, request: MoveRequest, game: Game, judge: Judge) -> Move:
+def cut_move(
+    move: Move | OversizeError, request: MoveRequest, machine: RunningMachine
+) -> Move | OversizeError:
     """A move cut to its limit in judge tokens, as the game's dialect cuts."""
+    if isinstance(move, OversizeError):
+        return move
+    game, judge = machine.instance.game, machine.cast.judge
     shorten = judge.first_tokens if DIALECTS[game.dialect].cut_at_token else judge.truncate
     # Cut before tokens are counted, so that the work is bounded whatever a player sends.
     whole = well_formed(move.text[: game.metadata.max_characters + BEYOND])
     text = shorten(whole, request.max_len)
     cut_tokens = 0 if text == whole else max(1, judge.count(whole) - request.max_len)
     return replace(move, text=text, cut_tokens=cut_tokens)
-
-
-RoundItems = tuple[Item, ...]
 
 
 class Round(NamedTuple):
@@ -325,7 +289,7 @@ def play_rounds(
     """
     if control and len(seeds) < 2:
         raise ValueError(f"found {len(seeds)} maps, expected two or more for a control")
-    history: list[tuple[RoundItems, ...]] = [()] * len(seeds)
+    history: list[tuple[tuple[Item, ...], ...]] = [()] * len(seeds)
     results: list[Round] = []
     for number in range(1, rounds + 1):
         histories = [(False, history)]
@@ -349,7 +313,7 @@ def play_rounds(
     return results
 
 
-def visible_items(game: Game, play: Play, role: str) -> RoundItems:
+def visible_items(game: Game, play: Play, role: str) -> tuple[Item, ...]:
     """All items of a play that ``role`` sees up to its end, the last reward too."""
     return Sight.for_game(game, role).visible_items(play.events)
 

@@ -22,9 +22,9 @@ from xgl.language.canonical import RESERVED, Game, split_name
 from xgl.language.control_flow import Flow
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import children, descendants, find, parts, rebuild
+from xgl.language.visitors import children, descendants, find, parts, transform
 from xgl.runtime import meter
-from xgl.runtime.predicates import named_texts, predicate
+from xgl.runtime.predicates import compare, named_texts, predicate
 from xgl.runtime.presentation import Sight, visible
 from xgl.runtime.requests import (
     Answer,
@@ -45,7 +45,7 @@ from xgl.runtime.requests import (
     TruthRequest,
     View,
 )
-from xgl.runtime.values import REQUEST_FUNCTIONS, Text, Value, Values, compare
+from xgl.runtime.values import REQUEST_FUNCTIONS, Text, Value, Values
 
 
 def story_request(game: Game, site: int, story: syn.Story) -> StoryRequest:
@@ -89,7 +89,6 @@ class PreparedProgram:
     sizes: tuple[int, ...]
     """Parts of each line."""
     calls_by_node: dict[int, tuple[syn.Function, ...]] = field(default_factory=dict)
-    labels: dict[int, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: syn.Program) -> PreparedProgram:
@@ -109,28 +108,17 @@ class PreparedProgram:
             calls = self.calls_by_node[id(node)] = tuple(_request_calls(node))
         return calls
 
-    def label(self, node: Any) -> str:
-        """The text of a node of a line."""
-        text = self.labels.get(id(node))
-        if text is None:
-            text = self.labels[id(node)] = expression_text(node)
-        return text
-
 
 # The parser makes every node once, but a program built by edits may hold one call in two places,
 # and each place needs its own answer.
 def _unshare(line: syn.Instruction) -> syn.Instruction:
     nodes = descendants(line)
     has_answer = any(isinstance(node, syn.Story) or _makes_request(node) for node in nodes)
-    return _copy(line) if has_answer else line
+    return replace(transform(line, replace)) if has_answer else line
 
 
 def _makes_request(node: Any) -> bool:
     return isinstance(node, syn.Function) and node.name in REQUEST_FUNCTIONS
-
-
-def _copy(node: Any) -> Any:
-    return replace(rebuild(node, _copy))
 
 
 def _request_calls(node: Any) -> Iterator[syn.Function]:
@@ -275,8 +263,7 @@ class Machine:
         metadata = self.game.metadata  # a longer text than the cap on characters cannot be stored
         max_len = min(elicit.max_len or metadata.max_len, metadata.max_characters)
         for name in elicit.registers:
-            items = self._constants(elicit.player) + self._visible_items(elicit.player)
-            view = View(elicit.player, self.shown, items, name)
+            view = View(elicit.player, self.shown, self._visible_items(elicit.player), name)
             self.meter.spend(meter.MOVE)
             request = MoveRequest(view, max_len, self.turns, self.flow.position)
             (answer,) = yield from self._ask((request,))
@@ -290,15 +277,12 @@ class Machine:
                 self._log_values(Assigned(pairs), pairs)
 
     def _visible_items(self, player: str) -> tuple[Item, ...]:
-        if player not in self.sights:
-            self.sights[player] = Sight.for_game(self.game, player)
-        items = self.sights[player].visible_items(self.events)
+        """What the player sees: the constants, then of the events."""
+        sight = self.sights.setdefault(player, Sight.for_game(self.game, player))
+        items = sight.visible_items(self.events)
         self.meter.spend(len(items))
-        return items
-
-    def _constants(self, player: str) -> tuple[Any, ...]:
-        pairs = sorted(self.game.metadata.constants.items())
-        return visible([Assigned(tuple(pairs))], player) if pairs else ()
+        constants = tuple(sorted(self.game.metadata.constants.items()))
+        return visible([Assigned(constants)], player) + items
 
     def _ensure(self, ensure: syn.Ensure) -> Generator[Any, Any, bool]:
         if self.last_elicit is None and not self.dialect.early_ensure:
@@ -404,7 +388,7 @@ class Machine:
         pairs = []
         for expression in reveal.values:
             value = yield from self._value(expression)
-            pairs.append((self.plan.label(expression), self.values.as_text(value)))
+            pairs.append((expression_text(expression), self.values.as_text(value)))
         self._log_values(Revealed(reveal.player, tuple(pairs)), pairs)
 
     # -- expressions -----------------------------------------------------------------------
@@ -457,25 +441,20 @@ class Machine:
         """The request for the conditional score, after the unconditional one for differences."""
         yield from self._settle(term)
         name, before = split_name(term.outer)
-        target, prefix, outer = self._parts(term, before)
-        scoring, model = self.dialect.scoring, self._model(name)
-        conditional = ScoreRequest(target, self._context(outer, prefix), scoring, model)
-        if term.kind in ("xent", "nex"):
-            return (conditional,)
-        return (ScoreRequest(target, self._context(outer, ""), scoring, model), conditional)
-
-    def _parts(self, term: syn.Xent, before: syn.StringExpr | None) -> tuple[str, str, str]:
-        """Target, prefix (the one that the target carries where none is named) and the
-        pre-instruction ``before`` it."""
-        target = self.values.string(term.target)
+        target = self.values.string(term.target)  # it may carry a prefix, where none is named
         prefix = self.values.text(term.prefix) if term.prefix else target.prefix
         outer = self.values.text(before) if before else ""
         self.meter.spend(meter.SEND * (len(target.text) + len(prefix) + len(outer)))
-        return target.text, prefix, outer
-
-    def _context(self, outer: str, prefix: str) -> tuple[str, ...]:
-        parts = (outer, prefix) if self.dialect.scoring.bos else (outer + prefix,)
-        return tuple(part for part in parts if part)
+        scoring, model = self.dialect.scoring, self._model(name)
+        contexts = (
+            [(outer, prefix)] if term.kind in ("xent", "nex") else [(outer,), (outer, prefix)]
+        )
+        if not scoring.bos:
+            contexts = [("".join(parts),) for parts in contexts]
+        return tuple(
+            ScoreRequest(target.text, tuple(filter(None, parts)), scoring, model)
+            for parts in contexts
+        )
 
 
 def _combine(kind: syn.XentKind, scores: list[TokenScores]) -> TokenScores:

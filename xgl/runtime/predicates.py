@@ -16,12 +16,13 @@ import operator
 import re
 import string
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from itertools import product
+from typing import Any
 
 from xgl.language import syntax as syn
 from xgl.language.characters import is_visible
-from xgl.language.visitors import descendants
+from xgl.language.visitors import find, joined_parts
 from xgl.runtime.requests import TEXT_IS_TRUE, Predicate
 
 _APOSTROPHES = "'\u2019\u02bc"
@@ -92,13 +93,21 @@ _SEPARATOR = re.compile(r"\s*(&|and)\s*", re.IGNORECASE)
 _COUNT = re.compile(r"\s*num_(words|tokens)\s*(<=|>=|<|>|==)\s*(\d{1,6})\s*")
 _ONLY_USES = re.compile(r"\s*only uses (the )?words (of|from|in):?\s*", re.IGNORECASE)
 
-_COMPARE: dict[str, Callable[[int, int], bool]] = {
+_COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
     ">": operator.gt,
     ">=": operator.ge,
     "==": operator.eq,
+    "!=": operator.ne,
 }
+
+
+def compare(left: Any, comparator: str, right: Any) -> bool:
+    """A comparison of numbers, strings, lists or sets; ``in`` of a string or a list."""
+    if comparator in ("in", "not in"):
+        return (left in right) == (comparator == "in")
+    return _COMPARE[comparator](left, right)
 
 
 def words(text: str) -> set[str]:
@@ -125,7 +134,7 @@ def predicate(
     if truth.params:
         found = _params_predicate(truth, value)
     else:
-        found = _no_common_words(list(_parts(truth.statement)), value)
+        found = _no_common_words(list(joined_parts(truth.statement)), value)
     return _respelled(found) if found and respelled else found
 
 
@@ -147,7 +156,7 @@ def named_texts(
     truth: syn.Truth, value: Callable[[syn.StringExpr], str]
 ) -> tuple[str, tuple[tuple[str, str], ...]]:
     """A statement whose parts that are no literals have names, and their texts by name."""
-    parts = [part for each in (truth.statement, *truth.params) for part in _parts(each)]
+    parts = [part for each in (truth.statement, *truth.params) for part in joined_parts(each)]
     texts = [(value(part), isinstance(part, syn.Literal)) for part in parts]
     others = list(dict.fromkeys(text for text, is_literal in texts if not is_literal))
     names = ["the text"] if len(others) == 1 else [f"text {n + 1}" for n in range(len(others))]
@@ -157,14 +166,6 @@ def named_texts(
     if not any(is_literal and text.strip() for text, is_literal in texts):
         statement = TEXT_IS_TRUE.format(statement)
     return statement, tuple((name, text) for text, name in by_text.items())
-
-
-def _parts(statement: syn.StringExpr) -> Iterator[syn.StringExpr]:
-    if isinstance(statement, syn.Cat):
-        yield from _parts(statement.left)
-        yield from _parts(statement.right)
-    else:
-        yield statement
 
 
 def _no_common_words(
@@ -206,9 +207,9 @@ def decide(predicate: Predicate, count_tokens: Callable[[str], int]) -> bool:
         case Predicate("only_uses_words", (allowed, text)):
             return words(text) <= words(allowed)
         case Predicate("num_words", (text,), comparator, bound):
-            return _COMPARE[comparator](len(_word_list(text)), bound)
+            return compare(len(_word_list(text)), comparator, bound)
         case Predicate("num_tokens", (text,), comparator, bound):
-            return _COMPARE[comparator](count_tokens(text), bound)
+            return compare(count_tokens(text), comparator, bound)
     raise ValueError(f"no predicate of kind {predicate.kind!r}")
 
 
@@ -222,8 +223,5 @@ def free_statements(program: syn.Program) -> list[int]:
     return [
         position
         for position, line in enumerate(program.instructions)
-        if any(
-            isinstance(node, syn.Truth) and predicate(node, lambda part: "") is None
-            for node in descendants(line)
-        )
+        if any(predicate(node, lambda part: "") is None for node in find(line, syn.Truth))
     ]

@@ -57,14 +57,10 @@ class Sight:
 
     def visible_items(self, events: Sequence[Event]) -> tuple[Item, ...]:
         """The visible items of the log; reads only the events since the last call."""
-        self.look(events)
-        return tuple(self.items)
-
-    def look(self, events: Sequence[Event]) -> None:
-        """Read the events since the last call; appends what the player may see to ``items``."""
-        for index in range(self._event_count, len(events)):
-            self._see(events[index])
+        for event in events[self._event_count :]:
+            self._see(event)
         self._event_count = len(events)
+        return tuple(self.items)
 
     def _see(self, event: Event) -> None:
         for item in _items(event, self.player, self._watched_names, self.token_bits):

@@ -11,10 +11,9 @@ each phrase that it removes.
 from __future__ import annotations
 
 import json
-import operator
 import re
 import string
-from collections.abc import Callable, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeGuard, cast
@@ -25,7 +24,7 @@ from xgl.language.canonical import Metadata
 from xgl.language.dialects import Dialect
 from xgl.runtime import meter
 from xgl.runtime.meter import Meter
-from xgl.runtime.predicates import pieces, spellings, words
+from xgl.runtime.predicates import compare, pieces, spellings, words
 from xgl.runtime.requests import DrawRequest, PrefixRequest
 
 _SEPARATOR = rf"\s{re.escape(string.punctuation)}"
@@ -39,17 +38,12 @@ _SAME = {"\u0130": "i", "\u1fd3": "\u0390", "\u1fe3": "\u03b0", "\ufb05": "\ufb0
 """Letters that Python's regular expressions match in any case and that no case mapping joins."""
 
 
-def remove_common_words(text: str, other: str) -> str:
-    """``text`` without the words that ``other`` has as well.
+def remove_common(text: str, common: Set[str]) -> str:
+    """``text`` without the words of a set of :func:`~xgl.runtime.predicates.words`.
 
-    >>> remove_common_words("The red hen, the fox", "A THE fox")
+    >>> remove_common("The red hen, the fox", {"the", "fox"})
     'red hen,'
     """
-    return remove_common(text, words(text) & words(other))
-
-
-def remove_common(text: str, common: Set[str]) -> str:
-    """``text`` without the words of a set of :func:`~xgl.runtime.predicates.words`."""
     return _tidy(_remove_word_set(text, frozenset(_fold_case(" ".join(common)).split())))
 
 
@@ -60,7 +54,8 @@ def remove_words(text: str, phrases: Sequence[str]) -> str:
     'is new'
     """
     for part in removal_parts(tuple(phrases)):
-        text = _remove_part(text, part)
+        remove = _remove_phrase if isinstance(part, str) else _remove_word_set
+        text = remove(text, part)  # type: ignore[operator]
     return _tidy(text)
 
 
@@ -104,10 +99,6 @@ def _fold_case(text: str) -> str:
     return upper.replace(*_SIGMA).lower()
 
 
-def _remove_part(text: str, part: str | frozenset[str]) -> str:
-    return _remove_phrase(text, part) if isinstance(part, str) else _remove_word_set(text, part)
-
-
 def _remove_word_set(text: str, common: frozenset[str]) -> str:
     folded_text = _fold_case(text)
     return _WORD.sub(
@@ -136,34 +127,6 @@ def _tidy(text: str) -> str:
     return _SPACES.sub(" ", text).strip()
 
 
-def only_uses_words(allowed: str | Sequence[str], text: str) -> bool:
-    """Whether every part of ``text`` between single spaces is one of ``allowed``, to the letter.
-
-    >>> only_uses_words("a b", "b a b"), only_uses_words("a b", "b, a"), only_uses_words("a", "")
-    (True, False, False)
-    """
-    allowed_words = set(allowed.split(" ") if isinstance(allowed, str) else allowed)
-    return allowed_words.issuperset(text.split(" "))
-
-
-def only_uses_chars(allowed: Iterable[str], text: str) -> bool:
-    """Whether every character of ``text`` is among ``allowed``.
-
-    >>> only_uses_chars("ab ", "a b"), only_uses_chars("ab", "c"), only_uses_chars("", "")
-    (True, False, True)
-    """
-    return set(allowed).issuperset(text)
-
-
-def split(text: str, mark: str | None) -> list[str]:
-    """``text`` at every ``mark``, at white space without one; in one piece at an empty mark.
-
-    >>> split(" a  b ", None), split("a,,b", ","), split("ab", "")
-    (['a', 'b'], ['a', '', 'b'], ['ab'])
-    """
-    return [text] if mark == "" else text.split(mark)
-
-
 @dataclass(frozen=True, slots=True)
 class Text:
     """A string, and the prefix that it is scored after unless a xent names another."""
@@ -184,23 +147,6 @@ Items = tuple[Item, ...]
 Value = Item | Items
 
 NOTHING = Text("")
-
-_COMPARE: dict[syn.Comparator, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "==": operator.eq,
-    "!=": operator.ne,
-}
-
-
-def compare(left: Any, comparator: syn.Comparator, right: Any) -> bool:
-    """A comparison of numbers, strings, lists or sets; ``in`` of a string or a list."""
-    if comparator in ("in", "not in"):
-        return (left in right) == (comparator == "in")
-    return _COMPARE[comparator](left, right)
-
 
 REQUEST_FUNCTIONS = ("first_n_tokens", "sample", "shuffle")
 """Helper functions whose value needs an answer of the judge or a random draw."""
@@ -379,7 +325,10 @@ class Values:
                 whole = self._read(first)
                 self.spend(meter.ITEM * len(whole))
                 self.meter.search(whole, mark or "")
-                return self._within_limits(tuple(map(Text, split(whole, mark))))
+                parts = (
+                    [whole] if mark == "" else whole.split(mark)
+                )  # in one piece at an empty mark
+                return self._within_limits(tuple(map(Text, parts)))
         if id(call) not in self.answers:
             raise MissingError
         return self.answers[id(call)]
@@ -475,14 +424,15 @@ class Values:
                 return self._common_words(*arguments)
             case "num_words":
                 return len(self._words(*arguments))
-        if call.name != "len":
-            self.spend(meter.WORD * sum(map(len, filter(_is_text, arguments))))
-        match call.name:
-            case "only_uses_words":
-                return only_uses_words(*arguments)
-            case "only_uses_chars":
-                return only_uses_chars(*arguments)
-        return len(arguments[0])
+            case "len":
+                return len(arguments[0])
+        self.spend(meter.WORD * sum(map(len, filter(_is_text, arguments))))
+        allowed, text = arguments
+        if call.name == "only_uses_chars":
+            return set(allowed).issuperset(text)
+        # only_uses_words: parts between single spaces, to the letter.
+        words = allowed.split(" ") if _is_text(allowed) else allowed
+        return set(words).issuperset(text.split(" "))
 
 
 def _is_text(value: object) -> TypeGuard[str]:

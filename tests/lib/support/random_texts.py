@@ -38,3 +38,9 @@ def random_text(lark: str, seed: int, stop: float = 0.3) -> str:
     raw, text, _ = guides.draft(0, ids)
     assert text == raw
     return text
+
+
+def accepts(lark: str, text: str) -> bool:
+    """Whether a text is one of the grammar."""
+    tokenizer = vocabulary()
+    return Guides(tokenizer, lark, 1).draft(0, tokenizer.tokenize_str(text))[1] == text

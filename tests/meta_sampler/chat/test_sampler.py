@@ -295,7 +295,7 @@ def test_relatives_and_refusals_are_shown_the_parents_own_first(ask: Ask) -> Non
     assert SCOPE[1].code not in prompt
     assert prompt.index("reason 1") < prompt.index("reason 2")
     assert "reason 0" not in prompt
-    assert sampler.history.relatives(PARENT, [*SCOPE, child], 1, 9) == [child]
+    assert sampler.relatives(PARENT, [*SCOPE, child], 1, 9) == [child]
 
 
 def test_the_state_carries_the_observed_outcomes(ask: Ask) -> None:
@@ -307,15 +307,6 @@ def test_the_state_carries_the_observed_outcomes(ask: Ask) -> None:
     assert other.state() == sampler.state()
     with pytest.raises(SamplerError, match="not of chat"):
         other.restore({"tried": {}})
-
-
-def test_with_examples_as_turns_a_request_asks_for_one_game(ask: Ask) -> None:
-    answers = [reply(listing(each)) for each in GOOD[:2]]
-    sampler, server = ask(*answers, turns=True, games=6, concurrency=1)
-    assert {each.game is not None for each in propose(sampler, 2)} == {True}
-    assert len(server.received) == 2
-    for each in server.received:
-        assert sum(turn["role"] == "assistant" for turn in each.body["messages"]) > 2
 
 
 HOSTILE = {

@@ -1,4 +1,5 @@
-"""What every child of the mutation sampler must be, over parents, seeds and settings."""
+"""What every child of the mutation sampler must be, over parents, seeds and settings; operators by
+exact examples."""
 
 from __future__ import annotations
 
@@ -19,13 +20,23 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
-from meta_sampler.mutate.program_editor import PRUNE, EditContext, Lines
-from meta_sampler.mutate.sampler import OPERATORS, OperatorEntry
+from meta_sampler.mutate.axioms import add_turn
+from meta_sampler.mutate.edits import permute_stories
+from meta_sampler.mutate.program_editor import (
+    PRUNE,
+    Operator,
+    edit_context,
+    prune,
+    unread_registers,
+)
+from meta_sampler.mutate.sampler import OPERATORS
 from meta_sampler.registry import Portfolio, make
 from meta_sampler.screening.soundness import FIT, move_tokens
 from meta_sampler.screening.symbolic import normal_form
+from xgl import Program, parse
 from xgl.analysis.static_facts import learning_roles
 from xgl.language import syntax as syn
+from xgl.language.unparse import to_text
 
 REPAIRS = {FIT, PRUNE}
 """What provenance names beside operators."""
@@ -157,14 +168,6 @@ def test_children_are_many_and_rarely_degenerate(players: tuple[str, ...]) -> No
     assert len(child_programs) > 0.9 * 5 * len(parents.EVERY)
 
 
-def test_children_vary_rather_than_grow() -> None:
-    for parent in parents.SCOPE["xent"]:
-        child_programs = list(programs(children(parent, 40, 5, WIDE)))
-        extra = [len(p.instructions) - len(parent.program.instructions) for p in child_programs]
-        assert sum(extra) / len(extra) < 2
-        assert len({tuple(map(type, p.instructions)) for p in child_programs}) >= 10
-
-
 def test_every_operator_reaches_a_child_on_some_parent() -> None:
     operators = {o for proposal in brood(PLAYERS) for o in proposal.provenance.operators}
     for name in OPERATORS.keys() - operators:
@@ -186,28 +189,6 @@ def test_operators_without_what_they_need_are_not_drawn() -> None:
     assert {"players", "loops", "donor"} <= set(needy.values())
     lacking = {name for name, need in needy.items() if need in ("players", "loops", "donor")}
     assert not lacking & drawn
-
-
-def test_provenance_names_the_operators_really_applied() -> None:
-    log: list[str] = []
-
-    def recorder(name: str, entry: OperatorEntry) -> OperatorEntry:
-        def apply(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-            child = entry.apply(lines, context, rng)
-            if child and child != lines:
-                log.append(name)
-            return child
-
-        return entry._replace(apply=apply)
-
-    sampler = Mutate(operators={name: recorder(name, e) for name, e in OPERATORS.items()})
-    scope = parents.SCOPE["xent"]
-    for seed in range(40):
-        log.clear()
-        (proposal,) = sampler.propose(scope[1], scope, 1, seed)
-        names = [name for name in proposal.provenance.operators if name not in REPAIRS]
-        assert names
-        assert log[-len(names) :] == names
 
 
 def test_provenance_names_the_parents() -> None:
@@ -314,3 +295,69 @@ def test_a_long_growth_proposes_player_swaps_reveals_and_loops() -> None:
         )
     expected = ("retarget_player", "compose", "reveal", "loop", "two players", "zero-sum")
     assert all(kinds[kind] >= 2 for kind in expected), kinds
+
+
+# -- Operators whose children differ in what they are about: exact examples ------------------------
+
+
+TWO = "assign(s=story(), t=story())\n"
+
+
+def texts_of(operator: Operator, code: str) -> set[str]:
+    """All texts that an operator makes of a program, over many draws."""
+    parent = xgl.game(parse(code, "xent"))
+    context, lines = edit_context(parent, MutateSettings()), parse(code, "xent").instructions
+    results = (operator(lines, context, Random(seed)) for seed in range(30))
+    return {to_text(Program(each, "xent")) for each in results if each is not None}
+
+
+def test_a_turn_more_is_paid_for_another_story() -> None:
+    code = TWO + "elicit(x, 6)\nreward(xed(s | x) - xed(t | x))"
+    assert texts_of(add_turn, code) == {code + "\nelicit(y, 6)\nreward(xed(t | y) - xed(s | y))"}
+
+
+def test_a_turn_more_goes_with_all_that_the_move_is_paid() -> None:
+    code = TWO + "elicit(x, 6)\nreward(xed(s | x))\nreward(-xed(x | t))"
+    more = "\nelicit(y, 6)\nreward(xed(t | y))\nreward(-xed(y | s))"
+    assert texts_of(add_turn, code) == {code + more}
+
+
+def test_no_reward_speaks_of_a_story_that_is_not_drawn_yet() -> None:
+    code = (
+        "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))\nassign(t=story())\nreward(xed(t | x))"
+    )
+    for child in texts_of(permute_stories, code):
+        assert child.splitlines()[2] == "reward(xed(s | x))"
+
+
+# -- What goes with a deleted line, and what stays -------------------------------------------------
+
+
+def prune_text(text: str, registers: frozenset[str] = frozenset()) -> str:
+    program = xgl.parse(text.strip(), "xent")
+    return xgl.to_text(xgl.Program(prune(program.instructions, registers), "xent"))
+
+
+def test_a_story_that_no_move_sees_goes_with_the_term_about_it() -> None:
+    text = "assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x))"
+    assert "t=" not in prune_text(text)
+
+
+def test_a_chain_of_values_that_nothing_reads_goes_whole() -> None:
+    text = """
+assign(s=story())
+assign(t=s+"and")
+assign(x=t+"so")
+elicit(y, 8)
+reward(xed(s | y))
+"""
+    assert len(prune_text(text).splitlines()) == 3
+
+
+@pytest.mark.parametrize("registers", [frozenset({"t"}), frozenset({"t", "z"})])
+def test_what_the_parent_left_unread_is_kept(registers: frozenset[str]) -> None:
+    text = 'assign(s=story(), t="once")\nelicit(y, 8)\nreward(xed(s | y))'
+    lines = xgl.parse(text, "xent").instructions
+    assert unread_registers(lines) == {"t"}
+    assert prune(lines, registers) == lines
+    assert "t=" not in prune_text(text)

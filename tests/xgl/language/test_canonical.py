@@ -12,25 +12,16 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.doubles import WordJudge, number
+from support.doubles import NumberedStories, WordJudge, number
 from support.programs import MUTABLE, PROGRAMS
 
-from xgl import Game, Metadata, Program, game, parse, to_text
-from xgl.errors import FlowError
+from xgl import Cast, Game, Instance, Metadata, Program, Seeds, game, parse, play_all, to_text
+from xgl.errors import FlowError, OversizeError
 from xgl.language import syntax as syn
 from xgl.language.canonical import canonicalise
 from xgl.language.control_flow import unrolled_steps
 from xgl.language.visitors import rename
-from xgl.runtime.machine import Machine
-from xgl.runtime.requests import (
-    DrawRequest,
-    Move,
-    MoveRequest,
-    PrefixRequest,
-    ScoreRequest,
-    StoryRequest,
-    TruthRequest,
-)
+from xgl.runtime.requests import Move, Turn
 
 QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 PRIVATE = [name for name in syn.REGISTERS if name[0] in "stxy"]
@@ -154,42 +145,29 @@ CONSTANTS = {"a": "one", "b": "two", "b1": "three", "c": "four"}
 
 def observations(program: Program) -> list[Any]:
     """All that a program asks for as it stands, and how it ends, but for the registers' names."""
-    machine = Machine(Game(program, Metadata(constants=CONSTANTS), "", "")).play()
-    trace: list[Any] = []
+    judge, stories, teller = WordJudge(), NumberedStories(), Teller()
+    cast = Cast(judge, stories, dict.fromkeys(syn.PLAYERS, teller))
+    instance = Instance(Game(program, Metadata(constants=CONSTANTS), "", ""), Seeds(24, 0))
+    asked = [judge.scored, judge.judged, stories.asked, teller.asked]
     try:
-        requests = next(machine)
-        while True:
-            trace += map(_nameless, requests)
-            requests = machine.send(tuple(map(_answer, requests)))
-    except StopIteration as end:
-        play = end.value
+        [play] = play_all([instance], cast)
     except FlowError as error:
-        return [*trace, type(error)]
-    return [*trace, play.outcome, play.scores, play.steps, sorted(play.registers.values())]
+        return [*asked, type(error)]
+    return [*asked, play.outcome, play.scores, play.steps, sorted(play.registers.values())]
 
 
-def _nameless(request: Any) -> Any:
-    if not isinstance(request, MoveRequest):
-        return request
-    view = request.view
-    return view.player, [item.text for item in view.items], request.max_len, request.turn
+class Teller:
+    """Speaks for all players, as what it may see says."""
 
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
 
-def _answer(request: Any) -> Any:
-    judge = WordJudge()
-    match request:
-        case ScoreRequest():
-            return judge.score([request])[0]
-        case TruthRequest():
-            return judge.truths([request])[0]
-        case StoryRequest(site, tokens, prompt):
-            return f"tale {site} of {tokens} words {prompt}"
-        case PrefixRequest(text, tokens):
-            return judge.first_tokens(text, tokens)
-        case DrawRequest(size, draw):
-            return sorted(range(size), key=lambda place: number(place, draw))
-    words = ("bad word", "a good word", "tale of 24 & more", "")
-    return Move(words[number(_nameless(request)) % 4])
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        for view, request in ((turn.request.view, turn.request) for turn in turns):
+            texts = [item.text for item in view.items]
+            self.asked.append((view.player, texts, request.max_len, request.turn))
+        words = ("bad word", "a good word", "tale of 24 & more", "")
+        return [Move(words[number(self.asked[-1]) % 4])]
 
 
 @BRIEF

@@ -1,12 +1,23 @@
-"""Reading: what is valid, what is refused with which words, and what cannot break out."""
+"""Programs: what is read and what is refused, how they are printed, the order of their lines."""
 
 from __future__ import annotations
 
-import pytest
+import re
+import sys
+import unicodedata
 
-from xgl import ProgramError, parse
-from xgl.errors import Problem
+import pytest
+import regex
+from hypothesis import HealthCheck, given, settings
+from support.dialect_examples import PAGE, examples
+from support.programs import PROGRAMS
+
+from xgl import Program, ProgramError, parse, to_text
+from xgl.errors import FlowError, Problem
 from xgl.language import syntax as syn
+from xgl.language.characters import is_visible, well_formed
+from xgl.language.control_flow import path, unrolled_steps
+from xgl.language.dialects import DIALECTS
 
 STRING = "a string: a literal, a register, + // or %"
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
@@ -250,12 +261,6 @@ def test_every_instruction_becomes_its_node() -> None:
     )
 
 
-def test_players_and_limits_have_defaults() -> None:
-    code = "elicit(s)\nreward(xent(s))\nreveal(s)"
-    assert parse(code) == parse("elicit(black, s)\nreward(black, xent(s))\nreveal(black, s)")
-    assert parse("elicit(s)").instructions == (syn.Elicit("black", ("s",), None),)
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -271,3 +276,190 @@ def test_players_and_limits_have_defaults() -> None:
 def test_deep_huge_and_broken_lines_are_refused(line: str) -> None:
     with pytest.raises(ProgramError, match=r"^program: 1 problem\nline 1, column "):
         parse(line)
+
+
+# -- Printing: what is parsed is printed in one spelling, what is printed is parsed again ----------
+
+
+QUICK = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+
+
+@QUICK
+@given(program=PROGRAMS)
+def test_what_is_printed_parses_to_the_same_program(program: Program) -> None:
+    assert parse(to_text(program), program.dialect) == program
+
+
+@pytest.mark.parametrize(
+    ("source", "text"),
+    [
+        ("assign(s=(t+x)+y)", "assign(s=t + x + y)"),
+        ("assign(s=t+(x+y))", "assign(s=t + (x + y))"),
+        ("assign(s=(t+x)//y)", "assign(s=(t + x) // y)"),
+        ('assign(s="a" "b")', 'assign(s="ab")'),
+        ("assign(s='\"\\n\\\\')", 'assign(s="\\"\\n\\\\")'),
+        ('assign(s=story(""))', "assign(s=story())"),
+        ("elicit(black, s, 10)", "elicit(s, 10)"),
+        ("reveal(s, alice)", "reveal(alice, s)"),
+        ("ensure(is_true('x'))", 'ensure("x")'),
+        ("ensure(xent(s)<-(3-xent(t)))", "ensure(xent(s) < -3 + xent(t))"),
+        ("reward(-(xent(s)-(nex(t)-xed(s|t))))", "reward(-xent(s) + nex(t) - xed(s | t))"),
+    ],
+)
+def test_one_spelling(source: str, text: str) -> None:
+    assert to_text(parse(source)) == text
+
+
+def test_a_line_that_grows_in_print_is_measured_as_printed() -> None:
+    longest = parse(f"""assign(s='{'"' * 990}')""")
+    assert len(to_text(longest)) == 1992
+    assert parse(to_text(longest)) == longest
+    with pytest.raises(ProgramError, match="an instruction of 2012 characters; expected at most"):
+        parse(f"""assign(s='{'"' * 1000}')""")
+
+
+def test_longer_register_names_never_make_a_line_invalid() -> None:
+    sums = _balanced_text(8, "s", "+")
+    longer = _balanced_text(8, "s1", "+")
+    assert len(longer) > 1.2 * len(sums)
+    for source in (
+        f"reveal(bob, {sums}, {'s, ' * 100}s)",
+        f"reveal(bob, {longer}, {'s1, ' * 100}s1)",
+    ):
+        program = parse(source)
+        assert parse(to_text(program)) == program
+
+
+def _balanced_text(depth: int, leaf: str, operator: str) -> str:
+    if depth == 0:
+        return leaf
+    half = _balanced_text(depth - 1, leaf, operator)
+    return f"({half}{operator}{half})"
+
+
+# -- A program reads as it runs: no character of it is invisible, or looks like a space ------------
+
+
+IGNORED = regex.compile(r"\p{Default_Ignorable_Code_Point}")
+
+INVISIBLE = (
+    *("\u3164", "\uffa0", "\u1160", "\u2800", "\ufe0e", "\ufe0f", "\U000e0100", "\u180b", "\u034f"),
+    *("\u17b4", "\U0001d159", "\U00016fe4", "\u00a0", "\u3000", "\u200d", "\u00ad"),
+)
+VISIBLE = ["é", "ñ", "ø", "水", "あ", "한", "ไ", "ع", "א", "😀", "🇫", "∑", "⠁", "é", "“", "”", "…"]
+
+
+def test_all_that_is_refused_is_a_control_a_format_a_space_unassigned_ignored_or_blank() -> None:
+    hidden, seen = set[str](), set[str]()
+    for character in map(chr, range(sys.maxunicode + 1)):
+        (seen if is_visible(character) else hidden).add(character)
+    assert not [hex(ord(c)) for c in seen if IGNORED.match(c)]
+    letters = {c for c in hidden if unicodedata.category(c)[0] not in "CZ"}
+    assert len(letters) < 300
+    assert all(IGNORED.match(c) or c in INVISIBLE for c in letters)
+    assert {" ", *"".join(VISIBLE)} <= seen
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+@pytest.mark.parametrize("character", INVISIBLE, ids=ascii)
+def test_an_invisible_character_is_named_wherever_it_stands(character: str, dialect: str) -> None:
+    escape = ascii(character)[1:-1]
+    for line in (
+        *(f'assign(s="a{character}b")', f'assign(s="a{escape}b")', f'assign(s="{character}")'),
+        *(f"elicit(s)  # {character}", f"# {character}", f"elicit(s{character})"),
+    ):
+        with pytest.raises(ProgramError) as refusal:
+            parse(line, dialect)
+        assert f"the character {character!a}" in refusal.value.problems[0].found
+        assert character not in str(refusal.value)
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_can_be_seen_is_text(dialect: str) -> None:
+    for text in VISIBLE:
+        program = parse(f'assign(s="{text}")', dialect)
+        assert parse(to_text(program), dialect) == program
+
+
+def test_half_a_surrogate_pair_is_a_question_mark() -> None:
+    assert well_formed("a\ud83d\ude00b\udc00") == "a??b?"
+    assert well_formed("a😀b") == "a😀b"
+
+
+# -- The path through a program: flags, loops, their counters and the cap --------------------------
+
+
+def order(code: str) -> list[int]:
+    """The lines in the order in which they run, from 1."""
+    return [position + 1 for position in path(parse(code))]
+
+
+@pytest.mark.parametrize(("times", "passes"), [(0, 1), (1, 2), (3, 4)])
+def test_replay_jumps_at_most_n_times_then_goes_on(times: int, passes: int) -> None:
+    code = f"elicit(s)\nbeacon(flag_1)\nelicit(t)\nreplay(flag_1, {times})\nelicit(x)"
+    assert order(code) == [1, *[2, 3, 4] * passes, 5]
+
+
+@pytest.mark.parametrize("flag", ["flag_1", "flag_2"])
+def test_a_flag_that_was_never_placed_is_at_line_1(flag: str) -> None:
+    assert order(f"elicit(s)\nelicit(t)\nreplay({flag}, 1)") == [1, 2, 3, 1, 2, 3]
+
+
+def test_nested_replays_start_the_inner_one_again() -> None:
+    code = "beacon(flag_1)\nbeacon(flag_2)\nelicit(s)\nreplay(flag_2, 2)\nreplay(flag_1, 1)"
+    inner = [2, 3, 4] * 3
+    assert order(code) == [1, *inner, 5, 1, *inner, 5]
+
+
+def test_a_replay_above_its_beacon_goes_to_line_1_until_the_flag_stands() -> None:
+    code = "elicit(s)\nreplay(flag_2, 1)\nbeacon(flag_2)\nelicit(t)\nreplay(flag_2, 1)"
+    assert order(code) == [1, 2, 1, 2, 3, 4, 5, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("code", "line"),
+    [
+        ("beacon(flag_2)\nbeacon(flag_1)", 2),
+        ("beacon(flag_1)\nbeacon(flag_2)\nbeacon(flag_1)", 3),
+    ],
+)
+def test_flag_1_must_not_stand_after_flag_2(code: str, line: int) -> None:
+    with pytest.raises(FlowError, match=f"^line {line}: flag_1 stands after flag_2$"):
+        order(code)
+
+
+def test_1024_steps_are_valid_and_one_more_is_not() -> None:
+    body = "beacon(flag_1)\nreplay(flag_1, 510)\nelicit(s)\nelicit(t)"
+    assert unrolled_steps(parse(body)) == len(order(body)) == 1024
+    with pytest.raises(ProgramError, match=r"line 5, column 1: more than 1024 steps; expected at"):
+        parse(body + "\nelicit(x)")
+
+
+# -- The differences that docs/reference/dialects.md shows between the released engine and the --
+
+
+@pytest.mark.parametrize("code", examples("refused"))
+def test_an_example_of_what_we_refuse_is_refused(code: str) -> None:
+    parse("elicit(y, 3)", "xent")
+    with pytest.raises(ProgramError, match="line 2, column "):
+        parse(f"elicit(y, 3)\n{code}", "xent")
+
+
+@pytest.mark.parametrize("code", examples("played"))
+def test_an_example_of_what_we_play_is_valid(code: str) -> None:
+    assert len(parse(f"elicit(y, 3)\n{code}", "xent").instructions) == 2
+
+
+def test_what_the_wheel_alone_has_is_refused() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    replays = re.findall(r"`(replay\(flag_1, [^`]+)`", page.partition("* *`replay`.*")[2])
+    assert len(replays) == 4
+    for code in (*replays, 'assign(l=generate_list("names of colours", 3))'):
+        with pytest.raises(ProgramError, match="line 3, column "):
+            parse(f"elicit(y, 3)\nbeacon(flag_1)\n{code}", "xent")
+
+
+def test_the_tables_are_read_whole() -> None:
+    """A form of the table that the helper cannot read would leave it without examples."""
+    assert len(examples("refused")) >= 66
+    assert len(examples("played")) >= 15

@@ -12,7 +12,7 @@ from xgl import parse
 from xgl.cli.commands import program_facts
 from xgl.cli.files import Source
 from xgl.language import syntax as syn
-from xgl.runtime.predicates import decide, pieces, predicate, spellings, words
+from xgl.runtime.predicates import decide, pieces, predicate, spellings
 from xgl.runtime.requests import Predicate, TruthRequest
 
 
@@ -37,19 +37,6 @@ def _value(registers: dict[str, str]) -> Callable[[syn.StringExpr], str]:
         raise TypeError(part)
 
     return value
-
-
-@pytest.mark.parametrize(
-    ("text", "distinct"),
-    [
-        ("The cat, the CAT!", {"the", "cat"}),
-        ("don't-stop", {"dontstop"}),
-        ("a\tb\nc  d", {"a", "b", "c", "d"}),
-        ("Élan «vital»", {"élan", "«vital»"}),
-    ],
-)
-def test_a_word_is_lower_case_without_ascii_punctuation(text: str, distinct: set[str]) -> None:
-    assert words(text) == distinct
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,22 @@
-"""What players see: exact rendering, and hidden things hidden."""
+"""What players see: exact rendering, and hidden things hidden (docs/specification.md, "What a
+player sees"): a function of the strings that a player may see, its own reward numbers and its own
+ensure outcomes."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from support.doubles import WordJudge, number
 
-from xgl import Metadata, analyse, game, parse
+from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
+from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
+from xgl.language.visitors import descendants, reads, writes
 from xgl.runtime.presentation import Sight, render, visible
 from xgl.runtime.requests import (
     Assigned,
@@ -15,9 +25,13 @@ from xgl.runtime.requests import (
     Item,
     Move,
     Moved,
+    Play,
     Revealed,
     Rewarded,
+    StoryRequest,
     TokenScores,
+    Turn,
+    View,
 )
 
 LOG: list[Event] = [
@@ -142,3 +156,275 @@ def test_a_list_of_registers_changes_with_them(table: Any) -> None:
     table.play(code, "new", dialect="xent", alice=["m"])
     [view] = table.views("alice")
     assert view.items == (Item("l", '["", ""]'), Item("l", '["new", ""]'))
+
+
+# -- Hidden stays hidden: what a player sees is a function of the strings it may see, its own --
+
+
+THOROUGH = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+WATCHER = "alice"
+ASK = syn.Elicit(WATCHER, ("y",), 5)
+WORDS = ("bad word", "a good word", "tale & more, and more", "")
+
+# -- games of one watcher, who is not omniscient, and others who are or are not ------------------
+
+HIDDEN = ["s", "t", "x", "y"]
+TARGETS = st.sampled_from([*HIDDEN, "p", "p1"])
+NAMES = st.sampled_from([*HIDDEN, "p", "p1", "a", "c"])
+LISTS = st.sampled_from(["l", "l1"])
+PLAYERS = st.sampled_from(["black", "alice", "bob", "env"])
+
+
+def _call(name: str, *arguments: Any) -> Any:
+    return st.builds(lambda *items: syn.Function(name, items), *arguments)
+
+
+def _compound(parts: Any) -> Any:
+    items = st.lists(parts, min_size=1, max_size=2).map(lambda values: syn.ListOf(tuple(values)))
+    lists = items | st.builds(syn.Register, LISTS) | _call("split", parts)
+    lists |= _call("shuffle", lists)
+    return st.one_of(
+        st.builds(syn.Cat, parts, parts),
+        st.builds(syn.Cut, parts, parts, st.sampled_from(["before", "after"])),
+        _call("remove_common_words", parts, parts | lists),
+        _call("first_n_tokens", parts, st.builds(syn.Number, st.integers(0, 3))),
+        _call("join", parts, lists),
+        _call("sample", lists),
+    )
+
+
+VALUES = st.recursive(
+    st.builds(syn.Literal, st.sampled_from(["a word", "tale"])) | st.builds(syn.Register, NAMES),
+    _compound,
+    max_leaves=3,
+)
+ITEMS = st.lists(VALUES, max_size=2).map(lambda values: syn.ListOf(tuple(values)))
+LIST_VALUES = (
+    ITEMS
+    | st.builds(syn.Register, LISTS)
+    | st.builds(syn.Chain, st.builds(syn.Register, LISTS), ITEMS)
+    | _call("shuffle", ITEMS | st.builds(syn.Register, LISTS))
+)
+AMOUNTS = st.builds(
+    lambda kind, target, prefix: syn.Sum(((1, syn.Xent(kind, target, prefix)),)),
+    st.sampled_from(syn.XENT_KINDS),
+    VALUES,
+    st.none() | VALUES,
+)
+LINES = st.one_of(
+    st.builds(lambda name: syn.Assign(((name, syn.Story()),)), TARGETS),
+    st.builds(lambda name, value: syn.Assign(((name, value),)), TARGETS, VALUES),
+    st.builds(lambda name, value: syn.Assign(((name, value),)), LISTS, LIST_VALUES),
+    st.builds(lambda player, name: syn.Elicit(player, (name,), 5), PLAYERS, TARGETS),
+    st.builds(lambda name: syn.Elicit(WATCHER, (name,), 5), TARGETS),
+    st.builds(syn.Reward, PLAYERS, AMOUNTS),
+    st.builds(syn.Reveal, PLAYERS, st.tuples(VALUES | st.builds(syn.Register, LISTS))),
+    st.builds(lambda value: syn.Ensure((syn.Truth(value),)), VALUES),
+)
+GAMES = st.lists(LINES, min_size=2, max_size=12)
+NAMES_OF_DIALECTS = st.sampled_from(list(DIALECTS))
+
+
+@dataclass
+class Watched:
+    """Speaks for all players: ``deaf`` ones by the count of their turns, the others by all that
+    they see. Keeps the watcher's views."""
+
+    deaf: tuple[str, ...] = ()
+    turns: dict[str, int] = field(default_factory=dict)
+    views: list[View] = field(default_factory=list)
+
+    def moves(self, turns: list[Turn]) -> list[Any]:
+        return [Move(self._line(turn.request.view)) for turn in turns]
+
+    def _line(self, view: View) -> str:
+        turn = self.turns[view.player] = self.turns.get(view.player, -1) + 1
+        if view.player == WATCHER:
+            self.views.append(view)
+        clue = turn if view.player in self.deaf else render(view)
+        return WORDS[number(view.player, clue) % len(WORDS)]
+
+
+class Tales:
+    """Stories that differ between two instances of one seed, and so of one chance."""
+
+    def __init__(self, secret: str) -> None:
+        self.secret = secret
+
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        return [f"{self.secret} {request.site}" for _, request in requests]
+
+
+SECRETS = ("one bad thing", "another")
+
+
+def _faultless(lines: Iterable[syn.Instruction], dialect: str) -> bool:
+    return not analyse(Program((*lines, ASK), dialect)).faults
+
+
+def _watcher_views(
+    lines: Iterable[syn.Instruction], dialect: str, deaf: tuple[str, ...]
+) -> list[Any]:
+    """The watcher's views in two instances that differ in their stories and in c."""
+    return [views for views, _ in _watched_plays(lines, dialect, deaf)]
+
+
+def _watched_plays(
+    lines: Iterable[syn.Instruction], dialect: str, deaf: tuple[str, ...]
+) -> list[tuple[list[View], Play]]:
+    """The same with the plays."""
+    pairs = []
+    for secret in SECRETS:
+        player = Watched(deaf)
+        metadata = Metadata(constants={"a": "known", "c": secret})
+        game_ = game(Program((*lines, ASK), dialect), metadata)
+        cast = Cast(WordJudge(), Tales(secret), dict.fromkeys(syn.PLAYERS, player))
+        [play] = play_all([Instance(game_, Seeds(1, 0))], cast)
+        pairs.append((player.views, play))
+    return pairs
+
+
+# -- what depends on a secret --------------------------------------------------------------------
+
+
+@dataclass
+class Flow:
+    """Which registers depend on a secret, and which the watcher has in sight, line after line.
+
+    A list, and in the xent dialect whatever holds registers instead of values, depends on a
+    secret for good once it may.
+    """
+
+    hidden: set[str] = field(default_factory=lambda: {"c"})
+    watched: set[str] = field(default_factory=set)
+    listed: set[str] = field(default_factory=set)
+
+    def shows(self, line: syn.Instruction) -> bool:
+        """Whether the line puts a string before the watcher that depends on a secret; if not, the
+        line has run."""
+        state = replace(self, hidden=set(self.hidden))
+        state.hidden |= {name for name in writes(line) if self._depends(line)}
+        if isinstance(line, syn.Reveal) and line.player == WATCHER:
+            in_sight = state.watched | set(reads(line))
+        else:
+            in_sight = state.watched
+        list_registers = state.listed | _listed_registers(line)
+        if list_registers & state.hidden:
+            state.hidden |= set(syn.LIST_REGISTERS)
+        public = {name for name in state.hidden if name[0] == "p"}
+        if public or state.hidden & in_sight:
+            return True
+        self.hidden = state.hidden - self._cleared(line)
+        self.watched, self.listed = in_sight, list_registers
+        return False
+
+    def _depends(self, line: syn.Instruction) -> bool:
+        has_story = any(isinstance(node, syn.Story) for node in descendants(line))
+        others = isinstance(line, syn.Elicit) and line.player != WATCHER
+        return has_story or others or not self.hidden.isdisjoint(reads(line))
+
+    def _cleared(self, line: syn.Instruction) -> set[str]:
+        if self._depends(line):
+            return set()
+        return {name for name in writes(line) if name not in syn.LIST_REGISTERS}
+
+
+def _listed_registers(line: syn.Instruction) -> set[str]:
+    lists = [node for node in descendants(line) if isinstance(node, syn.ListOf)]
+    return {
+        item.name for listing in lists for item in listing.items if isinstance(item, syn.Register)
+    }
+
+
+def _silent(lines: list[syn.Instruction]) -> list[syn.Instruction]:
+    """The lines without those that would show the watcher a string that depends on a secret."""
+    flow = Flow()
+    return [line for line in lines if not flow.shows(line)]
+
+
+def _tells(lines: list[syn.Instruction]) -> bool:
+    """Whether a reward of the watcher, or an ensure that may be hers, depends on a secret."""
+    flow = Flow()
+    for line in lines:
+        hers = isinstance(line, syn.Reward) and line.player == WATCHER
+        if (hers or isinstance(line, syn.Ensure)) and flow.hidden.intersection(reads(line)):
+            return True
+        flow.shows(line)
+    return False
+
+
+# -- the two laws --------------------------------------------------------------------------------
+
+
+@THOROUGH
+@given(lines=GAMES, dialect=NAMES_OF_DIALECTS)
+def test_what_she_may_not_see_leaves_no_trace(lines: list[Any], dialect: str) -> None:
+    """Byte for byte the same views, up to the first reward or ensure that depends on a secret."""
+    lines = _silent(lines)
+    while _tells(lines):
+        lines.pop()
+    assume(_faultless(lines, dialect))
+    first, second = _watcher_views(lines, dialect, deaf=())
+    assert list(map(render, first)) == list(map(render, second))
+
+
+@THOROUGH
+@given(lines=GAMES, dialect=NAMES_OF_DIALECTS)
+def test_after_that_only_numbers_and_outcomes_differ(lines: list[Any], dialect: str) -> None:
+    """She, deaf to what she sees, is shown the same but for numbers, as long as the same
+    ensures sent the play back, those of others' moves too."""
+    lines = _silent(lines)
+    assume(_faultless(lines, dialect))
+    (first, play), (second, other_play) = _watched_plays(lines, dialect, deaf=(WATCHER,))
+    outcomes = zip(_outcomes(play), _outcomes(other_play), strict=False)
+    for one, other, (before, other_before) in zip(first, second, outcomes, strict=False):
+        if before != other_before:
+            break
+        assert _without_numbers(one) == _without_numbers(other)
+        assert one.code == other.code
+
+
+def _outcomes(play: Play) -> list[list[tuple[str, bool]]]:
+    """Outcomes of all ensures before each of the watcher's moves."""
+    before, outcomes = list[tuple[str, bool]](), []
+    for event in play.events:
+        if isinstance(event, Ensured):
+            before.append((event.player, event.passed))
+        if isinstance(event, Moved) and event.player == WATCHER:
+            outcomes.append(list(before))
+    return outcomes
+
+
+def _without_numbers(view: View) -> list[Item]:
+    """The items with their numbers gone; anything else in a reward would stay."""
+    deletions = str.maketrans("", "", "0123456789.-(); ")
+    return [
+        Item(item.label, item.text.translate(deletions)) if item.label == "reward" else item
+        for item in view.items
+    ]
+
+
+SECRET = syn.Register("s")
+STORY = syn.Assign((("s", syn.Story()),))
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [syn.Assign((("p", syn.Cat(SECRET, SECRET)),))],
+        [syn.Reveal(WATCHER, (SECRET,))],
+        [syn.Elicit("env", ("p",), 5)],
+        [syn.Assign((("l", syn.ListOf((SECRET,))),)), syn.Reveal(WATCHER, (syn.Register("l"),))],
+    ],
+)
+def test_the_oracle_of_these_laws_finds_what_shows(lines: list[syn.Instruction]) -> None:
+    assert _silent([STORY, *lines]) == [STORY, *lines[:-1]]
+    first, second = _watcher_views([STORY, *lines], "xent", deaf=())
+    assert list(map(render, first)) != list(map(render, second))
+
+
+def test_the_oracle_keeps_what_does_not_show() -> None:
+    lines = [STORY, syn.Reveal("bob", (SECRET,)), syn.Elicit("bob", ("t",), 5)]
+    assert _silent(lines) == lines
+    assert not _tells(lines)
+    assert _tells([STORY, syn.Ensure((syn.Truth(SECRET),))])
