@@ -176,29 +176,20 @@ def _register(kind: Any) -> None:
         if not is_dataclass(hints[each.name]):
             values[each.name] = None if each.default is MISSING else each.default
             continue
-        if not has_choices(each.name):
-            values[each.name] = asdict(each.default)  # type: ignore[arg-type]
+        own: dict[str, Any] = asdict(each.default)  # type: ignore[arg-type]
+        if each.name not in OPTIONS and not files("conf").joinpath(each.name).is_dir():
+            values[each.name] = own
             continue
-        defaults.append({each.name: OPTIONS.get(each.name, "default")})
-        for option, node in _options(each.name, each.default):
+        usual = OPTIONS.get(each.name, "default")
+        defaults.append({each.name: usual})
+        nodes = {usual: own}
+        if isinstance(each.default, MetaSamplerConfig):
+            nodes = {n: {"name": n, "settings": asdict(kind())} for n, kind in SETTINGS.items()}
+        for option, node in nodes.items():
             store.store(group=each.name, name=option, node=node)
     if "player" in hints:  # conf/model holds players with their judges
         defaults.append({"model": "embedded"})
     store.store(name="run", node={"defaults": defaults, **values})
-
-
-def has_choices(group: str) -> bool:
-    """Whether a group of settings has variants, or a name for its defaults."""
-    return group in OPTIONS or files("conf").joinpath(group).is_dir()
-
-
-def _options(group: str, default: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The choices of a group, with their values."""
-    if isinstance(default, MetaSamplerConfig):
-        for name, settings_class in SETTINGS.items():
-            yield name, {"name": name, "settings": asdict(settings_class())}
-    else:
-        yield OPTIONS.get(group, "default"), asdict(default)
 
 
 def _one_sentence(message: str, kind: type) -> str:
@@ -209,8 +200,6 @@ def _one_sentence(message: str, kind: type) -> str:
         return _nearest_key(quote, kind)
     if message.startswith("Could not append to config"):
         return f"+{quote}: expected {quote}=… without the sign"
-    if message.startswith("force-add"):
-        return f"{quote}: expected {quote[1:]}"
     if message.startswith("Multiple values for "):
         group = message.removeprefix("Multiple values for ").partition(".")[0]
         return f"+{group}: expected {group}=… without the sign"

@@ -55,8 +55,8 @@ def _torch_is_for_cpus() -> bool:
 def settings_for(hardware: Hardware | None, overrides: Sequence[str]) -> tuple[str, ...]:
     """Overrides by which a run uses GPUs, to stand before its own. On this machine: one worker for
     each GPU, or as many as ``cluster.gpus_per_worker`` leaves room for; not if a run is for a
-    cluster, has trainers, or is to stay on the CPU (``cluster.gpus_per_worker=0``). Anywhere, of
-    several GPUs a worker: the judge on the first, the player on as many others as it needs."""
+    cluster or is to stay on the CPU (``cluster.gpus_per_worker=0``). Anywhere, of several GPUs a
+    worker: the judge on the first, the player on as many others as it needs."""
     own = dict(word.lstrip("+").partition("=")[::2] for word in overrides)
     try:
         share = float(own.get("cluster.gpus_per_worker", 1))
@@ -67,8 +67,7 @@ def settings_for(hardware: Hardware | None, overrides: Sequence[str]) -> tuple[s
     if 1 < whole <= MOST_GPUS:
         order = "+".join(map(str, [*range(1, round(whole)), 0]))
         values |= {"judge.device": "cuda:0", "player.device": f"cuda:{order}"}
-    # Two pools, of workers and trainers, share the GPUs as the user says.
-    is_here = own.get("cluster.address", "null") == "null" and "cluster.trainers" not in own
+    is_here = own.get("cluster.address", "null") == "null"
     if hardware is not None and is_here and 0 < share <= whole <= hardware.gpus:
         memory = max(16, int(hardware.memory_mib * PASS_SHARE * min(1.0, whole)))
         values |= {

@@ -21,7 +21,6 @@ from evo.jobs.evaluation import Task
 from evo.record.budget import (
     Cost,
     amount,
-    exhausted_budget,
     exhausted_budgets,
     raised,
     shares_spent,
@@ -229,8 +228,8 @@ def _check_stories(archive: Archive, config: RunConfig) -> None:
 
 
 def _check_budget(config: RunConfig, ledger: Ledger) -> None:
-    if name := exhausted_budget(config.budget, ledger.total_cost):
+    for name, limit in exhausted_budgets(config.budget, ledger.total_cost).items():
         raise ConfigError(
-            f"budget.{name}: found {getattr(config.budget, name):g}, expected more than the run "
-            f"has spent already ({amount(ledger.total_cost)})"
+            f"budget.{name}: found {limit:g}, expected more than the run has spent already "
+            f"({amount(ledger.total_cost)})"
         )

@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from evo.jobs.evaluation import ScoredPlay, Task, clipped_score, finite_score, moves_made, raw_score
+from evo.jobs.evaluation import ScoredPlay, Task, scored_play, seated
 from evo.jobs.results import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
 from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.requests import Move, MoveRequest, Play, Player, Seeds, Turn
+from xgl.runtime.requests import Move, MoveRequest, Player, Seeds, Turn
 
 if TYPE_CHECKING:
     from xgl.judge.transformer_judge import TransformerJudge
@@ -33,31 +33,17 @@ def search(
     count = min(MOVES, max(FEWEST, MOVES_OF_A_MAP // asked))
     names = list(map(str, range(count)))
     players: dict[str, Player] = {name: _Once(player) for name, player in cast.players.items()}
-    seats = Cast(cast.judge, cast.stories, players | {task.role: _RandomTokens(judge)})
+    seats = seated(Cast(cast.judge, cast.stories, players), task, _RandomTokens(judge))
     plays = play_all([Instance(task.game, each, name) for each in seeds for name in names], seats)
     seconds = (seconds_of_work() - start) / max(1, len(plays))
     found: list[tuple[ScoredPlay, ScoredPlay]] = []
     for index, each in enumerate(seeds):
         own = plays[index * count : (index + 1) * count]
-        scored = [_scored(each, play, task, judge.uniform_bits, seconds) for play in own]
+        scored = [scored_play(task, each, one, None, judge.uniform_bits, seconds) for one in own]
         ranking = sorted(scored, key=lambda play: -play.raw)
         finished = [play for play in ranking if math.isfinite(play.raw)] or ranking
         found.append((finished[0], finished[len(finished) // 2]))
     return [list(plays) for plays in zip(*found, strict=True)]
-
-
-def _scored(seeds: Seeds, play: Play, task: Task, most: float, seconds: float) -> ScoredPlay:
-    return ScoredPlay(
-        seeds=seeds,
-        score=finite_score(play, task),
-        raw=raw_score(play, task),
-        outcome=play.outcome_for(task.role),
-        permuted_score=None,
-        moves=moves_made(play, task.role),
-        tokens=0,
-        seconds=seconds,
-        clipped_score=clipped_score(play, task, most),
-    )
 
 
 class _RandomTokens:

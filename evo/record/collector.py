@@ -232,13 +232,9 @@ class Collector:
 
     def _fix_floor(self, task: Task) -> None:
         """The floor of a game whose calibration plays are in the archive."""
-        floor = floor_of(self._calibration_scores(task), task)
-        self._floors[task.id] = 0.0 if floor is None else floor
         rows = self._calibration_rows(task)
+        self._floors[task.id] = floor_of([(row["outcome"], row["score"]) for row in rows], task)
         self.play_tokens[task.id] = sum(row["tokens"] for row in rows) / len(rows)
-
-    def _rounds(self, task: Task) -> list[Row]:
-        return self.ledger.rounds.get(PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION), [])
 
     def _calibration_rows(self, task: Task) -> list[Row]:
         return list(
@@ -276,11 +272,9 @@ class Collector:
 
     def few_shot(self, task: Task) -> FewShot | None:
         """Result of repeated play; None if the configuration asks for none."""
-        config = self.config
-        return few_shot(self._rounds(task), config.playability, config.transfer.confidence)
-
-    def _calibration_scores(self, task: Task) -> list[tuple[str, float]]:
-        return [(row["outcome"], row["score"]) for row in self._calibration_rows(task)]
+        config, key = self.config, PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)
+        rows = self.ledger.rounds.get(key, [])
+        return few_shot(rows, config.playability, config.transfer.confidence)
 
     def _cheap_refusal(self, task: Task) -> Decision | None:
         """The refusal of a calibrated game that the base player cannot play, or not well enough."""
@@ -400,10 +394,6 @@ class Collector:
             return None
         row = self.ledger.finetunes.get(policy_id) or self.ledger.curricula[policy_id]
         return StoredAdapter(row["adapter_hash"], self.ledger.archive)
-
-    def put_adapter(self, adapter: bytes) -> str:
-        """Keep an adapter in the archive; returns its hash."""
-        return self.ledger.archive.put_adapter(adapter)
 
     def drop_adapters(self, task: Task, but_whole: bool = False) -> None:
         """Remove the adapters in force, and the states, of a game that was refused or is fine-tuned

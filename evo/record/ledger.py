@@ -17,7 +17,7 @@ from archive.plays import Plays
 from archive.run import games, map_source, stored_game
 from archive.schema import PlaysKey, TaskId
 from evo.config.schema import BudgetConfig
-from evo.jobs.evaluation import ScoredPlay, Task
+from evo.jobs.evaluation import ScoredPlay, Task, play_row
 from evo.jobs.results import Finetune, MapText
 from evo.record.budget import Cost, check
 from evo.record.events import Callback, events_of
@@ -181,21 +181,9 @@ def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[Scored
     """Rows of one evaluation."""
     return [
         {
-            "policy_id": policy_id,
-            "game_id": task.game.game_id,
-            "role": task.role,
-            "purpose": purpose,
-            "map_seed": each.seeds.map_seed,
-            "play_seed": each.seeds.play_seed,
-            "score": each.score,
-            "raw_score": each.raw,
-            "outcome": each.outcome,
+            **play_row(policy_id, task, purpose, each),
             "permuted_score": each.permuted_score,
-            "clipped_score": each.clipped_score,
             "permuted_clipped_score": each.permuted_clipped_score,
-            "moves": list(each.moves),
-            "tokens": each.tokens,
-            "seconds": each.seconds,
         }
         for each in scores
     ]

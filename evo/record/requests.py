@@ -71,9 +71,6 @@ class RunFacts(Protocol):
     def adapter(self, policy_id: str) -> StoredAdapter | None:
         """The adapter of a policy; None for the base player."""
 
-    def put_adapter(self, adapter: bytes) -> str:
-        """Keep an adapter in the archive; returns its hash."""
-
 
 @dataclass(frozen=True)
 class Request(ABC):
@@ -177,7 +174,7 @@ class PlayRequest(Request):
             scores = plays
             if self.purpose is Purpose.CALIBRATION:
                 floor = floor_of([(play.outcome, play.score) for play in plays], self.task)
-                scores = [with_floor(play, 0.0 if floor is None else floor) for play in plays]
+                scores = [with_floor(play, floor) for play in plays]
             rows += score_rows(each.policy_id, each.task, self.purpose, scores)
         maps = facts.ledger.map_rows(result.map_texts, self.purpose, facts.config.judge.stories)
         return {"scores": rows, "maps": maps}
@@ -266,11 +263,12 @@ class TrainingRequest(Request):
 
     def row(self, facts: RunFacts, finetune: Finetune) -> Row:
         """Its row of ``finetunes``."""
-        digest = facts.put_adapter(finetune.adapter)
+        archive = facts.ledger.archive
+        digest = archive.put_adapter(finetune.adapter)
         row = finetune_row(self.task, finetune, self.policy_id, self.seed, self.settings, digest)
         row |= {"replicate": self.repetition, "share": self.share, "continues": self.continues}
         if finetune.state is not None:
-            row["state_hash"] = facts.put_adapter(finetune.state)
+            row["state_hash"] = archive.put_adapter(finetune.state)
         return row
 
     def notes(self, result: Result[Any]) -> list[str]:

@@ -23,8 +23,8 @@ NAMED = re.compile(
 
 
 WHEN_RESUMED = """
-budget.dollars budget.seconds budget.tokens cluster.address cluster.gpus_per_trainer
-cluster.gpus_per_worker cluster.trainers cluster.workers curriculum.run ggbench.chat.prices
+budget.dollars budget.seconds budget.tokens cluster.address cluster.gpus_per_worker
+cluster.workers curriculum.run ggbench.chat.prices
 ggbench.players growth.generations growth.max_accepted judge.device measure.ceiling.calls
 measure.chat.prices measure.device measure.folder measure.judge player.device
 """

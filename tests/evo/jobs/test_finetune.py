@@ -285,7 +285,6 @@ def test_where_rows_are_not_read_one_by_one_the_plays_are_made_one_after_another
 def test_a_job_travels_without_its_states(make_task: MakeTask) -> None:
     one, two = Training(make_task(), 0, paused=b"state"), Training(make_task(), 1)
     job = Trainings(one.task, (one, two))
-    bare, states = job.without_adapters()
-    assert states == (b"state", None)
-    assert [each.paused for each in bare.trainings] == [None, None]
-    assert bare.with_adapters([b"state", None]) == job
+    bare = job.with_adapters(lambda state: state and "its parcel")
+    assert [each.paused for each in bare.trainings] == ["its parcel", None]
+    assert bare.with_adapters(lambda parcel: parcel and b"state") == job
