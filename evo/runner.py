@@ -26,7 +26,7 @@ from evo.config.schema import ClusterConfig
 from evo.config.words import TRUSTED, check_trusted, read_flags
 from evo.jobs.job import ClusterError, Executor, WorkersLostError
 from evo.jobs.merged import pinned
-from evo.record.events import Callback
+from evo.record.ledger import Callback
 from evo.record.run_folder import (
     RunIdentity,
     check_new,

@@ -38,37 +38,17 @@ _OLDER = (
 
 
 def load(kind: type[Run], overrides: Sequence[str]) -> Run:
-    """The settings of a new run of this kind, from its command line.
+    """The settings of a new run of this kind: the defaults of its class with those of its command
+    line. Keys that begin with _ are there for others to refer to.
 
     Raises :class:`ConfigError`.
     """
-    return compose_as(kind, list(experiments_of(kind)), kind.words(overrides))
-
-
-def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str]) -> Run:
-    """The archived settings of a run, changed where they may change.
-
-    Raises :class:`ConfigError` for a setting that must stay.
-    """
-    check_resumable(kind, overrides)
-    config = from_archive(kind, archived)  # an override must not hide that a key is missing
-    if not overrides:
-        return config
-    fresh = asdict(load(kind, [*config.own_words(), *overrides]))
-    return from_archive(kind, with_overrides(asdict(config), fresh, kind.words(overrides)))
-
-
-def compose_as(kind: type[Run], experiments: Sequence[str], overrides: Sequence[str]) -> Run:
-    """The defaults of a run's class with command-line overrides, for one of ``experiments``.
-
-    Keys that begin with _ are there for others to refer to. Raises :class:`ConfigError`.
-    """
-    words = [with_home(word) for word in overrides]
+    overrides = kind.words(overrides)
     _register(cast(Hashable, kind))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module(config_module="conf", version_base="1.3"):
-            raw = OmegaConf.to_container(compose("run", words), resolve=True)
+            raw = OmegaConf.to_container(compose("run", [*map(with_home, overrides)]), resolve=True)
     except OverrideParseException as error:
         key, _, value = (word := str(error.override)).partition("=")
         better = quote(f"{key}={quoted(value)}")
@@ -82,13 +62,33 @@ def compose_as(kind: type[Run], experiments: Sequence[str], overrides: Sequence[
     except ValueError as error:  # Hydra's own, for a group that is given no name
         raise ConfigError(f"{' '.join(overrides)}: {error}") from None
     assert isinstance(raw, dict)
-    if raw.get("experiment") not in experiments:
+    if raw.get("experiment") not in experiments_of(kind):
         names = " or ".join(f"+experiment={name}" for name in NAMES)
         raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
     values = {str(key): value for key, value in raw.items() if not str(key).startswith("_")}
     for key in _missing(asdict(config := kind(**values)), values):
         raise ConfigError(f"{key}: missing")
     return config
+
+
+def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str]) -> Run:
+    """The archived settings of a run, changed where they may change.
+
+    Raises :class:`ConfigError` for a setting that must stay.
+    """
+    check_resumable(kind, overrides)
+    config = from_archive(kind, archived)  # an override must not hide that a key is missing
+    if not overrides:
+        return config
+    fresh = asdict(load(kind, [*config.own_words(), *overrides]))
+    settings: dict[str, Any] = json.loads(json.dumps(asdict(config)))
+    for override in kind.words(overrides):
+        *groups, key = split_override(override)[0].split(".")
+        target, source = settings, fresh
+        for group in groups:
+            target, source = target.setdefault(group, {}), source[group]
+        target[key] = source[key]
+    return from_archive(kind, settings)
 
 
 def from_archive(kind: type[Run], archived: Mapping[str, Any]) -> Run:
@@ -133,20 +133,6 @@ def split_override(override: str) -> tuple[str, str]:
     """Key and value of an override."""
     key, _, value = override.partition("=")
     return key.lstrip("+"), value
-
-
-def with_overrides(
-    archived_settings: dict[str, Any], fresh: Mapping[str, Any], overrides: Sequence[str]
-) -> dict[str, Any]:
-    """The archived settings with the ``fresh`` values of the keys that ``overrides`` name."""
-    settings: dict[str, Any] = json.loads(json.dumps(archived_settings))
-    for override in overrides:
-        *groups, key = split_override(override)[0].split(".")
-        target, source = settings, fresh
-        for group in groups:
-            target, source = target.setdefault(group, {}), source[group]
-        target[key] = source[key]
-    return settings
 
 
 def check_resumable(kind: Any, overrides: Sequence[str]) -> None:

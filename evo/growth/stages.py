@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from archive import Purpose
-from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, GainKind, PlaysKey
 from archive.statistics.intervals import Scores, gains, replicated_gains
 from archive.statistics.race import Bounds, CandidateBounds, Question
 from archive.statistics.rule import (
@@ -31,6 +31,7 @@ from evo.growth.forecast import Forecast, expected_coverage, expected_help
 from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet
+from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
 
@@ -103,8 +104,9 @@ class Stage:
         return min(transfer.script_plays, transfer.selection_plays[0])
 
     def script_requests(self, task: Task, plays: int) -> list[PlayRequest]:
-        """Scripted players on the first seeds on which the game's own fine-tune plays."""
-        return self.collector.script_requests(task, self.purpose, self.seeds(plays))
+        """Every scripted player on the first seeds on which the game's own fine-tune plays."""
+        at = task, self.purpose, self.seeds(plays)
+        return [PlayRequest(f"{SCRIPT_POLICY}{name}", *at) for name in SCRIPTS]
 
     def contender_requests(self, task: Task, plays: int) -> list[PlayRequest]:
         """The same for the scripts that may be the best by the first plays of selection

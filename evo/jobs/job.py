@@ -15,16 +15,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
 from archive import Archive
 from archive.report.games import BestPlay, replayed_plays
 from evo.config.models import FinetuneConfig
-from evo.jobs.evaluation import ScoredPlay, Task
+from evo.jobs.evaluation import ScoredPlay, Task, replay, search_unlikely_moves
 from evo.jobs.repeated_play import RoundScore
-from evo.jobs.results import Finetune, Outcome, Result, SecondScore
-from evo.jobs.unlikely_moves import search
+from evo.jobs.results import Finetune, Outcome, Result, SecondScore, seconds_of_work
 from xgl.errors import XGLError
 from xgl.players.scripts import ScriptPlayer
-from xgl.runtime.requests import Seeds
+from xgl.runtime.lockstep import play_together
+from xgl.runtime.requests import Play, Seeds
 
 if TYPE_CHECKING:
     from evo.jobs.model_host import ModelHost
+    from xgl.lm.language_model import LanguageModel
 
 log = logging.getLogger("evo")
 
@@ -108,22 +109,21 @@ class UnlikelyMoves(ScriptedEvaluation):
     name: ClassVar[str] = "random moves"
 
     def __call__(self, host: ModelHost) -> list[list[ScoredPlay]]:
-        return search(host.judge, host.cast(self.task), self.task, self.seeds)
+        return search_unlikely_moves(host.judge, host.cast(self.task), self.task, self.seeds)
 
 
 @dataclass(frozen=True)
 class Repetition(Job[list[RoundScore]]):
-    """Play ``task`` for ``rounds`` on each pair of seeds with one adapter (None: the base player),
-    earlier rounds in view, and the control."""
+    """Play ``task`` for ``rounds`` on each pair of seeds by the base player, earlier rounds in
+    view, and the control."""
 
     name: ClassVar[str] = "the repeated play"
     task: Task
-    adapter: bytes | None
     seeds: tuple[Seeds, ...]
     rounds: int
 
     def __call__(self, host: ModelHost) -> list[RoundScore]:
-        with host.policy(self.adapter) as player:
+        with host.policy(None) as player:
             return host.repeat(player, self.task, self.seeds, self.rounds)
 
 
@@ -180,8 +180,16 @@ class WatchedTraining(Job[tuple[Finetune, list[list[list[ScoredPlay]]]]]):
     checkpoints: tuple[tuple[Seeds, ...], ...]
 
     def __call__(self, host: ModelHost) -> tuple[Finetune, list[list[list[ScoredPlay]]]]:
-        watched = self.true_rewards, self.tasks, self.checkpoints
-        return host.finetune_watched(self.task, self.seed, *watched)
+        """The plays after n of N equal parts of the budget are on ``checkpoints[n - 1]``."""
+        plays: list[list[list[ScoredPlay]]] = []
+
+        def watch(lm: LanguageModel, share: float) -> None:
+            while len(plays) < int(share * len(self.checkpoints)):
+                player, parts = host.sampler(lm), [("", self.checkpoints[len(plays)])]
+                plays.append([host.play(player, parts, each)[0] for each in self.tasks])
+
+        training = Training(self.task, self.seed, self.true_rewards)
+        return host.finetune([training], watch)[0], plays
 
 
 @dataclass(frozen=True)
@@ -210,7 +218,20 @@ class Rescoring(Job[list[SecondScore]]):
     moves: tuple[tuple[str, ...], ...]
 
     def __call__(self, host: ModelHost) -> list[SecondScore]:
-        return host.score_again(self.task, self.seeds, self.moves)
+        start, cast = seconds_of_work(), replace(host.cast(self.task), judge=host.second_judge)
+        own, permuted = (
+            [
+                self._bits(play)
+                for play in play_together([replay(cast, self.task, self.seeds, some)])[0]
+            ]
+            for some in (self.moves, (*self.moves[1:], *self.moves[:1]))
+        )
+        seconds = (seconds_of_work() - start) / max(1, len(own))
+        return [SecondScore(*scores, seconds) for scores in zip(own, permuted, strict=True)]
+
+    def _bits(self, play: Play) -> float | None:
+        role = self.task.role
+        return play.scores.get(role, 0.0) if play.outcome_for(role) == "finished" else None
 
 
 @dataclass(frozen=True)

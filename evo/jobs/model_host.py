@@ -16,13 +16,13 @@ from typing import Any
 import torch
 
 from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings
-from evo.jobs.evaluation import ScoredPlay, Task, evaluate_together, replay
+from evo.jobs.evaluation import ScoredPlay, Task, evaluate_together, seated
 from evo.jobs.finetune import Plan, Watch, finetune_together
 from evo.jobs.job import Training, content
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.multi_lora import NotByRowError
-from evo.jobs.repeated_play import RoundScore, repeat
-from evo.jobs.results import Finetune, MapText, Outcome, Result, SecondScore, seconds_of_work
+from evo.jobs.repeated_play import RoundScore, round_score
+from evo.jobs.results import Finetune, MapText, Outcome, Result, seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
 from xgl.judge.engine import EngineSettings
@@ -34,10 +34,9 @@ from xgl.language.canonical import BASE, MAIN, Game
 from xgl.lm.language_model import LanguageModel
 from xgl.models.references import JUDGE, is_server
 from xgl.players.local import LocalPolicy, rows_at_once
-from xgl.runtime.lockstep import Cast, play_together
+from xgl.runtime.lockstep import Cast, play_rounds
 from xgl.runtime.requests import (
     Move,
-    Play,
     Player,
     ScoreRequest,
     Seeds,
@@ -57,10 +56,11 @@ class ModelHost:
         place = settings.device_of(settings.player)
         player = load_model(settings.player.model, settings.player.dtype, place)
         self.judge = _judge(settings, player)
-        judge = self.judge.lm
-        self.stories = Recorder(self._stories(), self.judge)
+        judge, at = settings.judge, settings.device_of(settings.judge)
+        stories = load_stories(judge.stories, self.judge, at, judge.dtype, judge.key_variable)
+        self.stories = Recorder(stories, self.judge)
         self.adapted_model = AdaptedModel(player, lora_settings(settings.player))
-        same = same_tokens(player.tokenizer, judge.tokenizer)
+        same = same_tokens(player.tokenizer, self.judge.lm.tokenizer)
         self.count = None if same else self.judge.count
         self.memory = settings.player.memory_mib << 20
         self._at_once = player.device.type != "cpu"  # there larger batches are no faster
@@ -88,7 +88,7 @@ class ModelHost:
     def policy(self, adapter: bytes | None) -> Iterator[LocalPolicy]:
         """The player with an adapter (None: the base player), while it is put into the model."""
         with self.adapted_model.with_adapter(adapter) as lm:
-            yield self._policy(lm)
+            yield self.sampler(lm)
 
     def repeat(
         self,
@@ -100,8 +100,10 @@ class ModelHost:
     ) -> list[RoundScore]:
         """Repeated play by any player, with the NPCs' model in all other roles, and with its
         control if requested."""
-        cast = self.cast(task)
-        return repeat(player, cast, task, seeds, rounds, control, self.judge.uniform_bits)
+        start, seats = seconds_of_work(), seated(self.cast(task), task, player)
+        plays = play_rounds(task.game, task.role, seats, seeds, rounds, control)
+        seconds = (seconds_of_work() - start) / max(1, len(plays))
+        return [round_score(each, task, self.judge.uniform_bits, seconds) for each in plays]
 
     def evaluate(
         self, task: Task, adapters: Sequence[bytes | None], seeds: Sequence[Sequence[Seeds]]
@@ -115,7 +117,7 @@ class ModelHost:
                 return self.play(player, parts, task)
         by_name = {name: adapter for adapter, name in names.items()}
         with self.adapted_model.with_adapters(by_name) as lm, suppress(NotByRowError):
-            return self.play(self._policy(lm, len(names)), parts, task)
+            return self.play(self.sampler(lm, len(names)), parts, task)
         return [
             self.evaluate(task, [each], [own])[0] for each, own in zip(adapters, seeds, strict=True)
         ]
@@ -127,27 +129,14 @@ class ModelHost:
         on = self.cast(task), task, self.judge.uniform_bits, self._at_once
         return evaluate_together(player, parts, *on)
 
-    def score_again(
-        self, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
-    ) -> list[SecondScore]:
-        """Scores of archived moves under the second judge, which the settings must name."""
-        start = seconds_of_work()
-        cast = replace(self.cast(task), judge=SecondJudge(self.judge, self._second_judge))
-        moves_of_next = [*moves[1:], *moves[:1]]
-        own, permuted_scores = (
-            [_finished_score(play, task.role) for play in plays]
-            for some in (moves, moves_of_next)
-            for plays in play_together([replay(cast, task, seeds, some)])
-        )
-        seconds = (seconds_of_work() - start) / max(1, len(own))
-        return [SecondScore(*scores, seconds) for scores in zip(own, permuted_scores, strict=True)]
-
     @cached_property
-    def _second_judge(self) -> TransformerJudge:
+    def second_judge(self) -> SecondJudge:
+        """Scores by the second judge, which the settings must name."""
         judge = self.settings.judge
         assert judge.second is not None
         lm = load_model(judge.second, judge.dtype, self.settings.device_of(judge))
-        return TransformerJudge(lm, _engine_settings(judge), others=self.judge.others)
+        second = TransformerJudge(lm, _engine_settings(judge), others=self.judge.others)
+        return SecondJudge(self.judge, second)
 
     def finetune(self, trainings: Sequence[Training], watch: Watch | None = None) -> list[Finetune]:
         """An adapter for each of ``trainings``, all in lockstep."""
@@ -158,25 +147,6 @@ class ModelHost:
             paused = content(each.paused)
             plans.append(Plan((each.task,), own, each.seed, each.share, paused, watch))
         return self._train(plans)
-
-    def finetune_watched(
-        self,
-        task: Task,
-        seed: int,
-        true_rewards: bool,
-        tasks: Sequence[Task],
-        checkpoints: Sequence[Sequence[Seeds]],
-    ) -> tuple[Finetune, list[list[list[ScoredPlay]]]]:
-        """A new adapter, and the plays (checkpoints, tasks, seeds) of what it was when n of N equal
-        parts of the budget were spent, on ``checkpoints[n - 1]``; the last are its own."""
-        plays: list[list[list[ScoredPlay]]] = []
-
-        def watch(lm: LanguageModel, share: float) -> None:
-            while len(plays) < int(share * len(checkpoints)):
-                parts = [("", checkpoints[len(plays)])]
-                plays.append([self.play(self._policy(lm), parts, each)[0] for each in tasks])
-
-        return self.finetune([Training(task, seed, true_rewards)], watch)[0], plays
 
     def finetune_together(
         self, tasks: Sequence[Task], settings: FinetuneConfig, seed: int
@@ -198,7 +168,7 @@ class ModelHost:
         def cast(task: Task) -> Cast:
             return replace(self.cast(task), judge=judge)
 
-        outcomes = finetune_together(self.adapted_model, plans, cast, self._policy, self.memory)
+        outcomes = finetune_together(self.adapted_model, plans, cast, self.sampler, self.memory)
         if judge is not self.judge:
             self.judge.engine.statistics += judge.engine.statistics
         return outcomes
@@ -224,7 +194,8 @@ class ModelHost:
         count = None if same else self.judge.count
         return LocalPolicy(lm, count=count, memory_bytes=self.memory)
 
-    def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
+    def sampler(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
+        """The player as a model has it, which may be of several policies."""
         return LocalPolicy(
             lm,
             batch_rows=rows_at_once(lm) * several,
@@ -247,11 +218,6 @@ class ModelHost:
             self._named_npcs[name] = self._policy_of(judge.lm)
         return self._named_npcs.get(name, self.npc)
 
-    def _stories(self) -> StorySource:
-        judge = self.settings.judge
-        name, key, place = judge.stories, judge.key_variable, self.settings.device_of(judge)
-        return load_stories(name, self.judge, place, judge.dtype, key)
-
 
 class SecondJudge:
     """Scores of one judge on the texts of another: moves and stories stay cut where the ``first``
@@ -272,10 +238,6 @@ class SecondJudge:
         plain = [each for each in requests if each.predicate is not None]
         truths |= dict(zip(plain, self.first.truths(plain), strict=True))
         return [truths[each] for each in requests]
-
-
-def _finished_score(play: Play, role: str) -> float | None:
-    return play.scores.get(role, 0.0) if play.outcome_for(role) == "finished" else None
 
 
 class BasePlayer:

@@ -17,11 +17,9 @@ from evo.jobs.evaluation import (
     floor_of,
     play_row,
     scored_play,
-    seated,
 )
-from evo.jobs.results import seconds_of_work
-from xgl.runtime.lockstep import Cast, Round, play_rounds, rounds_shown
-from xgl.runtime.requests import MoveCounts, Player, Seeds
+from xgl.runtime.lockstep import Round, rounds_shown
+from xgl.runtime.requests import MoveCounts
 
 Row = dict[str, Any]
 
@@ -40,24 +38,8 @@ class RoundScore(ScoredPlay):
     """What was too large for an oversize play."""
 
 
-def repeat(
-    player: Player,
-    cast: Cast,
-    task: Task,
-    seeds: Sequence[Seeds],
-    rounds: int,
-    control: bool = True,
-    most_bits: float | None = None,
-) -> list[RoundScore]:
-    """``rounds`` plays of ``task`` on each of ``seeds``, and their control if requested;
-    ``most_bits`` is −log₂ ε of the clipped scores."""
-    start = seconds_of_work()
-    plays = play_rounds(task.game, task.role, seated(cast, task, player), seeds, rounds, control)
-    seconds = (seconds_of_work() - start) / max(1, len(plays))
-    return [_round_score(each, task, most_bits, seconds) for each in plays]
-
-
-def _round_score(round_: Round, task: Task, most_bits: float | None, seconds: float) -> RoundScore:
+def round_score(round_: Round, task: Task, most_bits: float | None, seconds: float) -> RoundScore:
+    """What a round earned and cost; ``most_bits`` is −log₂ ε of the clipped scores."""
     play, role = round_.play, task.role
     return RoundScore(
         **vars(scored_play(task, round_.seeds, play, None, most_bits, seconds)),

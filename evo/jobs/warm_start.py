@@ -247,24 +247,20 @@ def demonstrated_moves(
     return imitations, others
 
 
-def in_batches(
-    imitations: Sequence[Imitation], size: int, rng: np.random.Generator
-) -> list[list[Imitation]]:
-    """Batches of ``size``, the last one of what is left, over maps in random order: moves of one
-    map stand together, since what their prompts have in common is encoded once a batch."""
-    by_map = defaultdict[int, list[Imitation]](list)
-    for each in imitations:
-        by_map[each.map_seed].append(each)
-    maps = list(by_map.values())
-    in_order = [each for place in rng.permutation(len(maps)) for each in maps[place]]
-    return [in_order[first : first + size] for first in range(0, len(in_order), size)]
-
-
 def mixed_batches(
     by_game: Sequence[Sequence[Imitation]], size: int, rng: np.random.Generator
 ) -> list[list[Imitation]]:
-    """The batches of each game, those of several games in random order."""
-    batches = [batch for moves in by_game for batch in in_batches(moves, size, rng)]
+    """Batches of ``size`` of each game, the last one of what is left, those of several games in
+    random order. They go over maps in random order: moves of one map stand together, since what
+    their prompts have in common is encoded once a batch."""
+    batches = []
+    for moves in by_game:
+        by_map = defaultdict[int, list[Imitation]](list)
+        for each in moves:
+            by_map[each.map_seed].append(each)
+        maps = list(by_map.values())
+        in_order = [each for place in rng.permutation(len(maps)) for each in maps[place]]
+        batches += [in_order[first : first + size] for first in range(0, len(in_order), size)]
     if len(by_game) == 1:
         return batches
     return [batches[index] for index in rng.permutation(len(batches))]

@@ -30,7 +30,6 @@ from evo.record.playability import (
     FewShot,
     few_shot,
     ill_posed,
-    keeps_few,
     likely_best,
     not_few_shot,
     well_posed,
@@ -48,7 +47,6 @@ from evo.record.requests import (
 from evo.record.steps import Steps, run, together
 from xgl.analysis.static_facts import surprise_writers
 from xgl.judge.statistics import Statistics
-from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 from xgl.settings import science
 
@@ -80,10 +78,6 @@ class Attempts:
     def replace(self, task_id: TaskId) -> None:
         """Replace all attempts by a fresh one."""
         self._in_force[task_id] = (self.fresh(task_id),)
-
-    def add(self, task_id: TaskId) -> None:
-        """Add a fresh attempt, as the last."""
-        self.put(task_id, self.fresh(task_id))
 
     def put(self, task_id: TaskId, number: int) -> None:
         """Add an attempt, as the last."""
@@ -187,12 +181,13 @@ class Collector:
     def settings_json(self) -> str:
         """Settings that a fine-tune depends on, besides game and seed, as JSON."""
         config = self.config
-        facts = {
-            "finetune": _without(science(config.finetune), "replicates"),
-            "player": _without(science(config.player), "policies_per_pass"),
+        facts: dict[str, Any] = {
+            "finetune": science(config.finetune),
+            "player": science(config.player),
             "judge": science(config.judge),
             "calibration_plays": config.transfer.calibration_plays,
         }
+        del facts["finetune"]["replicates"], facts["player"]["policies_per_pass"]
         return json.dumps(facts, sort_keys=True)
 
     def restart(self, tasks: Sequence[Task]) -> None:
@@ -210,11 +205,13 @@ class Collector:
         a game that is not worth a fine-tune; None if it is."""
         few = self.config.playability
         self.ledger.commit(games=self.ledger.game_rows([task]))
-        yield [self.calibration_plays(task)]
+        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        yield [PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds)]
         self._fix_floor(task)
         if few.best_kept and not self._cheap_refusal(task):
             yield self._unlikely_requests(task)
-            if keeps_few(self.well_posed(task), few) and not self._cheap_refusal(task):
+            keeps_few = any(each.share <= few.best_kept for each in self.well_posed(task))
+            if keeps_few and not self._cheap_refusal(task):
                 yield self._unlikely_requests(task, SEARCHED_MAPS)
         if few.few_shot_rounds and not self._cheap_refusal(task):
             seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
@@ -224,11 +221,6 @@ class Collector:
     def calibrate(self, tasks: Sequence[Task]) -> list[Decision | None]:
         """Calibrate games; returns their refusals."""
         return run(together([self.calibration(task) for task in tasks]), self.do)
-
-    def calibration_plays(self, task: Task) -> PlayRequest:
-        """The base plays of a game's calibration."""
-        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
-        return PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
 
     def _fix_floor(self, task: Task) -> None:
         """The floor of a game whose calibration plays are in the archive."""
@@ -303,10 +295,6 @@ class Collector:
             permuted_scores=sample.permuted_scores,
         )
 
-    def finetune(self, tasks: Sequence[Task]) -> None:
-        """Fine-tune on each game that has no adapter yet."""
-        self.do(each for task in tasks for each in self.training_requests(task))
-
     def training_requests(self, task: Task) -> list[TrainingRequest]:
         """The fine-tunes of the attempts in force at a game."""
         numbers = self.attempts.of(task.id)
@@ -380,12 +368,7 @@ class Collector:
             self.listener.stage(name, tasks, len(tasks))
 
     def task_with_floor(self, task: Task) -> Task:
-        """The task with its floor. Raises ValueError for a game that is not calibrated."""
-        if task.id not in self._floors:
-            raise ValueError(
-                f"game {task.game_id} ({task.role}): found no calibration, expected `calibrate` "
-                "before it is fine-tuned on or played"
-            )
+        """The task with its floor. Raises KeyError for a game that is not calibrated."""
         return replace(task, floor=self._floors[task.id])
 
     def adapter(self, policy_id: str) -> StoredAdapter | None:
@@ -430,10 +413,6 @@ class Collector:
         ]
         return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
-    def script_requests(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
-        """Every scripted player on the game."""
-        return [PlayRequest(f"{SCRIPT_POLICY}{name}", task, purpose, seeds) for name in SCRIPTS]
-
     def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Plays:
         """Scores that are in the archive; raises ``KeyError`` if one is not."""
         return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
@@ -444,7 +423,3 @@ class Collector:
         """Scores of all fine-tunes of one attempt at ``source``, on ``target``."""
         policies = self.policy_ids(source, rank)
         return [self.sample(policy, target, purpose, seeds) for policy in policies]
-
-
-def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if name != key}

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Protocol
 from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
 from evo.config.schema import RunConfig
-from evo.jobs.evaluation import ScoredPlay, Task, floor_of, with_floor
+from evo.jobs.evaluation import RANDOM_MOVES, ScoredPlay, Task, floor_of, with_floor
 from evo.jobs.job import (
     Evaluation,
     Job,
@@ -36,7 +36,6 @@ from evo.jobs.job import (
 )
 from evo.jobs.repeated_play import RoundScore, round_rows
 from evo.jobs.results import Finetune, Result
-from evo.jobs.unlikely_moves import MOVES as RANDOM_MOVES
 from evo.record.budget import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.progress import FINE_TUNING, training_note
@@ -323,7 +322,7 @@ class RoundsRequest(Request):
         return 2 * self.rounds * len(self.seeds) * one
 
     def job(self, facts: RunFacts, together: Sequence[Request]) -> Repetition:
-        return Repetition(facts.task_with_floor(self.task), None, self.seeds, self.rounds)
+        return Repetition(facts.task_with_floor(self.task), self.seeds, self.rounds)
 
     def tables(
         self, facts: RunFacts, together: Sequence[Request], result: Result[list[RoundScore]]
@@ -357,20 +356,15 @@ def jobs_of(requests: Sequence[Request], most: int) -> list[tuple[Request, ...]]
     groups: list[list[Any]] = []
     filling: dict[tuple[Any, ...], list[Any]] = {}
     for each in sorted(requests, key=lambda each: isinstance(each, PlayRequest)):
-        key = _job_key(each, most)
+        key: tuple[Any, ...] = (TrainingRequest,) if each.joins else (each,)
+        if isinstance(each, PlayRequest):
+            own_seeds = each.seeds if each.scripted or most == 1 else ()
+            key = each.key[1:], each.scripted, own_seeds
         if key not in filling or not _has_room(filling[key], each, most):
             filling[key] = []
             groups.append(filling[key])
         filling[key].append(each)
     return [tuple(each) for each in groups]
-
-
-def _job_key(request: Request, most: int) -> tuple[Any, ...]:
-    """What requests must have in common to be one job."""
-    if isinstance(request, PlayRequest):
-        one_set = request.scripted or most == 1
-        return request.key[1:], request.scripted, request.seeds if one_set else ()
-    return (TrainingRequest,) if request.joins else (request,)
 
 
 def _has_room(group: Sequence[Any], request: Request, most: int) -> bool:

@@ -13,11 +13,9 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
-from meta_sampler.mutate.sampler import Mutate
 from xgl import analyse
 from xgl.analysis.static_facts import learning_roles
 from xgl.errors import ConfigError
-from xgl.language.canonical import game
 from xgl.language.parser import parse
 from xgl.library import FOLDER
 
@@ -154,17 +152,6 @@ def test_seats_of_hidden_information_are_candidates_and_every_decision_is_repeat
     decisions = {(row["game_id"], row["role"]) for row in search.rows("decisions")}
     assert {(row["game_id"], row["role"]) for row in first[2:6]} <= decisions
     assert search.faults() == []
-
-
-@pytest.mark.parametrize("name", HIDDEN)
-def test_every_seat_of_a_hidden_information_game_has_children(name: str) -> None:
-    parent = game(parse(HIDDEN[name], "xent"))
-    for role in learning_roles(parent.program):
-        proposals = Mutate().propose(parent, [parent], 6, 1, role)
-        games = [proposal.game for proposal in proposals if proposal.game is not None]
-        assert len(games) >= 5
-        assert all(learning_roles(each.program) for each in games)
-        assert any(role in learning_roles(each.program) for each in games)
 
 
 @pytest.mark.parametrize("name", HIDDEN)
