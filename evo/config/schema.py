@@ -285,24 +285,15 @@ class ClusterConfig:
     workers: Count | None = None
     """Actors that fine-tune and play; null: one for each core of the cluster, at most 8."""
     gpus_per_worker: NonNegative = 0.0
-    """Share of a GPU for the player of each worker; 0: workers run on CPU; 2 or more: the judge on
-    the first, the player on the others (judge.device, player.device). A new run on a machine
-    with GPUs gets one worker for each, and settings to match, unless this is set."""
-    gpus_per_judge: NonNegative = 0.0
-    """Further share of a GPU, for the judge of each worker that uses a GPU."""
+    """Share of a GPU for each worker, its player and its judge; 0: workers run on CPU; 2 or more:
+    the judge on the first, the player on the others (judge.device, player.device). A new run on a
+    machine with GPUs gets one worker for each, and settings to match, unless this is set."""
 
     def __post_init__(self) -> None:
-        if (share := self.worker_gpus) > 1 and share % 1:
+        if (share := self.gpus_per_worker) > 1 and share % 1:
             raise ValueError(
-                f"gpus_per_worker: found {share:g} with the judge's share, expected at most 1, or "
-                "a whole number"
+                f"gpus_per_worker: found {share:g}, expected at most 1, or a whole number"
             )
-
-    @property
-    def worker_gpus(self) -> float:
-        """Share of a GPU that a worker takes: its player's and its judge's."""
-        share = self.gpus_per_worker
-        return round(share + self.gpus_per_judge, 4) if share else 0.0
 
 
 @settings(role=Role.RESUMABLE)
@@ -447,7 +438,7 @@ class RunConfig(NamedRun):
 
     def __post_init__(self) -> None:
         devices = {"judge": self.judge.device, "player": self.player.device}
-        check_share(self.cluster.worker_gpus, **devices)
+        check_share(self.cluster.gpus_per_worker, **devices)
         first, most = self.growth.first_rung, 1 - self.finetune.averaged_share
         if most < first < 1:
             raise ValueError(

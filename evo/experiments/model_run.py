@@ -193,13 +193,13 @@ def _statements_by_chance(config: RunConfig, initial: Sequence[Task]) -> str:
 def _use_of_gpus(config: RunConfig) -> str:
     """One line on how a run uses GPUs; empty if it uses none."""
     cluster, player = config.cluster, config.player
-    if not cluster.worker_gpus:
+    if not cluster.gpus_per_worker:
         return ""
     count = "workers" if cluster.workers is None else f"{cluster.workers} workers"
-    share = f"{cluster.worker_gpus:g} of a GPU each"
-    if cluster.worker_gpus > 1:
+    share = f"{cluster.gpus_per_worker:g} of a GPU each"
+    if cluster.gpus_per_worker > 1:
         places = f"judge {config.judge.device}, player {player.device}"
-        share = f"{cluster.worker_gpus:g} GPUs each ({places})"
+        share = f"{cluster.gpus_per_worker:g} GPUs each ({places})"
     return (
         f"GPUs     {count} with {share}, {player.dtype}, "
         f"{player.memory_mib} MiB a pass, {player.policies_per_pass} policies a pass"

@@ -86,16 +86,13 @@ class TransferOracle:
             DecisionRule(transfer.rule),
         )
         error = 1 - transfer.confidence
-        self.selection = self._stage(Purpose.SELECTION, transfer.selection_plays, error)
+        looks = Looks(transfer.selection_plays, error)
+        self.selection = Stage(collector, Purpose.SELECTION, looks, self.thresholds, transfer.scan)
         first_rung = collector.at(config.growth.first_rung)
         self.pause = replace(self.selection, collector=first_rung)
         """Selection at the first rung, where only the own gain is asked for."""
-        share = error_per_test(error, tests)
-        self.acceptance = self._stage(Purpose.ACCEPTANCE, transfer.acceptance_plays, share)
-
-    def _stage(self, purpose: Purpose, plays: Sequence[int], error: float) -> Stage:
-        looks, scan = Looks(tuple(plays), error), self.config.transfer.scan
-        return Stage(self.collector, purpose, looks, self.thresholds, scan)
+        looks = Looks(transfer.acceptance_plays, error_per_test(error, tests))
+        self.acceptance = replace(self.selection, purpose=Purpose.ACCEPTANCE, looks=looks)
 
     # -- before a fine-tune --------------------------------------------------------------------
 

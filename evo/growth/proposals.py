@@ -179,7 +179,11 @@ class Proposer:
         games = list({task.game_id: task.game for task in scope}.values())
         proposals = self.sampler.propose(parent.game, games, n, seed, parent.role)
         seats = {TaskId(parent.game_id, role) for role in learning_roles(parent.game.program)}
-        return proposals if seats <= self.programs.keys() else [_all_seats(parent), *proposals]
+        if seats <= self.programs.keys():
+            return proposals
+        # The parent itself is new in the roles that no candidate has had.
+        origin = Provenance("roles", ("change_role",), (parent.game_id,))
+        return [Proposal(parent.game.code, parent.game, (), origin), *proposals]
 
     def _row(
         self,
@@ -264,12 +268,6 @@ def _roles(proposal: Proposal) -> tuple[str, ...]:
         return ("",)
     program = proposal.game.program
     return learning_roles(program) or (analyse_roles(program)[0].role,)
-
-
-def _all_seats(parent: Task) -> Proposal:
-    """The parent itself, which is new in the roles that no candidate has had."""
-    origin = Provenance("roles", ("change_role",), (parent.game_id,))
-    return Proposal(parent.game.code, parent.game, (), origin)
 
 
 def coverage_risk(program: Program, judged_games: Sequence[tuple[Program, bool]]) -> float:

@@ -12,7 +12,6 @@ from typing import Any
 
 import ray
 from ray._private import ray_constants, worker
-from tenacity import RetryCallState, RetryError, Retrying, stop_after_attempt, wait_fixed
 
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import ClusterError
@@ -45,7 +44,7 @@ def check(cluster: ClusterConfig) -> None:
                 f"cluster.workers: found {count} processes, each with its models, for {cores()} "
                 f"cores, expected at most {most}; on a cluster, name its cluster.address"
             )
-        if cluster.worker_gpus > 0:
+        if cluster.gpus_per_worker > 0:
             _check_room(cluster, [_gpus_here()], "this machine")
         return
     expected = "expected null, auto, or host:port of a running Ray"
@@ -78,7 +77,7 @@ def cores() -> int:
 def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> None:
     """Some machine, of those with so many GPUs, must be large enough for a worker, and all together
     for all workers, or the run would wait for ever."""
-    share, most = cluster.worker_gpus, max(gpus, default=0)
+    share, most = cluster.gpus_per_worker, max(gpus, default=0)
     key = f"cluster.gpus_per_worker: found {cluster.gpus_per_worker}"
     if not most and whose == "this machine":
         raise ConfigError(f"{key}, but torch sees no GPU here, expected 0")
@@ -186,20 +185,19 @@ def start_local(start: Callable[[], object], pause: float = 2.0) -> None:
 
     Raises :class:`ClusterError` with the last cause.
     """
-    attempts = Retrying(
-        stop=stop_after_attempt(STARTS), wait=wait_fixed(pause), before_sleep=_start_failed
-    )
-    try:
-        attempts(start)
-    except RetryError as error:
-        cause = str(error.last_attempt.exception()).partition("\n")[0]
-        raise ClusterError(f"Ray did not start in {STARTS} attempts, the last: {cause}") from error
-
-
-def _start_failed(state: RetryCallState) -> None:
-    """Stop a Ray that started only in part, and log that another attempt follows."""
-    log.warning("Ray did not start, attempt %d of %d", state.attempt_number, STARTS)
-    ray.shutdown()
+    for attempt in range(1, STARTS + 1):
+        try:
+            start()
+            return
+        except Exception as error:  # Ray's are of no common type
+            cause = str(error).partition("\n")[0]
+            if attempt == STARTS:
+                raise ClusterError(
+                    f"Ray did not start in {STARTS} attempts, the last: {cause}"
+                ) from error
+        log.warning("Ray did not start, attempt %d of %d", attempt, STARTS)
+        ray.shutdown()  # one that started only in part
+        time.sleep(pause)
 
 
 def _gpus_here() -> int:

@@ -124,7 +124,7 @@ class RayExecutor:
 
     def __init__(self, cluster: ClusterConfig, settings: ModelHostSettings) -> None:
         connect(cluster)
-        self.gpus = cluster.worker_gpus
+        self.gpus = cluster.gpus_per_worker
         self.settings = replace(settings, device="cuda" if self.gpus > 0 else "cpu")
         room = ray.cluster_resources()
         self.count = worker_count(cluster, int(room.get("CPU", 1)), room.get("GPU", 0.0))
@@ -233,8 +233,12 @@ class RayExecutor:
     def _lose_job(self, place: _Place, number: int, error: Exception) -> None:
         self.losses[number] += 1
         job, losses = self.unfinished_jobs[number], self.losses[number]
-        check_losses(job, losses, error)
-        again = f"{_name(job)}, which is done again ({losses} of {RETRIES})"
+        name = f"{job.name} of game {job.task.id.label}"
+        if losses > RETRIES:
+            raise WorkersLostError(
+                f"{losses} workers died on {name}, the last {_cause(error)}"
+            ) from error
+        again = f"{name}, which is done again ({losses} of {RETRIES})"
         log.warning("a worker on node %s died during %s", place.node, again)
         if self.free:
             self._hand_over(number, self.free.popleft())
@@ -249,16 +253,8 @@ class RayExecutor:
 
 def worker_count(cluster: ClusterConfig, cores: int, gpus: float) -> int:
     """Number of workers: as set, or one for each core, as many as so many GPUs have room for."""
-    room = gpus / cluster.worker_gpus if cluster.worker_gpus else MOST_WORKERS
+    room = gpus / cluster.gpus_per_worker if cluster.gpus_per_worker else MOST_WORKERS
     return cluster.workers or max(1, min(MOST_WORKERS, cores, int(room)))
-
-
-def check_losses(job: Job[Any], losses: int, error: Exception) -> None:
-    """Raises :class:`WorkersLostError` when a job has lost more workers than are replaced."""
-    if losses > RETRIES:
-        raise WorkersLostError(
-            f"{losses} workers died on {_name(job)}, the last {_cause(error)}"
-        ) from error
 
 
 def own_error(error: RayTaskError, starting: bool) -> Exception:
@@ -270,11 +266,6 @@ def own_error(error: RayTaskError, starting: bool) -> Exception:
     if starting:
         return WorkersLostError(f"a worker cannot load its models: {type(cause).__name__}: {cause}")
     return error
-
-
-def _name(job: Job[Any]) -> str:
-    """Name of a job, for a message."""
-    return f"{job.name} of game {job.task.id.label}"
 
 
 def _cause(error: Exception) -> str:

@@ -206,9 +206,10 @@ def _finetune(
     else:
         _restore(plan.paused, trainings, optimizer)
     tokens_before = _tokens(trainings) if plan.paused else (0, 0)
-    average = yield from reinforce(trainings, optimizer, plan)
+    means = yield from reinforce(trainings, optimizer, plan)
     state = _state(trainings, optimizer) if plan.share < 1 else None
-    average.assign(adapted_model.parameters())
+    for mean, parameter in zip(means, adapted_model.parameters(), strict=False):
+        parameter.data.copy_(mean)
     if plan.watch:
         plan.watch(lm, plan.share)
     role, last = trainings[-1].task.role, trainings[-1].plays
@@ -436,11 +437,13 @@ def warm_start(trainings: Sequence[_Training], plan: Plan) -> _Playing[None]:
 
 def reinforce(
     trainings: Sequence[_Training], optimizer: torch.optim.Optimizer, plan: Plan
-) -> _Playing[_Average]:
+) -> _Playing[list[Tensor]]:
     """Steps of REINFORCE on each game in turn until the plan's share of the budget is spent;
-    returns the mean of the last adapters. A game on which no step can be made drops out."""
+    returns the mean of the last adapters, if one is taken. A game on which no step can be made
+    drops out."""
     settings, first, until = plan.settings, trainings[0], plan.share
-    average, steps, active = _Average(), first.steps, list(trainings)
+    means, count = list[Tensor](), 0
+    steps, active = first.steps, list(trainings)
     while active:
         training = active[steps.reinforced % len(active)]
         share = sum(_tokens(trainings)) / settings.tokens if settings.tokens else 1.0
@@ -456,8 +459,11 @@ def reinforce(
             continue
         steps.reinforced += 1
         if settings.averaged_share and share >= until * (1 - settings.averaged_share):
-            average.add(first.adapted_model.parameters())
-    return average
+            own = [each.detach() for each in first.adapted_model.parameters()]
+            means, count = means or [each.clone() for each in own], count + 1
+            for mean, each in zip(means, own, strict=True):
+                mean += (each - mean) / count
+    return means
 
 
 def _tokens(trainings: Sequence[_Training]) -> tuple[int, int]:
@@ -503,25 +509,3 @@ def _restore(
     ):
         each.step_count = step_count
         each.prompt_tokens, each.new_tokens = read, sampled
-
-
-class _Average:
-    """The running mean of an adapter's tensors over steps."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.means: list[Tensor] = []
-
-    def add(self, parameters: Sequence[Tensor]) -> None:
-        """One more step's tensors."""
-        self.count += 1
-        if not self.means:
-            self.means = [each.detach().clone() for each in parameters]
-        for mean, each in zip(self.means, parameters, strict=True):
-            mean += (each.detach() - mean) / self.count
-
-    def assign(self, parameters: Sequence[Tensor]) -> None:
-        """Make them the mean, if there is one."""
-        with torch.no_grad():
-            for mean, each in zip(self.means, parameters, strict=False):
-                each.copy_(mean)

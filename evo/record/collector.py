@@ -59,15 +59,12 @@ class Attempts:
         self.run_seed, self.replicates = run_seed, replicates
         self._in_force: dict[TaskId, tuple[int, ...]] = {}
         self._last: dict[TaskId, int] = {}
-        self._counts: dict[TaskId, int] = {}
+        self.renewed: set[TaskId] = set()
+        """The games that had several attempts."""
 
     def of(self, task_id: TaskId) -> tuple[int, ...]:
         """Attempts in force, the best first."""
         return self._in_force.get(task_id, (0,))
-
-    def count(self, task_id: TaskId) -> int:
-        """Number of attempts that the game had so far."""
-        return self._counts.get(task_id, 1)
 
     def follow(self, task_id: TaskId, parent: TaskId) -> None:
         """Let a new game be fine-tuned under the training seeds of its parent's best attempt."""
@@ -98,7 +95,7 @@ class Attempts:
     def fresh(self, task_id: TaskId) -> int:
         """The number of a fresh attempt, which is not in force yet."""
         self._last[task_id] = self._last.get(task_id, 0) + 1
-        self._counts[task_id] = self.count(task_id) + 1
+        self.renewed.add(task_id)
         return self._last[task_id]
 
 
@@ -169,11 +166,10 @@ class Collector:
     def attempt_ids(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """The attempts in force, the best first, of each game that had several: the ids of their
         first fine-tunes."""
-        by_id = {task.id: task for task in tasks}
-        several = [task for task_id, task in by_id.items() if self.attempts.count(task_id) > 1]
+        by_id = {task.id: task for task in tasks if task.id in self.attempts.renewed}
         return tuple(
             self.policy_id(task, rank=rank)
-            for task in several
+            for task in by_id.values()
             for rank in range(len(self.attempts.of(task.id)))
         )
 

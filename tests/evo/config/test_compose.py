@@ -274,7 +274,7 @@ def test_rewards_are_rounded_where_the_driver_s_processor_multiplies_in_bfloat16
 
 
 def test_workers_share_a_gpu_and_its_memory() -> None:
-    own = ["cluster.gpus_per_worker=0.2", "cluster.gpus_per_judge=0.05", "judge.dtype=float32"]
+    own = ["cluster.gpus_per_worker=0.25", "judge.dtype=float32"]
     found = dict(word.split("=") for word in settings_for(H100, own))
     assert found["cluster.workers"] == "4"
     assert found["player.memory_mib"] == str(int(81559 / 8 / 4))

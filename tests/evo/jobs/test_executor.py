@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from ray.exceptions import OutOfMemoryError, RayTaskError
+from ray.exceptions import RayTaskError
 from support.search import SerialExecutor, services
 
 from archive import Archive
@@ -28,7 +28,6 @@ from evo.jobs.executor import (
     AdapterReferences,
     RayExecutor,
     _Worker,
-    check_losses,
     own_error,
     worker_count,
 )
@@ -39,11 +38,11 @@ from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 
 
 class Doomed(SerialExecutor):
-    """A executor on a machine that is too small for any job."""
+    """On a machine that is too small for any job."""
 
     def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
-        check_losses(jobs[0], 4, OutOfMemoryError("too much"))
         yield from ()
+        raise WorkersLostError("4 workers died on an evaluation of game x, the last out of memory")
 
     def close(self) -> None:
         pass
@@ -75,7 +74,7 @@ def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_hav
     "changes",
     [
         {"gpus_per_worker": 1.0, "workers": 3},
-        {"gpus_per_worker": 0.3, "gpus_per_judge": 0.1, "workers": 6},
+        {"gpus_per_worker": 0.4, "workers": 6},
     ],
 )
 def test_actors_that_have_no_room_together_are_refused(
@@ -112,8 +111,8 @@ def test_a_cluster_has_room_for_all(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"gpus_per_judge": -0.1}, r"gpus_per_judge: found -0\.1"),
-        ({"gpus_per_worker": 0.8, "gpus_per_judge": 0.4}, r"gpus_per_worker: found 1\.2"),
+        ({"gpus_per_worker": -0.1}, r"gpus_per_worker: found -0\.1"),
+        ({"gpus_per_worker": 1.2}, r"gpus_per_worker: found 1\.2"),
         ({"gpus_per_worker": 2.5}, r"found 2\.5 .* at most 1, or a whole number"),
     ],
 )
