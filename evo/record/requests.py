@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Protocol
 from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
 from evo.config.schema import RunConfig
-from evo.jobs.evaluation import RANDOM_MOVES, ScoredPlay, Task, floor_of, with_floor
+from evo.jobs.evaluation import RANDOM_MOVES, Task, floor_of, with_floor
 from evo.jobs.job import (
     Evaluation,
     Job,
@@ -34,7 +34,7 @@ from evo.jobs.job import (
     UnlikelyMoves,
     WatchedTraining,
 )
-from evo.jobs.repeated_play import RoundScore, round_rows
+from evo.jobs.repeated_play import round_rows
 from evo.jobs.results import Finetune, Result
 from evo.record.budget import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
@@ -42,6 +42,7 @@ from evo.record.progress import FINE_TUNING, training_note
 from xgl.runtime.requests import Seeds
 
 SeedSet = tuple[Seeds, ...]
+Tables = dict[str, list[Row]]
 UNKNOWN_TOKENS = 100.0
 """Tokens of one play of a game that is not calibrated yet."""
 BLOCK = 64
@@ -107,9 +108,7 @@ class Request(ABC):
         """The job that makes its results and those of the requests that are done ``together``."""
 
     @abstractmethod
-    def tables(
-        self, facts: RunFacts, together: Sequence[Any], result: Result[Any]
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         """Rows of the job's result, by table."""
 
     def notes(self, result: Result[Any]) -> list[str]:
@@ -161,12 +160,7 @@ class PlayRequest(Request):
         adapters = tuple(facts.adapter(each.policy_id) for each in together)
         return Evaluation(task, adapters, tuple(each.seeds for each in together))
 
-    def tables(
-        self,
-        facts: RunFacts,
-        together: Sequence[PlayRequest],
-        result: Result[list[list[ScoredPlay]]],
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         """The scores; of a calibration with the floor that they fix put in."""
         rows: list[Row] = []
         for each, plays in zip(together, result.outcome, strict=True):
@@ -193,9 +187,7 @@ class UnlikelyRequest(PlayRequest):
         names = (each.policy_id.removeprefix(SCRIPT_POLICY) for each in together)
         return UnlikelyMoves(self.task, tuple(names), self.seeds)
 
-    def tables(
-        self, facts: RunFacts, together: Sequence[PlayRequest], result: Result[Any]
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         rows = [
             row
             for each, plays in zip(together, result.outcome, strict=True)
@@ -251,9 +243,7 @@ class TrainingRequest(Request):
         task = facts.task_with_floor(self.task)
         return Training(task, self.seed, self.true_rewards, self.share, paused)
 
-    def tables(
-        self, facts: RunFacts, together: Sequence[TrainingRequest], result: Result[Any]
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         pairs = zip(together, _finetunes(result), strict=True)
         rows = [each.row(facts, finetune) for each, finetune in pairs]
         source = facts.config.judge.stories
@@ -288,9 +278,7 @@ class WatchedTrainingRequest(TrainingRequest):
         task, *tasks = map(facts.task_with_floor, (self.task, *self.tasks))
         return WatchedTraining(task, self.seed, self.true_rewards, tuple(tasks), self.checkpoints)
 
-    def tables(
-        self, facts: RunFacts, together: Sequence[Request], result: Result[Any]
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         finetune, checkpoints = result.outcome
         rows = [
             row
@@ -324,9 +312,7 @@ class RoundsRequest(Request):
     def job(self, facts: RunFacts, together: Sequence[Request]) -> Repetition:
         return Repetition(facts.task_with_floor(self.task), self.seeds, self.rounds)
 
-    def tables(
-        self, facts: RunFacts, together: Sequence[Request], result: Result[list[RoundScore]]
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         rows = round_rows(BASE_POLICY, self.task, Purpose.CALIBRATION, result.outcome)
         source = facts.config.judge.stories
         maps = facts.ledger.map_rows(result.map_texts, Purpose.CALIBRATION, source)

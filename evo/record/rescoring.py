@@ -49,11 +49,11 @@ def _plays_to_judge(ledger: Ledger, judge: str) -> list[tuple[PlaysKey, Rescorin
             if new_seeds:
                 missing.append((key, new_seeds))
     tasks = ledger.tasks({key.task_id for key, _ in missing})
-    pairs = []
+    jobs = []
     for key, seeds in missing:
         moves = tuple(tuple(ledger.scores[key][each]["moves"]) for each in seeds)
-        pairs.append((key, Rescoring(tasks[key.task_id], tuple(seeds), moves)))
-    return pairs
+        jobs.append((key, Rescoring(tasks[key.task_id], tuple(seeds), moves)))
+    return jobs
 
 
 def _rows(
