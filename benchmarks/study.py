@@ -121,7 +121,7 @@ class Study:
         [[scores]] = self.do([Evaluation(replace(task, floor=0.0), (None,), (seeds,))])
         floor = floor_of([(each.outcome, each.score) for each in scores], task)
         unfinished_rate = sum(each.outcome != "finished" for each in scores) / count
-        return replace(task, floor=0.0 if floor is None else floor), unfinished_rate
+        return replace(task, floor=floor), unfinished_rate
 
     def plays(self, pairs: Sequence[tuple[Task, bytes | None]], count: int) -> list[Plays]:
         """So many plays of each game by a fine-tune, or by the base player."""

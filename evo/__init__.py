@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from archive.notebook import Figure
     from evo.api import grow, resume
-    from evo.record.events import (
+    from evo.record.ledger import (
         DecisionEvent,
         EvaluationEvent,
         Event,
@@ -38,7 +38,7 @@ __all__ = [
 
 _EVENTS = ("DecisionEvent", "EvaluationEvent", "Event", "FinetuneEvent", "ScopeEvent")
 _HOMES = {
-    **dict.fromkeys(_EVENTS, "evo.record.events"),
+    **dict.fromkeys(_EVENTS, "evo.record.ledger"),
     "Figure": "archive.notebook",
     "Run": "evo.trained",
     "__version__": "xgl.version",

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from archive.notebook import chosen_backend
 from evo.config.words import value_word
-from evo.record.events import Callback
+from evo.record.ledger import Callback
 from evo.run import experiments, silence_libraries
 from evo.runner import EXPERIMENT, CommandLine, Services, complete
 from evo.trained import Run

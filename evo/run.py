@@ -30,13 +30,9 @@ def usage() -> str:
     """How the command is typed: a line for each experiment, what each is, keys and flags."""
     words = [*(f"+experiment={each.name} {each.usage}" for each in EXPERIMENTS), _RESUME]
     commands = "\n       ".join(f"python -m evo.run {each}" for each in words)
-    meanings = "\n             ".join(map(_meaning_line, EXPERIMENTS))
+    meanings = ";\n             ".join(f"{each.name}: {each.meaning}" for each in EXPERIMENTS)
+    meanings = meanings.replace("?;", "?")
     return f"usage: {commands}\n\nexperiments: {meanings}\n{_KEYS_AND_FLAGS}"
-
-
-def _meaning_line(entry: ExperimentEntry) -> str:
-    last = entry is EXPERIMENTS[-1] or entry.meaning.endswith("?")
-    return f"{entry.name}: {entry.meaning}{'' if last else ';'}"
 
 
 def main(arguments: Sequence[str] | None = None, services: Services | None = None) -> int:

@@ -26,7 +26,7 @@ from evo.config.schema import ClusterConfig
 from evo.config.words import TRUSTED, check_trusted, read_flags
 from evo.jobs.job import ClusterError, Executor, WorkersLostError
 from evo.jobs.merged import pinned
-from evo.record.events import Callback
+from evo.record.ledger import Callback
 from evo.record.run_folder import (
     RunIdentity,
     check_new,
@@ -311,6 +311,7 @@ def _pinned(settings: Any, key: str = "") -> Any:
 def _work(
     session: RunSession, archive: Archive, folder: Path, resumed: bool, console: Console
 ) -> EndedRun:
+    """Do a run's work; print why it ended, where everything is, and what to type next."""
     event = RunEvent.RESUMED if resumed else RunEvent.CREATED
     record(archive, session.identity, event)
     log.info("%s %s", event, session.identity.run_id)
@@ -327,7 +328,12 @@ def _work(
             record(archive, session.identity, outcome.event)
         session.show(outcome)
     log.info("ended: %s", outcome.message)
-    _show_end(console, session, folder, outcome)
+    lines = [] if outcome.failed else [("ended", outcome.message)]
+    lines.append(("archive", str(folder / "archive")))
+    if resume := outcome.resume_command(folder):
+        lines.append(("resume", resume))
+    for name, text in [*lines, *session.commands()]:
+        console.print(f"{name:8} {text}", highlight=False, soft_wrap=True)
     return EndedRun(folder, outcome, stop)
 
 
@@ -350,16 +356,6 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
         case XGLError():  # of a game, which a resumed run must keep
             return RunOutcome(RunEvent.INTERRUPTED, 2, message, None, failed=True)
     return RunOutcome(None, 2, message, (), failed=True)
-
-
-def _show_end(console: Console, session: RunSession, folder: Path, outcome: RunOutcome) -> None:
-    """Why the run ended, where everything is, and what to type next."""
-    lines = [] if outcome.failed else [("ended", outcome.message)]
-    lines.append(("archive", str(folder / "archive")))
-    if resume := outcome.resume_command(folder):
-        lines.append(("resume", resume))
-    for name, text in [*lines, *session.commands()]:
-        console.print(f"{name:8} {text}", highlight=False, soft_wrap=True)
 
 
 @contextmanager

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
 from archive.errors import LookupFailedError
@@ -12,9 +10,7 @@ from xgl.models.references import AdapterName
 from xgl.runtime.requests import Player
 
 if TYPE_CHECKING:
-    from xgl.errors import OversizeError
-    from xgl.lm.language_model import LanguageModel
-    from xgl.runtime.requests import Judge, Move, Turn
+    from xgl.runtime.requests import Judge
 
 
 class Run(ReadRun):
@@ -34,6 +30,7 @@ class Run(ReadRun):
         from evo.jobs.lora import AdaptedModel, lora_settings  # torch, which reading needs not
         from evo.jobs.merged import adapter_of
         from xgl.judge.loading import load_model
+        from xgl.players.local import LocalPolicy
 
         game_id = self.read.find_game(game)
         ids = [ids for task, ids in self.read.policies.items() if task.game_id == game_id]
@@ -44,22 +41,4 @@ class Run(ReadRun):
         lm = load_model(settings.model, settings.dtype, device)
         adapted = AdaptedModel(lm, lora_settings(settings))
         count = None if judge is None else judge.count
-        return TrainedPlayer(adapted.with_adapter(adapter), count)
-
-
-class TrainedPlayer:
-    """A model with an adapter, which stays in place as long as the player lives."""
-
-    def __init__(
-        self,
-        adapted: AbstractContextManager[LanguageModel],
-        count: Callable[[str], int] | None,
-    ) -> None:
-        from xgl.players.local import LocalPolicy
-
-        self._adapted = adapted
-        self.policy = LocalPolicy(adapted.__enter__(), count=count)
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        """Moves, sampled at temperature 1; a function of the turns."""
-        return self.policy.moves(turns)
+        return LocalPolicy(adapted.with_adapter(adapter).__enter__(), count=count)

@@ -98,15 +98,13 @@ def _default(field: Any) -> str:
         value = factory()
     if isinstance(value, Mapping):
         return f"`{{{', '.join(f'{key}: {value_text(each)}' for key, each in value.items())}}}`"
-    return f"`{value if isinstance(value, str) else _list_text(value)}`"
+    return f"`{_text(value)}`"
 
 
-def _list_text(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, tuple):
-        return (
-            f"[{', '.join(each if isinstance(each, str) else _list_text(each) for each in value)}]"
-        )
-    return value_text(value)
+        return f"[{', '.join(map(_text, value))}]"
+    return value if isinstance(value, str) else value_text(value)
 
 
 def allowed(kind: Any, name: str) -> str:

@@ -38,37 +38,17 @@ _OLDER = (
 
 
 def load(kind: type[Run], overrides: Sequence[str]) -> Run:
-    """The settings of a new run of this kind, from its command line.
+    """The settings of a new run of this kind: the defaults of its class with those of its command
+    line. Keys that begin with _ are there for others to refer to.
 
     Raises :class:`ConfigError`.
     """
-    return compose_as(kind, list(experiments_of(kind)), kind.words(overrides))
-
-
-def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str]) -> Run:
-    """The archived settings of a run, changed where they may change.
-
-    Raises :class:`ConfigError` for a setting that must stay.
-    """
-    check_resumable(kind, overrides)
-    config = from_archive(kind, archived)  # an override must not hide that a key is missing
-    if not overrides:
-        return config
-    fresh = asdict(load(kind, [*config.own_words(), *overrides]))
-    return from_archive(kind, with_overrides(asdict(config), fresh, kind.words(overrides)))
-
-
-def compose_as(kind: type[Run], experiments: Sequence[str], overrides: Sequence[str]) -> Run:
-    """The defaults of a run's class with command-line overrides, for one of ``experiments``.
-
-    Keys that begin with _ are there for others to refer to. Raises :class:`ConfigError`.
-    """
-    words = [with_home(word) for word in overrides]
+    overrides = kind.words(overrides)
     _register(cast(Hashable, kind))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module(config_module="conf", version_base="1.3"):
-            raw = OmegaConf.to_container(compose("run", words), resolve=True)
+            raw = OmegaConf.to_container(compose("run", [*map(with_home, overrides)]), resolve=True)
     except OverrideParseException as error:
         key, _, value = (word := str(error.override)).partition("=")
         better = quote(f"{key}={quoted(value)}")
@@ -82,13 +62,33 @@ def compose_as(kind: type[Run], experiments: Sequence[str], overrides: Sequence[
     except ValueError as error:  # Hydra's own, for a group that is given no name
         raise ConfigError(f"{' '.join(overrides)}: {error}") from None
     assert isinstance(raw, dict)
-    if raw.get("experiment") not in experiments:
+    if raw.get("experiment") not in experiments_of(kind):
         names = " or ".join(f"+experiment={name}" for name in NAMES)
         raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
     values = {str(key): value for key, value in raw.items() if not str(key).startswith("_")}
     for key in _missing(asdict(config := kind(**values)), values):
         raise ConfigError(f"{key}: missing")
     return config
+
+
+def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str]) -> Run:
+    """The archived settings of a run, changed where they may change.
+
+    Raises :class:`ConfigError` for a setting that must stay.
+    """
+    check_resumable(kind, overrides)
+    config = from_archive(kind, archived)  # an override must not hide that a key is missing
+    if not overrides:
+        return config
+    fresh = asdict(load(kind, [*config.own_words(), *overrides]))
+    settings: dict[str, Any] = json.loads(json.dumps(asdict(config)))
+    for override in kind.words(overrides):
+        *groups, key = split_override(override)[0].split(".")
+        target, source = settings, fresh
+        for group in groups:
+            target, source = target.setdefault(group, {}), source[group]
+        target[key] = source[key]
+    return from_archive(kind, settings)
 
 
 def from_archive(kind: type[Run], archived: Mapping[str, Any]) -> Run:
@@ -135,20 +135,6 @@ def split_override(override: str) -> tuple[str, str]:
     return key.lstrip("+"), value
 
 
-def with_overrides(
-    archived_settings: dict[str, Any], fresh: Mapping[str, Any], overrides: Sequence[str]
-) -> dict[str, Any]:
-    """The archived settings with the ``fresh`` values of the keys that ``overrides`` name."""
-    settings: dict[str, Any] = json.loads(json.dumps(archived_settings))
-    for override in overrides:
-        *groups, key = split_override(override)[0].split(".")
-        target, source = settings, fresh
-        for group in groups:
-            target, source = target.setdefault(group, {}), source[group]
-        target[key] = source[key]
-    return settings
-
-
 def check_resumable(kind: Any, overrides: Sequence[str]) -> None:
     """Raises :class:`ConfigError` for an override that a resumed run of this kind may not have."""
     roles = setting_roles(kind)
@@ -176,29 +162,20 @@ def _register(kind: Any) -> None:
         if not is_dataclass(hints[each.name]):
             values[each.name] = None if each.default is MISSING else each.default
             continue
-        if not has_choices(each.name):
-            values[each.name] = asdict(each.default)  # type: ignore[arg-type]
+        own: dict[str, Any] = asdict(each.default)  # type: ignore[arg-type]
+        if each.name not in OPTIONS and not files("conf").joinpath(each.name).is_dir():
+            values[each.name] = own
             continue
-        defaults.append({each.name: OPTIONS.get(each.name, "default")})
-        for option, node in _options(each.name, each.default):
+        usual = OPTIONS.get(each.name, "default")
+        defaults.append({each.name: usual})
+        nodes = {usual: own}
+        if isinstance(each.default, MetaSamplerConfig):
+            nodes = {n: {"name": n, "settings": asdict(kind())} for n, kind in SETTINGS.items()}
+        for option, node in nodes.items():
             store.store(group=each.name, name=option, node=node)
     if "player" in hints:  # conf/model holds players with their judges
         defaults.append({"model": "embedded"})
     store.store(name="run", node={"defaults": defaults, **values})
-
-
-def has_choices(group: str) -> bool:
-    """Whether a group of settings has variants, or a name for its defaults."""
-    return group in OPTIONS or files("conf").joinpath(group).is_dir()
-
-
-def _options(group: str, default: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The choices of a group, with their values."""
-    if isinstance(default, MetaSamplerConfig):
-        for name, settings_class in SETTINGS.items():
-            yield name, {"name": name, "settings": asdict(settings_class())}
-    else:
-        yield OPTIONS.get(group, "default"), asdict(default)
 
 
 def _one_sentence(message: str, kind: type) -> str:
@@ -209,8 +186,6 @@ def _one_sentence(message: str, kind: type) -> str:
         return _nearest_key(quote, kind)
     if message.startswith("Could not append to config"):
         return f"+{quote}: expected {quote}=… without the sign"
-    if message.startswith("force-add"):
-        return f"{quote}: expected {quote[1:]}"
     if message.startswith("Multiple values for "):
         group = message.removeprefix("Multiple values for ").partition(".")[0]
         return f"+{group}: expected {group}=… without the sign"

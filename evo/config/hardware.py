@@ -55,25 +55,23 @@ def _torch_is_for_cpus() -> bool:
 def settings_for(hardware: Hardware | None, overrides: Sequence[str]) -> tuple[str, ...]:
     """Overrides by which a run uses GPUs, to stand before its own. On this machine: one worker for
     each GPU, or as many as ``cluster.gpus_per_worker`` leaves room for; not if a run is for a
-    cluster, has trainers, or is to stay on the CPU (``cluster.gpus_per_worker=0``). Anywhere, of
-    several GPUs a worker: the judge on the first, the player on as many others as it needs."""
+    cluster or is to stay on the CPU (``cluster.gpus_per_worker=0``). Anywhere, of several GPUs a
+    worker: the judge on the first, the player on as many others as it needs."""
     own = dict(word.lstrip("+").partition("=")[::2] for word in overrides)
     try:
         share = float(own.get("cluster.gpus_per_worker", 1))
-        whole = share + float(own.get("cluster.gpus_per_judge", 0))
     except ValueError:  # to be refused with the other settings
         return ()
     values = dict[str, str]()
-    if 1 < whole <= MOST_GPUS:
-        order = "+".join(map(str, [*range(1, round(whole)), 0]))
+    if 1 < share <= MOST_GPUS:
+        order = "+".join(map(str, [*range(1, round(share)), 0]))
         values |= {"judge.device": "cuda:0", "player.device": f"cuda:{order}"}
-    # Two pools, of workers and trainers, share the GPUs as the user says.
-    is_here = own.get("cluster.address", "null") == "null" and "cluster.trainers" not in own
-    if hardware is not None and is_here and 0 < share <= whole <= hardware.gpus:
-        memory = max(16, int(hardware.memory_mib * PASS_SHARE * min(1.0, whole)))
+    is_here = own.get("cluster.address", "null") == "null"
+    if hardware is not None and is_here and 0 < share <= hardware.gpus:
+        memory = max(16, int(hardware.memory_mib * PASS_SHARE * min(1.0, share)))
         values |= {
             "cluster.gpus_per_worker": f"{share:g}",
-            "cluster.workers": f"{max(1, int(hardware.gpus / whole))}",
+            "cluster.workers": f"{max(1, int(hardware.gpus / share))}",
             "judge.dtype": "bfloat16",
             "player.dtype": "bfloat16",
             "judge.memory_mib": f"{memory}",

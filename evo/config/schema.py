@@ -278,48 +278,22 @@ class ArchiveConfig(ArchiveRoot):
 
 @settings(role=Role.RESUMABLE)
 class ClusterConfig:
-    """Ray: its address, workers and trainers, shares of GPUs."""
+    """Ray: its address, workers, shares of GPUs."""
 
     address: str | None = None
     """null: a local Ray; auto or an address: join that cluster."""
     workers: Count | None = None
-    """Actors that play, and that fine-tune if there are no trainers; null: one for each core of the
-    cluster, at most 8."""
-    trainers: Natural = 0
-    """Further actors that only fine-tune; 0: the workers fine-tune."""
+    """Actors that fine-tune and play; null: one for each core of the cluster, at most 8."""
     gpus_per_worker: NonNegative = 0.0
-    """Share of a GPU for the player of each worker; 0: workers run on CPU; 2 or more: the judge on
-    the first, the player on the others (judge.device, player.device). A new run on a machine
-    with GPUs gets one worker for each, and settings to match, unless this is set."""
-    gpus_per_trainer: NonNegative = 0.0
-    """Share of a GPU for the player of each trainer; 0: trainers run on CPU."""
-    gpus_per_judge: NonNegative = 0.0
-    """Further share of a GPU, for the judge of each worker or trainer that uses a GPU."""
+    """Share of a GPU for each worker, its player and its judge; 0: workers run on CPU; 2 or more:
+    the judge on the first, the player on the others (judge.device, player.device). A new run on a
+    machine with GPUs gets one worker for each, and settings to match, unless this is set."""
 
     def __post_init__(self) -> None:
-        if self.trainers and self.workers is None:
+        if (share := self.gpus_per_worker) > 1 and share % 1:
             raise ValueError(
-                "workers: found null, expected a number, because cluster.trainers is set"
+                f"gpus_per_worker: found {share:g}, expected at most 1, or a whole number"
             )
-        for name, share in (("worker", self.worker_gpus), ("trainer", self.trainer_gpus)):
-            if share > 1 and share % 1:
-                raise ValueError(
-                    f"gpus_per_{name}: found {share:g} with the judge's share, expected at most 1, "
-                    "or a whole number"
-                )
-
-    @property
-    def worker_gpus(self) -> float:
-        """Share of a GPU that a worker takes: its player's and its judge's."""
-        return self._with_judge(self.gpus_per_worker)
-
-    @property
-    def trainer_gpus(self) -> float:
-        """Share of a GPU that a trainer takes: its player's and its judge's."""
-        return self._with_judge(self.gpus_per_trainer)
-
-    def _with_judge(self, share: float) -> float:
-        return round(share + self.gpus_per_judge, 4) if share else 0.0
 
 
 @settings(role=Role.RESUMABLE)
@@ -463,10 +437,8 @@ class RunConfig(NamedRun):
     budget: BudgetConfig = BudgetConfig()
 
     def __post_init__(self) -> None:
-        cluster = self.cluster
-        shares = {cluster.worker_gpus, *([cluster.trainer_gpus] if cluster.trainers else [])}
-        for gpus in (shares - {0.0}) or {0.0}:  # without GPUs everything is on the CPU
-            check_share(gpus, judge=self.judge.device, player=self.player.device)
+        devices = {"judge": self.judge.device, "player": self.player.device}
+        check_share(self.cluster.gpus_per_worker, **devices)
         first, most = self.growth.first_rung, 1 - self.finetune.averaged_share
         if most < first < 1:
             raise ValueError(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -100,25 +99,18 @@ _HARMLESS = (None, "auto", "base", *BUILT_IN, "random", "greedy", "mcts")
 def check_trusted(archived: Mapping[str, Any], overrides: Sequence[str], folder: str) -> None:
     """Raises :class:`ConfigError` if a run of another user or machine reaches out and is not
     ``TRUSTED``, with the settings by which it does."""
-    reaching = ", ".join(f"{key}={value}" for key, value in _reaching(archived))
+    reaching = []
+    for key in REACHING:
+        value: Any = archived
+        for part in key.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        several = value if isinstance(value, list | tuple) else [value]
+        several = [*value.values()] if isinstance(value, Mapping) else several
+        harmless = (*map(str, _HARMLESS), *((CORPUS, JUDGE) if key == "judge.stories" else ()))
+        if any(str(each).partition("@")[0] not in harmless for each in several):
+            reaching.append(f"{key}={value}")
     if reaching and TRUSTED not in overrides:
         raise ConfigError(
             f"resume: {folder} was not begun by you on this machine and names models, addresses or "
-            f"accounts ({reaching}); to use them, add {TRUSTED}"
+            f"accounts ({', '.join(reaching)}); to use them, add {TRUSTED}"
         )
-
-
-def _reaching(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Key and value of each setting that reaches out."""
-    for key in REACHING:
-        value = reduce(_child, key.split("."), settings)
-        if key == "judge.stories" and value in (CORPUS, JUDGE):
-            continue
-        several = value if isinstance(value, list | tuple) else [value]
-        several = several if not isinstance(value, Mapping) else [*value.values()]
-        if any(str(each).partition("@")[0] not in map(str, _HARMLESS) for each in several):
-            yield key, value
-
-
-def _child(settings: Any, key: str) -> Any:
-    return settings.get(key) if isinstance(settings, Mapping) else None

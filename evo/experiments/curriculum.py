@@ -168,7 +168,7 @@ class CourseRequest(Request):
             "curve": finetune.curve,
             "entropy": finetune.entropy,
             "grad_norm": finetune.grad_norm,
-            "adapter_hash": facts.put_adapter(finetune.adapter),
+            "adapter_hash": facts.ledger.archive.put_adapter(finetune.adapter),
             "settings_json": self.settings,
             "tokens": finetune.tokens,
             "seconds": finetune.seconds,

@@ -21,7 +21,6 @@ from evo.jobs.evaluation import Task
 from evo.record.budget import (
     Cost,
     amount,
-    exhausted_budget,
     exhausted_budgets,
     raised,
     shares_spent,
@@ -194,13 +193,13 @@ def _statements_by_chance(config: RunConfig, initial: Sequence[Task]) -> str:
 def _use_of_gpus(config: RunConfig) -> str:
     """One line on how a run uses GPUs; empty if it uses none."""
     cluster, player = config.cluster, config.player
-    if not cluster.worker_gpus:
+    if not cluster.gpus_per_worker:
         return ""
     count = "workers" if cluster.workers is None else f"{cluster.workers} workers"
-    share = f"{cluster.worker_gpus:g} of a GPU each"
-    if cluster.worker_gpus > 1:
+    share = f"{cluster.gpus_per_worker:g} of a GPU each"
+    if cluster.gpus_per_worker > 1:
         places = f"judge {config.judge.device}, player {player.device}"
-        share = f"{cluster.worker_gpus:g} GPUs each ({places})"
+        share = f"{cluster.gpus_per_worker:g} GPUs each ({places})"
     return (
         f"GPUs     {count} with {share}, {player.dtype}, "
         f"{player.memory_mib} MiB a pass, {player.policies_per_pass} policies a pass"
@@ -229,8 +228,8 @@ def _check_stories(archive: Archive, config: RunConfig) -> None:
 
 
 def _check_budget(config: RunConfig, ledger: Ledger) -> None:
-    if name := exhausted_budget(config.budget, ledger.total_cost):
+    for name, limit in exhausted_budgets(config.budget, ledger.total_cost).items():
         raise ConfigError(
-            f"budget.{name}: found {getattr(config.budget, name):g}, expected more than the run "
-            f"has spent already ({amount(ledger.total_cost)})"
+            f"budget.{name}: found {limit:g}, expected more than the run has spent already "
+            f"({amount(ledger.total_cost)})"
         )

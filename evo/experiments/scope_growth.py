@@ -87,11 +87,10 @@ class LedgerRunner:
     def _begin(self, groups: Sequence[Group]) -> None:
         """Give free workers the most urgent groups that none has begun."""
         for group in groups:
-            trains = group[0].trains
-            if group in self._running or not self.executor.has_room(trains):
+            if group in self._running or not self.executor.has_room():
                 continue
             if missing := self._missing(group):
-                if trains:
+                if group[0].trains:
                     self.collector.announce([missing])
                 job = missing[0].job(self.collector, missing)
                 self._running[group] = self.executor.begin(job)

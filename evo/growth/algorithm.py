@@ -78,12 +78,14 @@ class Assessment(Generic[GameT]):
 @dataclass(frozen=True)
 class AcceptanceResult:
     """Result of an acceptance test. ``power`` and ``tokens``, of an undecided one: the chance that
-    a test with twice the plays accepts, and the tokens that it takes."""
+    a test with twice the plays accepts, and the tokens that it takes. ``tested``: what the oracle
+    records if nothing follows."""
 
     verdict: Verdict
     gamma: float | None = None
     power: float = 0.0
     tokens: int = 1
+    tested: Any = None
 
 
 AssessmentT = TypeVar("AssessmentT", bound=Assessment[Any])

@@ -1,10 +1,22 @@
-"""Forecast of a candidate's outcome from the scores of scripted players and of the scope's
-fine-tunes, before any fine-tune on it (docs/specification.md, "The open-ended schedule")."""
+"""What is expected of a candidate: before any fine-tune on it from the scores of scripted players
+and of the scope's fine-tunes (docs/specification.md, "The open-ended schedule"), before an
+acceptance test from its plays so far.
+
+The chance that a test accepts orders tests and says which are worth their plays; no verdict depends
+on it. Every bound that a decision rests on is taken as normal, and all of them as independent.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+
+from scipy import stats
+
+from archive.schema import DecisionRule
+from archive.statistics.intervals import Interval
+from archive.statistics.rule import Evidence, Looks, Thresholds
 
 LIKELY_HELP = 0.7
 """Share of what scripts earn on a game of the scope that a candidate's best script must earn there,
@@ -65,3 +77,79 @@ def expected_coverage(leads: Iterable[float], scope_gains: Sequence[float]) -> f
     known gain on it: the maximum of ``scope_gains``, of the scripts' ``leads`` and of
     ``LEAST_WORTH``. All in bits a play."""
     return max(scope_gains) / max(*leads, *scope_gains, LEAST_WORTH)
+
+
+# -- the chance of an acceptance test --------------------------------------------------------------
+
+
+def power(evidence: Evidence, thresholds: Thresholds, doubled_looks: Looks) -> float:
+    """The chance that a test accepts if its plays continue to twice their number: the conditional
+    power of each bound that is still open, at its estimate (Spiegelhalter, Freedman and Blackburn
+    1986, Monitoring clinical trials: conditional or predictive power?, Controlled Clinical Trials
+    7), multiplied."""
+    return _of_all(_chance_if_continued, evidence, thresholds, doubled_looks)
+
+
+def first_power(evidence: Evidence, thresholds: Thresholds, test: Looks) -> float:
+    """The chance that a test on fresh plays accepts at its last look, after a selection: the
+    predictive power of each bound, as uncertain as the selection left it, multiplied. Bounds that
+    were decided before the last look of the selection count as if they were from it."""
+    return _of_all(_chance_if_fresh, evidence, thresholds, test)
+
+
+def _of_all(
+    chance: Callable[[Interval, float, float, float, float], float],
+    evidence: Evidence,
+    thresholds: Thresholds,
+    test: Looks,
+) -> float:
+    """The product over all bounds of ``chance``, a function of an interval, its bar, the normal
+    quantiles of the bounds now and then, and the ratio of the numbers of plays."""
+    if evidence.looks is None:
+        return 0.0
+    now, then = (
+        float(stats.norm.ppf(each.confidence(each.plays[-1]))) for each in (evidence.looks, test)
+    )
+    ratio = test.plays[-1] / evidence.looks.plays[-1]
+    return math.prod(chance(*each, now, then, ratio) for each in _bounds(evidence, thresholds))
+
+
+def _bounds(evidence: Evidence, thresholds: Thresholds) -> list[tuple[Interval, float]]:
+    """Pairs (interval, bar): an acceptance needs the lower bound of each interval above its bar.
+    Conditions on upper bounds are negated."""
+    above = [(evidence.own.gain, 0.0), (evidence.value(thresholds), thresholds.alpha1)]
+    below = [*evidence.scope_values.values()]
+    if thresholds.rule is not DecisionRule.VALUES:
+        above += [(evidence.own.total, 0.0), (evidence.help_gain, 0.0)]
+        below += evidence.ratios
+    for each in below:
+        negative = None if each.value is None else -each.value
+        above.append((Interval(negative, -each.high, -each.low), thresholds.alpha2 - 1))
+    return above
+
+
+def _chance_if_continued(
+    interval: Interval, bar: float, now: float, then: float, ratio: float
+) -> float:
+    """Probability that the lower bound is at least ``bar`` after ``ratio`` times the plays, the
+    present ones included; 1 if it is already."""
+    if interval.low >= bar:
+        return 1.0
+    if interval.value is None or not math.isfinite(interval.low):
+        return 0.0
+    spread = (interval.value - interval.low) / now / math.sqrt(ratio)
+    return float(stats.norm.cdf((interval.value - bar) / spread - then))
+
+
+def _chance_if_fresh(
+    interval: Interval, bar: float, now: float, then: float, ratio: float
+) -> float:
+    """Probability that the lower bound is at least ``bar`` on ``ratio`` times as many fresh
+    plays."""
+    if interval.value is None or not math.isfinite(interval.low):
+        return 0.0
+    spread = (interval.value - interval.low) / now
+    if spread <= 0:
+        return float(interval.value >= bar)
+    fresh = spread / math.sqrt(ratio)
+    return float(stats.norm.cdf((interval.value - bar - then * fresh) / math.hypot(spread, fresh)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from os.path import isfile  # unlike Path's, false for a name too long for the disk
 from pathlib import Path
 
@@ -160,16 +161,9 @@ def _learn(selection: Stage, tasks: Sequence[Task]) -> Steps[Request, None]:
 
 def metadata(settings: GameConfig) -> Metadata:
     """The metadata that every game of a run shares."""
-    return Metadata(
-        story_tokens=settings.story_tokens,
-        max_len=settings.max_len,
-        max_failures=settings.max_failures,
-        max_characters=settings.max_characters,
-        token_bits=settings.token_bits,
-        story_count=settings.story_count,
-        constants=settings.constants,
-        prompts=settings.prompts,
-    )
+    facts = asdict(settings)
+    del facts["dialect"]
+    return Metadata(**facts)
 
 
 def _file(entry: str, dialect: str | None) -> tuple[Path, str]:

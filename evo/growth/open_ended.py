@@ -55,36 +55,20 @@ FIRST_GUESS = 0.1
 """The common rate before anything was judged, with the weight of ``STRENGTH`` candidates."""
 
 
-@dataclass(frozen=True)
-class ParentTally:
-    """Numbers of accepted and of decided candidates of a parent's lists so far."""
-
-    accepted_count: int = 0
-    verdict_count: int = 0
-
-    def __add__(self, other: ParentTally) -> ParentTally:
-        return ParentTally(
-            self.accepted_count + other.accepted_count, self.verdict_count + other.verdict_count
-        )
-
-
-def posterior(own: ParentTally, common: ParentTally) -> tuple[float, float]:
-    """Parameters (a, b) of the Beta law of a parent's rate, whose prior mean is the run's rate."""
-    rate = (common.accepted_count + STRENGTH * FIRST_GUESS) / (common.verdict_count + STRENGTH)
-    return STRENGTH * rate + own.accepted_count, STRENGTH * (
-        1 - rate
-    ) + own.verdict_count - own.accepted_count
-
-
 def draw_parent(
-    parents: Sequence[GameT], tallies: Mapping[GameT, ParentTally], *key: int | str
+    parents: Sequence[GameT],
+    accepted: Mapping[GameT, int],
+    decided: Mapping[GameT, int],
+    *key: int | str,
 ) -> GameT:
-    """The parent with the largest draw; ``key`` names the draw. ``parents`` must not be empty."""
-    common = sum((tallies[parent] for parent in parents if parent in tallies), ParentTally())
+    """The parent with the largest draw; ``key`` names the draw. ``accepted``, ``decided``: numbers
+    of candidates of each parent's lists so far; the prior mean of its rate is the run's.
+    ``parents`` must not be empty."""
+    own = [(accepted.get(each, 0), decided.get(each, 0)) for each in parents]
+    n_accepted, n_decided = map(sum, zip(*own, strict=True))
+    rate = (n_accepted + STRENGTH * FIRST_GUESS) / (n_decided + STRENGTH)
     chance = stream("parent", *key)
-    draws = [
-        chance.beta(*posterior(tallies.get(parent, ParentTally()), common)) for parent in parents
-    ]
+    draws = [chance.beta(STRENGTH * rate + a, STRENGTH * (1 - rate) + n - a) for a, n in own]
     return parents[max(range(len(parents)), key=draws.__getitem__)]
 
 
@@ -211,7 +195,9 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         self._candidate_count = 0
         self._in_progress = 0
         self._lists: Counter[GameT] = Counter()
-        self._tallies: dict[GameT, ParentTally] = {}
+        self._accepted: Counter[GameT] = Counter()
+        self._decided: Counter[GameT] = Counter()
+        """Numbers of candidates of each parent's lists."""
         self._barren: set[GameT] = set()
         """Parents whose last list was empty, since the scope grew."""
         self._pool: list[_PoolEntry[AssessmentT]] = []
@@ -300,7 +286,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
             return False
         parents = [game for game in self.games if game not in self._barren]
         number = self._lists.total()
-        parent = draw_parent(parents, self._tallies, self.seed, number)
+        parent = draw_parent(parents, self._accepted, self._decided, self.seed, number)
         depth = next(member.generation for member in self.members if member.game == parent)
         place = Place(depth, parent, self._lists[parent])
         games = self.sampler.propose(place, self.games, self._list_size)
@@ -454,9 +440,8 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         self._tally(entry.origin.parent, accepted)
 
     def _tally(self, parent: GameT, accepted: bool) -> None:
-        self._tallies[parent] = self._tallies.get(parent, ParentTally()) + ParentTally(
-            int(accepted), 1
-        )
+        self._accepted[parent] += accepted
+        self._decided[parent] += 1
 
 
 def acceptance_order(entry: _PoolEntry[Any]) -> tuple[float, float, Urgency]:

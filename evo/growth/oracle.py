@@ -38,9 +38,8 @@ from archive.statistics.rule import (
 )
 from archive.statistics.scripts import apply_script_gate, script_columns
 from evo.config.schema import RunConfig
-from evo.growth.acceptance_power import first_power, power
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Selection
-from evo.growth.forecast import Forecast
+from evo.growth.forecast import Forecast, first_power, power
 from evo.growth.stages import Stage
 from evo.jobs.evaluation import Task
 from evo.record.budget import Cost
@@ -62,15 +61,6 @@ class TransferAssessment(Assessment[Task]):
     evidence: Evidence = field(default_factory=Evidence)
     scope: tuple[Task, ...] = ()
     decision: Decision | None = None
-
-
-@dataclass(frozen=True)
-class TransferAcceptance(AcceptanceResult):
-    """A result with its decision, its evidence and the scope that it was tested against."""
-
-    decision: Decision = field(kw_only=True)
-    evidence: Evidence = field(kw_only=True)
-    scope: tuple[Task, ...] = field(kw_only=True)
 
 
 class TransferOracle:
@@ -96,16 +86,13 @@ class TransferOracle:
             DecisionRule(transfer.rule),
         )
         error = 1 - transfer.confidence
-        self.selection = self._stage(Purpose.SELECTION, transfer.selection_plays, error)
+        looks = Looks(transfer.selection_plays, error)
+        self.selection = Stage(collector, Purpose.SELECTION, looks, self.thresholds, transfer.scan)
         first_rung = collector.at(config.growth.first_rung)
         self.pause = replace(self.selection, collector=first_rung)
         """Selection at the first rung, where only the own gain is asked for."""
-        share = error_per_test(error, tests)
-        self.acceptance = self._stage(Purpose.ACCEPTANCE, transfer.acceptance_plays, share)
-
-    def _stage(self, purpose: Purpose, plays: Sequence[int], error: float) -> Stage:
-        looks, scan = Looks(tuple(plays), error), self.config.transfer.scan
-        return Stage(self.collector, purpose, looks, self.thresholds, scan)
+        looks = Looks(transfer.acceptance_plays, error_per_test(error, tests))
+        self.acceptance = replace(self.selection, purpose=Purpose.ACCEPTANCE, looks=looks)
 
     # -- before a fine-tune --------------------------------------------------------------------
 
@@ -119,7 +106,7 @@ class TransferOracle:
             yield self.selection.script_requests(task, self.selection.script_plays)
             refusal = self.selection.headroom(task).refusal(least)
         if refusal is not None:
-            self._record(candidate, candidate.parent, refusal, Evidence(), scope)
+            self._record(replace(_unknown(candidate, scope), decision=refusal))
         return refusal is None
 
     def forecast(
@@ -158,7 +145,7 @@ class TransferOracle:
     ) -> None:
         """Record that the candidate is not fine-tuned on."""
         decision = Decision(Reason.PASSED_OVER, False, str(forecast))
-        self._record(candidate, candidate.parent, decision, Evidence(), scope)
+        self._record(replace(_unknown(candidate, scope), decision=decision))
 
     # -- selection -----------------------------------------------------------------------------
 
@@ -174,7 +161,7 @@ class TransferOracle:
         while (yield from self._train_parent_again(candidates[0].parent, assessments)):
             assessments = yield from together([self._select(each) for each in assessments])
         for each in assessments:
-            self._record_decision(each)
+            self._record(each)
         return [each for each in assessments if each.selection is Selection.PASSED]
 
     def examine(
@@ -187,7 +174,7 @@ class TransferOracle:
             assessment = yield from self._select(assessment)
         if assessment.selection is Selection.UNHELPFUL:
             return assessment
-        return self._record_decision(assessment)
+        return self._record(assessment)
 
     def try_other_parents(
         self, assessment: TransferAssessment, scope: Sequence[Task]
@@ -202,15 +189,15 @@ class TransferOracle:
                 variant = replace(assessment, parent=parent, scope=tuple(scope))
                 result = yield from self._select(variant)
                 if result.selection is not Selection.UNHELPFUL:
-                    return self._record_decision(result)
-        return self._record_decision(assessment)
+                    return self._record(result)
+        return self._record(assessment)
 
     def compare(
         self, assessment: TransferAssessment, newer: Sequence[Task]
     ) -> Steps[Request, TransferAssessment]:
         """Selection again, with the newer games in the scope; earlier plays are kept."""
         wider = replace(assessment, scope=(*assessment.scope, *newer))
-        return self._record_decision((yield from self._select(wider)))
+        return self._record((yield from self._select(wider)))
 
     def _learn(
         self, candidate: Candidate[Task], scope: Sequence[Task]
@@ -219,7 +206,7 @@ class TransferOracle:
         learn, fine-tune again under another training seed."""
         collector, task = self.collector, candidate.game
         collector.attempts.follow(task.id, candidate.parent.id)
-        assessment = TransferAssessment(candidate, candidate.parent, None, None, scope=tuple(scope))
+        assessment = _unknown(candidate, scope)
         for attempt in range(self.config.transfer.attempts):
             if attempt:
                 collector.restart([task])
@@ -348,7 +335,7 @@ class TransferOracle:
 
     def test(
         self, assessment: TransferAssessment, scope: Sequence[Task], doublings: int = 0
-    ) -> Steps[Request, TransferAcceptance]:
+    ) -> Steps[Request, AcceptanceResult]:
         """The acceptance test on its list's fresh seeds, first with the games that seem to teach it
         most; repeated if it shows that the parent was badly trained."""
         candidate, parent = assessment.candidate, assessment.parent
@@ -369,25 +356,22 @@ class TransferOracle:
                 break
         if decision.verdict is Verdict.ACCEPTED:
             decision = yield from self._check_against_scripts(candidate.game, stage, decision)
+            tested = replace(tested, decision=decision)
         gamma = evidence.gamma.interval.value
-        result = TransferAcceptance(
-            decision.verdict, gamma, decision=decision, evidence=evidence, scope=tested.scope
-        )
+        result = AcceptanceResult(decision.verdict, gamma, tested=tested)
         if decision.verdict is Verdict.UNDECIDED:
             chance = power(evidence, self.thresholds, self._acceptance(doublings + 1).looks)
             cost = sum((each.cost(self.ledger) for each in dict.fromkeys(requests)), Cost())
             return replace(result, power=chance, tokens=max(1, cost.tokens))
-        self._record(candidate, parent, decision, evidence, scope)
+        self._record(tested)
         return result
 
     def dismiss(
         self, assessment: TransferAssessment, result: AcceptanceResult | None, reason: Reason
     ) -> None:
         """Record the decision of its last test, or ``reason``, if it was not tested."""
-        last = (Decision(reason, decided=False), assessment.evidence, assessment.scope)
-        if isinstance(result, TransferAcceptance):
-            last = (result.decision, result.evidence, result.scope)
-        self._record(assessment.candidate, assessment.parent, *last)
+        untested = replace(assessment, decision=Decision(reason, decided=False))
+        self._record(result.tested if result else untested)
 
     def _acceptance(self, doublings: int) -> Stage:
         """The stage of a first test, or of one that ends at twice the plays, and so on. It looks
@@ -431,9 +415,10 @@ class TransferOracle:
         """Run a race to its end; restart it if a game of the scope got another fine-tune meanwhile.
         Returns its decision and evidence, and the plays that it asked for."""
         requests: list[PlayRequest] = []
+        race_settings = RaceSettings(stage.looks, stage.thresholds, stage.scan)
         while True:
             start = stage.no_evidence(parent, scope)
-            race = kind(stage.race_settings, [each.id for each in scope], start)
+            race = kind(race_settings, [each.id for each in scope], start)
             question = next(race)
             while True:
                 blocks = self._blocks(stage.plays(task, parent, scope, question))
@@ -475,24 +460,14 @@ class TransferOracle:
 
     # -- rows ----------------------------------------------------------------------------------
 
-    def _record_decision(self, assessment: TransferAssessment) -> TransferAssessment:
-        """Record its decision, if there is one; returns it as decided."""
+    def _record(self, assessment: TransferAssessment) -> TransferAssessment:
+        """Commit its decision, if there is one that is not in the archive, and drop adapters that
+        are no longer needed; returns it as decided. Its parent is the game whose help was
+        tested."""
         if assessment.decision is None:
             return assessment
         candidate, parent = assessment.candidate, assessment.parent
-        self._record(candidate, parent, assessment.decision, assessment.evidence, assessment.scope)
-        return replace(assessment, selection=Selection.DECIDED)
-
-    def _record(
-        self,
-        candidate: Candidate[Task],
-        parent: Task,
-        decision: Decision,
-        evidence: Evidence,
-        scope: Sequence[Task],
-    ) -> None:
-        """Commit a decision, unless it is in the archive, and drop adapters that are no longer
-        needed; ``parent`` is the game whose help was tested."""
+        decision, evidence = assessment.decision, assessment.evidence
         task, place, collector = candidate.game, candidate.place, self.collector
         generation = self._generations[parent.id] + 1
         reached = self._reached(task)
@@ -512,7 +487,7 @@ class TransferOracle:
             "game_id": task.game_id,
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
-            **decision_columns(decision, evidence, self.thresholds, len(scope)),
+            **decision_columns(decision, evidence, self.thresholds, len(assessment.scope)),
             **script_columns(scripts),
             **evidence_columns(collector.well_posed(task), collector.few_shot(task)),
             **self.ledger.spent_on(task, collector.all_policy_ids(task)),
@@ -526,3 +501,9 @@ class TransferOracle:
             self._generations[task.id] = generation
         collector.drop_adapters(task, but_whole=is_accepted)
         collector.listener.decision(task, decision)
+        return replace(assessment, selection=Selection.DECIDED)
+
+
+def _unknown(candidate: Candidate[Task], scope: Sequence[Task]) -> TransferAssessment:
+    """A candidate before its first play."""
+    return TransferAssessment(candidate, candidate.parent, None, None, scope=tuple(scope))

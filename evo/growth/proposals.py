@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from archive import ProposalOutcome, Reason
@@ -39,29 +38,23 @@ MEMORY = 100
 """Number of judged games that are used: the newest."""
 
 PROGRESS: Mapping[Reason, Progress] = {
-    Reason.NEVER_FEASIBLE: Progress.UNPLAYABLE,
-    Reason.FORFEIT_RATE: Progress.UNPLAYABLE,
-    Reason.TOO_LONG: Progress.UNPLAYABLE,
-    Reason.CONSTANT_SCORE: Progress.UNPLAYABLE,
-    Reason.NO_HEADROOM: Progress.UNPLAYABLE,
-    Reason.ILL_POSED: Progress.UNPLAYABLE,
-    Reason.NOT_FEW_SHOT: Progress.UNPLAYABLE,
-    Reason.FEW_SHOT_LUCK: Progress.UNPLAYABLE,
-    Reason.NOT_LEARNED: Progress.UNLEARNED,
-    Reason.NOT_ABOUT_MAP: Progress.UNLEARNED,
-    Reason.OWN_GAIN_OPEN: Progress.UNCONFIRMED,
-    Reason.NO_HELP: Progress.UNHELPFUL,
-    Reason.COVERED: Progress.COVERED,
-    Reason.SAME_SKILL: Progress.COVERED,
-    Reason.UNLIKELY: Progress.OPEN,
-    Reason.HELP_OPEN: Progress.OPEN,
-    Reason.COVERAGE_OPEN: Progress.OPEN,
-    Reason.SCRIPTED: Progress.COVERED,
-    Reason.SCRIPTS_OPEN: Progress.OPEN,
-    Reason.RIVAL_ACCEPTED: Progress.OUTRANKED,
-    Reason.RIVALS_TESTED: Progress.OUTRANKED,
-    Reason.PASSED_OVER: Progress.COVERED,
-    Reason.NEW_AND_USEFUL: Progress.ACCEPTED,
+    reason: progress
+    for progress, reasons in {
+        Progress.UNPLAYABLE: (
+            *(Reason.NEVER_FEASIBLE, Reason.FORFEIT_RATE, Reason.TOO_LONG, Reason.CONSTANT_SCORE),
+            *(Reason.NO_HEADROOM, Reason.ILL_POSED, Reason.NOT_FEW_SHOT, Reason.FEW_SHOT_LUCK),
+        ),
+        Progress.UNLEARNED: (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP),
+        Progress.UNCONFIRMED: (Reason.OWN_GAIN_OPEN,),
+        Progress.UNHELPFUL: (Reason.NO_HELP,),
+        Progress.COVERED: (Reason.COVERED, Reason.SAME_SKILL, Reason.SCRIPTED, Reason.PASSED_OVER),
+        Progress.OPEN: (
+            *(Reason.UNLIKELY, Reason.HELP_OPEN, Reason.COVERAGE_OPEN, Reason.SCRIPTS_OPEN),
+        ),
+        Progress.OUTRANKED: (Reason.RIVAL_ACCEPTED, Reason.RIVALS_TESTED),
+        Progress.ACCEPTED: (Reason.NEW_AND_USEFUL,),
+    }.items()
+    for reason in reasons
 }
 """Progress of a candidate by the reason of its decision."""
 
@@ -96,7 +89,9 @@ class Proposer:
         """Decisions that the sampler may observe."""
         self.avoid_covered = avoid_covered and not isinstance(sampler, Remote)
         self.can_play = can_play
-        self._judged_games: list[JudgedGame] = []
+        self._judged_games: list[tuple[Program, bool]] = []
+        """The programs that were decided on, and whether a game of the scope covered each, by its
+        verdict or by forecast (passed over)."""
         self.seed = seed
         self.programs: dict[TaskId, Program] = {}
         """Programs of all games of this run so far."""
@@ -113,7 +108,7 @@ class Proposer:
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
         """At most ``n`` games that are new in this run, each in a role that moves and may learn
         (§4.1)."""
-        self._remember(scope)
+        self.programs |= {task.id: task.game.program for task in scope}
         self.listener.candidate_list(place.generation, place.parent, place.round)
         self._observe()
         rows = self._archived_rows.get((place.generation, place.parent.id, place.round))
@@ -124,12 +119,8 @@ class Proposer:
         )
         self.pending |= {task.id: proposal for task, proposal in candidates}
         tasks = [task for task, _ in candidates]
-        self._remember(tasks)
+        self.programs |= {task.id: task.game.program for task in tasks}
         return tasks
-
-    def _remember(self, tasks: Iterable[Task]) -> None:
-        for task in tasks:
-            self.programs[task.id] = task.game.program
 
     def _archived_candidates(self, rows: Sequence[Row], place: Place[Task]) -> list[Candidate]:
         """The candidates of a round that is in the archive, as the sampler gave them."""
@@ -145,7 +136,7 @@ class Proposer:
 
     def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Candidate]:
         """Request proposals until there are enough candidates, and commit all of them."""
-        knows_covered = any(each.covered for each in self._judged_games[-MEMORY:])
+        knows_covered = any(covered for _, covered in self._judged_games[-MEMORY:])
         has_choice = self.avoid_covered and knows_covered
         pool, size = dict[int, Candidate](), POOL * n if has_choice else n
         rows: list[Row] = []
@@ -188,7 +179,11 @@ class Proposer:
         games = list({task.game_id: task.game for task in scope}.values())
         proposals = self.sampler.propose(parent.game, games, n, seed, parent.role)
         seats = {TaskId(parent.game_id, role) for role in learning_roles(parent.game.program)}
-        return proposals if seats <= self.programs.keys() else [_all_seats(parent), *proposals]
+        if seats <= self.programs.keys():
+            return proposals
+        # The parent itself is new in the roles that no candidate has had.
+        origin = Provenance("roles", ("change_role",), (parent.game_id,))
+        return [Proposal(parent.game.code, parent.game, (), origin), *proposals]
 
     def _row(
         self,
@@ -249,7 +244,7 @@ class Proposer:
         """Report new decisions to the sampler, in their order."""
         new_decisions = [d for d in self.decisions.values() if TaskId.of(d) in self.pending]
         self._judged_games += [
-            JudgedGame(self.programs[TaskId.of(row)], PROGRESS[reason_of(row)] is Progress.COVERED)
+            (self.programs[TaskId.of(row)], PROGRESS[reason_of(row)] is Progress.COVERED)
             for row in new_decisions
         ]
         self.sampler.observe([self._outcome(row) for row in new_decisions])
@@ -275,29 +270,16 @@ def _roles(proposal: Proposal) -> tuple[str, ...]:
     return learning_roles(program) or (analyse_roles(program)[0].role,)
 
 
-def _all_seats(parent: Task) -> Proposal:
-    """The parent itself, which is new in the roles that no candidate has had."""
-    origin = Provenance("roles", ("change_role",), (parent.game_id,))
-    return Proposal(parent.game.code, parent.game, (), origin)
-
-
-@dataclass(frozen=True)
-class JudgedGame:
-    """A game that was decided on, and whether a game of the scope covered it, by its verdict or by
-    forecast (passed over)."""
-
-    program: Program
-    covered: bool
-
-
-def coverage_risk(program: Program, judged_games: Sequence[JudgedGame]) -> float:
-    """Probability that a game of the scope covers the program, in [0, 1]: a mean over judged games
-    that weighs near ones more (Nadaraya 1964, On estimating regression; Watson 1964, Smooth
-    regression analysis), with the kernel exp(−tree edits / ``REACH``); 0 before any was covered."""
+def coverage_risk(program: Program, judged_games: Sequence[tuple[Program, bool]]) -> float:
+    """Probability that a game of the scope covers the program, in [0, 1]: a mean over judged games,
+    each with whether it was covered, that weighs near ones more (Nadaraya 1964, On estimating
+    regression; Watson 1964, Smooth regression analysis), with the kernel exp(−tree edits /
+    ``REACH``); 0 before any was covered."""
     newest = judged_games[-MEMORY:]
-    if not any(each.covered for each in newest):
+    n_covered = sum(covered for _, covered in newest)
+    if not n_covered:
         return 0.0
-    rate = sum(each.covered for each in newest) / len(newest)
-    weights = [math.exp(-distance(program, each.program) / REACH) for each in newest]
-    covered_weight = sum(w for w, each in zip(weights, newest, strict=True) if each.covered)
+    rate = n_covered / len(newest)
+    weights = [math.exp(-distance(program, judged) / REACH) for judged, _ in newest]
+    covered_weight = sum(w for w, (_, covered) in zip(weights, newest, strict=True) if covered)
     return (covered_weight + PRIOR * rate) / (sum(weights) + PRIOR)

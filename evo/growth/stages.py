@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from archive import Purpose
-from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, GainKind, PlaysKey
 from archive.statistics.intervals import Scores, gains, replicated_gains
-from archive.statistics.race import Bounds, CandidateBounds, Question, RaceSettings
+from archive.statistics.race import Bounds, CandidateBounds, Question
 from archive.statistics.rule import (
     Answer,
     Evidence,
@@ -31,6 +31,7 @@ from evo.growth.forecast import Forecast, expected_coverage, expected_help
 from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet
+from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
 
@@ -50,19 +51,14 @@ class Stage:
         """The first ``plays`` pairs of seeds of this stage."""
         return self.collector.seeds(self.purpose, plays, self.first_play)
 
-    @property
-    def race_settings(self) -> RaceSettings:
-        """Settings that its races share."""
-        return RaceSettings(self.looks, self.thresholds, self.scan)
-
     def no_evidence(self, parent: Task, scope: Sequence[Task]) -> Evidence:
         """Evidence before the first play."""
         ids = self.collector.attempt_ids([parent, *scope])
         return Evidence(self.purpose, self.looks, self.first_play, ids)
 
     def of_list(self, place: Place[Task]) -> Self:
-        """This stage with play seeds of its own for a list. So one
-        unlucky set of maps does not cause errors in several lists."""
+        """This stage with play seeds of its own for a list, so that one unlucky set of maps does
+        not cause errors in several lists."""
         facts = (place.parent_generation, *place.parent.id, place.round)
         return replace(self, first_play=named_seed(self.purpose, *facts, bits=40))
 
@@ -108,8 +104,9 @@ class Stage:
         return min(transfer.script_plays, transfer.selection_plays[0])
 
     def script_requests(self, task: Task, plays: int) -> list[PlayRequest]:
-        """Scripted players on the first seeds on which the game's own fine-tune plays."""
-        return self.collector.script_requests(task, self.purpose, self.seeds(plays))
+        """Every scripted player on the first seeds on which the game's own fine-tune plays."""
+        at = task, self.purpose, self.seeds(plays)
+        return [PlayRequest(f"{SCRIPT_POLICY}{name}", *at) for name in SCRIPTS]
 
     def contender_requests(self, task: Task, plays: int) -> list[PlayRequest]:
         """The same for the scripts that may be the best by the first plays of selection
@@ -172,23 +169,20 @@ class Stage:
         """Comparison of the game's fine-tunes with scripts, at the last look at which scripts have
         played; None if they have not."""
         numbers = sorted({self.script_plays, *self.looks.plays})
-        play_counts = [n for n in numbers if self._scripts_played(task, n)]
+        collector = self.collector
+        play_counts = [
+            plays
+            for plays in numbers
+            for scripts in [self._compared_scripts(task, plays)]
+            if all(collector.ledger.has_scores(each.key, each.seeds) for each in scripts)
+        ]
         if not play_counts:
             return None
-        collector = self.collector
         at = (task, self.purpose, self.seeds(play_counts[-1]))
-        scripts = {
-            each.policy_id: collector.sample(each.policy_id, *at)
-            for each in self._compared_scripts(task, play_counts[-1])
-        }
+        compared = self._compared_scripts(task, play_counts[-1])
+        scripts = {each.policy_id: collector.sample(each.policy_id, *at) for each in compared}
         base, own = collector.sample(BASE_POLICY, *at), collector.samples(task, *at)
         return compare(own, scripts, base, script_confidence(self.looks, play_counts[-1]))
-
-    def _scripts_played(self, task: Task, plays: int) -> bool:
-        ledger = self.collector.ledger
-        return all(
-            ledger.has_scores(each.key, each.seeds) for each in self._compared_scripts(task, plays)
-        )
 
     def _compared_scripts(self, task: Task, plays: int) -> list[PlayRequest]:
         """The scripts that a fine-tune is compared with: all on plays of selection, and wherever a

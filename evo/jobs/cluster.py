@@ -6,13 +6,12 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import ray
 from ray._private import ray_constants, worker
-from tenacity import RetryCallState, RetryError, Retrying, stop_after_attempt, wait_fixed
 
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import ClusterError
@@ -39,9 +38,14 @@ def check(cluster: ClusterConfig) -> None:
     Joins a cluster that is given by address; a local Ray is started by :func:`connect`.
     """
     if cluster.address is None:
-        check_cores(cluster, cores())
-        if _most_gpus(cluster) > 0:
-            _check_gpus(cluster, _gpus_here())
+        most = max(WORKERS_PER_CORE * cores(), 8)
+        if (count := cluster.workers or 0) > most:
+            raise ConfigError(
+                f"cluster.workers: found {count} processes, each with its models, for {cores()} "
+                f"cores, expected at most {most}; on a cluster, name its cluster.address"
+            )
+        if cluster.gpus_per_worker > 0:
+            _check_room(cluster, [_gpus_here()], "this machine")
         return
     expected = "expected null, auto, or host:port of a running Ray"
     host, _, port = cluster.address.rpartition(":")
@@ -57,7 +61,12 @@ def check(cluster: ClusterConfig) -> None:
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise ConfigError(f"cluster.address: {cluster.address}: {reason}, {expected}") from None
-    _check_room(cluster)
+    try:
+        gpus = [node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]]
+        _check_room(cluster, gpus, "the cluster")
+    except ConfigError:
+        ray.shutdown()
+        raise
 
 
 def cores() -> int:
@@ -65,31 +74,22 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def check_cores(cluster: ClusterConfig, cores: int) -> None:
-    """Raises :class:`ConfigError` for far more processes than cores: each has models of its own."""
-    most = max(WORKERS_PER_CORE * cores, 8)
-    if (count := (cluster.workers or 0) + cluster.trainers) > most:
+def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> None:
+    """Some machine, of those with so many GPUs, must be large enough for a worker, and all together
+    for all workers, or the run would wait for ever."""
+    share, most = cluster.gpus_per_worker, max(gpus, default=0)
+    key = f"cluster.gpus_per_worker: found {cluster.gpus_per_worker}"
+    if not most and whose == "this machine":
+        raise ConfigError(f"{key}, but torch sees no GPU here, expected 0")
+    if share > most and whose == "the cluster":
         raise ConfigError(
-            f"cluster.workers: found {count} processes, each with its models, for {cores} cores, "
-            f"expected at most {most}; on a cluster, name its cluster.address"
+            f"{key}, but no node of the cluster has more than {most:g} GPUs, expected a share that "
+            "a node has"
         )
-
-
-def _check_room(cluster: ClusterConfig) -> None:
-    """Some node must be large enough for a worker, and the cluster for all, or the run would wait
-    for ever."""
-    gpus = [node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]]
-    if _most_gpus(cluster) > (most := max(gpus, default=0)):
-        ray.shutdown()
+    if (total := (cluster.workers or 1) * share) > sum(gpus) + 1e-6:
         raise ConfigError(
-            f"{_gpu_key(cluster)}, but no node of the cluster has more than {most:g} GPUs, "
-            "expected a share that a node has"
-        )
-    if (total := _all_gpus(cluster)) > sum(gpus) + 1e-6:
-        ray.shutdown()
-        raise ConfigError(
-            f"{_gpu_key(cluster)}: all workers and trainers, with their judges, take {total:g} "
-            f"GPUs, expected at most the {sum(gpus):g} of the cluster"
+            f"{key}: all workers, with their judges, take {total:g} GPUs, expected at most the "
+            f"{sum(gpus):g} of {whose}"
         )
 
 
@@ -109,7 +109,7 @@ def connect(cluster: ClusterConfig) -> None:
         start_local(
             lambda: ray.init(
                 address="local",  # None would join whatever cluster was started on this machine
-                num_cpus=cluster.workers and cluster.workers + cluster.trainers,
+                num_cpus=cluster.workers,
                 include_dashboard=False,
                 object_store_memory=OBJECT_STORE_BYTES,
                 _node_ip_address=LOOPBACK,
@@ -185,49 +185,22 @@ def start_local(start: Callable[[], object], pause: float = 2.0) -> None:
 
     Raises :class:`ClusterError` with the last cause.
     """
-    attempts = Retrying(
-        stop=stop_after_attempt(STARTS), wait=wait_fixed(pause), before_sleep=_start_failed
-    )
-    try:
-        attempts(start)
-    except RetryError as error:
-        cause = str(error.last_attempt.exception()).partition("\n")[0]
-        raise ClusterError(f"Ray did not start in {STARTS} attempts, the last: {cause}") from error
-
-
-def _start_failed(state: RetryCallState) -> None:
-    """Stop a Ray that started only in part, and log that another attempt follows."""
-    log.warning("Ray did not start, attempt %d of %d", state.attempt_number, STARTS)
-    ray.shutdown()
-
-
-def _check_gpus(cluster: ClusterConfig, gpus: int) -> None:
-    """All actors together must fit, or some of them would wait for ever."""
-    if not gpus:
-        raise ConfigError(f"{_gpu_key(cluster)}, but torch sees no GPU here, expected 0")
-    if (total := _all_gpus(cluster)) > gpus + 1e-6:
-        raise ConfigError(
-            f"{_gpu_key(cluster)}: all workers and trainers, with their judges, take {total:g} "
-            f"GPUs, expected at most the {gpus} of this machine"
-        )
+    for attempt in range(1, STARTS + 1):
+        try:
+            start()
+            return
+        except Exception as error:  # Ray's are of no common type
+            cause = str(error).partition("\n")[0]
+            if attempt == STARTS:
+                raise ClusterError(
+                    f"Ray did not start in {STARTS} attempts, the last: {cause}"
+                ) from error
+        log.warning("Ray did not start, attempt %d of %d", attempt, STARTS)
+        ray.shutdown()  # one that started only in part
+        time.sleep(pause)
 
 
 def _gpus_here() -> int:
     import torch  # loads slowly, and most machines that ask for no GPU have none
 
     return torch.cuda.device_count() if torch.cuda.is_available() else 0
-
-
-def _most_gpus(cluster: ClusterConfig) -> float:
-    return max(cluster.worker_gpus, cluster.trainer_gpus if cluster.trainers else 0.0)
-
-
-def _all_gpus(cluster: ClusterConfig) -> float:
-    trainers = cluster.trainers * cluster.trainer_gpus
-    return (cluster.workers or 1) * cluster.worker_gpus + trainers
-
-
-def _gpu_key(cluster: ClusterConfig) -> str:
-    if cluster.trainers and cluster.trainer_gpus > cluster.worker_gpus:
-        return f"cluster.gpus_per_trainer: found {cluster.gpus_per_trainer}"
-    return f"cluster.gpus_per_worker: found {cluster.gpus_per_worker}"

@@ -11,16 +11,30 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
 from archive.schema import TaskId
 from evo.jobs.results import seconds_of_work
 from xgl.analysis.static_facts import analyse
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, OversizeError
 from xgl.language.canonical import Game
 from xgl.players import FixedMovesPlayer
 from xgl.random_streams import seed as named_seed
-from xgl.runtime.lockstep import Cast, Instance, play_together
-from xgl.runtime.requests import Moved, Play, Player, Rewarded, Seeds
+from xgl.random_streams import stream
+from xgl.runtime.lockstep import Cast, Instance, play_all, play_together
+from xgl.runtime.requests import (
+    Move,
+    Moved,
+    MoveRequest,
+    Play,
+    Player,
+    Rewarded,
+    Seeds,
+    Turn,
+)
+
+if TYPE_CHECKING:
+    from xgl.judge.transformer_judge import TransformerJudge
 
 
 @dataclass(frozen=True)
@@ -92,20 +106,6 @@ def clipped_score(play: Play, task: Task, most: float | None) -> float | None:
     return sum((each.clipped_bits(most) for each in rewards), 0.0)
 
 
-def evaluate(
-    policy: Player,
-    cast: Cast,
-    task: Task,
-    seeds: Sequence[Seeds],
-    most_bits: float | None = None,
-) -> list[ScoredPlay]:
-    """Play ``task`` once on each pair of seeds, then once more with the moves of other maps.
-
-    ``most_bits``: −log₂ ε of the clipped scores, which the same plays give; None: none.
-    """
-    return evaluate_together(policy, (("", seeds),), cast, task, most_bits)[0]
-
-
 def evaluate_together(
     player: Player,
     parts: Sequence[tuple[str, Sequence[Seeds]]],
@@ -114,29 +114,31 @@ def evaluate_together(
     most_bits: float | None = None,
     at_once: bool = False,
 ) -> list[list[ScoredPlay]]:
-    """:func:`evaluate` for each of ``parts``, policies with their seeds, all of them answered by
-    ``player`` in shared passes, of which each play gets the same seconds. Moves are permuted within
-    a part. ``at_once``: the permuted plays of all parts share passes of the judge too."""
-    start = seconds_of_work()
-    seated = _seated(cast, task, player)
+    """Play ``task`` once on each pair of seeds of each of ``parts``, policies with their seeds,
+    then once more with the moves of the part's other maps; ``player`` answers in shared passes, of
+    which each play gets the same seconds.
+
+    ``most_bits``: −log₂ ε of the clipped scores, which the same plays give; None: none.
+    ``at_once``: the permuted plays of all parts share passes of the judge too.
+    """
+    start, seats = seconds_of_work(), seated(cast, task, player)
     plays = play_together(
-        [([Instance(task.game, each, name) for each in seeds], seated) for name, seeds in parts]
+        [([Instance(task.game, each, name) for each in seeds], seats) for name, seeds in parts]
     )
     check_fits(task, [(play.outcome, play.reason) for play in chain(*plays)])
     moves = [[moves_made(play, task.role) for play in own] for own in plays]
     replays = [
-        _replay(cast, task, seeds, [*own[1:], *own[:1]])  # the next map's moves: a cyclic shift
+        replay(cast, task, seeds, [*own[1:], *own[:1]])  # the next map's moves: a cyclic shift
         for (_, seeds), own in zip(parts, moves, strict=True)
     ]
     batches = [replays] if at_once else [[each] for each in replays]
     permuted_plays = chain(*map(play_together, batches))
     seconds = (seconds_of_work() - start) / max(1, sum(map(len, plays)))
-    return [
-        _scores(task, seeds, own, own_moves, permuted, most_bits, seconds)
-        for (_, seeds), own, own_moves, permuted in zip(
-            parts, plays, moves, permuted_plays, strict=True
-        )
-    ]
+    scores = []
+    for (_, seeds), own, others in zip(parts, plays, permuted_plays, strict=True):
+        of_part = zip(seeds, own, others, strict=True)
+        scores.append([scored_play(task, *each, most_bits, seconds) for each in of_part])
+    return scores
 
 
 def check_fits(task: Task, plays: Sequence[tuple[str, str]]) -> None:
@@ -146,81 +148,84 @@ def check_fits(task: Task, plays: Sequence[tuple[str, str]]) -> None:
         raise ConfigError(f"{task.origin}: no play fits; {plays[0][1]}")
 
 
-def _scores(
+def scored_play(
     task: Task,
-    seeds: Sequence[Seeds],
-    plays: Sequence[Play],
-    moves: Sequence[tuple[str, ...]],
-    permuted_plays: Sequence[Play],
+    seeds: Seeds,
+    play: Play,
+    permuted: Play | None,
     most_bits: float | None,
     seconds: float,
-) -> list[ScoredPlay]:
-    return [
-        ScoredPlay(
-            seeds=each,
-            score=finite_score(play, task),
-            raw=raw_score(play, task),
-            outcome=play.outcome_for(task.role),
-            permuted_score=finite_score(other, task),
-            moves=play_moves,
-            tokens=tokens(play, task.role),
-            seconds=seconds,
-            clipped_score=clipped_score(play, task, most_bits),
-            permuted_clipped_score=clipped_score(other, task, most_bits),
-        )
-        for each, play, play_moves, other in zip(seeds, plays, moves, permuted_plays, strict=True)
-    ]
+) -> ScoredPlay:
+    """What a play earned and cost; ``permuted``: the one with moves made for another map."""
+    bits, outcome = play.scores.get(task.role, 0.0), play.outcome_for(task.role)
+    return ScoredPlay(
+        seeds=seeds,
+        score=finite_score(play, task),
+        raw=bits if outcome == "finished" else -math.inf,
+        outcome=outcome,
+        permuted_score=finite_score(permuted, task) if permuted else None,
+        moves=moves_made(play, task.role),
+        tokens=sum(move.prompt_tokens + move.new_tokens for move in all_moves(play, task.role)),
+        seconds=seconds,
+        clipped_score=clipped_score(play, task, most_bits),
+        permuted_clipped_score=clipped_score(permuted, task, most_bits) if permuted else None,
+    )
+
+
+def play_row(policy_id: str, task: Task, purpose: str, play: ScoredPlay) -> dict[str, Any]:
+    """What the rows of ``scores`` and ``rounds`` have in common, without the run's id."""
+    return {
+        "policy_id": policy_id,
+        "game_id": task.game_id,
+        "role": task.role,
+        "purpose": purpose,
+        "map_seed": play.seeds.map_seed,
+        "play_seed": play.seeds.play_seed,
+        "score": play.score,
+        "raw_score": play.raw,
+        "outcome": play.outcome,
+        "clipped_score": play.clipped_score,
+        "moves": list(play.moves),
+        "tokens": play.tokens,
+        "seconds": play.seconds,
+    }
+
+
+def all_moves(play: Play, role: str) -> list[Move]:
+    """The role's moves, those too that a failed ensure sent back."""
+    return [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
 
 
 def moves_made(play: Play, role: str) -> tuple[str, ...]:
     """The role's moves that stood and, where the game ended in a forfeit, its last attempt."""
-    accepted_moves = play.accepted_moves(role)
-    texts = [e.move.text for e in play.events if isinstance(e, Moved) and e.player == role]
-    return tuple(
-        accepted_moves + texts[-1:] if play.outcome_for(role) == "forfeit" else accepted_moves
-    )
+    last = all_moves(play, role)[-1:] if play.outcome_for(role) == "forfeit" else []
+    return (*play.accepted_moves(role), *(move.text for move in last))
 
 
-def _seated(cast: Cast, task: Task, player: Player) -> Cast:
+def seated(cast: Cast, task: Task, player: Player) -> Cast:
+    """The cast with the player of the task's role."""
     return Cast(cast.judge, cast.stories, cast.players | {task.role: player})
 
 
 def replay(
     cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
-) -> list[Play]:
-    """Each map played with given moves of the role."""
-    return play_together([_replay(cast, task, seeds, moves)])[0]
-
-
-def _replay(
-    cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
 ) -> tuple[list[Instance], Cast]:
+    """What to play: each map with given moves of the role."""
     silent = {each: play_moves or ("",) for each, play_moves in zip(seeds, moves, strict=True)}
     instances = [Instance(task.game, each) for each in seeds]
-    return instances, _seated(cast, task, FixedMovesPlayer(silent))
+    return instances, seated(cast, task, FixedMovesPlayer(silent))
 
 
-def raw_score(play: Play, task: Task) -> float:
-    finished = play.outcome_for(task.role) == "finished"
-    return play.scores.get(task.role, 0.0) if finished else -math.inf
-
-
-def tokens(play: Play, role: str) -> int:
-    """Number of tokens that the role's player read and sampled."""
-    moves = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
-    return sum(move.prompt_tokens + move.new_tokens for move in moves)
-
-
-def floor_of(scores: Sequence[tuple[str, float]], task: Task) -> float | None:
-    """The lowest feasible score, minus one bit for each move token of the task's role; None if none
-    is feasible.
+def floor_of(scores: Sequence[tuple[str, float]], task: Task) -> float:
+    """The lowest feasible score, minus one bit for each move token of the task's role; 0 if none is
+    feasible.
 
     ``scores`` are (outcome, bits) of the base player's calibration plays, before any
     fine-tuning (docs/specification.md, "The floor").
     """
     feasible = [bits for outcome, bits in scores if outcome == "finished"]
     facts = analyse(task.game.program, task.game.metadata, task.role)
-    return min(feasible) - facts.move_tokens if feasible else None
+    return min(feasible) - facts.move_tokens if feasible else 0.0
 
 
 def with_floor(score: ScoredPlay, floor: float) -> ScoredPlay:
@@ -237,3 +242,65 @@ def with_floor(score: ScoredPlay, floor: float) -> ScoredPlay:
         clipped_score=put(score.clipped_score),
         permuted_clipped_score=put(score.permuted_clipped_score),
     )
+
+
+# -- moves of random tokens, the search for games that pay for improbable words (Def. 30) ----------
+
+RANDOM_MOVES, FEWEST = 32, 4
+"""Random plays on each map, and how many at least where a play has many moves."""
+MOVES_OF_A_MAP = 48
+"""Moves asked for on a map, by all players together, beyond which it has fewer plays."""
+
+
+def search_unlikely_moves(
+    judge: TransformerJudge, cast: Cast, task: Task, seeds: Sequence[Seeds]
+) -> list[list[ScoredPlay]]:
+    """The best and the median of up to ``RANDOM_MOVES`` random plays on each map, (2, seeds) in
+    bits; a map without a finished play has an unfinished one twice."""
+    start = seconds_of_work()
+    asked = sum(each.times for each in analyse(task.game.program, task.game.metadata).elicits)
+    count = min(RANDOM_MOVES, max(FEWEST, MOVES_OF_A_MAP // asked))
+    names = list(map(str, range(count)))
+    players: dict[str, Player] = {name: _Once(player) for name, player in cast.players.items()}
+    seats = seated(Cast(cast.judge, cast.stories, players), task, _RandomTokens(judge))
+    plays = play_all([Instance(task.game, each, name) for each in seeds for name in names], seats)
+    seconds = (seconds_of_work() - start) / max(1, len(plays))
+    found: list[tuple[ScoredPlay, ScoredPlay]] = []
+    for index, each in enumerate(seeds):
+        own = plays[index * count : (index + 1) * count]
+        scored = [scored_play(task, each, one, None, judge.uniform_bits, seconds) for one in own]
+        ranking = sorted(scored, key=lambda play: -play.raw)
+        finished = [play for play in ranking if math.isfinite(play.raw)] or ranking
+        found.append((finished[0], finished[len(finished) // 2]))
+    return [list(plays) for plays in zip(*found, strict=True)]
+
+
+class _RandomTokens:
+    """As many random tokens as a move may have; gives up after a failed ensure."""
+
+    def __init__(self, judge: TransformerJudge) -> None:
+        self.lm = judge.lm
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        return [self._move(turn) for turn in turns]
+
+    def _move(self, turn: Turn) -> Move | OversizeError:
+        if any(item.label == "ensure" for item in turn.request.view.items):
+            return OversizeError("random tokens have no second attempt")
+        rng = stream("random tokens", *turn.key, int(turn.policy))
+        ids = rng.integers(len(self.lm.tokenizer), size=turn.request.max_len)
+        return Move(" ".join(self.lm.decode(ids.tolist()).split()))
+
+
+class _Once:
+    """A player that is asked only once for what it would answer alike."""
+
+    def __init__(self, player: Player) -> None:
+        self.player = player
+        self.answers: dict[tuple[tuple[int, ...], MoveRequest], Move | OversizeError] = {}
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        keys = [(turn.key, turn.request) for turn in turns]
+        new = {k: turn for k, turn in zip(keys, turns, strict=True) if k not in self.answers}
+        self.answers.update(zip(new, self.player.moves([*new.values()]), strict=True))
+        return [self.answers[key] for key in keys]

@@ -3,6 +3,7 @@ it."""
 
 from __future__ import annotations
 
+import gc
 import logging
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
@@ -44,7 +45,8 @@ log = logging.getLogger("evo")
 
 
 Parcel = tuple[str, Any] | None
-"""Digest of an adapter and the reference to its bytes; None: the base player."""
+"""Digest of an adapter and the reference to its bytes, which stand for it in a job on its way;
+None: the base player."""
 
 
 class _Worker:
@@ -59,12 +61,15 @@ class _Worker:
 
         model_host.single_threaded()
         self.model_host = model_host.ModelHost(settings)
-        model_host.exempt_from_collection()
+        # Models and libraries live as long as the process, and a collection that visits them takes
+        # a quarter of a second.
+        gc.collect()
+        gc.freeze()
         return str(ray.get_runtime_context().get_node_id())[:8]
 
-    def play(self, job: Job[Outcome], adapters: Sequence[Parcel]) -> Result[Outcome]:
-        """Do a job; ``adapters`` are the job's, fetched unless this worker still has them."""
-        return self.model_host.do(job.with_adapters([*map(self._content, adapters)]))
+    def play(self, job: Job[Outcome]) -> Result[Outcome]:
+        """Do a job, whose adapters are fetched unless this worker still has them."""
+        return self.model_host.do(job.with_adapters(self._content))
 
     train = play  # process lists show a worker's method by its name
 
@@ -79,23 +84,13 @@ class _Worker:
         return known
 
 
-@dataclass(frozen=True)
-class Pool:
-    """Workers of one kind; ``gpus`` is the share of a GPU that each of them takes."""
-
-    name: str
-    count: int
-    gpus: float
-
-
 @dataclass(eq=False)
 class _Place:
-    """A worker's place in its pool: one worker after another when they die."""
+    """A worker's place: one worker after another when they die; ``node`` is empty while its worker
+    starts."""
 
-    pool: Pool
-    worker: Any
+    worker: Any = None
     node: str = ""
-    """Empty while its worker starts."""
 
 
 class AdapterReferences:
@@ -120,7 +115,7 @@ class AdapterReferences:
 
 
 class RayExecutor:
-    """Pools of worker actors on a local Ray or a cluster.
+    """Worker actors on a local Ray or a cluster.
 
     A worker takes the next job when it is free. A job whose worker died goes to the next free one,
     and a new worker starts wherever the cluster has room; results depend only on the job, so
@@ -129,24 +124,24 @@ class RayExecutor:
 
     def __init__(self, cluster: ClusterConfig, settings: ModelHostSettings) -> None:
         connect(cluster)
-        self.settings = settings
+        self.gpus = cluster.gpus_per_worker
+        self.settings = replace(settings, device="cuda" if self.gpus > 0 else "cpu")
         room = ray.cluster_resources()
-        self.pools = pools(cluster, int(room.get("CPU", 1)), room.get("GPU", 0.0))
+        self.count = worker_count(cluster, int(room.get("CPU", 1)), room.get("GPU", 0.0))
         self.references = AdapterReferences()
         self.failed_starts = 0
-        self.free: dict[str, deque[_Place]] = {pool.name: deque() for pool in self.pools}
+        self.free = deque[_Place]()
         self.busy: dict[Any, tuple[_Place, int | None]] = {}
         """Place and number of a job by the reference that is waited for; number None: the worker
         starts."""
-        self.unfinished_jobs: dict[int, tuple[Job[Any], list[Parcel]]] = {}
-        """Jobs by number that no worker has done yet, with what was sent of their adapters."""
+        self.unfinished_jobs: dict[int, Job[Any]] = {}
+        """Jobs by number that no worker has done yet, with parcels in place of their adapters."""
         self.losses: Counter[int] = Counter()
-        self.lost_jobs: dict[str, deque[int]] = {pool.name: deque() for pool in self.pools}
+        self.lost_jobs = deque[int]()
         """Numbers of jobs whose worker died; the next free worker does them."""
         self.numbers = count()
-        for pool in self.pools:
-            for _ in range(pool.count):
-                self._start(_Place(pool, None))
+        for _ in range(self.count):
+            self._start(_Place())
 
     def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
         """Yield results in the order of ``jobs``.
@@ -158,7 +153,7 @@ class RayExecutor:
         following = 0
         while following < len(jobs):
             for index, job in list(waiting):
-                if self.has_room(job.trains):
+                if self.has_room():
                     waiting.remove((index, job))
                     numbers[self.begin(job)] = index
             event = self.next_event()
@@ -168,18 +163,16 @@ class RayExecutor:
                 yield results.pop(following)
                 following += 1
 
-    def has_room(self, trains: bool) -> bool:
-        """Whether a worker of the pool is free; jobs that lost their worker go first."""
-        return bool(self.free[self._pool_of(trains)])
+    def has_room(self) -> bool:
+        """Whether a worker is free; jobs that lost their worker go first."""
+        return bool(self.free)
 
     def begin(self, job: Job[Any]) -> int:
-        """Give a job to a free worker of its pool."""
+        """Give a job to a free worker."""
         check_alive()
         number = next(self.numbers)
-        bare_job, adapters = job.without_adapters()
-        parcels = [*map(self.references.parcel, adapters)]
-        self.unfinished_jobs[number] = bare_job, parcels
-        self._hand_over(number, self.free[self._pool_of(job.trains)].popleft())
+        self.unfinished_jobs[number] = job.with_adapters(self.references.parcel)
+        self._hand_over(number, self.free.popleft())
         return number
 
     def next_event(self) -> tuple[int, Result[Any]] | None:
@@ -194,7 +187,10 @@ class RayExecutor:
             return None
         except RayTaskError as error:
             raise own_error(error, starting=number is None) from None
-        self._release(place)
+        if self.lost_jobs:
+            self._hand_over(self.lost_jobs.popleft(), place)
+        else:
+            self.free.append(place)
         if number is None:
             place.node, self.failed_starts = outcome, 0
             return None
@@ -205,21 +201,10 @@ class RayExecutor:
         """Stop the workers and a local Ray."""
         ray.shutdown()
 
-    def _pool_of(self, trains: bool) -> str:
-        """Fine-tunes go to the first pool, plays to the last, which may be the same."""
-        return self.pools[0 if trains else -1].name
-
-    def _release(self, place: _Place) -> None:
-        """Give a free worker a job that lost its own, or note that it is free."""
-        if lost_jobs := self.lost_jobs[place.pool.name]:
-            self._hand_over(lost_jobs.popleft(), place)
-        else:
-            self.free[place.pool.name].append(place)
-
     def _hand_over(self, number: int, place: _Place) -> None:
-        job, parcels = self.unfinished_jobs[number]
+        job = self.unfinished_jobs[number]
         method = place.worker.train if job.trains else place.worker.play
-        self.busy[method.remote(job, parcels)] = place, number
+        self.busy[method.remote(job)] = place, number
 
     def _next(self) -> Any:
         for second in count(1):
@@ -235,7 +220,7 @@ class RayExecutor:
         """Log that a worker died, return its job to the queue and start another worker."""
         if number is None:
             self.failed_starts += 1
-            if self.failed_starts > RETRIES + sum(pool.count for pool in self.pools):
+            if self.failed_starts > RETRIES + self.count:
                 raise WorkersLostError(
                     f"{self.failed_starts} workers died as they started, the last {_cause(error)}"
                 ) from error
@@ -247,44 +232,29 @@ class RayExecutor:
 
     def _lose_job(self, place: _Place, number: int, error: Exception) -> None:
         self.losses[number] += 1
-        (job, _), losses = self.unfinished_jobs[number], self.losses[number]
-        check_losses(job, losses, error)
-        log.warning(
-            "a worker on node %s died during %s, which is done again (%d of %d)",
-            place.node,
-            _name(job),
-            losses,
-            RETRIES,
-        )
-        if free := self.free[place.pool.name]:
-            self._hand_over(number, free.popleft())
+        job, losses = self.unfinished_jobs[number], self.losses[number]
+        name = f"{job.name} of game {job.task.id.label}"
+        if losses > RETRIES:
+            raise WorkersLostError(
+                f"{losses} workers died on {name}, the last {_cause(error)}"
+            ) from error
+        again = f"{name}, which is done again ({losses} of {RETRIES})"
+        log.warning("a worker on node %s died during %s", place.node, again)
+        if self.free:
+            self._hand_over(number, self.free.popleft())
         else:
-            self.lost_jobs[place.pool.name].append(number)
+            self.lost_jobs.append(number)
 
     def _start(self, place: _Place) -> None:
-        remote = ray.remote(num_cpus=1, num_gpus=place.pool.gpus)(_Worker)
-        device = "cuda" if place.pool.gpus > 0 else "cpu"
+        remote = ray.remote(num_cpus=1, num_gpus=self.gpus)(_Worker)
         place.worker, place.node = remote.remote(), ""
-        settings = replace(self.settings, device=device)
-        self.busy[place.worker.start.remote(settings)] = place, None
+        self.busy[place.worker.start.remote(self.settings)] = place, None
 
 
-def pools(cluster: ClusterConfig, cores: int, gpus: float = 0.0) -> list[Pool]:
-    """The pool that fine-tunes, then the pool that plays; one pool for both without trainers."""
-    room = gpus / cluster.worker_gpus if cluster.worker_gpus else MOST_WORKERS
-    count = cluster.workers or max(1, min(MOST_WORKERS, cores, int(room)))
-    workers = Pool("workers", count, cluster.worker_gpus)
-    if not cluster.trainers:
-        return [workers]
-    return [Pool("trainers", cluster.trainers, cluster.trainer_gpus), workers]
-
-
-def check_losses(job: Job[Any], losses: int, error: Exception) -> None:
-    """Raises :class:`WorkersLostError` when a job has lost more workers than are replaced."""
-    if losses > RETRIES:
-        raise WorkersLostError(
-            f"{losses} workers died on {_name(job)}, the last {_cause(error)}"
-        ) from error
+def worker_count(cluster: ClusterConfig, cores: int, gpus: float) -> int:
+    """Number of workers: as set, or one for each core, as many as so many GPUs have room for."""
+    room = gpus / cluster.gpus_per_worker if cluster.gpus_per_worker else MOST_WORKERS
+    return cluster.workers or max(1, min(MOST_WORKERS, cores, int(room)))
 
 
 def own_error(error: RayTaskError, starting: bool) -> Exception:
@@ -296,11 +266,6 @@ def own_error(error: RayTaskError, starting: bool) -> Exception:
     if starting:
         return WorkersLostError(f"a worker cannot load its models: {type(cause).__name__}: {cause}")
     return error
-
-
-def _name(job: Job[Any]) -> str:
-    """Name of a job, for a message."""
-    return f"{job.name} of game {job.task.id.label}"
 
 
 def _cause(error: Exception) -> str:

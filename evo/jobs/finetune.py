@@ -20,7 +20,6 @@ import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
@@ -29,7 +28,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from evo.config.models import FinetuneConfig
-from evo.jobs.evaluation import Task, finite_score
+from evo.jobs.evaluation import Task, finite_score, seated
 from evo.jobs.lora import AdaptedModel
 from evo.jobs.multi_lora import NotByRowError
 from evo.jobs.policy_gradient import (
@@ -57,12 +56,12 @@ from evo.jobs.warm_start import (
     proposals_of,
 )
 from xgl.lm.language_model import LanguageModel
-from xgl.players.local import MEMORY_BYTES, LocalPolicy
+from xgl.players.local import LocalPolicy
 from xgl.players.scripts import ScriptPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_together
-from xgl.runtime.requests import Move, Moved, Play, Player, Seeds
+from xgl.runtime.requests import Move, Moved, Play, Seeds
 
 _CURVES = "curve", "entropy", "norms"
 MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
@@ -99,7 +98,7 @@ def finetune_together(
     plans: Sequence[Plan],
     cast: Callable[[Task], Cast],
     policy: Callable[[LanguageModel, int], LocalPolicy],
-    memory_bytes: int = MEMORY_BYTES,
+    memory_bytes: int,
 ) -> list[Finetune]:
     """Fine-tunes in lockstep: the plays that they wait for are made together, in shared passes of
     player and judge, then each goes on with its own weights until it asks for more. Equal arguments
@@ -178,7 +177,10 @@ def _played(policy: LocalPolicy, asked: Mapping[int, _Asked]) -> dict[int, _Repl
     player = ExploringPolicy(policy, {name: propose for name, (_, _, propose) in named.items()})
     plays = play_together(
         [
-            ([Instance(each.task.game, one, name) for one in seeds], each.seated(player))
+            (
+                [Instance(each.task.game, one, name) for one in seeds],
+                seated(each.cast, each.task, player),
+            )
             for name, (each, seeds, _) in named.items()
         ]
     )
@@ -196,30 +198,31 @@ def _finetune(
     """Train the present adapter: a warm start on all games together, then steps of REINFORCE on
     each in turn, until ``settings.tokens`` are spent in total. The curves have the steps in the
     order in which they were made, tokens are those since the pause, seconds are not counted."""
-    settings, seed, share, steps = plan.settings, plan.seed, plan.share, _Steps()
-    on, part = (settings, seed, memory_bytes, steps), 1 / len(plan.tasks)
-    trainings = [_Training(lm, adapted_model, cast(task), task, *on, part) for task in plan.tasks]
-    optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=settings.learning_rate)
+    steps, on = _Steps(), (plan, memory_bytes)
+    trainings = [_Training(lm, adapted_model, cast(t), t, *on, steps) for t in plan.tasks]
+    optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=plan.settings.learning_rate)
     if plan.paused is None:
-        yield from warm_start(trainings, lm, adapted_model, settings, seed, memory_bytes)
+        yield from warm_start(trainings, plan)
     else:
-        _restore(plan.paused, trainings, adapted_model, optimizer)
+        _restore(plan.paused, trainings, optimizer)
     tokens_before = _tokens(trainings) if plan.paused else (0, 0)
-    watching = partial(plan.watch, lm) if plan.watch else _unwatched
-    average = yield from reinforce(trainings, adapted_model, optimizer, settings, share, watching)
-    state = _state(trainings, adapted_model, optimizer) if share < 1 else None
-    average.assign(adapted_model.parameters())
-    watching(share)
-    adapter = adapted_model.adapter_bytes()
-    last = trainings[-1]
+    means = yield from reinforce(trainings, optimizer, plan)
+    state = _state(trainings, optimizer) if plan.share < 1 else None
+    for mean, parameter in zip(means, adapted_model.parameters(), strict=False):
+        parameter.data.copy_(mean)
+    if plan.watch:
+        plan.watch(lm, plan.share)
+    role, last = trainings[-1].task.role, trainings[-1].plays
+    moves = [tuple(play.accepted_moves(role)) for play in last]
+    unfinished = [play.outcome_for(role) != "finished" for play in last]
     prompt_tokens, generated_tokens = np.subtract(_tokens(trainings), tokens_before).tolist()
     return Finetune(
-        adapter=adapter,
+        adapter=adapted_model.adapter_bytes(),
         curve=steps.curve,
         entropy=steps.entropy,
         grad_norm=steps.norms,
-        distinct_moves=_distinct(last.plays, last.task.role),
-        forfeit_rate=_unfinished_rate(last.plays, last.task.role),
+        distinct_moves=len(set(moves)) / len(moves) if moves else None,
+        forfeit_rate=float(np.mean(unfinished)) if unfinished else None,
         prompt_tokens=prompt_tokens,
         generated_tokens=generated_tokens,
         seconds=0.0,
@@ -249,18 +252,16 @@ class _Training:
         adapted_model: AdaptedModel,
         cast: Cast,
         task: Task,
-        settings: FinetuneConfig,
-        seed: int,
+        plan: Plan,
         memory_bytes: int,
         steps: _Steps,
-        share: float,
     ) -> None:
         self.lm, self.adapted_model, self.cast, self.task = lm, adapted_model, cast, task
-        self.settings, self.seed, self.memory_bytes = settings, seed, memory_bytes
+        self.settings, self.seed, self.memory_bytes = plan.settings, plan.seed, memory_bytes
         self.prompt_tokens = self.new_tokens = 0
         self.scripts = ScriptPlayer(cast.judge.count)
         self.steps, self.step_count = steps, 0
-        self.share = share
+        self.share = 1 / len(plan.tasks)
         self.plays: list[Play] = []
 
     @property
@@ -274,10 +275,6 @@ class _Training:
         self.prompt_tokens += times * sum(len(move.prompt_ids) for move in moves)
         self.new_tokens += times * sum(len(move.token_ids) for move in moves)
 
-    def seated(self, player: Player) -> Cast:
-        """The cast with the player of the game's role."""
-        return replace(self.cast, players=self.cast.players | {self.task.role: player})
-
     @property
     def spent_share(self) -> float:
         """Share of this game's part of the tokens that is used; 1 without a budget."""
@@ -289,7 +286,8 @@ class _Training:
         on further maps; none once half of the game's part of the tokens is spent."""
         if self.spent_share >= 0.5:
             return []
-        warm, propose, seed = self.settings.warm_start, self._proposals(author), self.seed
+        warm, seed = self.settings.warm_start, self.seed
+        propose = proposals_of(author, self.scripts)
         seeds, plays = list[Seeds](), list[Play]()
         for first in range(0, warm.maps, MAPS_AT_ONCE):
             if seeds and self.spent_share >= MOST_EXPLORING:
@@ -299,21 +297,24 @@ class _Training:
             seeds, plays = seeds + more, plays + (yield from self._play(more, propose))
         best = best_of_groups(self._credits(plays, seeds, not self.settings.shuffle), warm)
         if best and warm.demonstrations:
-            best += yield from self._demonstrations(self._finalists(plays, seeds, author))
+            finalists = self._best_scripts(plays, seeds, author, warm.finalists)
+            best += yield from self._demonstrations(finalists)
         self.plays = plays
         if best and warm.edits and not self.settings.shuffle:
             return (yield from self._edited(best))
         return best
 
-    def _finalists(
-        self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author
+    def _best_scripts(
+        self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author, most: int
     ) -> dict[int, list[str]]:
         """The best scripts of each line, by the credits of all moves, those that a failed ensure
         sent back too: their plays may be lost."""
-        authors = self._authors(plays, seeds, author)
-        return best_scripts(
-            authors, self._credits(plays, seeds), self.settings.warm_start.finalists
-        )
+        authors = [
+            author(each, credit.line)
+            for play, each in zip(plays, seeds, strict=True)
+            for credit in credits_of(play, each.map_seed, self.task)
+        ]
+        return best_scripts(authors, self._credits(plays, seeds), most)
 
     def _demonstrations(self, finalists: Mapping[int, Sequence[str]]) -> _Playing[list[Imitation]]:
         """Moves of the best finalist of each line, on further maps that all finalists play; the
@@ -323,9 +324,8 @@ class _Training:
         warm = self.settings.warm_start
         author, rollouts = authors_of_demonstrations(finalists), max(map(len, finalists.values()))
         seeds = training_seeds(self.seed, self.step_count, warm.demonstrations, rollouts, warm.maps)
-        plays = yield from self._play(seeds, self._proposals(author))
-        credits = self._credits(plays, seeds)
-        best = best_scripts(self._authors(plays, seeds, author), credits, 1)
+        plays = yield from self._play(seeds, proposals_of(author, self.scripts))
+        best = self._best_scripts(plays, seeds, author, 1)
         imitations, others = demonstrated_moves(plays, seeds, self.task.role, author, best)
         self.count(others, -1)
         return imitations
@@ -345,9 +345,8 @@ class _Training:
                 plays = yield from self._play(seeds, propose)
                 for play, each in zip(plays, seeds, strict=True):
                     moved = (event for event in play.events if isinstance(event, Moved))
-                    for event in moved:
-                        if event.player == self.task.role and (each.map_seed, event.line) in best:
-                            self.count([event.move], -1)
+                    own = (event for event in moved if event.player == self.task.role)
+                    self.count([e.move for e in own if (each.map_seed, e.line) in best], -1)
                     if play.outcome_for(self.task.role) != "finished":
                         continue
                     for credit in credits_of(play, each.map_seed, self.task, standing=True):
@@ -356,17 +355,6 @@ class _Training:
                             scores[place] = credit.reward_to_go
                             best[place] = Imitation(credit.move, *place, 1.0)
         return list(best.values())
-
-    def _authors(self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author) -> list[str]:
-        """The author of each move, in the order of its credits."""
-        return [
-            author(each, credit.line)
-            for play, each in zip(plays, seeds, strict=True)
-            for credit in credits_of(play, each.map_seed, self.task)
-        ]
-
-    def _proposals(self, author: Author) -> Propose:
-        return proposals_of(author, self.scripts)
 
     def reinforce_once(self, optimizer: torch.optim.Optimizer) -> _Playing[bool]:
         """One step: plays on fresh maps, and ``updates`` gradient steps in each of ``epochs``
@@ -421,20 +409,13 @@ class _Training:
         return True
 
 
-def warm_start(
-    trainings: Sequence[_Training],
-    lm: LanguageModel,
-    adapted_model: AdaptedModel,
-    settings: FinetuneConfig,
-    seed: int,
-    memory_bytes: int,
-) -> _Playing[None]:
+def warm_start(trainings: Sequence[_Training], plan: Plan) -> _Playing[None]:
     """Rounds of best-of-n distillation. In each round every game is played, then the moves of all
     games are imitated together: one after another, the last game would undo the others."""
-    warm = settings.warm_start
+    settings, warm, first = plan.settings, plan.settings.warm_start, trainings[0]
     if settings.shuffle:  # moves of scripts are about the map, whatever rewards say
         warm = replace(warm, proposals=0.0)
-    optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=warm.learning_rate)
+    optimizer = torch.optim.AdamW(first.adapted_model.parameters(), lr=warm.learning_rate)
     active = list(trainings)
     for index in range(warm.rounds):
         author = authors_of_round(warm, index)
@@ -445,38 +426,32 @@ def warm_start(
         by_game = [imitations for _, imitations in pairs if imitations]
         if not by_game:
             return
-        rng, clip = stream("imitation", seed, index), settings.gradient_clip
-        entropy, norm = imitate(
-            lm, adapted_model, optimizer, by_game, warm, clip, rng, memory_bytes
-        )
+        rng, clip = stream("imitation", plan.seed, index), settings.gradient_clip
+        terms = optimizer, by_game, warm, clip, rng, first.memory_bytes
+        entropy, norm = imitate(first.lm, first.adapted_model, *terms)
         for training in active:
             training.note(entropy, norm)
         if not math.isfinite(norm):
             return
 
 
-def _unwatched(share: float) -> None:
-    """Nobody looks at the model while it learns."""
-
-
 def reinforce(
-    trainings: Sequence[_Training],
-    adapted_model: AdaptedModel,
-    optimizer: torch.optim.Optimizer,
-    settings: FinetuneConfig,
-    until: float,
-    watching: Callable[[float], None] = _unwatched,
-) -> _Playing[_Average]:
-    """Steps of REINFORCE on each game in turn until this share of the budget is spent; returns the
-    mean of the last adapters. A game on which no step can be made drops out."""
-    average, steps, active = _Average(), trainings[0].steps, list(trainings)
+    trainings: Sequence[_Training], optimizer: torch.optim.Optimizer, plan: Plan
+) -> _Playing[list[Tensor]]:
+    """Steps of REINFORCE on each game in turn until the plan's share of the budget is spent;
+    returns the mean of the last adapters, if one is taken. A game on which no step can be made
+    drops out."""
+    settings, first, until = plan.settings, trainings[0], plan.share
+    means, count = list[Tensor](), 0
+    steps, active = first.steps, list(trainings)
     while active:
         training = active[steps.reinforced % len(active)]
         share = sum(_tokens(trainings)) / settings.tokens if settings.tokens else 1.0
         share = max(share, steps.reinforced / settings.steps if settings.steps else 0.0)
         if share >= until:
             break
-        watching(share)
+        if plan.watch:
+            plan.watch(first.lm, share)
         for group in optimizer.param_groups:
             group["lr"] = settings.learning_rate * (1 - settings.decay * share)
         if not (yield from training.reinforce_once(optimizer)):
@@ -484,8 +459,11 @@ def reinforce(
             continue
         steps.reinforced += 1
         if settings.averaged_share and share >= until * (1 - settings.averaged_share):
-            average.add(adapted_model.parameters())
-    return average
+            own = [each.detach() for each in first.adapted_model.parameters()]
+            means, count = means or [each.clone() for each in own], count + 1
+            for mean, each in zip(means, own, strict=True):
+                mean += (each - mean) / count
+    return means
 
 
 def _tokens(trainings: Sequence[_Training]) -> tuple[int, int]:
@@ -496,11 +474,9 @@ def _tokens(trainings: Sequence[_Training]) -> tuple[int, int]:
 # -- a pause: what a fine-tune goes on from --------------------------------------------------------
 
 
-def _state(
-    trainings: Sequence[_Training], adapted_model: AdaptedModel, optimizer: torch.optim.Optimizer
-) -> bytes:
+def _state(trainings: Sequence[_Training], optimizer: torch.optim.Optimizer) -> bytes:
     """All that changes during a fine-tune, as safetensors: adapter, moments, counts, curves."""
-    steps = trainings[0].steps
+    steps, adapted_model = trainings[0].steps, trainings[0].adapted_model
     counts = [(t.step_count, t.prompt_tokens, t.new_tokens) for t in trainings]
     tensors = {f"factor.{i}": each.detach() for i, each in enumerate(adapted_model.parameters())}
     for i, moments in optimizer.state_dict()["state"].items():
@@ -512,14 +488,11 @@ def _state(
 
 
 def _restore(
-    paused: bytes,
-    trainings: Sequence[_Training],
-    adapted_model: AdaptedModel,
-    optimizer: torch.optim.Optimizer,
+    paused: bytes, trainings: Sequence[_Training], optimizer: torch.optim.Optimizer
 ) -> None:
     """Continue from what :func:`_state` returned."""
     tensors, moments = load(paused), dict[int, dict[str, Tensor]]()
-    for i, factor in enumerate(adapted_model.parameters()):
+    for i, factor in enumerate(trainings[0].adapted_model.parameters()):
         factor.data.copy_(tensors[f"factor.{i}"])
     for name in tensors:
         if name.startswith("moment."):
@@ -536,35 +509,3 @@ def _restore(
     ):
         each.step_count = step_count
         each.prompt_tokens, each.new_tokens = read, sampled
-
-
-class _Average:
-    """The running mean of an adapter's tensors over steps."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self.means: list[Tensor] = []
-
-    def add(self, parameters: Sequence[Tensor]) -> None:
-        """One more step's tensors."""
-        self.count += 1
-        if not self.means:
-            self.means = [each.detach().clone() for each in parameters]
-        for mean, each in zip(self.means, parameters, strict=True):
-            mean += (each.detach() - mean) / self.count
-
-    def assign(self, parameters: Sequence[Tensor]) -> None:
-        """Make them the mean, if there is one."""
-        with torch.no_grad():
-            for mean, each in zip(self.means, parameters, strict=False):
-                each.copy_(mean)
-
-
-def _distinct(plays: Sequence[Play], role: str) -> float | None:
-    moves = [tuple(play.accepted_moves(role)) for play in plays]
-    return len(set(moves)) / len(moves) if moves else None
-
-
-def _unfinished_rate(plays: Sequence[Play], role: str) -> float | None:
-    unfinished = [play.outcome_for(role) != "finished" for play in plays]
-    return float(np.mean(unfinished)) if unfinished else None

@@ -6,21 +6,28 @@ does the jobs, needs one.
 
 from __future__ import annotations
 
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
 
 from archive import Archive
-from archive.report.games import BestPlay
+from archive.report.games import BestPlay, replayed_plays
 from evo.config.models import FinetuneConfig
-from evo.jobs.evaluation import ScoredPlay, Task
+from evo.jobs.evaluation import ScoredPlay, Task, replay, search_unlikely_moves
 from evo.jobs.repeated_play import RoundScore
-from evo.jobs.results import Finetune, Outcome, Result, SecondScore
-from xgl.runtime.requests import Seeds
+from evo.jobs.results import Finetune, Outcome, Result, SecondScore, seconds_of_work
+from xgl.errors import XGLError
+from xgl.players.scripts import ScriptPlayer
+from xgl.runtime.lockstep import play_together
+from xgl.runtime.requests import Play, Seeds
 
 if TYPE_CHECKING:
     from evo.jobs.model_host import ModelHost
+    from xgl.lm.language_model import LanguageModel
+
+log = logging.getLogger("evo")
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class Job(ABC, Generic[Outcome]):
     """One piece of work, as a function of a model host; ``Outcome`` is the type of its result."""
 
     trains: ClassVar[bool] = False
-    """Whether it belongs to the workers that fine-tune, if these are a separate pool."""
+    """Whether it is a fine-tune."""
     name: ClassVar[str]
     """Name of the job in messages."""
     task: Task
@@ -57,12 +64,8 @@ class Job(ABC, Generic[Outcome]):
     def __call__(self, host: ModelHost) -> Outcome:
         """Do the job."""
 
-    def without_adapters(self) -> tuple[Self, tuple[Adapter, ...]]:
-        """The job without its adapters, and the adapters: they are sent to a worker separately."""
-        return self, ()
-
-    def with_adapters(self, adapters: Sequence[bytes | None]) -> Self:
-        """The job with its adapters again."""
+    def with_adapters(self, change: Callable[[Any], Any]) -> Self:
+        """The job with each of its adapters changed: they are sent to a worker separately."""
         return self
 
 
@@ -80,11 +83,8 @@ class Evaluation(Job[list[list[ScoredPlay]]]):
     def __call__(self, host: ModelHost) -> list[list[ScoredPlay]]:
         return host.evaluate(self.task, [*map(content, self.adapters)], self.seeds)
 
-    def without_adapters(self) -> tuple[Self, tuple[Adapter, ...]]:
-        return replace(self, adapters=()), self.adapters
-
-    def with_adapters(self, adapters: Sequence[bytes | None]) -> Self:
-        return replace(self, adapters=tuple(adapters))
+    def with_adapters(self, change: Callable[[Any], Any]) -> Self:
+        return replace(self, adapters=tuple(map(change, self.adapters)))
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,8 @@ class ScriptedEvaluation(Job[list[list[ScoredPlay]]]):
     seeds: tuple[Seeds, ...]
 
     def __call__(self, host: ModelHost) -> list[list[ScoredPlay]]:
-        return host.evaluate_scripts(self.task, self.scripts, self.seeds)
+        parts = [(script, self.seeds) for script in self.scripts]
+        return host.play(ScriptPlayer(host.judge.count), parts, self.task)
 
 
 @dataclass(frozen=True)
@@ -108,22 +109,21 @@ class UnlikelyMoves(ScriptedEvaluation):
     name: ClassVar[str] = "random moves"
 
     def __call__(self, host: ModelHost) -> list[list[ScoredPlay]]:
-        return host.search_unlikely_moves(self.task, self.seeds)
+        return search_unlikely_moves(host.judge, host.cast(self.task), self.task, self.seeds)
 
 
 @dataclass(frozen=True)
 class Repetition(Job[list[RoundScore]]):
-    """Play ``task`` for ``rounds`` on each pair of seeds with one adapter (None: the base player),
-    earlier rounds in view, and the control."""
+    """Play ``task`` for ``rounds`` on each pair of seeds by the base player, earlier rounds in
+    view, and the control."""
 
     name: ClassVar[str] = "the repeated play"
     task: Task
-    adapter: bytes | None
     seeds: tuple[Seeds, ...]
     rounds: int
 
     def __call__(self, host: ModelHost) -> list[RoundScore]:
-        with host.policy(self.adapter) as player:
+        with host.policy(None) as player:
             return host.repeat(player, self.task, self.seeds, self.rounds)
 
 
@@ -145,11 +145,8 @@ class Training(Job[Finetune]):
     def __call__(self, host: ModelHost) -> Finetune:
         return host.finetune([self])[0]
 
-    def without_adapters(self) -> tuple[Self, tuple[Adapter, ...]]:
-        return replace(self, paused=None), (self.paused,) if self.paused else ()
-
-    def with_adapters(self, adapters: Sequence[bytes | None]) -> Self:
-        return replace(self, paused=adapters[0]) if adapters else self
+    def with_adapters(self, change: Callable[[Any], Any]) -> Self:
+        return replace(self, paused=change(self.paused))
 
 
 @dataclass(frozen=True)
@@ -165,13 +162,8 @@ class Trainings(Job[list[Finetune]]):
     def __call__(self, host: ModelHost) -> list[Finetune]:
         return host.finetune(self.trainings)
 
-    def without_adapters(self) -> tuple[Self, tuple[Adapter, ...]]:
-        states = tuple(each.paused for each in self.trainings)
-        return self.with_adapters([None] * len(states)), states
-
-    def with_adapters(self, adapters: Sequence[bytes | None]) -> Self:
-        pairs = zip(self.trainings, adapters, strict=True)
-        return replace(self, trainings=tuple(replace(one, paused=state) for one, state in pairs))
+    def with_adapters(self, change: Callable[[Any], Any]) -> Self:
+        return replace(self, trainings=tuple(t.with_adapters(change) for t in self.trainings))
 
 
 @dataclass(frozen=True)
@@ -188,8 +180,16 @@ class WatchedTraining(Job[tuple[Finetune, list[list[list[ScoredPlay]]]]]):
     checkpoints: tuple[tuple[Seeds, ...], ...]
 
     def __call__(self, host: ModelHost) -> tuple[Finetune, list[list[list[ScoredPlay]]]]:
-        watched = self.true_rewards, self.tasks, self.checkpoints
-        return host.finetune_watched(self.task, self.seed, *watched)
+        """The plays after n of N equal parts of the budget are on ``checkpoints[n - 1]``."""
+        plays: list[list[list[ScoredPlay]]] = []
+
+        def watch(lm: LanguageModel, share: float) -> None:
+            while len(plays) < int(share * len(self.checkpoints)):
+                player, parts = host.sampler(lm), [("", self.checkpoints[len(plays)])]
+                plays.append([host.play(player, parts, each)[0] for each in self.tasks])
+
+        training = Training(self.task, self.seed, self.true_rewards)
+        return host.finetune([training], watch)[0], plays
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,20 @@ class Rescoring(Job[list[SecondScore]]):
     moves: tuple[tuple[str, ...], ...]
 
     def __call__(self, host: ModelHost) -> list[SecondScore]:
-        return host.score_again(self.task, self.seeds, self.moves)
+        start, cast = seconds_of_work(), replace(host.cast(self.task), judge=host.second_judge)
+        own, permuted = (
+            [
+                self._bits(play)
+                for play in play_together([replay(cast, self.task, self.seeds, some)])[0]
+            ]
+            for some in (self.moves, (*self.moves[1:], *self.moves[:1]))
+        )
+        seconds = (seconds_of_work() - start) / max(1, len(own))
+        return [SecondScore(*scores, seconds) for scores in zip(own, permuted, strict=True)]
+
+    def _bits(self, play: Play) -> float | None:
+        role = self.task.role
+        return play.scores.get(role, 0.0) if play.outcome_for(role) == "finished" else None
 
 
 @dataclass(frozen=True)
@@ -231,7 +244,11 @@ class TokenScoring(Job[tuple[BestPlay, ...]]):
     plays: tuple[BestPlay, ...]
 
     def __call__(self, host: ModelHost) -> tuple[BestPlay, ...]:
-        return host.score_tokens(self.task, self.plays)
+        try:
+            return replayed_plays(self.task.game, self.task.role, self.plays, host.judge)
+        except (XGLError, ValueError) as error:  # the report says it of the play
+            log.info("no bits by token of game %s: %s", self.task.id.label, error)
+            return self.plays
 
 
 class Executor(Protocol):
@@ -241,8 +258,8 @@ class Executor(Protocol):
         """Results in the order of the jobs, each as early as possible; raises
         :class:`WorkersLostError`."""
 
-    def has_room(self, trains: bool) -> bool:
-        """Whether a worker is free for a job that trains, or for one that does not."""
+    def has_room(self) -> bool:
+        """Whether a worker is free."""
 
     def begin(self, job: Job[Any]) -> int:
         """Give a job to a free worker; returns its number."""

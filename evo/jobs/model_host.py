@@ -7,8 +7,6 @@ result depends only on the job and the settings, not on earlier jobs.
 from __future__ import annotations
 
 import copy
-import gc
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -17,18 +15,16 @@ from typing import Any
 
 import torch
 
-from archive.report.games import BestPlay, replayed_plays
 from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings
-from evo.jobs.evaluation import ScoredPlay, Task, evaluate, evaluate_together, replay
+from evo.jobs.evaluation import ScoredPlay, Task, evaluate_together, seated
 from evo.jobs.finetune import Plan, Watch, finetune_together
 from evo.jobs.job import Training, content
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.multi_lora import NotByRowError
-from evo.jobs.repeated_play import RoundScore, repeat
-from evo.jobs.results import Finetune, MapText, Outcome, Result, SecondScore, seconds_of_work
-from evo.jobs.unlikely_moves import search
+from evo.jobs.repeated_play import RoundScore, round_score
+from evo.jobs.results import Finetune, MapText, Outcome, Result, seconds_of_work
 from xgl.analysis.static_facts import analyse
-from xgl.errors import OversizeError, XGLError
+from xgl.errors import OversizeError
 from xgl.judge.engine import EngineSettings
 from xgl.judge.loading import load_model, load_stories
 from xgl.judge.server_judge import connect
@@ -38,11 +34,9 @@ from xgl.language.canonical import BASE, MAIN, Game
 from xgl.lm.language_model import LanguageModel
 from xgl.models.references import JUDGE, is_server
 from xgl.players.local import LocalPolicy, rows_at_once
-from xgl.players.scripts import ScriptPlayer
-from xgl.runtime.lockstep import Cast
+from xgl.runtime.lockstep import Cast, play_rounds
 from xgl.runtime.requests import (
     Move,
-    Play,
     Player,
     ScoreRequest,
     Seeds,
@@ -53,8 +47,6 @@ from xgl.runtime.requests import (
     Turn,
 )
 
-log = logging.getLogger("evo")
-
 
 class ModelHost:
     """Loads the models once and does one job after another."""
@@ -64,10 +56,11 @@ class ModelHost:
         place = settings.device_of(settings.player)
         player = load_model(settings.player.model, settings.player.dtype, place)
         self.judge = _judge(settings, player)
-        judge = self.judge.lm
-        self.stories = Recorder(self._stories(), self.judge)
+        judge, at = settings.judge, settings.device_of(settings.judge)
+        stories = load_stories(judge.stories, self.judge, at, judge.dtype, judge.key_variable)
+        self.stories = Recorder(stories, self.judge)
         self.adapted_model = AdaptedModel(player, lora_settings(settings.player))
-        same = same_tokens(player.tokenizer, judge.tokenizer)
+        same = same_tokens(player.tokenizer, self.judge.lm.tokenizer)
         self.count = None if same else self.judge.count
         self.memory = settings.player.memory_mib << 20
         self._at_once = player.device.type != "cpu"  # there larger batches are no faster
@@ -95,7 +88,7 @@ class ModelHost:
     def policy(self, adapter: bytes | None) -> Iterator[LocalPolicy]:
         """The player with an adapter (None: the base player), while it is put into the model."""
         with self.adapted_model.with_adapter(adapter) as lm:
-            yield self._policy(lm)
+            yield self.sampler(lm)
 
     def repeat(
         self,
@@ -107,8 +100,10 @@ class ModelHost:
     ) -> list[RoundScore]:
         """Repeated play by any player, with the NPCs' model in all other roles, and with its
         control if requested."""
-        cast = self.cast(task)
-        return repeat(player, cast, task, seeds, rounds, control, self.judge.uniform_bits)
+        start, seats = seconds_of_work(), seated(self.cast(task), task, player)
+        plays = play_rounds(task.game, task.role, seats, seeds, rounds, control)
+        seconds = (seconds_of_work() - start) / max(1, len(plays))
+        return [round_score(each, task, self.judge.uniform_bits, seconds) for each in plays]
 
     def evaluate(
         self, task: Task, adapters: Sequence[bytes | None], seeds: Sequence[Sequence[Seeds]]
@@ -117,96 +112,41 @@ class ModelHost:
         model's layers read rows one by one."""
         names = {adapter: str(n) for n, adapter in enumerate(dict.fromkeys(adapters))}
         parts = [(names[each], own) for each, own in zip(adapters, seeds, strict=True)]
-        on = parts, self.cast(task), task, self.judge.uniform_bits, self._at_once
         if len(names) == 1:
             with self.policy(adapters[0]) as player:
-                return evaluate_together(player, *on)
+                return self.play(player, parts, task)
         by_name = {name: adapter for adapter, name in names.items()}
         with self.adapted_model.with_adapters(by_name) as lm, suppress(NotByRowError):
-            return evaluate_together(self._policy(lm, len(names)), *on)
+            return self.play(self.sampler(lm, len(names)), parts, task)
         return [
             self.evaluate(task, [each], [own])[0] for each, own in zip(adapters, seeds, strict=True)
         ]
 
-    def evaluate_scripts(
-        self, task: Task, scripts: Sequence[str], seeds: Sequence[Seeds]
+    def play(
+        self, player: Player, parts: Sequence[tuple[str, Sequence[Seeds]]], task: Task
     ) -> list[list[ScoredPlay]]:
-        """Scores (scripts, seeds) of scripted players, which read no model."""
-        player = ScriptPlayer(self.judge.count)
-        parts = [(script, seeds) for script in scripts]
-        on = parts, self.cast(task), task, self.judge.uniform_bits, self._at_once
-        return evaluate_together(player, *on)
-
-    def search_unlikely_moves(self, task: Task, seeds: Sequence[Seeds]) -> list[list[ScoredPlay]]:
-        """Scores (2, seeds) of the best and the median of random moves."""
-        return search(self.judge, self.cast(task), task, seeds)
-
-    def score_again(
-        self, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
-    ) -> list[SecondScore]:
-        """Scores of archived moves under the second judge; raises ``ValueError`` if the host was
-        loaded without one."""
-        start = seconds_of_work()
-        cast = replace(self.cast(task), judge=SecondJudge(self.judge, self._second_judge))
-        moves_of_next = [*moves[1:], *moves[:1]]
-        own, permuted_scores = (
-            [_finished_score(play, task.role) for play in plays]
-            for plays in (replay(cast, task, seeds, some) for some in (moves, moves_of_next))
-        )
-        seconds = (seconds_of_work() - start) / max(1, len(own))
-        return [SecondScore(*scores, seconds) for scores in zip(own, permuted_scores, strict=True)]
-
-    def score_tokens(self, task: Task, plays: tuple[BestPlay, ...]) -> tuple[BestPlay, ...]:
-        """Archived plays with the bits of each token that their rewards scored."""
-        try:
-            return replayed_plays(task.game, task.role, plays, self.judge)
-        except (XGLError, ValueError) as error:  # the report says it of the play
-            log.info("no bits by token of game %s: %s", task.id.label, error)
-            return plays
+        """:func:`evaluate_together` with this host's judge and other players."""
+        on = self.cast(task), task, self.judge.uniform_bits, self._at_once
+        return evaluate_together(player, parts, *on)
 
     @cached_property
-    def _second_judge(self) -> TransformerJudge:
+    def second_judge(self) -> SecondJudge:
+        """Scores by the second judge, which the settings must name."""
         judge = self.settings.judge
-        if judge.second is None:
-            raise ValueError("this model host has no second judge")
+        assert judge.second is not None
         lm = load_model(judge.second, judge.dtype, self.settings.device_of(judge))
-        return TransformerJudge(lm, _engine_settings(judge), others=self.judge.others)
+        second = TransformerJudge(lm, _engine_settings(judge), others=self.judge.others)
+        return SecondJudge(self.judge, second)
 
     def finetune(self, trainings: Sequence[Training], watch: Watch | None = None) -> list[Finetune]:
-        """An adapter for each of ``trainings``, all in lockstep; raises ``ValueError`` if the host
-        was loaded without such settings."""
-        if self.settings.finetune is None:
-            raise ValueError("this model host has no settings to fine-tune with")
-        plans = []
+        """An adapter for each of ``trainings``, all in lockstep."""
+        plans, settings = [], self.settings.finetune
+        assert settings is not None
         for each in trainings:
-            shuffle = self.settings.finetune.shuffle and not each.true_rewards
-            settings, paused = (
-                replace(self.settings.finetune, shuffle=shuffle),
-                content(each.paused),
-            )
-            plans.append(Plan((each.task,), settings, each.seed, each.share, paused, watch))
+            own = replace(settings, shuffle=settings.shuffle and not each.true_rewards)
+            paused = content(each.paused)
+            plans.append(Plan((each.task,), own, each.seed, each.share, paused, watch))
         return self._train(plans)
-
-    def finetune_watched(
-        self,
-        task: Task,
-        seed: int,
-        true_rewards: bool,
-        tasks: Sequence[Task],
-        checkpoints: Sequence[Sequence[Seeds]],
-    ) -> tuple[Finetune, list[list[list[ScoredPlay]]]]:
-        """A new adapter, and the plays (checkpoints, tasks, seeds) of what it was when n of N equal
-        parts of the budget were spent, on ``checkpoints[n - 1]``; the last are its own."""
-        plays: list[list[list[ScoredPlay]]] = []
-
-        def watch(lm: LanguageModel, share: float) -> None:
-            while len(plays) < int(share * len(checkpoints)):
-                on = checkpoints[len(plays)], self.judge.uniform_bits
-                plays.append(
-                    [evaluate(self._policy(lm), self.cast(each), each, *on) for each in tasks]
-                )
-
-        return self.finetune([Training(task, seed, true_rewards)], watch)[0], plays
 
     def finetune_together(
         self, tasks: Sequence[Task], settings: FinetuneConfig, seed: int
@@ -216,15 +156,19 @@ class ModelHost:
 
     def _train(self, plans: Sequence[Plan]) -> list[Finetune]:
         judge = self.judge
-        if plans[0].settings.bfloat16_rewards and is_float32_on_cpu(judge.lm):
+        # Every processor computes bfloat16 the same way, those without its instructions slowly.
+        is_float32_on_cpu = (
+            judge.lm.device.type == "cpu"
+            and getattr(judge.lm.model, "dtype", None) == torch.float32
+        )
+        if plans[0].settings.bfloat16_rewards and is_float32_on_cpu:
             engine = _engine_settings(self.settings.judge)
             judge = TransformerJudge(self._bfloat16_lm, engine, others=judge.others)
 
         def cast(task: Task) -> Cast:
             return replace(self.cast(task), judge=judge)
 
-        on = self.adapted_model, plans, cast, self._policy, self.memory
-        outcomes = finetune_together(*on)
+        outcomes = finetune_together(self.adapted_model, plans, cast, self.sampler, self.memory)
         if judge is not self.judge:
             self.judge.engine.statistics += judge.engine.statistics
         return outcomes
@@ -250,7 +194,8 @@ class ModelHost:
         count = None if same else self.judge.count
         return LocalPolicy(lm, count=count, memory_bytes=self.memory)
 
-    def _policy(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
+    def sampler(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
+        """The player as a model has it, which may be of several policies."""
         return LocalPolicy(
             lm,
             batch_rows=rows_at_once(lm) * several,
@@ -273,11 +218,6 @@ class ModelHost:
             self._named_npcs[name] = self._policy_of(judge.lm)
         return self._named_npcs.get(name, self.npc)
 
-    def _stories(self) -> StorySource:
-        judge = self.settings.judge
-        name, key, place = judge.stories, judge.key_variable, self.settings.device_of(judge)
-        return load_stories(name, self.judge, place, judge.dtype, key)
-
 
 class SecondJudge:
     """Scores of one judge on the texts of another: moves and stories stay cut where the ``first``
@@ -298,10 +238,6 @@ class SecondJudge:
         plain = [each for each in requests if each.predicate is not None]
         truths |= dict(zip(plain, self.first.truths(plain), strict=True))
         return [truths[each] for each in requests]
-
-
-def _finished_score(play: Play, role: str) -> float | None:
-    return play.scores.get(role, 0.0) if play.outcome_for(role) == "finished" else None
 
 
 class BasePlayer:
@@ -352,19 +288,6 @@ def single_threaded() -> None:
     torch.set_num_threads(1)
 
 
-def is_float32_on_cpu(lm: LanguageModel) -> bool:
-    """Whether a model's rewards may be rounded to bfloat16; every processor computes the same
-    way, those without its instructions slowly."""
-    return lm.device.type == "cpu" and getattr(lm.model, "dtype", None) == torch.float32
-
-
-def exempt_from_collection() -> None:
-    """Exempt all present objects from garbage collection: models and libraries live as long as
-    the process, and a collection that visits them takes a quarter of a second."""
-    gc.collect()
-    gc.freeze()
-
-
 def same_tokens(one: Any, other: Any) -> bool:
     """Whether two tokenizers make the same tokens of every text."""
     if one is other:
@@ -374,25 +297,20 @@ def same_tokens(one: Any, other: Any) -> bool:
 
 
 def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJudge:
-    """The judge, and the models under it."""
-    judge, engine = _main_judge(settings, player), _engine_settings(settings.judge)
-    for name, reference in settings.judge.others.items():
-        lm = load_model(reference, settings.judge.dtype, settings.device_of(settings.judge))
-        judge.others[name] = TransformerJudge(lm, engine)
-    return judge
-
-
-def _main_judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJudge:
-    """The judge itself: on a server, with the player's own weights, or with others."""
-    engine = _engine_settings(settings.judge)
-    if is_server(settings.judge.model):
-        judge = settings.judge
-        return connect(judge.model, engine.score_cache_bytes, judge.tokenizer, judge.key_variable)
-    judge, place = settings.judge, settings.device_of(settings.judge)
+    """The judge, on a server, with the player's own weights, or with others; and the models under
+    it."""
+    judge, engine = settings.judge, _engine_settings(settings.judge)
+    place = settings.device_of(judge)
     same = settings.player.model, settings.player.dtype, settings.device_of(settings.player)
-    if (judge.model, judge.dtype, place) == same:
-        return TransformerJudge(weight_sharing_copy(player), engine)
-    return TransformerJudge(load_model(judge.model, judge.dtype, place), engine)
+    if is_server(judge.model):
+        main = connect(judge.model, engine.score_cache_bytes, judge.tokenizer, judge.key_variable)
+    elif (judge.model, judge.dtype, place) == same:
+        main = TransformerJudge(weight_sharing_copy(player), engine)
+    else:
+        main = TransformerJudge(load_model(judge.model, judge.dtype, place), engine)
+    for name, reference in judge.others.items():
+        main.others[name] = TransformerJudge(load_model(reference, judge.dtype, place), engine)
+    return main
 
 
 def _engine_settings(judge: JudgeConfig) -> EngineSettings:

@@ -116,7 +116,8 @@ def multi_lora(
     states = list(adapters.values())
     current: list[RowGroups] = []
     handles = []
-    paths = sorted({_layer(key) for state in states for key in state})
+    keys = {key for state in states for key in state}
+    paths = sorted({key.removeprefix(PREFIX).rsplit(".lora_", 1)[0] for key in keys})
     variant = len(states), len(paths)
     stacks = lm.captured.setdefault(f"factors of {variant}", {})
     for path in paths:
@@ -147,11 +148,6 @@ def _hook(stack: StackedFactors, current: list[RowGroups]) -> Any:
         return output + stack(inputs[0], current[0]).to(output.dtype)
 
     return add_product
-
-
-def _layer(key: str) -> str:
-    """The path of the layer that a tensor of a stored adapter belongs to."""
-    return key.removeprefix(PREFIX).rsplit(".lora_", 1)[0]
 
 
 def _stack(

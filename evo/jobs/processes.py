@@ -52,28 +52,24 @@ class Workers:
             for key, job in jobs:
                 yield key, job()
             return
-        futures = self._submit(jobs)
-        losses = 0
-        for index, (key, _) in enumerate(jobs):
-            while True:
-                try:
-                    result = futures[index].result()
-                    break
-                except BrokenProcessPool as error:
-                    losses += 1
-                    self.close()
-                    if losses > MOST_LOSSES:
-                        raise WorkersLostError(
-                            f"worker processes died {losses} times, which may be for want of "
-                            f"memory (fewer: {self.setting})"
-                        ) from error
-                    lost_indices = [n for n, future in enumerate(futures) if not _is_done(future)]
-                    for n, future in zip(
-                        lost_indices, self._submit([jobs[n] for n in lost_indices]), strict=True
-                    ):
-                        futures[n] = future
-            yield key, result
-            losses = 0
+        futures, index, losses = self._submit(jobs), 0, 0
+        while index < len(jobs):
+            try:
+                result = futures[index].result()
+            except BrokenProcessPool as error:
+                losses += 1
+                self.close()
+                if losses > MOST_LOSSES:
+                    raise WorkersLostError(
+                        f"worker processes died {losses} times, which may be for want of memory "
+                        f"(fewer: {self.setting})"
+                    ) from error
+                lost = [n for n, future in enumerate(futures) if not _is_done(future)]
+                for n, future in zip(lost, self._submit([jobs[n] for n in lost]), strict=True):
+                    futures[n] = future
+                continue
+            yield jobs[index][0], result
+            index, losses = index + 1, 0
 
     def close(self) -> None:
         """Stop the processes; running jobs are lost."""

@@ -11,94 +11,53 @@ import numpy as np
 
 from archive.statistics.intervals import Scores
 from evo.jobs.evaluation import (
+    ScoredPlay,
     Task,
-    clipped_score,
-    finite_score,
+    all_moves,
     floor_of,
-    moves_made,
-    raw_score,
-    tokens,
+    play_row,
+    scored_play,
 )
-from evo.jobs.results import seconds_of_work
-from xgl.runtime.lockstep import Cast, Round, play_rounds, rounds_shown
-from xgl.runtime.requests import MoveCounts, Moved, Play, Player, Seeds
+from xgl.runtime.lockstep import Round, rounds_shown
+from xgl.runtime.requests import MoveCounts
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class RoundScore:
+class RoundScore(ScoredPlay):
     """One play of a series, in bits; ``number`` counts from 1. ``control``: the rounds that it
     was shown, ``rounds_shown`` at least, came from another map."""
 
-    seeds: Seeds
-    number: int
-    control: bool
-    rounds_shown: int
-    score: float
-    raw: float
-    clipped_score: float | None
-    outcome: str
-    moves: tuple[str, ...]
-    tokens: int
-    new_tokens: int
-    seconds: float
+    number: int = 1
+    control: bool = False
+    rounds_shown: int = 0
+    new_tokens: int = 0
     counts: MoveCounts = field(default_factory=MoveCounts)
     reason: str = ""
     """What was too large for an oversize play."""
 
 
-def repeat(
-    player: Player,
-    cast: Cast,
-    task: Task,
-    seeds: Sequence[Seeds],
-    rounds: int,
-    control: bool = True,
-    most_bits: float | None = None,
-) -> list[RoundScore]:
-    """``rounds`` plays of ``task`` on each of ``seeds``, and their control if requested;
-    ``most_bits`` is −log₂ ε of the clipped scores."""
-    start = seconds_of_work()
-    seats = Cast(cast.judge, cast.stories, cast.players | {task.role: player})
-    plays = play_rounds(task.game, task.role, seats, seeds, rounds, control)
-    seconds = (seconds_of_work() - start) / max(1, len(plays))
-    return [_round_score(each, task, most_bits, seconds) for each in plays]
-
-
-def _round_score(round_: Round, task: Task, most_bits: float | None, seconds: float) -> RoundScore:
-    play = round_.play
+def round_score(round_: Round, task: Task, most_bits: float | None, seconds: float) -> RoundScore:
+    """What a round earned and cost; ``most_bits`` is −log₂ ε of the clipped scores."""
+    play, role = round_.play, task.role
     return RoundScore(
-        seeds=round_.seeds,
+        **vars(scored_play(task, round_.seeds, play, None, most_bits, seconds)),
         number=round_.number,
         control=round_.control,
-        rounds_shown=rounds_shown(play, task.role),
-        score=finite_score(play, task),
-        raw=raw_score(play, task),
-        clipped_score=clipped_score(play, task, most_bits),
-        outcome=play.outcome_for(task.role),
-        moves=moves_made(play, task.role),
-        tokens=tokens(play, task.role),
-        new_tokens=_new_tokens(play, task.role),
-        seconds=seconds,
-        counts=play.move_counts(task.role),
+        rounds_shown=rounds_shown(play, role),
+        new_tokens=sum(move.new_tokens for move in all_moves(play, role)),
+        counts=play.move_counts(role),
         reason=play.reason,
     )
-
-
-def _new_tokens(play: Play, role: str) -> int:
-    moves = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
-    return sum(move.new_tokens for move in moves)
 
 
 def round_floor(plays: Sequence[tuple[int, str, float]], task: Task) -> float:
     """Score of an unfinished play of the game, from the base player's plays (round, outcome, bits):
     from those of round 1, before it saw other rounds; from those of all rounds if none of these
     finished, and 0 if none did (docs/specification.md, "The floor")."""
-    floor = floor_of([play[1:] for play in plays if play[0] == 1], task)
-    if floor is None:
-        floor = floor_of([play[1:] for play in plays], task)
-    return 0.0 if floor is None else floor
+    first = [each for each in plays if each[:2] == (1, "finished")]
+    return floor_of([play[1:] for play in first or plays], task)
 
 
 def with_round_floor(score: RoundScore, floor: float) -> RoundScore:
@@ -114,27 +73,15 @@ def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundS
     """Rows of the table ``rounds``, without the run's id."""
     return [
         {
-            "policy_id": policy_id,
-            "game_id": task.game_id,
-            "role": task.role,
-            "purpose": purpose,
-            "map_seed": each.seeds.map_seed,
-            "play_seed": each.seeds.play_seed,
+            **play_row(policy_id, task, purpose, each),
             "round": each.number,
             "control": each.control,
             "rounds_shown": each.rounds_shown,
-            "score": each.score,
-            "raw_score": each.raw,
-            "clipped_score": each.clipped_score,
-            "outcome": each.outcome,
-            "moves": list(each.moves),
-            "tokens": each.tokens,
             "new_tokens": each.new_tokens,
             "failed_ensures": each.counts.failed_ensures,
             "format_failures": each.counts.format_failures,
             "cut_moves": each.counts.cut_moves,
             "cut_tokens": each.counts.cut_tokens,
-            "seconds": each.seconds,
         }
         for each in scores
     ]

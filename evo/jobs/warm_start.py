@@ -105,15 +105,6 @@ def proposals_of(author: Author, scripts: ScriptPlayer) -> Propose:
     return propose
 
 
-def rank_authors(authors: Sequence[str], scores: Sequence[float]) -> list[str]:
-    """The authors by the mean score of their moves, the largest first."""
-    means = {
-        author: float(np.mean([s for a, s in zip(authors, scores, strict=True) if a == author]))
-        for author in dict.fromkeys(authors)
-    }
-    return sorted(means, key=lambda author: -means[author])
-
-
 def best_scripts(
     authors: Sequence[str], credits: Sequence[Credit], most: int
 ) -> dict[int, list[str]]:
@@ -123,18 +114,18 @@ def best_scripts(
     Scores are compared within groups, since not every script plays every map, and maps differ more
     than scripts do.
     """
-    moves = defaultdict[int, list[tuple[str, float]]](list)
+    advantages = defaultdict[int, defaultdict[str, list[float]]](lambda: defaultdict(list))
     for group in groups_of(credits):
         mean = float(np.mean([credits[index].reward_to_go for index in group]))
         for index in group:
-            advantage = credits[index].reward_to_go - mean
-            moves[credits[index].line].append((authors[index], advantage))
-    rankings = {line: rank_authors(*zip(*samples, strict=True)) for line, samples in moves.items()}
-    return {
-        line: [name for name in names if name in SCRIPTS][:most]
-        for line, names in rankings.items()
-        if names[0] in SCRIPTS
-    }
+            of_line = advantages[credits[index].line]
+            of_line[authors[index]].append(credits[index].reward_to_go - mean)
+    best: dict[int, list[str]] = {}
+    for line, by_author in advantages.items():
+        names = sorted(by_author, key=lambda name: -float(np.mean(by_author[name])))
+        if names[0] in SCRIPTS:
+            best[line] = [name for name in names if name in SCRIPTS][:most]
+    return best
 
 
 def authors_of_demonstrations(finalists: Mapping[int, Sequence[str]]) -> Author:
@@ -256,24 +247,20 @@ def demonstrated_moves(
     return imitations, others
 
 
-def in_batches(
-    imitations: Sequence[Imitation], size: int, rng: np.random.Generator
-) -> list[list[Imitation]]:
-    """Batches of ``size``, the last one of what is left, over maps in random order: moves of one
-    map stand together, since what their prompts have in common is encoded once a batch."""
-    by_map = defaultdict[int, list[Imitation]](list)
-    for each in imitations:
-        by_map[each.map_seed].append(each)
-    maps = list(by_map.values())
-    in_order = [each for place in rng.permutation(len(maps)) for each in maps[place]]
-    return [in_order[first : first + size] for first in range(0, len(in_order), size)]
-
-
 def mixed_batches(
     by_game: Sequence[Sequence[Imitation]], size: int, rng: np.random.Generator
 ) -> list[list[Imitation]]:
-    """The batches of each game, those of several games in random order."""
-    batches = [batch for moves in by_game for batch in in_batches(moves, size, rng)]
+    """Batches of ``size`` of each game, the last one of what is left, those of several games in
+    random order. They go over maps in random order: moves of one map stand together, since what
+    their prompts have in common is encoded once a batch."""
+    batches = []
+    for moves in by_game:
+        by_map = defaultdict[int, list[Imitation]](list)
+        for each in moves:
+            by_map[each.map_seed].append(each)
+        maps = list(by_map.values())
+        in_order = [each for place in rng.permutation(len(maps)) for each in maps[place]]
+        batches += [in_order[first : first + size] for first in range(0, len(in_order), size)]
     if len(by_game) == 1:
         return batches
     return [batches[index] for index in rng.permutation(len(batches))]

@@ -40,11 +40,6 @@ def amount(cost: Cost) -> str:
     return f"{plural(cost.tokens, 'token')}{seconds}{dollars} spent"
 
 
-def exhausted_budget(budget: PaidBudget, cost: Cost) -> str:
-    """The key of the first budget that is spent; empty while none is."""
-    return next(iter(exhausted_budgets(budget, cost)), "")
-
-
 def exhausted_budgets(budget: PaidBudget, cost: Cost) -> dict[str, float]:
     """The budgets that are spent, by name."""
     limits = budget_limits(budget).items()
@@ -85,8 +80,6 @@ def remaining(budget: PaidBudget, cost: Cost) -> Budget:
 
 
 def check(budget: PaidBudget, cost: Cost) -> None:
-    """Raises :class:`BudgetReachedError` naming the budget that is spent."""
-    if name := exhausted_budget(budget, cost):
-        raise BudgetReachedError(
-            f"budget.{name}={getattr(budget, name):.15g} is reached: {amount(cost)}"
-        )
+    """Raises :class:`BudgetReachedError` naming the first budget that is spent."""
+    for name, limit in exhausted_budgets(budget, cost).items():
+        raise BudgetReachedError(f"budget.{name}={limit:.15g} is reached: {amount(cost)}")

@@ -30,7 +30,6 @@ from evo.record.playability import (
     FewShot,
     few_shot,
     ill_posed,
-    keeps_few,
     likely_best,
     not_few_shot,
     well_posed,
@@ -48,7 +47,6 @@ from evo.record.requests import (
 from evo.record.steps import Steps, run, together
 from xgl.analysis.static_facts import surprise_writers
 from xgl.judge.statistics import Statistics
-from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 from xgl.settings import science
 
@@ -61,15 +59,12 @@ class Attempts:
         self.run_seed, self.replicates = run_seed, replicates
         self._in_force: dict[TaskId, tuple[int, ...]] = {}
         self._last: dict[TaskId, int] = {}
-        self._counts: dict[TaskId, int] = {}
+        self.renewed: set[TaskId] = set()
+        """The games that had several attempts."""
 
     def of(self, task_id: TaskId) -> tuple[int, ...]:
         """Attempts in force, the best first."""
         return self._in_force.get(task_id, (0,))
-
-    def count(self, task_id: TaskId) -> int:
-        """Number of attempts that the game had so far."""
-        return self._counts.get(task_id, 1)
 
     def follow(self, task_id: TaskId, parent: TaskId) -> None:
         """Let a new game be fine-tuned under the training seeds of its parent's best attempt."""
@@ -80,10 +75,6 @@ class Attempts:
     def replace(self, task_id: TaskId) -> None:
         """Replace all attempts by a fresh one."""
         self._in_force[task_id] = (self.fresh(task_id),)
-
-    def add(self, task_id: TaskId) -> None:
-        """Add a fresh attempt, as the last."""
-        self.put(task_id, self.fresh(task_id))
 
     def put(self, task_id: TaskId, number: int) -> None:
         """Add an attempt, as the last."""
@@ -104,7 +95,7 @@ class Attempts:
     def fresh(self, task_id: TaskId) -> int:
         """The number of a fresh attempt, which is not in force yet."""
         self._last[task_id] = self._last.get(task_id, 0) + 1
-        self._counts[task_id] = self.count(task_id) + 1
+        self.renewed.add(task_id)
         return self._last[task_id]
 
 
@@ -175,11 +166,10 @@ class Collector:
     def attempt_ids(self, tasks: Sequence[Task]) -> tuple[str, ...]:
         """The attempts in force, the best first, of each game that had several: the ids of their
         first fine-tunes."""
-        by_id = {task.id: task for task in tasks}
-        several = [task for task_id, task in by_id.items() if self.attempts.count(task_id) > 1]
+        by_id = {task.id: task for task in tasks if task.id in self.attempts.renewed}
         return tuple(
             self.policy_id(task, rank=rank)
-            for task in several
+            for task in by_id.values()
             for rank in range(len(self.attempts.of(task.id)))
         )
 
@@ -187,12 +177,13 @@ class Collector:
     def settings_json(self) -> str:
         """Settings that a fine-tune depends on, besides game and seed, as JSON."""
         config = self.config
-        facts = {
-            "finetune": _without(science(config.finetune), "replicates"),
-            "player": _without(science(config.player), "policies_per_pass"),
+        facts: dict[str, Any] = {
+            "finetune": science(config.finetune),
+            "player": science(config.player),
             "judge": science(config.judge),
             "calibration_plays": config.transfer.calibration_plays,
         }
+        del facts["finetune"]["replicates"], facts["player"]["policies_per_pass"]
         return json.dumps(facts, sort_keys=True)
 
     def restart(self, tasks: Sequence[Task]) -> None:
@@ -210,11 +201,13 @@ class Collector:
         a game that is not worth a fine-tune; None if it is."""
         few = self.config.playability
         self.ledger.commit(games=self.ledger.game_rows([task]))
-        yield [self.calibration_plays(task)]
+        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        yield [PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds)]
         self._fix_floor(task)
         if few.best_kept and not self._cheap_refusal(task):
             yield self._unlikely_requests(task)
-            if keeps_few(self.well_posed(task), few) and not self._cheap_refusal(task):
+            keeps_few = any(each.share <= few.best_kept for each in self.well_posed(task))
+            if keeps_few and not self._cheap_refusal(task):
                 yield self._unlikely_requests(task, SEARCHED_MAPS)
         if few.few_shot_rounds and not self._cheap_refusal(task):
             seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
@@ -225,20 +218,11 @@ class Collector:
         """Calibrate games; returns their refusals."""
         return run(together([self.calibration(task) for task in tasks]), self.do)
 
-    def calibration_plays(self, task: Task) -> PlayRequest:
-        """The base plays of a game's calibration."""
-        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
-        return PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
-
     def _fix_floor(self, task: Task) -> None:
         """The floor of a game whose calibration plays are in the archive."""
-        floor = floor_of(self._calibration_scores(task), task)
-        self._floors[task.id] = 0.0 if floor is None else floor
         rows = self._calibration_rows(task)
+        self._floors[task.id] = floor_of([(row["outcome"], row["score"]) for row in rows], task)
         self.play_tokens[task.id] = sum(row["tokens"] for row in rows) / len(rows)
-
-    def _rounds(self, task: Task) -> list[Row]:
-        return self.ledger.rounds.get(PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION), [])
 
     def _calibration_rows(self, task: Task) -> list[Row]:
         return list(
@@ -276,11 +260,9 @@ class Collector:
 
     def few_shot(self, task: Task) -> FewShot | None:
         """Result of repeated play; None if the configuration asks for none."""
-        config = self.config
-        return few_shot(self._rounds(task), config.playability, config.transfer.confidence)
-
-    def _calibration_scores(self, task: Task) -> list[tuple[str, float]]:
-        return [(row["outcome"], row["score"]) for row in self._calibration_rows(task)]
+        config, key = self.config, PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)
+        rows = self.ledger.rounds.get(key, [])
+        return few_shot(rows, config.playability, config.transfer.confidence)
 
     def _cheap_refusal(self, task: Task) -> Decision | None:
         """The refusal of a calibrated game that the base player cannot play, or not well enough."""
@@ -308,10 +290,6 @@ class Collector:
             own=sample.own,
             permuted_scores=sample.permuted_scores,
         )
-
-    def finetune(self, tasks: Sequence[Task]) -> None:
-        """Fine-tune on each game that has no adapter yet."""
-        self.do(each for task in tasks for each in self.training_requests(task))
 
     def training_requests(self, task: Task) -> list[TrainingRequest]:
         """The fine-tunes of the attempts in force at a game."""
@@ -386,12 +364,7 @@ class Collector:
             self.listener.stage(name, tasks, len(tasks))
 
     def task_with_floor(self, task: Task) -> Task:
-        """The task with its floor. Raises ValueError for a game that is not calibrated."""
-        if task.id not in self._floors:
-            raise ValueError(
-                f"game {task.game_id} ({task.role}): found no calibration, expected `calibrate` "
-                "before it is fine-tuned on or played"
-            )
+        """The task with its floor. Raises KeyError for a game that is not calibrated."""
         return replace(task, floor=self._floors[task.id])
 
     def adapter(self, policy_id: str) -> StoredAdapter | None:
@@ -400,10 +373,6 @@ class Collector:
             return None
         row = self.ledger.finetunes.get(policy_id) or self.ledger.curricula[policy_id]
         return StoredAdapter(row["adapter_hash"], self.ledger.archive)
-
-    def put_adapter(self, adapter: bytes) -> str:
-        """Keep an adapter in the archive; returns its hash."""
-        return self.ledger.archive.put_adapter(adapter)
 
     def drop_adapters(self, task: Task, but_whole: bool = False) -> None:
         """Remove the adapters in force, and the states, of a game that was refused or is fine-tuned
@@ -440,10 +409,6 @@ class Collector:
         ]
         return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
-    def script_requests(self, task: Task, purpose: Purpose, seeds: SeedSet) -> list[PlayRequest]:
-        """Every scripted player on the game."""
-        return [PlayRequest(f"{SCRIPT_POLICY}{name}", task, purpose, seeds) for name in SCRIPTS]
-
     def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Plays:
         """Scores that are in the archive; raises ``KeyError`` if one is not."""
         return self.ledger.sample(PlaysKey(policy_id, task.id, purpose), seeds)
@@ -454,7 +419,3 @@ class Collector:
         """Scores of all fine-tunes of one attempt at ``source``, on ``target``."""
         policies = self.policy_ids(source, rank)
         return [self.sample(policy, target, purpose, seeds) for policy in policies]
-
-
-def _without(facts: dict[str, Any], key: str) -> dict[str, Any]:
-    return {name: value for name, value in facts.items() if name != key}

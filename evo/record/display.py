@@ -118,13 +118,9 @@ def show_summary(console: Console, ledger: Ledger, scoring: Statistics, run: str
         show(gather_games(kept)[0], read_survivals(kept), console, run)
         console.print()
     if scoring.requested:
-        console.print(_judge_line(scoring), highlight=False, soft_wrap=True)
-
-
-def _judge_line(scoring: Statistics) -> str:
-    """Number of requested tokens, and of those that the judge had to read."""
-    return (
-        f"judge    {scoring.requested_tokens:,} tokens requested, {scoring.read_tokens:,} read; of "
-        f"{scoring.requested - scoring.duplicates:,} different strings "
-        f"{percent(scoring.hit_rate)} cached"
-    )
+        strings = scoring.requested - scoring.duplicates
+        line = (
+            f"judge    {scoring.requested_tokens:,} tokens requested, {scoring.read_tokens:,} "
+            f"read; of {strings:,} different strings {percent(scoring.hit_rate)} cached"
+        )
+        console.print(line, highlight=False, soft_wrap=True)

@@ -7,7 +7,8 @@ holds the rows of its first part.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,9 @@ from archive.plays import Plays
 from archive.run import games, map_source, stored_game
 from archive.schema import PlaysKey, TaskId
 from evo.config.schema import BudgetConfig
-from evo.jobs.evaluation import ScoredPlay, Task
+from evo.jobs.evaluation import ScoredPlay, Task, play_row
 from evo.jobs.results import Finetune, MapText
 from evo.record.budget import Cost, check
-from evo.record.events import Callback, events_of
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import metadata_json
 from xgl.runtime.requests import Seeds
@@ -83,10 +83,8 @@ class Ledger:
                 self.scores[PlaysKey.of(row)][Seeds(row["map_seed"], row["play_seed"])] = row
             case "rounds":
                 self.rounds[PlaysKey.of(row)] += [row]
-            case "finetunes":
-                self.finetunes[row["finetune_id"]] = row
-            case "curricula":
-                self.curricula[row["finetune_id"]] = row
+            case "finetunes" | "curricula":
+                getattr(self, table)[row["finetune_id"]] = row
             case "decisions":
                 self.decisions[decision_key(row)] = row
             case "proposals":
@@ -181,21 +179,9 @@ def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[Scored
     """Rows of one evaluation."""
     return [
         {
-            "policy_id": policy_id,
-            "game_id": task.game.game_id,
-            "role": task.role,
-            "purpose": purpose,
-            "map_seed": each.seeds.map_seed,
-            "play_seed": each.seeds.play_seed,
-            "score": each.score,
-            "raw_score": each.raw,
-            "outcome": each.outcome,
+            **play_row(policy_id, task, purpose, each),
             "permuted_score": each.permuted_score,
-            "clipped_score": each.clipped_score,
             "permuted_clipped_score": each.permuted_clipped_score,
-            "moves": list(each.moves),
-            "tokens": each.tokens,
-            "seconds": each.seconds,
         }
         for each in scores
     ]
@@ -237,3 +223,81 @@ LEDGER_TABLES = ("scores", "rounds", "finetunes", "curricula", "decisions", "pro
 """The tables whose rows a ledger holds."""
 COST_TABLES = ("finetunes", "curricula", "scores", "rounds", "proposals")
 """The tables whose rows have a cost that counts towards the budget."""
+
+
+# -- events, for callbacks: each is in the archive already -----------------------------------------
+
+
+@dataclass(frozen=True)
+class FinetuneEvent:
+    """A fine-tune ended. One entry a step: ``curve`` mean scores (bits), ``entropy`` (bits a
+    token), ``grad_norm``."""
+
+    finetune_id: str
+    game_id: str
+    role: str
+    curve: tuple[float, ...]
+    entropy: tuple[float, ...]
+    grad_norm: tuple[float, ...]
+    tokens: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class EvaluationEvent:
+    """A policy played a game; ``mean_score`` in bits, over ``plays``."""
+
+    policy_id: str
+    game_id: str
+    role: str
+    purpose: str
+    plays: int
+    mean_score: float
+
+
+@dataclass(frozen=True)
+class DecisionEvent:
+    """A verdict. ``captured``: C of the candidate on its parent; ``gamma``: largest value of a game
+    of the scope on the candidate; each None if not known."""
+
+    game_id: str
+    role: str
+    verdict: str
+    reason: str
+    captured: float | None
+    gamma: float | None
+
+
+@dataclass(frozen=True)
+class ScopeEvent:
+    """The scope of a number, from 0, is complete."""
+
+    number: int
+    game_ids: tuple[str, ...]
+
+
+Event = FinetuneEvent | EvaluationEvent | DecisionEvent | ScopeEvent
+Callback = Callable[[Event], None]
+"""Is called with each event, in the process that drives the run; no result depends on it."""
+
+
+def events_of(tables: Mapping[str, Sequence[Row]]) -> Iterator[Event]:
+    """Events of a commit's rows, fine-tunes first."""
+    for row in tables.get("finetunes", ()):
+        values = {each.name: row[each.name] for each in fields(FinetuneEvent)}
+        curves = {name: tuple(row[name] or ()) for name in ("curve", "entropy", "grad_norm")}
+        yield FinetuneEvent(**values | curves)
+    plays: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
+    for row in tables.get("scores", ()):
+        key = (row["policy_id"], row["game_id"], row["role"], str(row["purpose"]))
+        plays[key].append(row["score"])
+    for key, scores in plays.items():
+        yield EvaluationEvent(*key, len(scores), sum(scores) / len(scores))
+    for row in tables.get("decisions", ()):
+        facts = row["game_id"], row["role"], str(row["verdict"]), str(row["reason"])
+        yield DecisionEvent(*facts, row["captured"], row["gamma"])
+    scopes: dict[int, list[str]] = defaultdict(list)
+    for row in tables.get("scopes", ()):
+        scopes[row["scope"]].append(row["game_id"])
+    for number, game_ids in scopes.items():
+        yield ScopeEvent(number, tuple(game_ids))

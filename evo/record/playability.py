@@ -8,7 +8,6 @@ so a filter can be applied again under another threshold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,18 +29,12 @@ from evo.config.schema import PlayabilityConfig
 from evo.jobs.repeated_play import series
 
 Row = dict[str, Any]
+FewShot = tuple[Playability, Interval]
+"""Of repeated play by the base player: whether arms rises, and how far it is above the control."""
 SEARCHED_MAPS = 8
 """Calibration maps on which random moves are tried at a time."""
 UNLIKELY = tuple(each.removeprefix(SCRIPT_POLICY) for each in SEARCH_POLICIES)
 """Policies, after ``script:``, of the best and the median of the random moves on each map."""
-
-
-@dataclass(frozen=True)
-class FewShot:
-    """Results of repeated play of a game by the base player."""
-
-    rises: Playability
-    above: Interval
 
 
 def well_posed(rows: Iterable[Row]) -> WellPosed | None:
@@ -86,7 +79,7 @@ def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) 
     m, epsilon = config.few_shot_steps, config.few_shot_epsilon
     rises = increases_surely(rounds.own, m, epsilon, confidence=confidence)
     both = max(0.0, 2 * confidence - 1)  # each of the two bounds at ``confidence``
-    return FewShot(rises, above_control(rounds.own, rounds.control, both))
+    return rises, above_control(rounds.own, rounds.control, both)
 
 
 def ill_posed(
@@ -102,25 +95,20 @@ def ill_posed(
     return None
 
 
-def keeps_few(clipping: Iterable[WellPosed], config: PlayabilityConfig) -> bool:
-    """Whether clipping keeps the best moves on so few maps that a search on more may refuse the
-    game."""
-    return any(each.share <= config.best_kept for each in clipping)
-
-
 def not_few_shot(shot: FewShot | None, config: PlayabilityConfig) -> Decision | None:
     """The refusal of a game that is not established to be playable in few-shot mode; None if it
     is."""
     if shot is None:
         return None
-    if shot.rises.answer is not Answer.YES:
+    rises, above = shot
+    if rises.answer is not Answer.YES:
         detail = (
-            f"arms rises with probability {shot.rises.low:.2f} at least, expected "
+            f"arms rises with probability {rises.low:.2f} at least, expected "
             f"{1 - config.few_shot_epsilon:.2f}"
         )
         return Decision(Reason.NOT_FEW_SHOT, True, detail)
-    if config.few_shot_above_control and shot.above.low <= 0:
-        detail = f"{shot.above.value:.2f} bits above the control"
+    if config.few_shot_above_control and above.low <= 0:
+        detail = f"{above.value:.2f} bits above the control"
         return Decision(Reason.FEW_SHOT_LUCK, True, detail)
     return None
 
@@ -131,8 +119,8 @@ def evidence_columns(
     """The columns of ``decisions`` that hold the filters' numbers."""
     return {
         "best_kept": min((each.share for each in clipping), default=None),
-        "few_shot_low": shot.rises.low if shot else None,
-        "few_shot_high": shot.rises.high if shot else None,
-        "few_shot_above_control": shot.above.value if shot else None,
-        "few_shot_above_control_low": shot.above.low if shot else None,
+        "few_shot_low": shot[0].low if shot else None,
+        "few_shot_high": shot[0].high if shot else None,
+        "few_shot_above_control": shot[1].value if shot else None,
+        "few_shot_above_control_low": shot[1].low if shot else None,
     }

@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Protocol
 from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
 from evo.config.schema import RunConfig
-from evo.jobs.evaluation import ScoredPlay, Task, floor_of, with_floor
+from evo.jobs.evaluation import RANDOM_MOVES, Task, floor_of, with_floor
 from evo.jobs.job import (
     Evaluation,
     Job,
@@ -34,15 +34,15 @@ from evo.jobs.job import (
     UnlikelyMoves,
     WatchedTraining,
 )
-from evo.jobs.repeated_play import RoundScore, round_rows
+from evo.jobs.repeated_play import round_rows
 from evo.jobs.results import Finetune, Result
-from evo.jobs.unlikely_moves import MOVES as RANDOM_MOVES
 from evo.record.budget import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.progress import FINE_TUNING, training_note
 from xgl.runtime.requests import Seeds
 
 SeedSet = tuple[Seeds, ...]
+Tables = dict[str, list[Row]]
 UNKNOWN_TOKENS = 100.0
 """Tokens of one play of a game that is not calibrated yet."""
 BLOCK = 64
@@ -70,9 +70,6 @@ class RunFacts(Protocol):
 
     def adapter(self, policy_id: str) -> StoredAdapter | None:
         """The adapter of a policy; None for the base player."""
-
-    def put_adapter(self, adapter: bytes) -> str:
-        """Keep an adapter in the archive; returns its hash."""
 
 
 @dataclass(frozen=True)
@@ -111,9 +108,7 @@ class Request(ABC):
         """The job that makes its results and those of the requests that are done ``together``."""
 
     @abstractmethod
-    def tables(
-        self, facts: RunFacts, together: Sequence[Any], result: Result[Any]
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         """Rows of the job's result, by table."""
 
     def notes(self, result: Result[Any]) -> list[str]:
@@ -165,19 +160,14 @@ class PlayRequest(Request):
         adapters = tuple(facts.adapter(each.policy_id) for each in together)
         return Evaluation(task, adapters, tuple(each.seeds for each in together))
 
-    def tables(
-        self,
-        facts: RunFacts,
-        together: Sequence[PlayRequest],
-        result: Result[list[list[ScoredPlay]]],
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         """The scores; of a calibration with the floor that they fix put in."""
         rows: list[Row] = []
         for each, plays in zip(together, result.outcome, strict=True):
             scores = plays
             if self.purpose is Purpose.CALIBRATION:
                 floor = floor_of([(play.outcome, play.score) for play in plays], self.task)
-                scores = [with_floor(play, 0.0 if floor is None else floor) for play in plays]
+                scores = [with_floor(play, floor) for play in plays]
             rows += score_rows(each.policy_id, each.task, self.purpose, scores)
         maps = facts.ledger.map_rows(result.map_texts, self.purpose, facts.config.judge.stories)
         return {"scores": rows, "maps": maps}
@@ -197,9 +187,7 @@ class UnlikelyRequest(PlayRequest):
         names = (each.policy_id.removeprefix(SCRIPT_POLICY) for each in together)
         return UnlikelyMoves(self.task, tuple(names), self.seeds)
 
-    def tables(
-        self, facts: RunFacts, together: Sequence[PlayRequest], result: Result[Any]
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         rows = [
             row
             for each, plays in zip(together, result.outcome, strict=True)
@@ -255,9 +243,7 @@ class TrainingRequest(Request):
         task = facts.task_with_floor(self.task)
         return Training(task, self.seed, self.true_rewards, self.share, paused)
 
-    def tables(
-        self, facts: RunFacts, together: Sequence[TrainingRequest], result: Result[Any]
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         pairs = zip(together, _finetunes(result), strict=True)
         rows = [each.row(facts, finetune) for each, finetune in pairs]
         source = facts.config.judge.stories
@@ -266,11 +252,12 @@ class TrainingRequest(Request):
 
     def row(self, facts: RunFacts, finetune: Finetune) -> Row:
         """Its row of ``finetunes``."""
-        digest = facts.put_adapter(finetune.adapter)
+        archive = facts.ledger.archive
+        digest = archive.put_adapter(finetune.adapter)
         row = finetune_row(self.task, finetune, self.policy_id, self.seed, self.settings, digest)
         row |= {"replicate": self.repetition, "share": self.share, "continues": self.continues}
         if finetune.state is not None:
-            row["state_hash"] = facts.put_adapter(finetune.state)
+            row["state_hash"] = archive.put_adapter(finetune.state)
         return row
 
     def notes(self, result: Result[Any]) -> list[str]:
@@ -291,9 +278,7 @@ class WatchedTrainingRequest(TrainingRequest):
         task, *tasks = map(facts.task_with_floor, (self.task, *self.tasks))
         return WatchedTraining(task, self.seed, self.true_rewards, tuple(tasks), self.checkpoints)
 
-    def tables(
-        self, facts: RunFacts, together: Sequence[Request], result: Result[Any]
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         finetune, checkpoints = result.outcome
         rows = [
             row
@@ -325,11 +310,9 @@ class RoundsRequest(Request):
         return 2 * self.rounds * len(self.seeds) * one
 
     def job(self, facts: RunFacts, together: Sequence[Request]) -> Repetition:
-        return Repetition(facts.task_with_floor(self.task), None, self.seeds, self.rounds)
+        return Repetition(facts.task_with_floor(self.task), self.seeds, self.rounds)
 
-    def tables(
-        self, facts: RunFacts, together: Sequence[Request], result: Result[list[RoundScore]]
-    ) -> dict[str, list[Row]]:
+    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         rows = round_rows(BASE_POLICY, self.task, Purpose.CALIBRATION, result.outcome)
         source = facts.config.judge.stories
         maps = facts.ledger.map_rows(result.map_texts, Purpose.CALIBRATION, source)
@@ -359,20 +342,15 @@ def jobs_of(requests: Sequence[Request], most: int) -> list[tuple[Request, ...]]
     groups: list[list[Any]] = []
     filling: dict[tuple[Any, ...], list[Any]] = {}
     for each in sorted(requests, key=lambda each: isinstance(each, PlayRequest)):
-        key = _job_key(each, most)
+        key: tuple[Any, ...] = (TrainingRequest,) if each.joins else (each,)
+        if isinstance(each, PlayRequest):
+            own_seeds = each.seeds if each.scripted or most == 1 else ()
+            key = each.key[1:], each.scripted, own_seeds
         if key not in filling or not _has_room(filling[key], each, most):
             filling[key] = []
             groups.append(filling[key])
         filling[key].append(each)
     return [tuple(each) for each in groups]
-
-
-def _job_key(request: Request, most: int) -> tuple[Any, ...]:
-    """What requests must have in common to be one job."""
-    if isinstance(request, PlayRequest):
-        one_set = request.scripted or most == 1
-        return request.key[1:], request.scripted, request.seeds if one_set else ()
-    return (TrainingRequest,) if request.joins else (request,)
 
 
 def _has_room(group: Sequence[Any], request: Request, most: int) -> bool:

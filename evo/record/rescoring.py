@@ -6,14 +6,12 @@ token by token while the judge is loaded, so that the report needs no model
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
 from itertools import starmap
 
 from archive import Run
-from archive.report.games import BestPlay, best_plays, scored_text_rows, unarchived_moves
+from archive.report.games import best_plays, scored_text_rows, unarchived_moves
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.second_judge import accepted_cases, plays_behind
-from evo.jobs.evaluation import Task
 from evo.jobs.job import Executor, Rescoring, TokenScoring
 from evo.jobs.results import Result, SecondScore
 from evo.record.ledger import Ledger, Row
@@ -51,14 +49,11 @@ def _plays_to_judge(ledger: Ledger, judge: str) -> list[tuple[PlaysKey, Rescorin
             if new_seeds:
                 missing.append((key, new_seeds))
     tasks = ledger.tasks({key.task_id for key, _ in missing})
-    return [
-        (key, Rescoring(tasks[key.task_id], tuple(seeds), _moves(ledger, key, seeds)))
-        for key, seeds in missing
-    ]
-
-
-def _moves(ledger: Ledger, key: PlaysKey, seeds: Sequence[Seeds]) -> tuple[tuple[str, ...], ...]:
-    return tuple(tuple(ledger.scores[key][each]["moves"]) for each in seeds)
+    jobs = []
+    for key, seeds in missing:
+        moves = tuple(tuple(ledger.scores[key][each]["moves"]) for each in seeds)
+        jobs.append((key, Rescoring(tasks[key.task_id], tuple(seeds), moves)))
+    return jobs
 
 
 def _rows(
@@ -92,16 +87,14 @@ def score_best_plays(ledger: Ledger, executor: Executor, listener: Listener) -> 
 
 
 def _unscored_plays(ledger: Ledger) -> list[TokenScoring]:
+    """The plays that can be repeated and are not scored."""
     run = Run(ledger.archive, ledger.run_id)
     tasks = ledger.tasks(map(TaskId.of, ledger.newest_scope))
     rows = run.games(each.game_id for each in tasks)
     plays = best_plays(run, {each: run.policies.get(each, ()) for each in tasks}, rows)
-    missing = {each: _plays_to_score(tasks[each], plays[each]) for each in plays}
-    return [TokenScoring(tasks[each], levels) for each, levels in missing.items() if levels]
-
-
-def _plays_to_score(task: Task, plays: Sequence[BestPlay]) -> tuple[BestPlay, ...]:
-    """The plays that can be repeated and are not scored."""
-    if unarchived_moves(task.game, task.role):
-        return ()
-    return tuple(play for play in plays if not play.terms)
+    jobs = []
+    for task_id, levels in plays.items():
+        unscored, task = tuple(each for each in levels if not each.terms), tasks[task_id]
+        if unscored and not unarchived_moves(task.game, task.role):
+            jobs.append(TokenScoring(task, unscored))
+    return jobs

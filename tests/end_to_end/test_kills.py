@@ -50,9 +50,10 @@ def test_two_workers_find_what_one_finds(commands: Any, whole: dict[str, Any]) -
 
 
 def test_a_worker_killed_mid_task_and_then_ctrl_c(commands: Any, whole: dict[str, Any]) -> None:
-    """On one trainer and one worker; the trainer is killed at its first fine-tune."""
-    pools = ("cluster.workers=1", "cluster.trainers=1")
-    driver = commands.start("hurt", *pools, start_new_session=True, preexec_fn=_heed_ctrl_c)
+    """Of two workers, the first that fine-tunes is killed."""
+    driver = commands.start(
+        "hurt", "cluster.workers=2", start_new_session=True, preexec_fn=_heed_ctrl_c
+    )
     while not (at_work := [each for each in _descendants(driver.pid) if _trains(each)]):
         assert driver.poll() is None, driver.communicate()
         time.sleep(0.1)
@@ -64,7 +65,7 @@ def test_a_worker_killed_mid_task_and_then_ctrl_c(commands: Any, whole: dict[str
     assert re.search(r"a worker on node \w+ died during the fine-tune of game", err)
     assert "is done again (1 of 3)" in err
     assert "Traceback" not in out + err
-    process = commands("evo.run", "resume=runs/hurt", "cluster.workers=2", "cluster.trainers=0")
+    process = commands("evo.run", "resume=runs/hurt", "cluster.workers=1")
     assert process.returncode == 0, process.stderr
     assert commands.science("hurt") == whole
 

@@ -14,7 +14,6 @@ from peft import LoraConfig, get_peft_model
 from support.exported import write_measure
 
 import archive.__main__ as archive_command
-import evo
 import evo.run
 import xgl.cli
 from archive import Archive
@@ -68,19 +67,9 @@ def test_a_run_is_written_resumed_and_read(home: str, tmp_path: Path) -> None:
     assert (tmp_path / "home" / "new" / "archive.json").exists()
 
 
-def test_python_takes_them_too(home: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no-such-game"):
-        evo.grow({"archive.root": "~/runs", "growth.initial_scope": ["~/no-such-game.xent"]})
-    settings = {"experiment": "toy_growth", "toy": {"seeds": 1, "grid": 40}, "name": "toy"}
-    run = evo.grow({**settings, "archive.root": "~/runs"}, quiet=True)
-    assert run.folder == tmp_path / "home" / "runs" / "toy"
-    assert evo.resume(f"{home}/runs/toy", quiet=True).folder == run.folder
-
-
 COMMANDS: dict[str, tuple[list[str], str]] = {
     "report": (["report", "{run}", "-o", "{home}/page.html"], "page.html"),
     "export": (["export", "{run}", "{home}/games"], "games"),
-    "cover": (["components", "{run}", "--alpha", "0.3"], "game.xent"),
 }
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from argparse import Namespace
+from collections.abc import Iterator
 from dataclasses import asdict, replace
 from importlib.resources import files
 from pathlib import Path
@@ -12,16 +15,20 @@ from omegaconf import OmegaConf
 
 from archive.cli import COMMANDS, resamples
 from archive.statistics.ratings import RatingQuestion
-from evo.config.compose import as_yaml, from_archive, load, resume
+from evo.config import hardware
+from evo.config.compose import as_yaml, from_archive, load, resume, setting_roles
+from evo.config.hardware import Hardware, find, reward_settings, settings_for
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.models import JudgeConfig
-from evo.config.registry import EXPERIMENTS, MODEL_RUNS, NAMES, find
+from evo.config.registry import ALL_SETTINGS, EXPERIMENTS, MODEL_RUNS, NAMES
+from evo.config.registry import find as found_at
 from evo.config.schema import ClusterConfig, RunConfig
 from evo.config.words import read_flags
 from evo.experiments.toy import ToyRunConfig
 from meta_sampler.settings import SETTINGS
 from xgl.errors import ConfigError
 from xgl.judge.engine import EngineSettings
+from xgl.settings import Role
 
 RUN = "+experiment=scope_growth"
 TOY = "+experiment=toy_growth"
@@ -203,8 +210,8 @@ def test_every_file_has_an_entry_with_settings_and_a_plan_and_every_entry_a_file
     names = [each.name.removesuffix(".yaml") for each in FILES.iterdir()]
     assert sorted(NAMES) == sorted(name for name in names if not name.startswith("_"))
     for entry in EXPERIMENTS:
-        assert callable(find(entry.plan))
-        kind, experiment = find(entry.settings), entry.variant_of or entry.name
+        assert callable(found_at(entry.plan))
+        kind, experiment = found_at(entry.settings), entry.variant_of or entry.name
         file = FILES.joinpath(f"{entry.name}.yaml").read_text(encoding="utf-8")
         assert OmegaConf.create(file).experiment == experiment
         with pytest.raises(ConfigError, match=f"experiment: found 'other'.*{experiment}"):
@@ -237,3 +244,163 @@ def test_ratings_ask_what_a_run_asks() -> None:
     assert (question.confidence, question.resamples) == (config.confidence, config.rating_resamples)
     assert option_default("ratings", "--confidence") == str(question.confidence)
     assert resamples(Namespace(resamples=None, table=None), 3, 3) == config.rating_resamples
+
+
+# -- What a run gets from the GPUs of a machine, unless it says otherwise --------------------------
+
+H100 = Hardware(1, "NVIDIA H100 80GB HBM3", 81559)
+ON_GPU = ["+experiment=scope_growth", "archive.root=runs", "name=x"]
+
+
+def test_a_machine_without_a_gpu_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hardware, "find", lambda: None)
+    config = load(RunConfig, ON_GPU)
+    assert (config.cluster.gpus_per_worker, config.player.memory_mib) == (0.0, 1024)
+
+
+@pytest.mark.parametrize("own", ["cluster.gpus_per_worker=0", "cluster.address=10.0.0.1:6379"])
+def test_a_run_that_says_otherwise_is_left_alone(own: str) -> None:
+    assert settings_for(H100, [*ON_GPU, own]) == ()
+
+
+def test_rewards_are_rounded_where_the_driver_s_processor_multiplies_in_bfloat16(
+    tmp_path: Path,
+) -> None:
+    """Decided once: a worker on another processor rounds as the settings say."""
+    cpuinfo = tmp_path / "cpuinfo"
+    off = ("finetune.bfloat16_rewards=false",)
+    assert reward_settings(ON_GPU, cpuinfo) == off
+    cpuinfo.write_text("flags : fpu avx512f\n")
+    assert reward_settings(["finetune=deep"], cpuinfo) == off
+    assert reward_settings(["finetune.bfloat16_rewards=true"], cpuinfo) == ()
+    cpuinfo.write_text("flags : fpu avx512_bf16\n")
+    assert reward_settings(["finetune=deep"], cpuinfo) == ()
+
+
+def test_workers_share_a_gpu_and_its_memory() -> None:
+    own = ["cluster.gpus_per_worker=0.25", "judge.dtype=float32"]
+    found = dict(word.split("=") for word in settings_for(H100, own))
+    assert found["cluster.workers"] == "4"
+    assert found["player.memory_mib"] == str(int(81559 / 8 / 4))
+    assert not {"cluster.gpus_per_worker", "judge.dtype"} & set(found)
+
+
+def test_of_two_gpus_a_worker_the_judge_has_one_and_the_player_the_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    on_cluster = [*ON_GPU, "cluster.gpus_per_worker=2", "cluster.address=10.0.0.1:6379"]
+    assert load(RunConfig, on_cluster).player.device == "cuda:1+0"
+    monkeypatch.setattr(hardware, "find", lambda: Hardware(4, "NVIDIA H100 80GB HBM3", 81559))
+    config = load(RunConfig, [*ON_GPU, "cluster.gpus_per_worker=2"])
+    assert (config.cluster.workers, config.judge.device) == (2, "cuda:0")
+    assert config.player.device == "cuda:1+0"
+    assert config.player.memory_mib == 10194
+    config = load(RunConfig, [*ON_GPU, "cluster.gpus_per_worker=4", "player.device=cuda:1+2+3"])
+    assert (config.cluster.workers, config.player.device) == (1, "cuda:1+2+3")
+
+
+@pytest.mark.parametrize(
+    ("own", "message"),
+    [
+        (["player.device=gpu"], r"player\.device: found 'gpu', expected auto, cpu, cuda:N"),
+        (
+            ["cluster.gpus_per_worker=2", "player.device=cuda:0"],
+            r"gpus_per_worker: found 2 GPUs .* do not use all",
+        ),
+        (["cluster.gpus_per_worker=0", "judge.device=cuda:0"], r"has 0 GPUs, expected auto$"),
+        (["cluster.gpus_per_worker=1.5"], r"found 1\.5 .* at most 1, or a whole number"),
+    ],
+)
+def test_devices_that_a_worker_has_not_are_refused(
+    monkeypatch: pytest.MonkeyPatch, own: list[str], message: str
+) -> None:
+    monkeypatch.setattr(hardware, "find", lambda: Hardware(4, "NVIDIA H100 80GB HBM3", 81559))
+    with pytest.raises(ConfigError, match=message):
+        load(RunConfig, [*ON_GPU, *own])
+
+
+@pytest.mark.parametrize(
+    ("listing", "visible", "expected"),
+    [
+        ("NVIDIA H100 80GB HBM3, 81559\\n", None, H100),
+        ("A, 1000\\nA, 1000\\n", "1", Hardware(1, "A", 1000)),
+        ("A, 1000\\n", "", None),
+        ("", None, None),
+    ],
+)
+def test_the_driver_says_what_is_here(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    listing: str,
+    visible: str | None,
+    expected: Hardware | None,
+) -> None:
+    command = tmp_path / "nvidia-smi"
+    command.write_text(f"#!/bin/sh\nprintf '{listing}'\n")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(hardware, "version", lambda name: "2.11.0+cu130")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if visible is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+    assert find() == expected
+    monkeypatch.setattr(hardware, "version", lambda name: "2.13.0+cpu")
+    assert find() is None
+
+
+# -- What errors advise can be done ----------------------------------------------------------------
+# Every setting that a sentence of the packages names is in a table here, and a resumed run may
+# change those that its own errors name.
+
+ROOT = Path(__file__).parents[3]
+ROLES = {place: setting_roles(found_at(place)) for place in ALL_SETTINGS}
+KEYS = {key for roles in ROLES.values() for key in roles if "." in key}
+NAMED = re.compile("|".join(rf"(?<![\w.]){re.escape(key)}(?![\w.]|\.\w)" for key in sorted(KEYS)))
+
+
+WHEN_RESUMED = """
+budget.dollars budget.seconds budget.tokens cluster.address cluster.gpus_per_worker
+cluster.workers curriculum.run ggbench.chat.prices
+ggbench.players growth.generations growth.max_accepted judge.device measure.ceiling.calls
+measure.chat.prices measure.device measure.folder measure.judge player.device
+"""
+"""Errors of resumed runs name these, so that a resumed run may change them."""
+WHEN_NEW = """
+archive.root curriculum.held_out finetune.averaged_share finetune.tokens game.dialect
+ggbench.author_tokens growth.first_rung growth.initial_scope growth.least_yield
+growth.max_candidates judge.model judge.others judge.stories measure.games measure.others
+meta_sampler.name player.model transfer.headroom transfer.min_steps
+"""
+"""A resumed run keeps these: its models, games, texts and rungs; or they say why a run ended, why
+a game is refused or what cut a text."""
+
+
+def sentences() -> Iterator[tuple[str, str]]:
+    """Text and place of each text of at least two words that is no comment."""
+    for package in ("evo", "xgl", "meta_sampler", "archive"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            tree = ast.parse(path.read_text("utf-8"))
+            nodes = list(ast.walk(tree))
+            skipped = {id(each.value) for each in nodes if isinstance(each, ast.Expr)}
+            joined = [each for each in nodes if isinstance(each, ast.JoinedStr)]
+            skipped |= {id(part) for each in joined for part in each.values}
+            for node in nodes:
+                if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in skipped:
+                    text = "".join(
+                        str(part.value) if isinstance(part, ast.Constant) else "…"
+                        for part in (node.values if isinstance(node, ast.JoinedStr) else [node])
+                    )
+                    if " " in text:
+                        yield text, f"{path.relative_to(ROOT)}:{node.lineno}"
+
+
+def test_every_setting_that_a_sentence_names_was_looked_at() -> None:
+    named = {(key, place) for text, place in sentences() for key in NAMED.findall(text)}
+    assert {key for key, _ in named} >= {"measure.judge", "curriculum.run", "cluster.address"}
+    unknown = {each for each in named if each[0] not in (WHEN_RESUMED + WHEN_NEW).split()}
+    assert unknown == set()
+
+
+@pytest.mark.parametrize("key", WHEN_RESUMED.split())
+def test_a_resumed_run_may_change_what_its_errors_name(key: str) -> None:
+    assert {roles[key] for roles in ROLES.values() if key in roles} == {Role.RESUMABLE}

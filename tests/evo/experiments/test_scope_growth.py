@@ -23,7 +23,7 @@ class Workers:
     begun: list[str] = field(default_factory=list)
     running: list[int] = field(default_factory=list)
 
-    def has_room(self, trains: bool) -> bool:
+    def has_room(self) -> bool:
         return len(self.running) < self.count
 
     def begin(self, job: str) -> int:

@@ -3,9 +3,8 @@ rows behind it."""
 
 from __future__ import annotations
 
-import json
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from contextlib import suppress
 from typing import Any
 
@@ -17,6 +16,7 @@ from support.search import (
     Listed,
     Nature,
     Search,
+    World,
     by_hash,
     code,
     limit,
@@ -24,7 +24,6 @@ from support.search import (
 )
 
 from archive import Archive, Reason, Run
-from archive.__main__ import main
 from archive.report.gathering import gather_report
 from archive.schema import BASE_POLICY, SCRIPT_POLICY
 from archive.views.matrix import gather
@@ -158,22 +157,6 @@ def test_without_a_game_that_was_learned_there_is_no_growth(search: Search, caps
     assert search.run(world, *keep, sampler=Listed([code(7)])) == 2
     assert "not playable: own gain" in capsys.readouterr().err
     assert search.rows("proposals") == []
-
-
-def test_under_def37_every_scope_game_has_its_denominator_on_fresh_seeds(search: Search) -> None:
-    scope = two_initial(search)
-    settings = ["growth.list_size=1", "growth.max_candidates=1", "transfer.definition=def37"]
-    search.run(of_limits(), scope, *settings, sampler=Listed([code(7)]))
-    (row,) = search.rows("decisions")
-    assert row["purpose"] == "acceptance"
-    policies = {r["game_id"]: r["finetune_id"] for r in search.rows("finetunes")}
-    fresh = {
-        (r["game_id"], r["policy_id"])
-        for r in search.rows("scores")
-        if r["purpose"] == "acceptance"
-    }
-    initial = {r["game_id"] for r in search.rows("scopes") if r["scope"] == 0}
-    assert {(game_id, policies[game_id]) for game_id in initial} <= fresh
 
 
 def test_scripts_play_every_game_before_its_fine_tune_in_one_job(search: Search) -> None:
@@ -348,38 +331,34 @@ def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search
     assert row["verdict"] == "accepted"
 
 
-# -- The cover that a search archives with each scope, and the command that asks for others --------
-
-
-WORLD = of_limits(l7=Nature(teaches=0.7, covered=0.1))
-
-
-def run_search(search: Search) -> str:
-    """A run whose scope has two games: the second teaches 0.7 of the first, the first 0.1 of it."""
-    assert search.run(WORLD, "growth.eta=0.4", sampler=Listed([code(7)])) == 0
-    return str(search.folder / "run")
-
-
-def test_the_command_answers_as_the_run_did(search: Search, capsys: Capsys) -> None:
-    run = run_search(search)
-    capsys.readouterr()
-    assert main(["cover", run, "--eta", "0.4", "--json", "--sweep"]) == 0
-    answer = json.loads(capsys.readouterr().out)
-    (row,) = [row for row in search.rows("covers") if row["scope"] == 1]
-    assert answer["cover"]["members"] == [[row["game_id"], "black"]]
-    assert answer["cover"]["delta"] == row["delta"]
-    assert answer["confident"]["cover"]["members"] == answer["cover"]["members"]
-    assert 0.4 <= answer["confident"]["cover"]["delta"] < row["delta"]
-    sizes = [len(step["cover"]["members"]) for step in answer["sweep"]]
-    assert (sizes[0], sizes[-1]) == (1, 2)
-    assert sizes == sorted(sizes)
-
-
 # -- Fine-tunes that pause at a first rung, and the comparisons at the whole budget ----------------
 
 
 RUNGS = ("growth.first_rung=0.1", "growth.list_size=1", "transfer.attempts=2")
 DECIDED_AT_A_PAUSE = {Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP}
+
+
+def run_until_the_end(
+    search: Search, world: World, *settings: str, patience: int, sampler: Any = None
+) -> tuple[int, int]:
+    """A run called "killed" that is killed after so many jobs, again and again: how often, and in
+    how many of its sessions a fine-tune went on from a pause."""
+    exit_code, kills, went_on = None, -1, 0
+    while exit_code is None:
+        kills += 1
+        with suppress(Killed):
+            exit_code = search.run(
+                world,
+                *settings,
+                patience=patience,
+                name="killed",
+                resume=kills > 0,
+                sampler=sampler,
+            )
+        trainings = [each for each in search.executor.jobs if isinstance(each, Training)]
+        went_on += any(each.paused is not None for each in trainings)
+    assert exit_code == 0
+    return kills, went_on
 
 
 def finetunes_of(search: Search, game_id: str) -> list[dict[str, Any]]:
@@ -484,16 +463,145 @@ def test_a_run_killed_after_any_job_goes_on_from_where_its_fine_tune_paused(
     settings = (*RUNGS, "transfer.min_steps=2")
     assert search.run(world, *settings, sampler=sampler, name="whole") == 0
     assert [row["share"] for row in search.rows("finetunes", "whole")] == [1.0, 0.1, 0.1, 1.0]
-    exit_code, went_on = None, 0
-    while exit_code is None:
-        resume = (search.folder / "killed").is_dir()
-        with suppress(Killed):
-            exit_code = search.run(
-                world, *settings, patience=patience, name="killed", resume=resume
-            )
-        trainings = [each for each in search.executor.jobs if isinstance(each, Training)]
-        went_on += any(each.paused is not None for each in trainings)
-    assert exit_code == 0
+    _, went_on = run_until_the_end(search, world, *settings, patience=patience, sampler=sampler)
     assert went_on == 1 or patience > 1
     assert search.tables("killed") == search.tables("whole")
     assert search.adapters("killed") == search.adapters("whole")
+
+
+# -- The open-ended schedule -----------------------------------------------------------------------
+
+LISTS = ("growth.schedule=open_ended", "growth.list_size=3", "growth.lookahead=2")
+OPEN = (*LISTS, "growth.max_accepted=null")
+THREE = Listed([code(7), code(6), code(5)])
+ALL_THREE = ("growth.max_candidates=3", "growth.examined_share=1.0")
+GROWING_OPEN = (*OPEN, "growth.max_candidates=9", "seed=0")
+
+
+def test_siblings_that_are_new_join_one_after_the_other(search: Search) -> None:
+    assert search.run(of_limits(), *OPEN, *ALL_THREE, sampler=THREE) == 0
+    assert {row["reason"] for row in search.rows("decisions")} == {"helps and is new"}
+    assert [row["generation"] for row in search.rows("scopes")][-4:] == [0, 1, 1, 1]
+    assert search.faults() == []
+
+
+def test_what_is_passed_over_of_a_list_says_what_was_expected(search: Search) -> None:
+    settings = (*OPEN, *ALL_THREE, "growth.examined_share=0.4")
+    assert search.run(of_limits(), *settings, sampler=THREE) == 0
+    rows = search.rows("decisions")
+    leftovers = [row for row in rows if row["reason"] == Reason.PASSED_OVER]
+    assert len(leftovers) == 2
+    assert {(row["verdict"], row["decided"], row["finetune_id"]) for row in leftovers} == {
+        ("undecided", False, None)
+    }
+    assert all(row["detail"].startswith("expected help ") for row in leftovers)
+    assert search.faults() == []
+
+
+@pytest.mark.parametrize(("coverage", "players"), [(0.9, 1), (0.1, 2)])
+def test_where_the_parents_fine_tune_covers_a_game_no_other_plays_it(
+    search: Search, coverage: float, players: int
+) -> None:
+    world = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=coverage))
+    one_each = ("growth.list_size=1", "growth.max_candidates=2", "growth.lookahead=1")
+    settings = (*OPEN, *one_each, "growth.examined_share=0.5")
+    assert search.run(world, *settings, sampler=Listed([code(7), code(6)])) == 0
+    [second] = [r["game_id"] for r in search.rows("games") if r["code"].strip() == code(6).strip()]
+    owners = {row["finetune_id"]: row["game_id"] for row in search.rows("finetunes")}
+    policies = {r["policy_id"] for r in search.rows("scores") if r["game_id"] == second}
+    others = {owners[policy] for policy in policies & owners.keys()} - {second}
+    assert len(others) == players
+    assert search.faults() == []
+
+
+@pytest.mark.parametrize(("coverage", "plays"), [(0.9, 2), (0.1, 4)])
+def test_only_where_the_first_look_leaves_it_open_there_is_a_second(
+    search: Search, coverage: float, plays: int
+) -> None:
+    world = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=coverage))
+    settings = ("growth.list_size=2", "growth.max_candidates=2", "growth.examined_share=0.5")
+    looks = ("transfer.script_plays=2", "transfer.selection_plays=[4,8]")
+    assert search.run(world, *OPEN, *settings, *looks, sampler=Listed([code(7), code(6)])) == 0
+    [game] = [r["game_id"] for r in search.rows("games") if r["code"].strip() == code(6).strip()]
+    scripted = [
+        row
+        for row in search.rows("scores")
+        if (row["game_id"], row["policy_id"]) == (game, "script:content_words")
+        and row["purpose"] == "selection"
+    ]
+    assert len(scripted) == plays
+    [*_, last] = [
+        job.scripts
+        for job in search.executor.jobs
+        if isinstance(job, ScriptedEvaluation) and limit(job.task.game) == 6
+    ]
+    assert last == (tuple(SCRIPTS) if plays == 2 else ("content_words",)), "others are surely worse"
+    assert search.faults() == []
+
+
+def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
+    assert search.run(by_hash, *GROWING_OPEN, name="whole") == 0
+    jobs, whole = len(search.executor.jobs), search.tables("whole")
+    assert run_until_the_end(search, by_hash, *GROWING_OPEN, patience=23)[0] >= jobs // 23 - 1
+    assert search.tables("killed") == whole
+    assert search.adapters("killed") == search.adapters("whole")
+    assert search.faults("killed") == []
+
+
+def test_a_resumed_run_may_not_ask_for_fewer_games_than_have_joined(
+    search: Search, capsys: pytest.CaptureFixture[str]
+) -> None:
+    settings = (*OPEN, *ALL_THREE, "growth.max_accepted=2")
+    assert search.run(of_limits(), *settings, sampler=THREE) == 0
+    assert search.go_on(of_limits(), "growth.max_accepted=1") == 2
+    error = capsys.readouterr().err
+    assert "growth.max_accepted: found 1, expected at least 2, since so many games" in error
+
+
+def test_a_game_that_helps_another_than_its_parent_is_that_ones_child(search: Search) -> None:
+    """What a game gains on another than the initial one is the other's ``covered`` here."""
+    world = of_limits(l7=Nature(covered=0.5), l6=Nature(teaches=0.0, covered=0.2))
+    settings = ("growth.list_size=1", "growth.max_candidates=2", "growth.examined_share=1.0")
+    assert search.run(world, *OPEN, *settings, sampler=Listed([code(7), code(6)])) == 0
+    first, second = search.rows("decisions")
+    assert (first["verdict"], second["verdict"]) == ("accepted", "accepted")
+    assert second["parent_game_id"] == first["game_id"]
+    assert [row["generation"] for row in search.rows("scopes")][-3:] == [0, 1, 2]
+    proposals = {row["game_id"]: row["parent_game_id"] for row in search.rows("proposals")}
+    assert proposals[second["game_id"]] == first["parent_game_id"], "it was proposed for another"
+    assert search.faults() == []
+
+
+def test_an_undecided_test_is_repeated_on_twice_the_plays(search: Search) -> None:
+    world = of_limits(l7=Nature(covered=0.72))
+    settings = (*OPEN, "growth.max_candidates=1", "transfer.acceptance_plays=[4,8]")
+    settings = (*settings, "transfer.confirmations=6")
+    assert search.run(world, *settings, sampler=Listed([code(7)])) == 0
+    [row] = search.rows("decisions")
+    assert row["looks"] in ([4, 16], [4, 32], [4, 64], [4, 128])
+    assert row["verdict"] == "accepted"
+    assert row["script_plays"] == 4, "scripts decide nothing: the first look of a first test"
+    assert search.faults() == []
+
+
+def test_games_that_are_clearly_apart_do_not_play_a_repeated_test_again(search: Search) -> None:
+    """Only the help of the last candidate is in doubt. All games of the scope play it at the first
+    look; at the last one only those that a cross-ratio is taken with."""
+    doubtful = Nature(teaches=0.34, covered=0.05)
+    world = of_limits(l7=doubtful, l6=Nature(covered=0.1), l5=Nature(covered=0.1))
+    settings = (*OPEN, "growth.list_size=1", "growth.max_candidates=3", "transfer.confirmations=8")
+    settings = (*settings, "transfer.acceptance_plays=[32,64]")
+    sampler = Listed([code(6), code(5), code(7)])
+    assert search.run(world, *settings, sampler=sampler) == 0
+    last = search.rows("decisions")[-1]
+    assert (last["verdict"], last["scope_size"], last["looks"]) == ("accepted", 3, [32, 128])
+    plays = Counter(
+        row["policy_id"]
+        for row in search.rows("scores")
+        if row["game_id"] == last["game_id"] and row["purpose"] == "acceptance"
+    )
+    finetunes = {row["game_id"]: row["finetune_id"] for row in search.rows("finetunes")}
+    others = {game: plays[policy] for game, policy in finetunes.items() if game != last["game_id"]}
+    assert others[last["parent_game_id"]] == 128
+    assert 32 in others.values()
+    assert search.faults() == []

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from ray.exceptions import OutOfMemoryError, RayTaskError
+from ray.exceptions import RayTaskError
 from support.search import SerialExecutor, services
 
 from archive import Archive
@@ -26,12 +26,10 @@ from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import STARTS, check, start_local
 from evo.jobs.executor import (
     AdapterReferences,
-    Pool,
     RayExecutor,
     _Worker,
-    check_losses,
     own_error,
-    pools,
+    worker_count,
 )
 from evo.jobs.job import ClusterError, Evaluation, Job, StoredAdapter, Training, WorkersLostError
 from evo.jobs.processes import Workers
@@ -40,11 +38,11 @@ from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 
 
 class Doomed(SerialExecutor):
-    """A executor on a machine that is too small for any job."""
+    """On a machine that is too small for any job."""
 
     def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
-        check_losses(jobs[0], 4, OutOfMemoryError("too much"))
         yield from ()
+        raise WorkersLostError("4 workers died on an evaluation of game x, the last out of memory")
 
     def close(self) -> None:
         pass
@@ -62,12 +60,6 @@ def test_workers_that_keep_dying_end_the_run_with_the_way_on(
     assert f"python -m evo.run resume={tmp_path}/doomed" in output.out
 
 
-def cluster(**changes: Any) -> ClusterConfig:
-    settings = {"workers": None, "trainers": 0, **changes}
-    shares = {f"gpus_per_{name}": 0.0 for name in ("worker", "trainer", "judge")}
-    return ClusterConfig(**{"address": None, **shares, **settings})
-
-
 @pytest.mark.parametrize(
     ("cores", "gpus", "share", "count"),
     [(1, 0, 0, 1), (2, 0, 0, 2), (64, 0, 0, 8), (64, 2, 1.0, 2), (64, 2, 0.5, 4), (64, 2, 0.1, 8)],
@@ -75,15 +67,14 @@ def cluster(**changes: Any) -> ClusterConfig:
 def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_have_room_for(
     cores: int, gpus: float, share: float, count: int
 ) -> None:
-    assert pools(cluster(gpus_per_worker=share), cores, gpus) == [Pool("workers", count, share)]
+    assert worker_count(ClusterConfig(gpus_per_worker=share), cores, gpus) == count
 
 
 @pytest.mark.parametrize(
     "changes",
     [
         {"gpus_per_worker": 1.0, "workers": 3},
-        {"gpus_per_worker": 0.3, "gpus_per_judge": 0.1, "workers": 6},
-        {"gpus_per_worker": 0.1, "gpus_per_trainer": 1.0, "workers": 2, "trainers": 2},
+        {"gpus_per_worker": 0.4, "workers": 6},
     ],
 )
 def test_actors_that_have_no_room_together_are_refused(
@@ -92,22 +83,15 @@ def test_actors_that_have_no_room_together_are_refused(
     monkeypatch.setattr("evo.jobs.cluster.cores", lambda: 64)
     monkeypatch.setattr("evo.jobs.cluster._gpus_here", lambda: 2)
     with pytest.raises(ConfigError, match="expected at most the 2 of this machine"):
-        check(cluster(**changes))
-    check(cluster(gpus_per_worker=0.5, workers=4))
+        check(ClusterConfig(**changes))
+    check(ClusterConfig(gpus_per_worker=0.5, workers=4))
 
 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"gpus_per_worker": 0.6}, "no node of the cluster has more than 0.5 GPUs"),
-        (
-            {"gpus_per_worker": 0.5, "workers": 3},
-            "take 1.5 GPUs, expected at most the 1 of the clus",
-        ),
-        (
-            {"gpus_per_worker": 0.5, "gpus_per_trainer": 0.3, "workers": 2, "trainers": 1},
-            "take 1.3",
-        ),
+        ({"gpus_per_worker": 0.5, "workers": 3}, "take 1.5 GPUs, expected at most the 1 of the cl"),
         ({"gpus_per_worker": 0.5, "workers": 2}, ""),
     ],
 )
@@ -117,7 +101,7 @@ def test_a_cluster_has_room_for_all(
     nodes = [{"Alive": alive, "Resources": {"GPU": 0.5}} for alive in (True, True, False)]
     monkeypatch.setattr("ray.nodes", lambda: nodes)
     monkeypatch.setattr("evo.jobs.cluster.connect", lambda cluster: None)
-    config = cluster(address="auto", **changes)
+    config = ClusterConfig(address="auto", **changes)
     if not message:
         return check(config)
     with pytest.raises(ConfigError, match=message):
@@ -127,15 +111,14 @@ def test_a_cluster_has_room_for_all(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"trainers": 1}, r"workers: found null"),
-        ({"gpus_per_judge": -0.1}, r"gpus_per_judge: found -0\.1"),
-        ({"gpus_per_worker": 0.8, "gpus_per_judge": 0.4}, r"gpus_per_worker: found 1\.2"),
+        ({"gpus_per_worker": -0.1}, r"gpus_per_worker: found -0\.1"),
+        ({"gpus_per_worker": 1.2}, r"gpus_per_worker: found 1\.2"),
         ({"gpus_per_worker": 2.5}, r"found 2\.5 .* at most 1, or a whole number"),
     ],
 )
 def test_shares_that_no_node_has_are_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        cluster(**changes)
+        ClusterConfig(**changes)
 
 
 @pytest.fixture
@@ -159,8 +142,7 @@ def test_what_waits_holds_no_adapter_and_each_is_read_once(
     jobs = [Evaluation(task, (stored[n % 6],), ()) for n in range(60)]
     executor = RayExecutor.__new__(RayExecutor)
     executor.references, executor.numbers = AdapterReferences(), count()
-    executor.unfinished_jobs, executor.pools = {}, [Pool("workers", 2, 0.0)]
-    executor.free = {"workers": deque(cast(Any, range(60)))}
+    executor.unfinished_jobs, executor.free = {}, deque(cast(Any, range(60)))
     monkeypatch.setattr("evo.jobs.executor.check_alive", lambda: None)
     monkeypatch.setattr(executor, "_hand_over", lambda number, place: None)
     assert reads == [], "a job that waits has read nothing"
@@ -168,7 +150,7 @@ def test_what_waits_holds_no_adapter_and_each_is_read_once(
         executor.begin(job)
     assert reads == digests
     assert len(objects) == 6
-    kept = [job for job, _ in executor.unfinished_jobs.values()]
+    kept = list(executor.unfinished_jobs.values())
     assert len(pickle.dumps(kept)) < 100_000, "less than one adapter"
     worker, fetched = _Worker(), list[str]()
     worker.model_host = cast(Any, SimpleNamespace(do=lambda job: job.adapters))
@@ -178,10 +160,9 @@ def test_what_waits_holds_no_adapter_and_each_is_read_once(
         return objects[int(reference.split()[1]) - 1]
 
     monkeypatch.setattr("ray.get", get)
-    for job, parcels in executor.unfinished_jobs.values():
-        [adapter] = cast(Any, worker.play(job, parcels))
-        assert parcels[0] is not None
-        assert sha256(adapter).hexdigest() == parcels[0][0]
+    for job in cast(Any, kept):
+        [adapter] = cast(Any, worker.play(job))
+        assert sha256(adapter).hexdigest() == job.adapters[0][0]
     assert len(fetched) == 6
 
 
@@ -206,7 +187,7 @@ def test_a_job_that_was_begun_before_is_nobodys_result(monkeypatch: pytest.Monke
     """A search that ends leaves jobs behind that it began ahead of their turn."""
     executor = RayExecutor.__new__(RayExecutor)
     events = iter([(1, "of a job begun before"), None, (2, "wanted")])
-    monkeypatch.setattr(executor, "has_room", lambda trains: True)
+    monkeypatch.setattr(executor, "has_room", lambda: True)
     monkeypatch.setattr(executor, "begin", lambda job: 2)
     monkeypatch.setattr(executor, "next_event", lambda: next(events))
     assert list(executor.do([cast(Any, Training)])) == ["wanted"]

@@ -7,12 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pytest
 from safetensors.torch import load
 from torch.testing import assert_close
 
-from archive.statistics.intervals import mean_interval
 from evo.config.models import WarmStartConfig
 from evo.jobs import finetune as finetune_module
 from evo.jobs import multi_lora
@@ -99,22 +97,6 @@ def test_a_budget_of_nothing_is_the_base_player_as_a_row(
         for adapter in (None, finetune.adapter)
     ]
     assert scores[0] == pytest.approx(scores[1], abs=1e-3)
-
-
-@pytest.mark.long
-def test_a_learnable_game_is_learned(make_model_host: MakeModelHost, make_task: MakeTask) -> None:
-    """Saying what the story makes likely: the easiest reward there is."""
-    task = make_task()
-    model_host = make_model_host(tokens=50_000, maps=8, rollouts=8, learning_rate=2e-3)
-    finetune = train(model_host, task)
-    seeds = tuple(evaluation_seeds("acceptance", 0, 48))
-    base, after = (
-        np.array(
-            [s.score for s in model_host.do(Evaluation(task, (adapter,), (seeds,))).outcome[0]]
-        )
-        for adapter in (None, finetune.adapter)
-    )
-    assert mean_interval(after - base, 0.98).low > 0
 
 
 def refuse(*_: object) -> None:
@@ -263,9 +245,6 @@ def test_where_rows_are_not_read_one_by_one_the_plays_are_made_one_after_another
     alone: list[Finetune],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise multi_lora.NotByRowError
-
     sizes: list[int] = []
     play_together = finetune_module.play_together
 
@@ -285,7 +264,6 @@ def test_where_rows_are_not_read_one_by_one_the_plays_are_made_one_after_another
 def test_a_job_travels_without_its_states(make_task: MakeTask) -> None:
     one, two = Training(make_task(), 0, paused=b"state"), Training(make_task(), 1)
     job = Trainings(one.task, (one, two))
-    bare, states = job.without_adapters()
-    assert states == (b"state", None)
-    assert [each.paused for each in bare.trainings] == [None, None]
-    assert bare.with_adapters([b"state", None]) == job
+    bare = job.with_adapters(lambda state: state and "its parcel")
+    assert [each.paused for each in bare.trainings] == ["its parcel", None]
+    assert bare.with_adapters(lambda parcel: parcel and b"state") == job

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from peft import (
@@ -31,7 +33,9 @@ from evo.jobs.lora import (
 )
 from xgl.errors import ConfigError, ModelNotFoundError
 from xgl.judge.loading import load_judge
-from xgl.lm.language_model import LanguageModel
+from xgl.lm.language_model import LanguageModel, encode_prompts, pad
+from xgl.lm.sampling import sample
+from xgl.random_streams import stream
 
 IDS = torch.tensor([[0, 5, 77, 1200, 9]])
 
@@ -41,23 +45,21 @@ def logits(lm: LanguageModel) -> Tensor:
         return lm.logits(lm.backbone(input_ids=IDS).last_hidden_state)
 
 
-def disturb(adapted_model: AdaptedModel, seed: int = 1) -> None:
-    """Stands in for training: every tensor of the adapter moves."""
+def train_adapter(
+    adapted_model: AdaptedModel, seed: int = 1, size: float = 0.05
+) -> tuple[bytes, Tensor]:
+    """An adapter, and what the model says with it. Noise stands in for training: every tensor
+    moves."""
     noise = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in adapted_model.parameters():
-            parameter += 0.05 * torch.randn(parameter.shape, generator=noise)
-
-
-def train_adapter(adapted_model: AdaptedModel, seed: int = 1) -> tuple[bytes, Tensor]:
     with adapted_model.new_adapter(7) as lm:
-        disturb(adapted_model, seed)
+        for parameter in adapted_model.parameters():
+            parameter.data += size * torch.randn(parameter.shape, generator=noise)
         return adapted_model.adapter_bytes(), logits(lm)
 
 
 @pytest.fixture
 def adapted_model(lm: LanguageModel) -> AdaptedModel:
-    return AdaptedModel(lm, LoraSettings(4, 8))
+    return AdaptedModel(lm, LoraSettings(4, 8, layers=2))
 
 
 def test_a_fresh_adapter_changes_nothing(adapted_model: AdaptedModel) -> None:
@@ -247,3 +249,68 @@ def test_what_a_configuration_promises_is_honoured_or_refused(
     refusal = r"tensors (missing|unexpected|of another)|cannot be honoured|does not load"
     with pytest.raises(ConfigError, match=refusal):
         with_peft_folder(load_judge("embedded").lm, folder)
+
+
+# -- several adapters in one pass give what each gives alone ---------------------------------------
+
+NAMES = ("base", "one", "two", "three")
+TEXTS = ("The king", "Once upon a time there was a small", "A", "The king of the sea")
+
+
+@pytest.fixture
+def adapters(adapted_model: AdaptedModel) -> dict[str, bytes | None]:
+    """Adapters that change the model a good deal, each in its own way."""
+    trained = {name: train_adapter(adapted_model, seed, 0.2)[0] for seed, name in enumerate(NAMES)}
+    return {**trained, "base": None}
+
+
+def hidden_states(
+    lm: LanguageModel, texts: list[str], policies: list[str] | None = None
+) -> list[Tensor]:
+    """Hidden states (T, H) of each text."""
+    rows = [lm.encode(text) for text in texts]
+    ids, lengths = pad(rows, lm.device)
+    with torch.inference_mode():
+        states = lm.backbone(policies, input_ids=ids, use_cache=False).last_hidden_state
+    return [state[:length] for state, length in zip(states, lengths.tolist(), strict=True)]
+
+
+def test_each_row_is_read_by_its_own_policy(
+    adapted_model: AdaptedModel, adapters: dict[str, bytes | None]
+) -> None:
+    """Whether the rows stand in the order of the policies or not, each with as many or none."""
+    for policies in ([*NAMES], ["two", "two", "one", "two"], ["base"] * 4):
+        with adapted_model.with_adapters(adapters) as lm:
+            together = hidden_states(lm, list(TEXTS), policies)
+        for text, policy, states in zip(TEXTS, policies, together, strict=True):
+            with adapted_model.with_adapter(adapters[policy]) as one:
+                [alone] = hidden_states(one, [text])
+            torch.testing.assert_close(states, alone, atol=1e-4, rtol=1e-4)
+
+
+@pytest.fixture
+def multi(
+    adapted_model: AdaptedModel, adapters: dict[str, bytes | None]
+) -> Iterator[LanguageModel]:
+    with adapted_model.with_adapters(adapters) as lm:
+        yield lm
+
+
+def test_rows_without_a_suffix_wait_while_others_read_theirs(multi: LanguageModel) -> None:
+    """One policy's prompts have a common prefix, the other's are their own prefixes."""
+    long = multi.encode("Once upon a time there was a small cat who lived by the sea")
+    prompts = [(*long, 7, 8), (*long, 9), (*long, 10, 11, 12), multi.encode("The king")]
+    policies = ["one", "one", "one", "two"]
+    with torch.inference_mode():
+        state = encode_prompts(multi, prompts, policies)
+        assert state.lengths.tolist() == list(map(len, prompts))
+        for row, (prompt, policy) in enumerate(zip(prompts, policies, strict=True)):
+            [alone] = encode_prompts(multi, [prompt], [policy]).last
+            torch.testing.assert_close(state.last[row], alone, atol=1e-4, rtol=1e-4)
+    draws = np.stack([stream("mixture", row).random(6) for row in range(4)])
+    never = torch.zeros(int(multi.model.config.vocab_size), dtype=torch.bool)
+    together = sample(multi, prompts, [6] * 4, draws, never, policies=policies)
+    for row, prompt in enumerate(prompts):
+        [one] = sample(multi, [prompt], [6], draws[row : row + 1], never, policies=[policies[row]])
+        assert one.ids == together[row].ids
+        assert one.logprobs == pytest.approx(together[row].logprobs, abs=1e-4)

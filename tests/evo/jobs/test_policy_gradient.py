@@ -12,9 +12,11 @@ import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from torch import nn
 
-from evo.config.models import FinetuneConfig
+from evo.config.models import FinetuneConfig, WarmStartConfig
 from evo.jobs import captured_gradient
+from evo.jobs.captured_gradient import TokenTerms
 from evo.jobs.evaluation import Task
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.policy_gradient import (
@@ -25,7 +27,9 @@ from evo.jobs.policy_gradient import (
     shuffle_rewards,
     update,
 )
+from evo.jobs.warm_start import Imitation, imitate
 from xgl.judge.forward import tree_states
+from xgl.lm import captured as captured_module
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.lm.memory import micro_batches
 from xgl.lm.prefix_sharing import PrefixTree
@@ -147,21 +151,17 @@ def play(*events: Event, outcome: str = "finished", forfeiter: str = "") -> Play
 
 
 def test_a_move_is_credited_with_what_comes_after_it(make_task: MakeTask) -> None:
-    task = make_task()
-    credits = credits_of(
-        play(
-            Rewarded("black", 100.0),
-            move_event(1, "first"),
-            Rewarded("black", 3.0),
-            Rewarded("white", 50.0),
-            move_event(2, "other", "white"),
-            move_event(3, "second"),
-            Rewarded("black", -1.0),
-            Rewarded("black", 0.5),
-        ),
-        8,
-        task,
+    events = (
+        Rewarded("black", 100.0),
+        move_event(1, "first"),
+        Rewarded("black", 3.0),
+        Rewarded("white", 50.0),
+        move_event(2, "other", "white"),
+        move_event(3, "second"),
+        Rewarded("black", -1.0),
+        Rewarded("black", 0.5),
     )
+    credits = credits_of(play(*events), 8, make_task())
     assert [(c.move.text, c.reward_to_go, c.group) for c in credits] == [
         ("first", 2.5, (8, 1, 0)),
         ("second", -0.5, (8, 3, 0)),
@@ -169,31 +169,22 @@ def test_a_move_is_credited_with_what_comes_after_it(make_task: MakeTask) -> Non
 
 
 def test_each_turn_of_a_loop_has_its_own_group(make_task: MakeTask) -> None:
-    task = make_task()
-    credits = credits_of(
-        play(move_event(1, "a"), move_event(1, "b"), Rewarded("black", 1.0)), 8, task
-    )
-    assert [c.group for c in credits] == [(8, 1, 0), (8, 1, 1)]
+    events = move_event(1, "a"), move_event(1, "b"), Rewarded("black", 1.0)
+    assert [c.group for c in credits_of(play(*events), 8, make_task())] == [(8, 1, 0), (8, 1, 1)]
 
 
-@pytest.mark.parametrize("outcome", ["forfeit", "oversize"])
-def test_an_unfinished_play_is_worth_the_floor(make_task: MakeTask, outcome: str) -> None:
-    task = make_task(floor=-9.5)
-    events = (
-        move_event(1, "a"),
-        Rewarded("black", 4.0),
-        move_event(2, "b"),
-        Ensured("black", False, 1),
-    )
-    credits = credits_of(play(*events, outcome=outcome, forfeiter="black"), 8, task)
-    assert [c.reward_to_go for c in credits] == [-9.5, -9.5]
-
-
-def test_anothers_forfeit_leaves_what_was_won(make_task: MakeTask) -> None:
-    task = make_task(floor=-9.5)
-    events = (move_event(1, "a"), Rewarded("black", 4.0), move_event(2, "b", "alice"))
-    credits = credits_of(play(*events, outcome="forfeit", forfeiter="alice"), 8, task)
-    assert [c.reward_to_go for c in credits] == [4.0]
+@pytest.mark.parametrize(
+    ("outcome", "forfeiter", "worth"),
+    [("forfeit", "black", -9.5), ("oversize", "", -9.5), ("forfeit", "alice", 4.0)],
+)
+def test_an_unfinished_play_is_worth_the_floor_but_anothers_forfeit_leaves_what_was_won(
+    make_task: MakeTask, outcome: str, forfeiter: str, worth: float
+) -> None:
+    events = move_event(1, "a"), Rewarded("black", 4.0), move_event(2, "b", "alice")
+    failed = (move_event(2, "b"), Ensured("black", False, 1)) if worth < 0 else ()
+    own = play(*events, *failed, outcome=outcome, forfeiter=forfeiter)
+    credits = credits_of(own, 8, make_task(floor=-9.5))
+    assert [c.reward_to_go for c in credits] == [worth] * (1 + bool(failed))
 
 
 def test_shuffled_rewards_are_the_same_rewards_elsewhere() -> None:
@@ -337,3 +328,71 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
         )
     check_equal(halves, whole)
     assert "out of memory at 8 rollouts to learn from, going on with 4" in caplog.text
+
+
+# -- a gradient from passes in place is that of ordinary passes ------------------------------------
+
+
+@pytest.mark.parametrize("bias", [False, True])
+def test_terms_and_their_slopes_are_those_of_a_softmax(
+    bias: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(captured_gradient, "POSITIONS", 3)
+    torch.manual_seed(0)
+    head = nn.Linear(6, 11, bias=bias).double().requires_grad_(False)
+    hidden = torch.randn(8, 6, dtype=torch.float64, requires_grad=True)
+    ids, weights = torch.arange(8) % 5, torch.randn(2, 8)
+    logprobs = head(hidden).log_softmax(-1)
+    expected = logprobs.gather(1, ids[:, None])[:, 0], -(logprobs.exp() * logprobs).sum(-1)
+    [by_softmax] = torch.autograd.grad((torch.stack(expected) * weights).sum(), hidden)
+    terms = TokenTerms.apply(hidden, head, ids)
+    [slope] = torch.autograd.grad((torch.stack(terms) * weights).sum(), hidden)
+    for one, other in zip((*terms, slope), (*expected, by_softmax), strict=True):
+        torch.testing.assert_close(one.double(), other, atol=1e-5, rtol=1e-5)
+
+
+def credits_of_three_maps() -> list[Credit]:
+    rng, credits = np.random.default_rng(0), []
+    for place in range(3):
+        prompt = (0, *rng.integers(2, 1200, 20 + 9 * place).tolist())
+        for _ in range(5):
+            ids = tuple(rng.integers(2, 1200, int(rng.integers(1, 10))).tolist())
+            logprobs = tuple(rng.normal(-8, 2, len(ids)).tolist())
+            move = Move("", prompt, ids, logprobs)
+            credits.append(Credit(move, float(rng.normal()), (place, 1, 0)))
+    return credits
+
+
+@pytest.mark.parametrize("kind", ["reinforce", "clipped ratio", "imitate", "with a divergence"])
+def test_a_step_changes_the_adapter_equally(
+    lm: LanguageModel, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    own = {"with a divergence": {"kl": 0.1}, "clipped ratio": {"clipped_ratio": 0.5}}
+    credits = credits_of_three_maps()
+    settings = FinetuneConfig(gradient_clip=1e9, **own.get(kind, {}))  # type: ignore[arg-type]
+    imitations = [[Imitation(c.move, c.map_seed, c.line, 1 + n) for n, c in enumerate(credits)]]
+    lm = LanguageModel(lm.model, lm.tokenizer, lm.device)  # without passes of other tests
+    adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
+    for devices, by_trees in (((), False), ((), True), (("cpu",), True), (("cpu",), True)):
+        monkeypatch.setattr(captured_module, "DEVICES", devices)
+        adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
+        with adapted_model.new_adapter(0) as player:
+            for parameter in adapted_model.parameters():
+                parameter.data += 0.02
+            optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1e-3)
+            if kind == "imitate":
+                warm, rng = WarmStartConfig(epochs=1, batch=8), np.random.default_rng(1)
+                terms = player, adapted_model, optimizer, imitations
+                numbers = imitate(*terms, warm, 1e9, rng, 1 << 30)
+            else:
+                numbers = update(player, adapted_model, optimizer, credits, settings)
+            results.append((numbers, [p.detach().clone() for p in adapted_model.parameters()]))
+    assert not lm.captured.get("refused")
+    used = [
+        key for key in captured_module.Places.of(lm).places if key[:2] == ("gradient", "adapter")
+    ]
+    assert bool(used) == (kind != "with a divergence")
+    for numbers, adapter in results[1:]:
+        assert numbers == pytest.approx(results[0][0], rel=1e-4)
+        for one, other in zip(results[0][1], adapter, strict=True):
+            torch.testing.assert_close(one, other, atol=1e-7, rtol=1e-4)

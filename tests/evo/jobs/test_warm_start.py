@@ -35,7 +35,6 @@ from evo.jobs.warm_start import (
     edit,
     edits_of,
     imitate,
-    in_batches,
     mixed_batches,
     words_in_view,
 )
@@ -111,18 +110,10 @@ def test_one_line_of_a_play_is_edited_and_none_in_the_first() -> None:
 
 def test_each_line_has_its_own_best_scripts() -> None:
     """Where words in view or the policy are the best author, there are none."""
-    plays = [
-        (1, "quote", 9.0),
-        (1, "nothing", 2.0),
-        (3, "quote", -4.0),
-        (3, "nothing", 1.0),
-        (5, WORDS, 7.0),
-        (5, "quote", 6.0),
-        (7, OWN, 7.0),
-        (7, "quote", 6.0),
-    ]
-    credits = [Credit(Move("x"), score, (0, line, 0)) for line, _, score in plays]
-    authors = [author for _, author, _ in plays]
+    lines = (1, 1, 3, 3, 5, 5, 7, 7)
+    scores = (9.0, 2.0, -4.0, 1.0, 7.0, 6.0, 7.0, 6.0)
+    authors = ["quote", "nothing", "quote", "nothing", WORDS, "quote", OWN, "quote"]
+    credits = [Credit(Move("x"), s, (0, line, 0)) for line, s in zip(lines, scores, strict=True)]
     assert best_scripts(authors, credits, 1) == {1: ["quote"], 3: ["nothing"]}
     both = {1: ["quote", "nothing"], 3: ["nothing", "quote"]}
     assert best_scripts(authors, credits, 2) == best_scripts(authors, credits, 9) == both
@@ -154,33 +145,29 @@ def test_equal_scores_teach_nothing(groups: list[list[float]]) -> None:
     assert best_of_groups(credits(*groups), WarmStartConfig()) == []
 
 
-@given(st.lists(st.integers(0, 5), min_size=1, max_size=40), st.integers(1, 8), st.integers(0, 99))
-def test_batches_hold_every_move_once_and_those_of_a_map_together(
-    maps: list[int], size: int, seed: int
+@given(
+    st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=20), min_size=1, max_size=4),
+    st.integers(1, 8),
+    st.integers(0, 99),
+)
+def test_batches_hold_every_move_once_one_game_each_and_those_of_a_map_together(
+    games: list[list[int]], size: int, seed: int
 ) -> None:
-    moves = [Imitation(Move(str(place)), each, 1, 1.0) for place, each in enumerate(maps)]
-    batches = in_batches(moves, size, np.random.default_rng(seed))
-    sequence = [each for batch in batches for each in batch]
-    assert sorted(int(each.move.text) for each in sequence) == list(range(len(maps)))
-    assert [len(batch) for batch in batches[:-1]] == [size] * (len(batches) - 1)
-    runs = [each for each, _ in groupby(sequence, key=lambda each: each.map_seed)]
-    assert len(runs) == len(set(maps))
-
-
-@given(st.lists(st.integers(1, 9), min_size=1, max_size=4), st.integers(1, 4), st.integers(0, 99))
-def test_batches_of_several_games_hold_every_move_once_and_one_game_each(
-    counts: list[int], size: int, seed: int
-) -> None:
-    games = [
-        [Imitation(Move(str(index)), index, 1, float(number)) for index in range(count)]
-        for number, count in enumerate(counts)
+    """A move's weight is here the number of its game."""
+    by_game = [
+        [Imitation(Move(str(place)), each, 1, float(n)) for place, each in enumerate(maps)]
+        for n, maps in enumerate(games)
     ]
-    batches = mixed_batches(games, size, np.random.default_rng(seed))
-    assert all(len({each.weight for each in batch}) == 1 for batch in batches)
-    moves = [(each.weight, each.map_seed) for batch in batches for each in batch]
-    assert sorted(moves) == [(each.weight, each.map_seed) for game in games for each in game]
-    if len(games) == 1:
-        assert batches == in_batches(games[0], size, np.random.default_rng(seed))
+    batches = mixed_batches(by_game, size, np.random.default_rng(seed))
+    for n, (maps, moves) in enumerate(zip(games, by_game, strict=True)):
+        own = [batch for batch in batches if batch[0].weight == n]
+        assert all(each.weight == n for batch in own for each in batch)
+        assert sorted(map(len, own))[1:] == [size] * (len(own) - 1)
+        sequence = [each for batch in own for each in batch]
+        assert sorted(sequence, key=lambda each: int(each.move.text)) == moves
+        if len(games) == 1:
+            runs = [each for each, _ in groupby(sequence, key=lambda each: each.map_seed)]
+            assert len(runs) == len(set(maps))
 
 
 def test_what_is_imitated_becomes_likelier_by_its_weight(lm: LanguageModel) -> None:
@@ -196,16 +183,8 @@ def test_what_is_imitated_becomes_likelier_by_its_weight(lm: LanguageModel) -> N
     with adapted_model.new_adapter(0):
         before = [_logprob(lm, move) for move in moves]  # type: ignore[arg-type]
         optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=3e-3)
-        entropy, norm = imitate(
-            lm,
-            adapted_model,
-            optimizer,
-            [best],
-            WarmStartConfig(),
-            1.0,
-            np.random.default_rng(0),
-            1 << 30,
-        )
+        on = optimizer, [best], WarmStartConfig(), 1.0, np.random.default_rng(0), 1 << 30
+        entropy, norm = imitate(lm, adapted_model, *on)
         after = [_logprob(lm, move) for move in moves]  # type: ignore[arg-type]
     assert 0 < entropy < 12
     assert norm > 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits
@@ -25,37 +26,50 @@ from xgl.settings import Role, role_of
 MakeTask = Callable[..., Task]
 
 
-def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
-    make_task: MakeTask, tmp_path: Path
-) -> None:
-    task, executor = make_task(), FakeExecutor(lambda _: Nature())
+def collector_on(
+    archive: Archive, *settings: str, listener: Listener | None = None, **more: Any
+) -> tuple[Collector, FakeExecutor]:
+    config = load(RunConfig, ["+experiment=scope_growth", *settings])
+    executor = FakeExecutor(lambda _: Nature())
+    return Collector(
+        config, Ledger(archive, "r"), executor, listener or Listener(), **more
+    ), executor
+
+
+@pytest.fixture
+def archive(tmp_path: Path) -> Iterator[Archive]:
     with Archive.create(tmp_path / "archive") as archive:
-        ledger = Ledger(archive, "r")
-        config = load(RunConfig, ["+experiment=scope_growth", "transfer.calibration_plays=4"])
-        collector = Collector(config, ledger, executor, Listener())
-        with pytest.raises(ValueError, match=rf"game {task.game_id} \(black\): found no calibra"):
-            collector.finetune([task])
-        collector.calibrate([task])
-        with pytest.raises(ValueError, match=r"\(bob\): found no calibration"):
-            collector.finetune([replace(task, role="bob")])
-        collector.finetune([task])
+        yield archive
+
+
+def learn(collector: Collector, *tasks: Task) -> None:
+    collector.do(each for task in tasks for each in collector.training_requests(task))
+
+
+def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
+    make_task: MakeTask, archive: Archive
+) -> None:
+    task = make_task()
+    collector, executor = collector_on(archive, "transfer.calibration_plays=4")
+    collector.calibrate([task])
+    with pytest.raises(KeyError, match="bob"):
+        learn(collector, replace(task, role="bob"))
+    learn(collector, task)
     [training] = [job for job in executor.jobs if isinstance(job, Training)]
     assert training.task.floor > task.floor, "the floor of the calibration plays"
 
 
 def test_a_null_control_keeps_the_true_rewards_of_the_games_that_are_named(
-    make_task: MakeTask, tmp_path: Path
+    make_task: MakeTask, archive: Archive
 ) -> None:
-    initial, executor = make_task(), FakeExecutor(lambda _: Nature())
-    candidate = make_task(code=initial.game.code.replace("8", "7"))
-    with Archive.create(tmp_path / "archive") as archive:
-        config = load(RunConfig, ["+experiment=scope_growth", "finetune.shuffle=true"])
-        on = config, Ledger(archive, "r"), executor, Listener()
-        collector = Collector(*on, frozenset({initial.id}))
-        collector.calibrate([initial, candidate])
-        collector.finetune([initial, candidate])
-        collector.restart([initial, candidate])
-        collector.finetune([initial, candidate])
+    initial = make_task()
+    games = [initial, make_task(code=initial.game.code.replace("8", "7"))]
+    unshuffled = frozenset({initial.id})
+    collector, executor = collector_on(archive, "finetune.shuffle=true", unshuffled=unshuffled)
+    collector.calibrate(games)
+    learn(collector, *games)
+    collector.restart(games)
+    learn(collector, *games)
     jobs = [job for job in executor.jobs if isinstance(job, Training)]
     assert len(jobs) == 4
     assert all(job.true_rewards == (job.task.id == initial.id) for job in jobs)
@@ -75,18 +89,16 @@ class Heard(Listener):
 
 
 def test_fine_tunes_of_one_job_are_stored_and_told_one_by_one(
-    make_task: MakeTask, tmp_path: Path
+    make_task: MakeTask, archive: Archive
 ) -> None:
-    one, executor, heard = make_task(), FakeExecutor(lambda _: Nature()), Heard()
+    one, heard = make_task(), Heard()
     other = make_task(code=one.game.code.replace("8", "7"))
-    with Archive.create(tmp_path / "archive") as archive:
-        config = load(RunConfig, ["+experiment=scope_growth", "player.policies_per_pass=4"])
-        collector = Collector(config, Ledger(archive, "r"), executor, heard)
-        collector.calibrate([one, other])
-        collector.finetune([one, other])
-        rows = archive.rows("finetunes")
-        assert sorted(archive.adapters()) == sorted({row["adapter_hash"] for row in rows})
-        ids = [collector.policy_id(task) for task in (one, other)]
+    collector, executor = collector_on(archive, "player.policies_per_pass=4", listener=heard)
+    collector.calibrate([one, other])
+    learn(collector, one, other)
+    rows = archive.rows("finetunes")
+    assert sorted(archive.adapters()) == sorted({row["adapter_hash"] for row in rows})
+    ids = [collector.policy_id(task) for task in (one, other)]
     [job] = [job for job in executor.jobs if isinstance(job, Trainings)]
     assert [each.task.id for each in job.trainings] == [one.id, other.id]
     assert [(row["finetune_id"], row["game_id"], row["tokens"]) for row in rows] == [
@@ -99,17 +111,13 @@ def test_fine_tunes_of_one_job_are_stored_and_told_one_by_one(
 
 
 def test_no_setting_that_a_resumed_run_may_change_is_in_the_key_of_a_fine_tune(
-    tmp_path: Path,
+    archive: Archive,
 ) -> None:
-    with Archive.create(tmp_path / "archive") as archive:
-        config = load(RunConfig, ["+experiment=scope_growth"])
-        on = Ledger(archive, "r"), FakeExecutor(lambda _: Nature()), Listener()
-        facts = json.loads(Collector(config, *on).settings_json)
+    collector, _ = collector_on(archive)
+    facts = json.loads(collector.settings_json)
     for section in ("judge", "player", "finetune"):
-        values = getattr(config, section)
-        roles = {name: role_of(type(values), name) for name in facts[section]}
-        assert roles, section
-        assert set(roles.values()) == {Role.SCIENCE}, section
+        kind = type(getattr(collector.config, section))
+        assert {role_of(kind, name) for name in facts[section]} == {Role.SCIENCE}, section
 
 
 # -- Which fine-tunes speak for a game (evo/record/collector.py) -----------------------------------
@@ -148,17 +156,14 @@ def test_a_child_is_trained_under_the_seeds_of_its_parent_when_first_met() -> No
 FEW_SHOT = ("playability=few_shot", "growth.max_candidates=3")
 WORLD = of_limits(l5=Nature(artifact=True), l6=Nature(few_shot=False), l7=Nature())
 LISTED = (code(5), code(6), code(7))
+REASONS = ("ill-posed", "not few-shot playable", "helps and is new")
 
 
 def test_cheap_filters_come_before_expensive_ones(search: Search) -> None:
     assert search.run(WORLD, *FEW_SHOT, sampler=Listed(LISTED)) == 0
     verdicts = {row["reason"]: row for row in search.rows("decisions")}
-    assert set(verdicts) == {"ill-posed", "not few-shot playable", "helps and is new"}
-    ill, flat, good = (
-        verdicts["ill-posed"],
-        verdicts["not few-shot playable"],
-        verdicts["helps and is new"],
-    )
+    assert set(verdicts) == set(REASONS)
+    ill, flat, good = map(verdicts.__getitem__, REASONS)
     assert ill["best_kept"] < 0.5
     assert ill["few_shot_low"] is None, "refused before it is played repeatedly"
     assert (flat["best_kept"], flat["few_shot_low"]) == (1.0, 0.0)

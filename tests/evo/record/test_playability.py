@@ -1,29 +1,44 @@
-"""The filters of calibrated games: repeated play on the embedded model, and what they refuse."""
+"""The filters of calibrated games: repeated play on the embedded model, and what they refuse. The
+paper's ill-posed games are refused, and the library's other games are not (Def. 30)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import cycle
 from typing import Any
 
 import numpy as np
 import pytest
 
-from archive import Reason
+from archive import Purpose, Reason
+from archive.statistics.rounds import WellPosed
 from archive.statistics.rule import Answer, Decision
+from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
+from evo.config.schema import GameConfig
+from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import Task, evaluation_seeds
-from evo.jobs.job import Evaluation, Repetition
+from evo.jobs.job import Evaluation, Repetition, UnlikelyMoves
 from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import RoundScore, round_rows, series
 from evo.record.ledger import score_rows
 from evo.record.playability import (
+    SEARCHED_MAPS,
+    UNLIKELY,
     PlayabilityConfig,
     evidence_columns,
     few_shot,
     ill_posed,
+    likely_best,
     not_few_shot,
     well_posed,
 )
+from xgl.analysis.static_facts import learning_roles, surprise_writers
+from xgl.language.canonical import game
+from xgl.language.parser import parse
+from xgl.library import entries
+from xgl.runtime.machine import asked_stories
+from xgl.runtime.requests import Seeds
 
 MakeTask = Callable[..., Task]
 MakeModelHost = Callable[..., ModelHost]
@@ -37,19 +52,14 @@ def lab(make_model_host: MakeModelHost) -> ModelHost:
 
 
 def repetition_scores(lab: ModelHost, task: Task, rounds: int = 4) -> list[RoundScore]:
-    outcome: Any = lab.do(Repetition(task, None, SEEDS, rounds)).outcome
+    outcome: Any = lab.do(Repetition(task, SEEDS, rounds)).outcome
     return list(outcome)
 
 
 def test_repetition_gives_rows_of_both_kinds(lab: ModelHost, make_task: MakeTask) -> None:
     scores = repetition_scores(lab, make_task(), 3)
-    assert [(s.number, s.control) for s in scores[:: len(SEEDS)]] == [
-        (1, False),
-        (2, False),
-        (2, True),
-        (3, False),
-        (3, True),
-    ]
+    kinds = [(s.number, s.control) for s in scores[:: len(SEEDS)]]
+    assert kinds == [(1, False), (2, False), (2, True), (3, False), (3, True)]
     round_series = series(round_rows("base", make_task(), "calibration", scores))
     assert round_series.own.shape == (6, 3)
     assert round_series.control is not None
@@ -112,8 +122,9 @@ def test_few_shot_play_is_judged_from_rows() -> None:
     scores = luck + np.arange(4.0)
     evidence = few_shot(_series(scores, luck), CONFIG, 0.95)
     assert evidence is not None
-    assert evidence.rises.answer is Answer.YES
-    assert evidence.above.low > 0
+    rises, above = evidence
+    assert rises.answer is Answer.YES
+    assert above.low > 0
     assert not_few_shot(evidence, CONFIG) is None
     flat = few_shot(_series(np.zeros((40, 4)), np.zeros((40, 4))), CONFIG, 0.95)
     refusal = not_few_shot(flat, CONFIG)
@@ -127,5 +138,95 @@ def test_few_shot_play_is_judged_from_rows() -> None:
     assert refusal.reason is Reason.FEW_SHOT_LUCK
     assert few_shot([], CONFIG, 0.95) is None
     columns = evidence_columns([], evidence)
-    assert columns["few_shot_low"] == evidence.rises.low
+    assert columns["few_shot_low"] == rises.low
     assert columns["few_shot_above_control"] == pytest.approx(3, abs=1)
+
+
+# -- the search for games that pay for improbable words (Def. 30) ----------------------------------
+
+
+ILL = {
+    "remark 29": "elicit(t, 10)\nreward(xent(t))",
+    "after a story": "assign(s=story())\nelicit(t, 10)\nreward(xent(t|s))",
+    "under a rule": 'assign(s=story())\nelicit(t, 10)\nensure("no common words between"+s+"&"+t)\n'
+    "reward(xent(t)-xent(s|t))",
+    "paradoxical": "elicit(white, s, 40)\nelicit(black, t, 8)\nreward(white, xent(s|t))",
+}
+"""White's seat of the paradoxical game, or the only seat; black's is refused with white's."""
+SOUND = {
+    "its reverse": "elicit(t, 10)\nreward(nex(t))",
+    "a prefix": "assign(s=story())\nelicit(t, 8)\nreward(xed(s|t))",
+    "a surprise by others": "assign(s=story())\nelicit(t, 8)\nreward(dex(s|t))",
+}
+LIBRARY = [
+    pytest.param(entry.text, entry.dialect, role, id=f"{entry.name}:{role}")
+    for entry in entries()
+    if not entry.ill_posed
+    for program in [parse(entry.text, entry.dialect)]
+    for role in learning_roles(program)
+    if surprise_writers(program, role)
+]
+"""The seats whose words are paid for surprise; all others are not searched."""
+
+
+@pytest.fixture(scope="module")
+def host() -> ModelHost:
+    return ModelHost(ModelHostSettings(JudgeConfig(), PlayerConfig()))
+
+
+@pytest.fixture(scope="module")
+def writing_host() -> ModelHost:
+    """Its judge writes the maps: some games ask for texts by a prompt, which a corpus refuses."""
+    return ModelHost(ModelHostSettings(JudgeConfig(stories="judge"), PlayerConfig()))
+
+
+def refused(host: ModelHost, text: str, dialect: str, role: str, seed: int = 0) -> bool:
+    """Whether the search refuses a seat, at its first look or its second."""
+    whole, config = game(parse(text, dialect), metadata(GameConfig())), PlayabilityConfig()
+    decision = None
+    for maps in (SEARCHED_MAPS, 2 * SEARCHED_MAPS):
+        seeds = tuple(evaluation_seeds(Purpose.CALIBRATION, seed, maps))
+        roles = surprise_writers(whole.program, role)
+        found = [search(host, Task(whole, player), seeds) for player in roles]
+        decision = ill_posed(found, config, 0.95)
+        if decision or all(each.share > config.best_kept for each in found):
+            break
+    return decision is not None
+
+
+def search(host: ModelHost, task: Task, seeds: tuple[Seeds, ...]) -> WellPosed:
+    """What clipping keeps of the best of random and base moves."""
+    searched = host.do(UnlikelyMoves(task, UNLIKELY, seeds)).outcome
+    best, median = (score_rows("", task, "calibration", plays) for plays in searched)
+    [own] = host.do(Evaluation(task, (None,), (seeds,))).outcome
+    result = likely_best(best, median, score_rows("base", task, "calibration", own))
+    assert result is not None
+    return result
+
+
+@pytest.mark.parametrize(("name", "dialect"), [*zip([*ILL, *SOUND], cycle(["paper", "xent"]))])
+def test_games_that_pay_for_improbable_words_are_refused_and_others_kept(
+    host: ModelHost, name: str, dialect: str
+) -> None:
+    """Others: that pay for likely words, or for the words of others."""
+    text = (ILL | SOUND)[name]
+    for role in learning_roles(parse(text, dialect)) if name in ILL else ("black",):
+        assert refused(host, text, dialect, role) == (name in ILL), role
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(("text", "dialect", "role"), LIBRARY)
+def test_every_sound_seat_of_the_library_is_kept(
+    host: ModelHost, writing_host: ModelHost, text: str, dialect: str, role: str
+) -> None:
+    asked = asked_stories(game(parse(text, dialect), metadata(GameConfig())))
+    writes = any(request.prompt for request in asked)
+    assert not refused(writing_host if writes else host, text, dialect, role)
+
+
+def test_the_papers_own_games_are_marked_and_searched() -> None:
+    ill = {entry.name: entry for entry in entries() if entry.ill_posed}
+    assert set(ill) == {"example_16_paradoxical", "remark_29_unlikely_text"}
+    for entry in ill.values():
+        program = parse(entry.text, entry.dialect)
+        assert all(surprise_writers(program, role) for role in learning_roles(program))

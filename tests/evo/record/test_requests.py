@@ -39,9 +39,7 @@ WARM_PLAYS, STEP_PLAYS = 16 * 16 + 64, 16 * 4 * 8
 
 
 def config(*overrides: str) -> RunConfig:
-    loaded = load(RunConfig, ["+experiment=scope_growth", *overrides])
-    assert isinstance(loaded, RunConfig)
-    return loaded
+    return load(RunConfig, ["+experiment=scope_growth", *overrides])
 
 
 def duration(request: Request, tokens: float | None, settings: RunConfig) -> float:
@@ -87,24 +85,17 @@ def test_plays_of_one_game_are_one_job_where_a_pass_has_several_policies(
 ) -> None:
     task = make_task()
     other = make_task(code=task.game.code.replace("8", "7"))
-    base, own, cross = (
-        of_policy("a", task, 4, 12),
-        of_policy("b", task, 0, 4),
-        of_policy("b", task, 4, 12),
-    )
-    script = of_policy("script:nothing", task, 4, 12)
-    requests = [
-        base,
-        own,
-        of_policy("c", other, 4, 12),
-        cross,
-        script,
+    base, own = of_policy("a", task, 4, 12), of_policy("b", task, 0, 4)
+    cross, elsewhere = of_policy("b", task, 4, 12), of_policy("c", other, 4, 12)
+    script, training = (
+        of_policy("script:nothing", task, 4, 12),
         TrainingRequest("f", task, 0, 7, "{}"),
-    ]
-    training, *plays = jobs_of(requests, 4)
-    assert training == (requests[5],)
-    assert plays == [(base, own, cross), (requests[2],), (script,)]
-    assert jobs_of(requests, 1)[1:] == [(each,) for each in requests[:5]], "on a CPU each alone"
+    )
+    plays = [base, own, elsewhere, cross, script]
+    assert jobs_of([*plays, training], 4) == [
+        (training,), (base, own, cross), (elsewhere,), (script,),
+    ]  # fmt: skip
+    assert jobs_of(plays, 1) == [(each,) for each in plays], "on a CPU each alone"
 
 
 def test_fine_tunes_of_any_games_are_one_job_where_a_pass_has_several_policies(

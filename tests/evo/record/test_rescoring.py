@@ -41,7 +41,7 @@ def survivals(folder: Path) -> list[Survival]:
 def test_a_share_of_the_gain_survives_and_nothing_else_changes(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    world = of_limits(l4=Nature(teaches=0.9, covered=0.1, survives=0.5))
+    world = of_limits(l4=replace(NEW, survives=0.5))
     assert search.run(world, name="plain") == 0
     assert search.run(world, OTHER, name="run") == 0
     output = " ".join(capsys.readouterr().out.split())
@@ -61,8 +61,7 @@ def test_a_share_of_the_gain_survives_and_nothing_else_changes(
 
 @pytest.mark.parametrize("survives", [1.0, 0.0])
 def test_the_rule_is_asked_again(search: Search, survives: float) -> None:
-    world = of_limits(l4=Nature(teaches=0.9, covered=0.1, survives=survives))
-    assert search.run(world, OTHER) == 0
+    assert search.run(of_limits(l4=replace(NEW, survives=survives)), OTHER) == 0
     [survival] = survivals(search.folder / "run")
     assert survival.stays_accepted == (survives > 0)
 

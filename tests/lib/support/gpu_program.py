@@ -187,10 +187,9 @@ class HostExecutor(SerialExecutor):
 
     def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
         for job in jobs:
-            bare, adapters = job.without_adapters()
             self.done[job.name] += 1
             before = Counter(counts)
-            result = self.host.do(bare.with_adapters([*map(content, adapters)]))
+            result = self.host.do(job.with_adapters(content))
             self.counts[job.name] += counts - before
             yield result
 

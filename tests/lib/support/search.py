@@ -124,7 +124,7 @@ class SerialExecutor(ABC):
     def do(self, jobs: Sequence[Job[JobOutcome]]) -> Iterator[Result[JobOutcome]]:
         """Results in the order of the jobs."""
 
-    def has_room(self, trains: bool) -> bool:
+    def has_room(self) -> bool:
         """Whether no job is begun."""
         return self._job is None
 
@@ -188,7 +188,8 @@ class FakeExecutor(SerialExecutor):
         rise = self.world(job.task.game).few_shot
         scores = [
             RoundScore(
-                each, k, control, k - 1, s := float(k * rise), s, s, "finished", ("m",), 9, 2, 0.5
+                *(each, s := float(k * rise), s, "finished", None, ("m",), 9, 0.5, s, None),
+                *(k, control, k - 1, 2),
             )
             for k in range(1, job.rounds + 1)
             for control in ((False, True) if k > 1 else (False,))
