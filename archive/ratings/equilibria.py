@@ -86,7 +86,10 @@ def _limit(game: NormalFormGame, path: _Path) -> LogitEquilibrium:
     """The end of the path. An equilibrium with no other near it is solved for at once; one of a
     continuum is followed as far as rounding allows, and extrapolated."""
     best, limit, previous = None, None, None
-    ends = _ends(game)
+    least = min(span for span in game.spans if span) / game.span
+    decades = min(int(np.ceil(-np.log10(least))), _MOST_DECADES)
+    # larger ends if the players' spans of payoffs differ
+    ends = [*ENDS, *(ENDS[-1] * 10.0**n for n in range(1, 1 + decades))]
     for index, end in enumerate(ends):
         if limit and end > ENDS[-1]:
             break
@@ -98,43 +101,22 @@ def _limit(game: NormalFormGame, path: _Path) -> LogitEquilibrium:
             return limit
         best = path.result(game, path.strategies(), game.span / end)
         solution = _indifference_solution(path.game, path.strategies())
-        for strategies in _candidates(previous, solution, ends[index - 1] / end):
-            equilibrium = path.result(game, strategies, 0.0)
-            if _is_reached(game, equilibrium):
-                limit = best = equilibrium
+        candidates = [solution[0]] if solution else []
+        if previous and solution and not solution[1]:
+            candidates.append(_extrapolate(previous[0], solution[0], ends[index - 1] / end))
+        for strategies in candidates:  # the best last
+            if relative_exploitability(game, product(strategies)) <= TOLERANCE:
+                limit = best = path.result(game, strategies, 0.0)
         if limit and solution and solution[1]:
             return limit
         previous = solution
-    if best is None or not _is_reached(game, best):
+    if best is None or relative_exploitability(game, product(best.strategies)) > TOLERANCE:
         raise RatingError(
             f"the path of logit equilibria ended at an exploitability of "
             f"{best.exploitability if best else np.inf:.2g}, expected at most {TOLERANCE:g} of "
             "what each player has at stake: give a temperature, or rate by CCE"
         )
     return limit or best
-
-
-def _ends(game: NormalFormGame) -> list[float]:
-    """``ENDS``, and larger ones if the players' spans of payoffs differ."""
-    least = min(span for span in game.spans if span) / game.span
-    decades = int(np.ceil(-np.log10(least)))
-    return [*ENDS, *(ENDS[-1] * 10.0**n for n in range(1, 1 + min(decades, _MOST_DECADES)))]
-
-
-def _is_reached(game: NormalFormGame, equilibrium: LogitEquilibrium) -> bool:
-    return relative_exploitability(game, product(equilibrium.strategies)) <= TOLERANCE
-
-
-def _candidates(
-    previous: _IndifferenceSolution | None, solution: _IndifferenceSolution | None, share: float
-) -> list[list[Array]]:
-    """Candidates for the limit, the best last."""
-    if solution is None:
-        return []
-    strategies, alone = solution
-    if previous is None or alone:
-        return [strategies]
-    return [strategies, _extrapolate(previous[0], strategies, share)]
 
 
 class _Path:
@@ -234,13 +216,11 @@ class _Path:
                 return None
             if size <= accuracy + 1e-14 * abs(point[-1]):
                 return point, rounds, derivative
+            bordered = np.vstack([derivative, border])
             try:
-                step = _solve(
-                    np.vstack([derivative, border]), np.append(-residual, 0.0), self.head
-                )[0]
+                point = point + _solve(bordered, np.append(-residual, 0.0), self.head)[0]
             except LinAlgError:
                 return None
-            point = point + step
         return None
 
     # -- derivatives ---------------------------------------------------------------------------
@@ -299,20 +279,13 @@ def _solve(matrix: Array, right_side: Array, head: int) -> tuple[Array, float]:
     strategy. They are eliminated, so that thousands of tasks cost no more than their rows.
     """
     above, below = matrix[:head, head:], matrix[head:, :head]
-    rest, sign = _factorise(
-        matrix[head:, head:] - below @ above, right_side[head:] - below @ right_side[:head]
-    )
-    return np.concatenate([right_side[:head] - above @ rest, rest]), sign
-
-
-def _factorise(matrix: Array, right_side: Array) -> tuple[Array, float]:
-    factors, swaps, _ = dgetrf(matrix)
+    factors, swaps, _ = dgetrf(matrix[head:, head:] - below @ above)
     diagonal = np.diagonal(factors)
     if not np.isfinite(diagonal).all() or not diagonal.all():
         raise LinAlgError("singular")
     odd = int((swaps != np.arange(len(swaps))).sum()) + int((diagonal < 0).sum())
-    solution, _ = dgetrs(factors, swaps, right_side)
-    return solution, -1.0 if odd % 2 else 1.0
+    rest, _ = dgetrs(factors, swaps, right_side[head:] - below @ right_side[:head])
+    return np.concatenate([right_side[:head] - above @ rest, rest]), -1.0 if odd % 2 else 1.0
 
 
 # -- the limit ---------------------------------------------------------------------------------
@@ -384,10 +357,8 @@ def _indifference(
             for j, theirs in enumerate(indices)
         ]
         block = np.hstack(blocks)
-        total = np.hstack(
-            [np.full((1, len(each)), float(j == i)) for j, each in enumerate(indices)]
-        )
-        rows += [block[1:] - block[:1], total]
+        total = [np.full(len(each), float(j == i)) for j, each in enumerate(indices)]
+        rows += [block[1:] - block[:1], np.concatenate(total)[None]]
         misses += [gains[0] - gains[1:], np.array([1.0 - strategies[i].sum()])]
     return np.vstack(rows), np.concatenate(misses)
 
@@ -423,10 +394,13 @@ class _Iterate:
     def residual(self) -> Array:
         return self.moments[0] + self.slack
 
+    @property
+    def complementary(self) -> Array:
+        return self.multipliers * self.slack
+
     def size(self) -> float:
         """The merit function, which a step must reduce."""
-        complementary = self.multipliers * self.slack
-        return float(np.linalg.norm(self.residual) + np.linalg.norm(complementary))
+        return float(np.linalg.norm(self.residual) + np.linalg.norm(self.complementary))
 
     def gap(self) -> tuple[float, float]:
         """The largest gain, and the divergence above its minimum, nats."""
@@ -434,11 +408,9 @@ class _Iterate:
         return float(means.max(initial=0.0)), abs(float(self.multipliers @ means))
 
 
-def nearest_distribution(
-    moments: Callable[[Array], Moments], constraints: int, tolerance: float
-) -> Array:
-    """α (C,) ≥ 0 at which no gain is above ``tolerance`` and the divergence from the target is
-    within ``tolerance`` nats of the least. Gains are of size 1.
+def nearest_distribution(moments: Callable[[Array], Moments], constraints: int) -> Array:
+    """α (C,) ≥ 0 at which no gain, as a share of its player's span of payoffs, is above
+    ``TOLERANCE`` and the divergence from the target is within ``TOLERANCE`` nats of the least.
 
     Raises :class:`RatingError` if that is not reached.
     """
@@ -449,7 +421,7 @@ def nearest_distribution(
         gain, excess = best.gap()
         if gain <= _GAIN and excess <= _EXCESS:
             break
-        if stalls >= _PATIENCE and max(gain, excess) <= tolerance:
+        if stalls >= _PATIENCE and max(gain, excess) <= TOLERANCE:
             break
         try:
             now = _newton_step(now, moments)
@@ -458,22 +430,21 @@ def nearest_distribution(
         better = max(now.gap()) < 0.7 * max(best.gap())
         stalls = 0 if better else stalls + 1
         best = min(best, now, key=lambda each: max(each.gap()))
-    if max(best.gap()) <= tolerance:
+    if max(best.gap()) <= TOLERANCE:
         return best.multipliers
     raise RatingError(
         f"no equilibrium nearest to the target was reached: the gap is {max(best.gap()):.2g}, "
-        f"expected at most {tolerance:.2g}"
+        f"expected at most {TOLERANCE:.2g}"
     )
 
 
 def _newton_step(now: _Iterate, moments: Callable[[Array], Moments]) -> _Iterate:
     """One damped Newton step on E[gain] + s = 0, α s = centre."""
-    complementary = now.multipliers * now.slack
-    mean = float(complementary.mean())
+    mean = float(now.complementary.mean())
     # Complementarity must not run ahead of the equations.
     fall = min(_CENTRING, max(mean, _FASTEST))
     goal = max(fall * mean, min(mean, 0.3 * float(np.abs(now.residual).max())))
-    centre = (goal - complementary) / now.multipliers
+    centre = (goal - now.complementary) / now.multipliers
     ridge = _RIDGE * np.trace(now.moments[1]) / len(now.slack)
     system = now.moments[1] + np.diag(now.slack / now.multipliers + ridge)
     change = np.asarray(np.linalg.solve(system, now.residual + centre), np.float64)
@@ -497,16 +468,12 @@ def _longest(values: Array, change: Array) -> float:
 
 # -- the equilibrium -------------------------------------------------------------------------------
 
-CCE_TOLERANCE = 1e-6
-"""Largest remaining gain, as a share of the player's span of payoffs, and largest remaining
-divergence, nats."""
-
 
 def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> Array:
     """argmin KL(x ‖ ⊗ t_i) over the CCEs x (8), (|A_1|, …, |A_n|). Raises :class:`RatingError` if
     the solver does not reach it."""
     gains = _Gains(game.rescale_by_player(), np.log(product(targets)))
-    return gains.joint(nearest_distribution(gains.moments, sum(game.shape), CCE_TOLERANCE))
+    return gains.joint(nearest_distribution(gains.moments, sum(game.shape)))
 
 
 class _Gains:

@@ -39,16 +39,11 @@ class NormalFormGame:
     payoffs: tuple[Array, ...]
 
     def __post_init__(self) -> None:
-        shapes = {payoff.shape for payoff in self.payoffs}
-        if len(self.payoffs) < 2 or shapes != {self.payoffs[0].shape}:
+        shapes, players = {payoff.shape for payoff in self.payoffs}, len(self.payoffs)
+        if players < 2 or len(shapes) > 1 or self.payoffs[0].ndim != players or 0 in self.shape:
             raise RatingError(
                 f"found payoffs of shapes {[payoff.shape for payoff in self.payoffs]}, expected "
-                "one shape and at least two players"
-            )
-        if self.payoffs[0].ndim != len(self.payoffs) or not self.payoffs[0].size:
-            raise RatingError(
-                f"found payoffs of shape {self.payoffs[0].shape} for {len(self.payoffs)} players, "
-                "expected one axis a player, none of them empty"
+                "one shape for two players or more, with an axis for each, none of them empty"
             )
         for player, payoff in enumerate(self.payoffs):
             if not np.isfinite(payoff).all():
@@ -136,12 +131,6 @@ def product(strategies: Strategies) -> Array:
     return reduce(np.multiply.outer, strategies)
 
 
-def marginals(joint: Array) -> list[Array]:
-    """x_i (|A_i|,) of each player."""
-    axes = range(joint.ndim)
-    return [joint.sum(axis=tuple(j for j in axes if j != i)) for i in axes]
-
-
 def regrets(game: NormalFormGame, joint: Array) -> list[Array]:
     """regret_i(a, x) = Σ_b x(b) [u_i(a, b_-i) − u_i(b)] of each action of each player (1)."""
     deviations = []
@@ -179,29 +168,28 @@ def cross_derivatives(game: NormalFormGame, strategies: Strategies) -> dict[tupl
 # A game is solved with one action for each class, so that copies change nothing: neither the
 # kernel, which averages over the actions of others, nor the start of a path of equilibria.
 
-Labels = NDArray[np.int64]
 Indices = NDArray[np.int64]
 
 TOLERANCE = 1e-9
 """Largest difference of two payoffs that count as equal, as a share of the player's span."""
 
 
-def equal_rows(rows: Array, tolerance: float = TOLERANCE) -> Labels:
+def equal_rows(rows: Array) -> Indices:
     """The class of each row of (n, d): 0, 1, … in order of first appearance. Two rows are equal
-    where no entry differs by more than ``tolerance``."""
+    where no entry differs by more than ``TOLERANCE``."""
     labels = np.full(len(rows), -1, np.int64)
     classes = 0
     # Equal rows have nearly equal weighted sums, so few rows are compared entry by entry.
     weights = np.random.default_rng(0).uniform(0.5, 1.5, (rows.shape[1],))
     sums = rows @ weights
-    reach = tolerance * float(np.sum(weights)) + 1e-12 * np.abs(sums).max(initial=0.0)
+    reach = TOLERANCE * float(np.sum(weights)) + 1e-12 * np.abs(sums).max(initial=0.0)
     first_rows: list[tuple[float, int]] = []  # sum and index of each class's first row, sorted
     for index, row in enumerate(rows):
         start = bisect_left(first_rows, (sums[index] - reach, -1))
         end = bisect_right(first_rows, (sums[index] + reach, len(rows)))
         likely = sorted(first for _, first in first_rows[start:end])
         near = np.abs(rows[likely] - row).max(axis=1, initial=0.0)
-        equal = np.flatnonzero(near <= tolerance)
+        equal = np.flatnonzero(near <= TOLERANCE)
         if len(equal):
             labels[index] = labels[likely[int(equal[0])]]
         else:
@@ -214,15 +202,11 @@ def equal_rows(rows: Array, tolerance: float = TOLERANCE) -> Labels:
 class CloneClasses:
     """``labels`` (|A_i|,) of each player: the class of each of its actions."""
 
-    labels: tuple[Labels, ...]
-
-    def first(self, player: int) -> Indices:
-        """The first action of each class."""
-        return np.unique(self.labels[player], return_index=True)[1]
+    labels: tuple[Indices, ...]
 
     def reduce(self, game: NormalFormGame) -> NormalFormGame:
-        """The game with one action a class."""
-        indices = np.ix_(*(self.first(player) for player in game.players))
+        """The game with the first action of each class."""
+        indices = np.ix_(*(np.unique(each, return_index=True)[1] for each in self.labels))
         return NormalFormGame(tuple(payoff[indices] for payoff in game.payoffs))
 
     def fold(self, player: int, values: Array) -> Array:
@@ -245,15 +229,12 @@ class CloneClasses:
 
 def clone_classes(game: NormalFormGame) -> CloneClasses:
     """The classes of each player's actions that are equal for all players."""
-    unit = game.rescale_by_player()
-    return CloneClasses(tuple(equal_rows(_rows(unit, player)) for player in game.players))
-
-
-def _rows(game: NormalFormGame, player: int) -> Array:
-    """Payoffs of all players for each action of one player, (|A_i|, n·Π|A_j|)."""
-    return np.hstack(
-        [np.moveaxis(payoff, player, 0).reshape(game.shape[player], -1) for payoff in game.payoffs]
-    )
+    payoffs = np.stack(game.rescale_by_player().payoffs, axis=-1)
+    # a row holds the payoffs of all players for one action of one of them
+    rows = [
+        np.moveaxis(payoffs, player, 0).reshape(game.shape[player], -1) for player in game.players
+    ]
+    return CloneClasses(tuple(map(equal_rows, rows)))
 
 
 # -- similarity, and the target --------------------------------------------------------------------

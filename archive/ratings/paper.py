@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from archive.errors import RatingError
 from archive.ratings.normal_form import Array, NormalFormGame, contract
-from archive.ratings.preferences import KING, TASK, elo, king_of_the_hill, separability
+from archive.ratings.preferences import KING, TASK, elo, king_of_the_hill
 from archive.ratings.rating import TIE, EquilibriumKind, RatingSettings, TargetEntropy, rate
 
 ROCK_PAPER_SCISSORS = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
@@ -120,13 +120,10 @@ def equilibria(game: NormalFormGame, starts: int, seed: int = 0) -> list[list[Ar
             masses = rate(game, targets=[each / each.sum() for each in targets]).masses
         except RatingError:
             continue
-        if min(_apart(masses, other) for other in found) > _SAME:
+        every = np.concatenate(masses)
+        if min(np.abs(every - np.concatenate(other)).max() for other in found) > _SAME:
             found.append(masses)
     return found
-
-
-def _apart(one: Sequence[Array], other: Sequence[Array]) -> float:
-    return max(float(np.abs(a - b).max()) for a, b in zip(one, other, strict=True))
 
 
 def coordination_payoffs(
@@ -244,14 +241,13 @@ def _new_model(
 
 
 def _ratings(system: System, table: Array, player: int) -> Array:
-    """Of prompts (``TASK``) or models (``KING``), from utilities (P, M, M)."""
+    """Of prompts (``TASK``) or models (``KING``), from utilities u (P, M, M); under Elo a prompt
+    has (1/M²) Σ |u| (section 1.1 of the ratings paper)."""
     if system is System.EQUILIBRIUM:
         return rate(king_of_the_hill(table)).ratings[player]
-    return separability(table) if player == TASK else np.asarray(table.mean(axis=(0, 2)))
+    return np.abs(table).mean(axis=(1, 2)) if player == TASK else table.mean(axis=(0, 2))
 
 
-LEAD = 6.0
-"""Percent by which the leader of a simulated table of scores is better on each task."""
 SHARPNESS = 10.0
 """λ: how strongly tasks on which the model performs badly are preferred."""
 DRAWN = 1.0
@@ -314,14 +310,13 @@ def judged_preferences(
     return upper - upper.swapaxes(1, 2)
 
 
-def leader_scores(models: int = 6, tasks: int = 12) -> tuple[list[str], Array]:
-    """Names and scores (models, tasks), percent, of a simulated table in which the first model
-    leads, and is beaten on one task."""
+def leader_scores() -> tuple[list[str], Array]:
+    """Names and scores (6, 12), percent, of a simulated table in which the first model leads by 6
+    on each task, and is beaten on one."""
     random = np.random.default_rng(5)
-    ability = np.linspace(0, -12, models)
-    scores = 60 + ability[:, None] + random.normal(0, 4, (models, tasks))
-    scores[0] += LEAD
-    return [f"model {number + 1}" for number in range(models)], np.round(scores, 1)
+    scores = 60 + np.linspace(0, -12, 6)[:, None] + random.normal(0, 4, (6, 12))
+    scores[0] += 6
+    return [f"model {number}" for number in range(1, 7)], np.round(scores, 1)
 
 
 def adversarial_tasks(

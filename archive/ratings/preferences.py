@@ -11,11 +11,10 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
 
 from archive.errors import RatingError
-from archive.ratings.normal_form import Array, NormalFormGame, check_memory, equal_rows
+from archive.ratings.normal_form import Array, Indices, NormalFormGame, check_memory, equal_rows
 
 TIE = 1e-9
 """Relative difference up to which two scores are equal."""
@@ -55,26 +54,18 @@ def mean_preferences(outcomes: Sequence[Array]) -> Array:
     return np.stack([outcome.mean(axis=0) for outcome in outcomes])
 
 
-def resample(outcomes: Sequence[Array], stream: Sequence[int]) -> list[Array]:
-    """Each task's maps resampled with replacement: one draw for all models, and for all tasks with
-    the same number of maps. So copies stay copies, and texts shared by several tasks are drawn
-    together. ``stream`` is the seed of the draw."""
-    return [
+def resample_maps(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[list[Array], Indices]:
+    """Each task's maps resampled with replacement, and the tasks, which are all: one draw for all
+    models, and for all tasks with the same number of maps. So copies stay copies, and texts shared
+    by several tasks are drawn together. ``stream`` is the seed of the draw."""
+    drawn = [
         outcome[_random(stream, outcome).integers(len(outcome), size=len(outcome))]
         for outcome in outcomes
     ]
+    return drawn, np.arange(len(outcomes))
 
 
-def resample_maps(
-    outcomes: Sequence[Array], stream: Sequence[int]
-) -> tuple[list[Array], NDArray[np.int64]]:
-    """All tasks, each on its resampled maps."""
-    return resample(outcomes, stream), np.arange(len(outcomes))
-
-
-def resample_tasks(
-    outcomes: Sequence[Array], stream: Sequence[int]
-) -> tuple[list[Array], NDArray[np.int64]]:
+def resample_tasks(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[list[Array], Indices]:
     """Tasks drawn with replacement, each kept once since a copy would change nothing; of exact
     copies the first stands for all."""
     classes = {outcome.tobytes(): task for task, outcome in reversed([*enumerate(outcomes)])}
@@ -85,9 +76,10 @@ def resample_tasks(
 
 
 def resample_judgements(
-    verdicts: Array, pairs: NDArray[np.int64], models: int, stream: Sequence[int]
-) -> tuple[list[Array], NDArray[np.int64]]:
-    """One task, on verdicts drawn with replacement within each pair of models.
+    verdicts: Array, pairs: Indices, models: int, stream: Sequence[int]
+) -> tuple[list[Array], Indices]:
+    """One task, on verdicts drawn with replacement within each pair of models: the mean verdict of
+    each pair, (1, models, models), antisymmetric; 0 for a pair without any.
 
     ``verdicts`` (n,) for the first model against the second; ``pairs`` (n,), ascending: the index
     of the pair in a (models, models) table.
@@ -95,16 +87,12 @@ def resample_judgements(
     _, starts, sizes = np.unique(pairs, return_index=True, return_counts=True)
     shares = np.random.default_rng(stream).random(len(pairs))
     drawn = np.repeat(starts, sizes) + np.floor(shares * np.repeat(sizes, sizes)).astype(np.int64)
-    return [pooled_verdicts(verdicts[drawn], pairs, models)], np.zeros(1, np.int64)
-
-
-def pooled_verdicts(verdicts: Array, pairs: NDArray[np.int64], models: int) -> Array:
-    """Mean verdict of each pair, (1, models, models), antisymmetric; 0 for a pair without any."""
     sums, counts = (
         np.bincount(pairs, weights, models * models).reshape(models, models)
-        for weights in (verdicts, None)
+        for weights in (verdicts[drawn], None)
     )
-    return ((sums - sums.T) / np.maximum(counts + counts.T, 1))[None]
+    means = (sums - sums.T) / np.maximum(counts + counts.T, 1)
+    return [means[None]], np.zeros(1, np.int64)
 
 
 def halves(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[list[Array], list[Array]]:
@@ -137,16 +125,12 @@ def check_preferences(preferences: Array) -> None:
             f"found preferences of shape {shape}, expected (tasks, models, models), at least one "
             "of each"
         )
-    if not np.isfinite(preferences).all():
-        task, one, other = np.argwhere(~np.isfinite(preferences))[0]
+    wrong = ~(np.abs(preferences + preferences.swapaxes(1, 2)) <= 1e-9)  # NaN and ∞ too
+    if wrong.any():
+        task, one, other = np.argwhere(wrong)[0]
         raise RatingError(
             f"found {preferences[task, one, other]} for models {one} and {other} on task {task}, "
-            "expected a number: leave out the task or the model"
-        )
-    if np.abs(preferences + preferences.swapaxes(1, 2)).max() > 1e-9:
-        raise RatingError(
-            "found preferences that differ when the models change places, expected "
-            "u(g, m, m') = −u(g, m', m)"
+            "expected finite numbers with u(g, m, m') = −u(g, m', m)"
         )
 
 
@@ -212,9 +196,3 @@ def _strengths(wins: Array) -> Array:
         if np.abs(step).max() < 1e-11:
             break
     return theta - theta.mean()
-
-
-def separability(preferences: Array) -> Array:
-    """The rating of each task under Elo (tasks,): (1/M²) Σ |u(g, m, m')| (section 1.1 of the
-    ratings paper)."""
-    return np.abs(preferences).mean(axis=(1, 2))

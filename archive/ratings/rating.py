@@ -31,7 +31,6 @@ from archive.ratings.normal_form import (
     distances,
     exploitability,
     kernel,
-    marginals,
     product,
     regrets,
     target,
@@ -71,14 +70,12 @@ class TargetEntropy(StrEnum):
 @dataclass(frozen=True)
 class RatingSettings:
     """``variance`` σ² of the kernel, squared units of payoff; ``temperature`` in units of payoff,
-    0 for the limit. ``own_payoff`` and ``merge_clones=False``: the paper's kernel, of each
-    player's own payoff over all actions."""
+    0 for the limit. ``own_payoff``: the paper's kernel, of each player's own payoff."""
 
     solution: EquilibriumKind = EquilibriumKind.NE
     selection: TargetEntropy = TargetEntropy.AFFINITY
     variance: float = VARIANCE
     own_payoff: bool = False
-    merge_clones: bool = True
     temperature: float = 0.0
 
 
@@ -89,7 +86,6 @@ class Ratings:
     ``targets`` (|A_i|,) of each player. ``path``: the path to the limit; None for a CCE."""
 
     game: NormalFormGame
-    settings: RatingSettings
     joint: Array
     ratings: tuple[Array, ...]
     targets: tuple[Array, ...]
@@ -99,8 +95,10 @@ class Ratings:
 
     @cached_property
     def masses(self) -> list[Array]:
-        """Probability of each action (|A_i|,), each class of clones in equal shares."""
-        return marginals(self.joint)
+        """x_i (|A_i|,) of each player: the probability of each action, each class of clones in
+        equal shares."""
+        axes = range(self.joint.ndim)
+        return [self.joint.sum(axis=tuple(j for j in axes if j != i)) for i in axes]
 
     def effective_number(self, player: int) -> float:
         """exp of the Shannon entropy of a player's mass over classes of clones: from 1 to their
@@ -129,15 +127,14 @@ def rate(
 ) -> Ratings:
     """Rate all actions of all players.
 
-    ``targets`` (|A_i|,) of each player, positive: instead of those of ``settings.selection``.
+    ``targets`` (|A_i|,) of each player, positive, of sum 1: instead of those of
+    ``settings.selection``.
     Raises :class:`RatingError` if no equilibrium is reached.
     """
     settings = settings or RatingSettings()
     classes = clone_classes(game)
     small = classes.reduce(game)
     check_actions(sum(small.shape))
-    if targets is not None:
-        check_targets(game, targets)
     aims = default_targets(game, classes, settings) if targets is None else list(targets)
     class_targets = [classes.fold(player, distribution) for player, distribution in enumerate(aims)]
     path = None
@@ -147,30 +144,8 @@ def rate(
         path = limiting_logit_equilibrium(small, class_targets, settings.temperature)
         joint = product(path.strategies)
     joint = classes.expand(joint)
-    return Ratings(
-        game,
-        settings,
-        joint,
-        tuple(regrets(game, joint)),
-        tuple(aims),
-        classes,
-        exploitability(game, joint),
-        path,
-    )
-
-
-def check_targets(game: NormalFormGame, targets: Sequence[Array]) -> None:
-    """Raises :class:`RatingError` unless each target is a distribution over that player's actions,
-    with some mass on each."""
-    shapes = [np.shape(distribution) for distribution in targets]
-    if shapes != [(size,) for size in game.shape]:
-        raise RatingError(f"found targets of shapes {shapes}, expected {game.shape}")
-    for player, distribution in enumerate(targets):
-        if not (np.min(distribution) > 0 and abs(np.sum(distribution) - 1) < 1e-6):
-            raise RatingError(
-                f"found a target of player {player} from {np.min(distribution):g} up that sums to "
-                f"{np.sum(distribution):g}, expected numbers above 0 that sum to 1"
-            )
+    ratings, epsilon = tuple(regrets(game, joint)), exploitability(game, joint)
+    return Ratings(game, joint, ratings, tuple(aims), classes, epsilon, path)
 
 
 def default_targets(
@@ -179,13 +154,11 @@ def default_targets(
     """The target of each player (|A_i|,) that ``settings`` name."""
     if settings.selection is TargetEntropy.SHANNON:
         return [uniform(size) for size in game.shape]
-    alone = CloneClasses(tuple(np.arange(size) for size in game.shape))
-    once = classes if settings.merge_clones else alone
-    small = once.reduce(game)
+    small = classes.reduce(game)
     shares = []
     for player in game.players:
         squared_distances = distances(small, player, own_payoff=settings.own_payoff)
-        shares.append(once.share(player, target(kernel(squared_distances, settings.variance))))
+        shares.append(classes.share(player, target(kernel(squared_distances, settings.variance))))
     return shares
 
 

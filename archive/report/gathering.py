@@ -23,7 +23,7 @@ from archive.run import Row, Run, reason_of
 from archive.schema import SCRIPT_POLICY, Definition, ScopeRow, TaskId
 from archive.statistics.covers import (
     Cover,
-    greedy,
+    fewest,
     largest_eta,
     pessimistic,
     smallest_covers,
@@ -180,10 +180,10 @@ def _covers(values: np.ndarray) -> tuple[tuple[float, Cover], ...]:
     etas = [step / count for step in range(1, count + 1) if step / count <= most]
     if not is_large:
         return tuple((eta, cover) for eta, cover in smallest_covers(values, etas) if cover)
-    fewest = [greedy(pessimistic(values) >= eta) for eta in etas]
+    greedy = [fewest(pessimistic(values) >= eta, whole=False) for eta in etas]
     return tuple(
         (eta, Cover(members, transfer_cover(values, members), least, most))
-        for eta, (members, least) in zip(etas, fewest, strict=True)
+        for eta, (members, least) in zip(etas, greedy, strict=True)
     )
 
 

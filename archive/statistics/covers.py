@@ -19,7 +19,7 @@ does (docs/specification.md, "Xent Measures").
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -71,8 +71,6 @@ class Cover(NamedTuple):
 
 Fewest = tuple[tuple[int, ...], int]
 """Rows, ascending, that reach every column, and the number of rows below which none do, proved."""
-Solver = Callable[[Truths, int | None], Fewest]
-"""The fewest rows that reach every column; with a number, whether that many rows suffice."""
 
 
 def pessimistic(values: Scores) -> Scores:
@@ -101,10 +99,16 @@ def best_cover(values: Scores, eta: float, exact_up_to: int = EXACT_UP_TO) -> Co
         raise CoverError("found no games, expected at least one to cover and one to cover with")
     lower_values = pessimistic(values)
     if (largest := largest_eta(lower_values)) < eta:
-        raise CoverError(out_of_reach(eta, largest))
-    solve = exact if max(values.shape) <= exact_up_to else greedy
-    cover = _largest_delta(lower_values, eta, solve)
-    if not cover.exact or solve is greedy:
+        if not math.isfinite(largest):
+            raise CoverError(f"found η {eta:g}, and some game that nothing at hand covers at any η")
+        rounded_down = math.floor(largest * 1e4) / 1e4  # so that this number works
+        raise CoverError(
+            f"found η {eta:g}, expected at most {rounded_down:g}: these games teach no larger "
+            "share of every game's lesson"
+        )
+    whole = max(values.shape) <= exact_up_to
+    cover = _largest_delta(lower_values, eta, whole)
+    if not cover.exact or not whole:
         return cover
     first = _first_of_equals(lower_values >= cover.delta, len(cover.members))
     return Cover(first or cover.members, cover.delta, cover.least, cover.delta_bound)
@@ -129,26 +133,15 @@ def covered_targets(values: Scores, members: Sequence[int], eta: float) -> list[
     return [np.flatnonzero(reaches[member]).tolist() for member in members]
 
 
-def out_of_reach(eta: float, largest: float) -> str:
-    """The error message for a too large η. The number in it is rounded down, so that it works."""
-    if not math.isfinite(largest):
-        return f"found η {eta:g}, and some game that nothing at hand covers at any η"
-    rounded_down = math.floor(largest * 1e4) / 1e4
-    return (
-        f"found η {eta:g}, expected at most {rounded_down:g}: these games teach no larger share of "
-        "every game's lesson"
-    )
-
-
-def _largest_delta(values: Scores, eta: float, solve: Solver) -> Cover:
+def _largest_delta(values: Scores, eta: float, whole: bool) -> Cover:
     """Fewest games at η; then, by bisection over the values that occur, the largest Δ that this
     number of games reaches."""
-    (members, least), bound = solve(values >= eta, None), largest_eta(values)
+    (members, least), bound = fewest(values >= eta, whole=whole), largest_eta(values)
     levels = np.unique(values[(values >= eta) & (values <= bound)])
     low, high = int(np.searchsorted(levels, transfer_cover(values, members))), len(levels)
     while low + 1 < high:
         middle = (low + high) // 2
-        found, needed = solve(values >= levels[middle], len(members))
+        found, needed = fewest(values >= levels[middle], len(members), whole)
         if len(found) <= len(members):
             members = found
             low = int(np.searchsorted(levels, transfer_cover(values, members)))
@@ -162,8 +155,9 @@ def _largest_delta(values: Scores, eta: float, solve: Solver) -> Cover:
 # -- the fewest rows that reach every column -------------------------------------------------
 
 
-def exact(reaches: Truths, enough: int | None = None) -> Fewest:
-    """The fewest rows, if :data:`NODES` nodes of a search tree prove them.
+def fewest(reaches: Truths, enough: int | None = None, whole: bool = True) -> Fewest:
+    """The fewest rows, if :data:`NODES` nodes of a search tree prove them; not ``whole``: the
+    greedy answer with the bound of the linear relaxation.
 
     With ``enough`` this only decides whether that many rows suffice, and returns the greedy answer
     if it is small enough. The limit is one of nodes and not of seconds, so that an answer does not
@@ -175,27 +169,18 @@ def exact(reaches: Truths, enough: int | None = None) -> Fewest:
     if enough == 1:  # greedy takes a row that reaches every column if there is one
         return members, 2
     columns = reaches[:, _essential(reaches)]
-    choice, bound, status = minimise(np.ones(len(reaches)), columns, size=enough)
-    if status == INFEASIBLE and enough is not None:
-        return members, enough + 1
+    size = enough if whole else None
+    choice, bound, status = minimise(np.ones(len(reaches)), columns, size, whole=whole)
+    if status == INFEASIBLE and size is not None:
+        return members, size + 1
     if choice is not None and len(choice) < len(members):
         members = choice
-    return members, min(_round_up(bound), len(members))
-
-
-def greedy(reaches: Truths, enough: int | None = None) -> Fewest:
-    """Repeatedly adds the row that reaches the most missing columns, then drops needless rows.
-
-    The bound is proved by the linear relaxation; it is not computed if ``enough`` rows suffice.
-    """
-    members = _greedy_members(reaches)
-    if enough is not None and len(members) <= enough:
-        return members, 1
-    _, bound, _ = minimise(np.ones(len(reaches)), reaches[:, _essential(reaches)], whole=False)
-    return members, min(_round_up(bound), len(members))
+    least = math.ceil(bound - TOLERANCE) if math.isfinite(bound) else 1
+    return members, min(max(1, least), len(members))
 
 
 def _greedy_members(reaches: Truths) -> tuple[int, ...]:
+    """Repeatedly adds the row that reaches the most missing columns, then drops needless rows."""
     gains = reaches.sum(axis=1)
     missing = np.ones(reaches.shape[1], bool)
     members: list[int] = []
@@ -285,11 +270,6 @@ def minimise(
     relaxed_cost = result.fun if result.status == PROVED else None
     bound = result.mip_dual_bound if whole else relaxed_cost
     return members, -math.inf if bound is None else float(bound), result.status
-
-
-def _round_up(bound: float) -> int:
-    """Smallest whole number of rows that the bound allows; 1 if nothing is proved."""
-    return max(1, math.ceil(bound - TOLERANCE)) if math.isfinite(bound) else 1
 
 
 # -- the cover of a run's scope, for ``python -m archive cover`` and the search --------------------

@@ -34,11 +34,6 @@ class Interval:
     high: float
     plays: int = field(default=0, compare=False)
 
-    @property
-    def defined(self) -> bool:
-        """Whether there is a value."""
-        return self.value is not None
-
 
 UNDEFINED = Interval(None, -math.inf, math.inf)
 
@@ -74,7 +69,7 @@ def ratio_interval(
         rest = numerator - means[0] / means[1] * denominator
         freedom = min(freedom, mean_covariance(rest, rest)[1])
     quantiles = _t(confidence, freedom), _t(defined_at or confidence, own_freedom)
-    return replace(_fieller(means, covariance, *quantiles), plays=numerator.shape[-1])
+    return _fieller(means, covariance, *quantiles, numerator.shape[-1])
 
 
 def unpaired_ratio_interval(
@@ -85,8 +80,7 @@ def unpaired_ratio_interval(
     above, freedom = mean_covariance(numerator, numerator)
     below, own_freedom = mean_covariance(denominator, denominator)
     quantiles = _t(confidence, min(freedom, own_freedom)), _t(defined_at or confidence, own_freedom)
-    covariance = np.diag([above, below])
-    return replace(_fieller(means, covariance, *quantiles), plays=numerator.shape[-1])
+    return _fieller(means, np.diag([above, below]), *quantiles, numerator.shape[-1])
 
 
 def mean_covariance(one: Scores, other: Scores) -> tuple[float, float]:
@@ -119,21 +113,20 @@ def mean_covariance(one: Scores, other: Scores) -> tuple[float, float]:
 
 
 def _fieller(
-    means: tuple[float, float], covariance: Scores, t: float, t_defined: float
+    means: tuple[float, float], covariance: Scores, t: float, t_defined: float, plays: int
 ) -> Interval:
     """Roots of (a − θb)² = t²(v_aa − 2θ v_ab + θ² v_bb)."""
     a, b = means
     vaa, vab, vbb = covariance[0, 0], covariance[0, 1], covariance[1, 1]
     error = math.sqrt(max(vbb, 0.0))
     if b <= t_defined * error or b <= 0:
-        return UNDEFINED
+        return replace(UNDEFINED, plays=plays)
     if b <= t * error:
-        return Interval(a / b, -math.inf, math.inf)
+        return Interval(a / b, -math.inf, math.inf, plays)
     quadratic = b * b - t * t * vbb
     half = a * b - t * t * vab
     root = math.sqrt(max(half * half - quadratic * (a * a - t * t * vaa), 0.0))
-    low, high = (half - root) / quadratic, (half + root) / quadratic
-    return Interval(a / b, low, high)
+    return Interval(a / b, (half - root) / quadratic, (half + root) / quadratic, plays)
 
 
 def percentile_bounds(draws: Scores, confidence: float) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -29,7 +29,6 @@ from archive.plays import PURPOSES, Plays, on_common_seeds, sample_sizes
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, TaskId
 from archive.statistics.intervals import (
     CONFIDENCE,
-    UNDEFINED,
     Interval,
     Scores,
     TransferValues,
@@ -38,8 +37,6 @@ from archive.statistics.intervals import (
     transfer_values,
     two_sided,
 )
-
-ONE = Interval(1.0, 1.0, 1.0)
 
 
 class Cell(NamedTuple):
@@ -74,7 +71,12 @@ class TransferMatrix:
 
     def values(self, definition: Definition) -> Scores:
         """C or V (sources, targets) float64; NaN unmeasured, −inf undefined."""
-        return self._array(lambda cell: _value(cell.values.of(definition)))
+
+        def value(cell: Cell) -> float:
+            found = cell.values.of(definition).value
+            return -math.inf if found is None else found
+
+        return self._array(value)
 
     def lower(self, definition: Definition) -> Scores:
         """Lower bounds of C or V (sources, targets); NaN unmeasured, −inf undefined or open."""
@@ -140,20 +142,18 @@ class _CellReader:
     def cell(self, source: TaskId, target: TaskId) -> Cell | None:
         """The cell of a pair; None if the pair or the source's own game has no plays on common
         seeds."""
-        own, pairing = self._own(source), self._pairing(source, target)
+        if source not in self.own:
+            self.own[source] = self._pairing(source, source)
+        own, pairing = self.own[source], self._pairing(source, target)
         if own is None or pairing is None:
             return None
         cross, target_own, purpose = pairing
         values = transfer_values(cross, target_own, own[0], self.level, self.defined_at)
-        if source == target:
-            unity = _unity(values.captured)
+        if source == target and (captured := values.captured).value is not None:
+            unity = Interval(1.0, 1.0, 1.0) if math.isfinite(captured.low) else captured
+            unity = replace(unity, value=1.0)  # open bounds stay open
             values = TransferValues(values.gain, unity, unity)
         return Cell(values, purpose, cross.shape[-1])
-
-    def _own(self, task_id: TaskId) -> _Pairing | None:
-        if task_id not in self.own:
-            self.own[task_id] = self._pairing(task_id, task_id)
-        return self.own[task_id]
 
     def _pairing(self, source: TaskId, target: TaskId) -> _Pairing | None:
         """The largest sample of gains; None with fewer than 2 paired plays."""
@@ -180,17 +180,6 @@ class _CellReader:
                 gains = scores[1:] - scores[0]
                 best = over_seeds(gains[:count]), over_seeds(gains[count:]), purpose
         return best
-
-
-def _unity(value: Interval) -> Interval:
-    """The value of a game on itself: 1, with the bounds of ``value`` if these are open."""
-    if value.value is None:
-        return UNDEFINED
-    return ONE if math.isfinite(value.low) else Interval(1.0, value.low, value.high)
-
-
-def _value(interval: Interval) -> float:
-    return -math.inf if interval.value is None else interval.value
 
 
 # -- lower bounds that hold together ---------------------------------------------------------

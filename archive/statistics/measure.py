@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.errors import RatingError
-from archive.run import Run
+from archive.run import Row, Run
 from archive.schema import PlayOutcome, Purpose, TaskId
 from archive.statistics.intervals import CONFIDENCE, UNDEFINED, Interval, Scores, bootstrapped
 from archive.store.archive import Archive
@@ -86,7 +86,6 @@ def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:
     return np.linspace(low, high if high > low else low + 1, bins + 1)
 
 
-Row = Mapping[str, Any]
 MapSeeds = tuple[int, int]
 """Map seed and play seed."""
 DRAWS = 2000
@@ -161,52 +160,48 @@ def read_ceilings(archive: Archive, confidence: float) -> list[GameCeiling]:
     for task_id, rows in tables["ceilings"].items():
         rounds, one, after = tables["rounds"][task_id], dict[str, Any](), dict[str, Any]()
         best_by_map = best_known(rows, rounds)
-        for measure in tables["measures"][task_id]:
-            maxima = _running_maxima(rounds, measure["policy_id"], measure["at_round"])
+        measures = tables["measures"][task_id]
+        for measure in measures:
+            maxima = _first_and_best(rounds, measure["policy_id"], measure["at_round"])
             if common := [key for key in maxima if key in best_by_map]:
                 own = np.array([maxima[key] for key in common])
                 best = np.array([best_by_map[key].score for key in common])
                 for gaps, scores in ((one, own[:, 0]), (after, own[:, -1])):
                     gaps[measure["policy_id"]] = ceiling_gap(scores, best, measure["b"], confidence)
-        for measure in tables["measures"][task_id][:1]:
-            games.append(GameCeiling(task_id, measure["exported_game_id"], best_by_map, one, after))
+        if measures:
+            origin = measures[0]["exported_game_id"]
+            games.append(GameCeiling(task_id, origin, best_by_map, one, after))
     return games
 
 
-def _running_maxima(
+def _first_and_best(
     rounds: Sequence[Row], policy: str, at_round: int
-) -> dict[MapSeeds, list[float]]:
-    """A player's best scores of the first 1, …, ``at_round`` rounds, by map."""
-    plays = [row for row in rounds if row["policy_id"] == policy and not row["control"]]
-    maxima: dict[MapSeeds, list[float]] = {}
-    for row in sorted(plays, key=lambda row: (row["play_seed"], row["map_seed"], row["round"])):
-        if row["round"] <= at_round:
-            before = maxima.setdefault((row["map_seed"], row["play_seed"]), [])
-            before.append(max([row["score"], *before[-1:]]))
-    return maxima
+) -> dict[MapSeeds, tuple[float, float]]:
+    """By map a player's score of its first round and its best one of the first ``at_round``."""
+    scores: dict[MapSeeds, list[float]] = {}
+    for row in sorted(rounds, key=lambda row: (row["play_seed"], row["map_seed"], row["round"])):
+        if row["policy_id"] == policy and not row["control"] and row["round"] <= at_round:
+            scores.setdefault((row["map_seed"], row["play_seed"]), []).append(row["score"])
+    return {seeds: (its[0], max(its)) for seeds, its in scores.items()}
 
 
 ROUNDING = 1e-6
 """Bits below which a difference of means is rounding error, and no share is taken of it."""
 
 
-def ceiling_gap(
-    scores: Scores, best: Scores, b: float, confidence: float, seed: int = 0
-) -> CeilingGap:
+def ceiling_gap(scores: Scores, best: Scores, b: float, confidence: float) -> CeilingGap:
     """``scores`` and ``best`` (N,) bits on the same maps in the same order, N ≥ 1; ``b`` bits: the
     base's mean. Percentile bootstrap over maps."""
-    if scores.shape != best.shape or scores.ndim != 1 or not len(scores):
-        raise ValueError(f"found shapes {scores.shape} and {best.shape}, expected (maps,) twice")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     indices = rng.integers(0, len(scores), (DRAWS, len(scores)))
     own, most = scores[indices].mean(axis=1), best[indices].mean(axis=1)
     bits = bootstrapped(float((best - scores).mean()), most - own, confidence)
-    way = float(best.mean()) - b
-    if not way > ROUNDING:
-        return CeilingGap(UNDEFINED, bits, float(best.mean()), len(best))
-    share = Interval(float(scores.mean() - b) / way, -math.inf, math.inf)
-    if (most - b > ROUNDING).all():
-        share = bootstrapped(float(scores.mean() - b) / way, (own - b) / (most - b), confidence)
+    way, share = float(best.mean()) - b, UNDEFINED
+    if way > ROUNDING:
+        value = float(scores.mean() - b) / way
+        share = Interval(value, -math.inf, math.inf)
+        if (most - b > ROUNDING).all():
+            share = bootstrapped(value, (own - b) / (most - b), confidence)
     return CeilingGap(share, bits, float(best.mean()), len(best))
 
 
@@ -223,8 +218,8 @@ SAME = {
 }
 """Settings that runs must share for their scores to be compared: section and key by name."""
 
-Maps = dict[tuple[int, int], dict[int, float]]
-"""Scores in bits by round, of each map (map seed and play seed)."""
+Maps = dict[MapSeeds, dict[int, float]]
+"""Scores in bits by round, of each map."""
 
 
 class GameScores(NamedTuple):
@@ -258,12 +253,12 @@ class _Game(NamedTuple):
     """One game, over all runs: the maps of each model, and its rows of ``measures``."""
 
     rounds: dict[str, Maps]
-    measures: list[Mapping[str, Any]]
+    measures: list[Row]
 
 
 def read_paired_scores(
     archives: Sequence[Archive],
-    models: Iterable[str] | None = None,
+    models: Collection[str] | None = None,
     games: Iterable[TaskId] | None = None,
     run_id: str | None = None,
 ) -> PairedScores:
@@ -279,18 +274,12 @@ def read_paired_scores(
         if run_id in (None, run.run_id) and "digest" in run.config  # it measured models
     ]
     _require_comparable(runs)
-    by_id = _games(runs)
+    by_id = _games(runs, models)
+    if games is not None:
+        by_id = {task_id: by_id[task_id] for task_id in sorted(set(games)) if task_id in by_id}
     players = sorted({name for game in by_id.values() for name in game.rounds})
     configured = {str(name) for run in runs for name in run.config.get("players") or ()}
     absent = [] if models is not None else sorted(configured - {*players})
-    if models is not None:
-        players = sorted({*models} & {*players})
-        for task_id, game in by_id.items():
-            kept = {name: game.rounds[name] for name in players if name in game.rounds}
-            by_id[task_id] = game._replace(rounds=kept)
-    if games is not None:
-        by_id = {task_id: by_id[task_id] for task_id in sorted(set(games)) if task_id in by_id}
-        players = sorted({name for game in by_id.values() for name in game.rounds})
     if not players:
         folders = ", ".join(str(archive.folder) for archive in archives)
         raise RatingError(
@@ -326,12 +315,14 @@ def _require_comparable(runs: Sequence[Run]) -> None:
                 )
 
 
-def _games(runs: Sequence[Run]) -> dict[TaskId, _Game]:
+def _games(runs: Sequence[Run], models: Collection[str] | None) -> dict[TaskId, _Game]:
     games: dict[TaskId, _Game] = {}
     filters = [("purpose", "=", str(Purpose.MEASURE)), ("control", "=", False)]
     columns = ["policy_id", "game_id", "role", "map_seed", "play_seed", "round", "score"]
     for run in runs:
         for row in run.rows("rounds", columns, filters):
+            if models is not None and row["policy_id"] not in models:
+                continue
             maps = games.setdefault(TaskId.of(row), _Game({}, [])).rounds
             scores = maps.setdefault(row["policy_id"], {})
             its = scores.setdefault((row["map_seed"], row["play_seed"]), {})
@@ -353,14 +344,11 @@ def _largest_block(
     players: Sequence[str], games: Mapping[TaskId, _Game]
 ) -> tuple[frozenset[str], list[TaskId]]:
     """The block of models and games with the most pairs; among equals, with the most models."""
-    best: tuple[int, int] = (0, 0)
-    block: tuple[frozenset[str], list[TaskId]] = (frozenset(), [])
-    for models in _candidates(players, games):
-        members = [t for t, game in games.items() if len(_common(game, models)) >= FEWEST_MAPS]
-        size = (len(models) * len(members), len(models))
-        if members and size > best:
-            best, block = size, (models, members)
-    return block
+    blocks = (
+        (models, [t for t, game in games.items() if len(_common(game, models)) >= FEWEST_MAPS])
+        for models in _candidates(players, games)
+    )
+    return max(blocks, key=lambda block: (len(block[0]) * len(block[1]), len(block[0])))
 
 
 def _candidates(players: Sequence[str], games: Mapping[TaskId, _Game]) -> list[frozenset[str]]:
@@ -368,7 +356,7 @@ def _candidates(players: Sequence[str], games: Mapping[TaskId, _Game]) -> list[f
     intersections of these sets, up to about ``MOST_BLOCKS``."""
     groups = {frozenset(players): None}
     for game in games.values():
-        of_map: dict[tuple[int, int], set[str]] = {}
+        of_map: dict[MapSeeds, set[str]] = {}
         for name, maps in game.rounds.items():
             for seeds in maps:
                 of_map.setdefault(seeds, set()).add(name)
@@ -381,7 +369,7 @@ def _candidates(players: Sequence[str], games: Mapping[TaskId, _Game]) -> list[f
     return [*groups, *(frozenset([name]) for name in players)]
 
 
-def _common(game: _Game, models: Iterable[str]) -> list[tuple[int, int]]:
+def _common(game: _Game, models: Iterable[str]) -> list[MapSeeds]:
     """Maps that all ``models`` played, in order."""
     maps = [set(game.rounds.get(name, ())) for name in models]
     return sorted(set.intersection(*maps)) if maps else []
@@ -418,18 +406,19 @@ def _left_out(
     for name in players:
         if name not in chosen_models:
             missing = [t.game_id for t in members if len(_common(games[t], [name])) < FEWEST_MAPS]
-            where = f"has not played {_join_names(missing)}" if missing else "shares too few maps"
+            where = f"has not played {joined(missing)}" if missing else "shares too few maps"
             sentences.append(f"model {name} is left out: it {where}")
     for task_id, game in games.items():
         if task_id not in members:
             missing = [
                 name for name in players if name in chosen_models and name not in game.rounds
             ]
-            why = f"{_join_names(missing)} has not played it" if missing else "too few common maps"
+            why = f"{joined(missing)} has not played it" if missing else "too few common maps"
             sentences.append(f"game {task_id.game_id} is left out: {why}")
     return sentences
 
 
-def _join_names(names: Sequence[str], most: int = 3) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
+def joined(names: Sequence[str], most: int = 3) -> str:
+    """``a, b, c and 2 more``."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more

@@ -23,6 +23,7 @@ from archive.ratings.preferences import (
     wins,
 )
 from archive.schema import TaskId
+from archive.statistics.measure import joined
 from archive.statistics.ratings import RatedBlock
 from archive.store.tables import Columns, read_columns
 
@@ -112,7 +113,7 @@ class _Layout:
             if column is not None and column not in columns.cells:
                 raise RatingError(
                     f"{columns.where}: found no column {column}, expected one of "
-                    f"{_join(columns.cells)}"
+                    f"{joined([*columns.cells], 8)}"
                 )
         if not len(columns):
             raise RatingError(f"{columns.where} has no row: found none, expected one or more")
@@ -298,12 +299,6 @@ def _repeat(values: Sequence[Any]) -> tuple[int, int] | None:
 def _places(names: Iterable[str]) -> dict[str, int]:
     """The place of each different name, in order of first appearance."""
     return {name: place for place, name in enumerate(dict.fromkeys(names))}
-
-
-def _join(names: Iterable[str], most: int = 8) -> str:
-    listed = list(names)
-    more = f" and {len(listed) - most:,} more" if len(listed) > most else ""
-    return ", ".join(listed[:most]) + more
 
 
 # -- blocks --------------------------------------------------------------------------------------
@@ -496,6 +491,6 @@ def _complete(
     for what, names, kept in (("task", tasks, kept_tasks), ("model", models, kept_models)):
         if lost := [name for name, there in zip(names, kept, strict=True) if not there]:
             verb = f"{what}s are" if len(lost) > 1 else f"{what} is"
-            words = f"{len(lost):,} {verb} left out, with missing comparisons: {_join(lost, 4)}"
+            words = f"{len(lost):,} {verb} left out, with missing comparisons: {joined(lost, 4)}"
             sentences.append(words)
     return np.flatnonzero(kept_tasks).tolist(), np.flatnonzero(kept_models).tolist(), sentences

@@ -122,7 +122,9 @@ def selection(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidenc
             evidence = yield from _ask_cross_ratios(settings, plays, evidence)
             if evidence.apart(thresholds) is not Answer.OPEN:
                 break
-    is_covered = evidence.new(thresholds) is Answer.NO or not _seems_apart(evidence, thresholds)
+    ratios = [ratio.value for ratio in evidence.ratios if ratio.value is not None]
+    seems_apart = all(value <= 1 - thresholds.alpha2 for value in ratios)
+    is_covered = evidence.new(thresholds) is Answer.NO or not seems_apart
     return (decide(evidence, thresholds) if is_covered else None), evidence
 
 
@@ -134,16 +136,9 @@ def _ask_cross_ratios(
     if settings.thresholds.rule is DecisionRule.VALUES:
         return evidence
     most = evidence.gamma.task_id
-    question = Question(
-        plays, parent_cross_ratio=True, cross_ratio_games=() if most is None else (most,)
-    )
+    games = () if most is None else (most,)
+    question = Question(plays, parent_cross_ratio=True, cross_ratio_games=games)
     return merge_bounds(evidence, (yield question))
-
-
-def _seems_apart(evidence: Evidence, thresholds: Thresholds) -> bool:
-    """Whether the estimates of the cross-ratios lie on the good side."""
-    values = [ratio.value for ratio in evidence.ratios if ratio.value is not None]
-    return all(value <= 1 - thresholds.alpha2 for value in values)
 
 
 def _seems_useful(evidence: Evidence, thresholds: Thresholds) -> bool:
@@ -281,7 +276,7 @@ class CandidateBounds(Generic[TaskT]):
         of the scope's values (γ is the largest). Raises ``LookupError`` for missing plays."""
         plays, helps, gain = question.plays, None, None
         if question.helps:
-            level, pair = two_sided(self._level(plays)), (self.candidate, self.parent)
+            level, pair = two_sided(self.looks.confidence(plays)), (self.candidate, self.parent)
             helps = self._values(*pair, plays, level, question.own_gain_plays)
             gain = mean_interval(self.gain_source.gains(*pair, plays, GainKind.TOTAL), level)
         ratios = question.cross_ratio_games
@@ -300,7 +295,7 @@ class CandidateBounds(Generic[TaskT]):
         total, specific = (self.gain_source.gains(*at, kind, rank) for kind in GainKind)
         mean, rule, decides = float(total.mean()), self.thresholds.rule, self.thresholds.gain
         both = rule is not DecisionRule.VALUES and decides != GainKind.TOTAL
-        levels = self._level(plays), self._level(plays, 2 if both else 1)
+        levels = self.looks.confidence(plays), self.looks.confidence(plays, 2 if both else 1)
         whole, part = (bounds_at(partial(mean_interval, g), *levels) for g in (total, specific))
         share = float(specific.mean()) / mean if mean > 0 else None
         return OwnGain(whole if decides == GainKind.TOTAL else part, part, share, whole)
@@ -313,8 +308,8 @@ class CandidateBounds(Generic[TaskT]):
         the rule ``values`` upper bounds share it too.
         """
         source = self.scope[game]
-        wide = self._level(plays, self._refusals)
-        high = wide if self.thresholds.rule is DecisionRule.VALUES else self._level(plays)
+        wide = self.looks.confidence(plays, self._refusals)
+        high = wide if self.thresholds.rule is DecisionRule.VALUES else self.looks.confidence(plays)
 
         def value(rank: int, confidence: float) -> Interval:
             values = self._values(source, self.candidate, plays, confidence, plays, rank)
@@ -337,16 +332,12 @@ class CandidateBounds(Generic[TaskT]):
         own = self.candidate
         pairs = (own, other), (other, other), (other, own), (own, own)
         samples = [gains(*pair, plays, kind) for pair in pairs]
-        plain = self._level(plays)
+        plain = self.looks.confidence(plays)
 
         def ratio(confidence: float) -> Interval:
             return cross_ratio(samples, confidence, two_sided(plain))
 
-        return bounds_at(ratio, self._level(plays, self._refusals), plain)
-
-    def _level(self, plays: int, questions: int = 1) -> float:
-        """Confidence of a one-sided bound at a look whose error ``questions`` bounds share."""
-        return self.looks.confidence(plays, questions)
+        return bounds_at(ratio, self.looks.confidence(plays, self._refusals), plain)
 
     def _values(
         self,
@@ -368,5 +359,5 @@ class CandidateBounds(Generic[TaskT]):
             gain_source.gains(target, target, plays, kind),
             own,
             confidence,
-            two_sided(self._level(plays)),
+            two_sided(self.looks.confidence(plays)),
         )

@@ -220,13 +220,15 @@ class _BlockRatings:
         self.ne, self.cce = (rate_models(outcomes, solution) for solution in EquilibriumKind)
         self.warm = rate_models(outcomes, EquilibriumKind.NE, TEMPERATURE)
         self.fitted = cross_fit(outcomes, EquilibriumKind.NE, question.seed)
-        total, report = question.resamples if block.resampled else 0, progress
-        samples = []
-        for index, solution in enumerate(EquilibriumKind):
-            shifted_progress = report and _shift_progress(report, index * total, 2 * total)
-            how = question.seed, workers, shifted_progress, block.resampling
-            samples.append(bootstrap(outcomes, solution, total, *how))
-        self.samples, self.cce_samples = samples
+        total = question.resamples if block.resampled else 0
+
+        def samples(solution: EquilibriumKind, before: int) -> RatingSamples:
+            report = progress and (lambda count, _: progress(before + count, 2 * total))
+            how = question.seed, workers, report, block.resampling
+            return bootstrap(outcomes, solution, total, *how)
+
+        self.samples = samples(EquilibriumKind.NE, 0)
+        self.cce_samples = samples(EquilibriumKind.CCE, total)
 
     def ratings(self) -> MeasureRatings:
         models, games = self._models(), self._games()
@@ -309,10 +311,6 @@ class _BlockRatings:
             for a, b in combinations(order, 2)
             if ne[a] - ne[b] > TIE and cce[b] - cce[a] > TIE
         )
-
-
-def _shift_progress(progress: Progress, offset: int, total: int) -> Progress:
-    return lambda count, _: progress(offset + count, total)
 
 
 def _separation(preferences: Array, models: Sequence[str]) -> tuple[float, tuple[str, str] | None]:

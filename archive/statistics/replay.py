@@ -68,11 +68,13 @@ class Case:
 
 class RaceReplay(NamedTuple):
     """Result of a repeated race: its evidence, its decision (None: the candidate is to be ranked),
-    and which of the ``questions`` ``own``, ``helps``, ``gamma`` and ``mutual`` were asked."""
+    which of the ``questions`` ``own``, ``helps``, ``gamma`` and ``mutual`` were asked, and the
+    ``plays`` that were read, in order."""
 
     evidence: Evidence
     decision: Decision | None
     questions: frozenset[str] = frozenset()
+    plays: tuple[PlaysKey, ...] = ()
 
 
 def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> RaceReplay:
@@ -86,7 +88,7 @@ def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> R
     is_covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
     if reader.missing and not is_covered:
         raise MissingPlaysError(reader.missing[0])
-    return RaceReplay(evidence, decision, frozenset(reader.questions))
+    return RaceReplay(evidence, decision, frozenset(reader.questions), tuple(reader.read))
 
 
 def decide_again(case: Case, result: RaceReplay) -> Decision | None:
@@ -109,6 +111,7 @@ class _Reader:
         self.case, self.plays, self.policies = case, plays, policies
         self.questions: set[str] = set()
         self.missing: list[str] = []
+        self.read: dict[PlaysKey, None] = {}
         scope = {task_id: task_id for task_id in case.scope}
         self.candidate = CandidateBounds(
             self, case.looks, case.thresholds, case.candidate, case.parent, scope
@@ -150,9 +153,11 @@ class _Reader:
     def _sample(self, policy: str, task_id: TaskId, plays: int) -> Plays:
         """The first ``plays`` plays of the case, in the order of their play seeds."""
         name = f"policy {policy} on game {task_id.game_id} ({task_id.role}), {self.case.purpose}"
-        sample = self.plays.get(PlaysKey(policy, task_id, self.case.purpose))
+        key = PlaysKey(policy, task_id, self.case.purpose)
+        sample = self.plays.get(key)
         if sample is None:
             raise MissingPlaysError(f"{name}: no plays")
+        self.read[key] = None
         play_seeds = range(self.case.first_play, self.case.first_play + plays)
         chosen = sample.of_play_seeds(play_seeds)
         if chosen.seeds[:, 1].tolist() != list(play_seeds):

@@ -94,7 +94,7 @@ def thresholds(scores: Scores, m: int = STEPS) -> ScoreLevels | None:
     if not last - b > CLOSE * max(1.0, abs(last)):
         return None
     samples, rounds = scores.shape
-    k_m = int(np.argmax(_reaches(curve, last))) + 1
+    k_m = int(np.argmax(curve >= last - CLOSE * max(1.0, abs(last)))) + 1
     return ScoreLevels(b, (last - b) / m, m, rounds, samples, k_m)
 
 
@@ -114,7 +114,7 @@ def narms(curve: Scores, levels: ScoreLevels, rounds: int | None = None) -> floa
             f"{levels.k_m}, the curve has {len(curve)}"
         )
     top = levels.top
-    above = _exceeds(curve[:count], top)
+    above = curve[:count] > top + CLOSE * max(1.0, abs(top))
     if above.all():
         return float(levels.m * count)
     tau = int(np.flatnonzero(~above)[-1]) + 1
@@ -135,14 +135,6 @@ def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int, resamples: int
     highest = running_maxima(scores)[:, :rounds]
     resampled_maps = draw.integers(len(scores), size=(resamples, len(scores)))
     return np.array([narms(highest[each].mean(axis=0), levels, rounds) for each in resampled_maps])
-
-
-def _exceeds(curve: Scores, level: float) -> NDArray[np.bool_]:
-    return np.asarray(curve > level + CLOSE * max(1.0, abs(level)))
-
-
-def _reaches(curve: Scores, level: float) -> NDArray[np.bool_]:
-    return np.asarray(curve >= level - CLOSE * max(1.0, abs(level)))
 
 
 # -- few-shot playability --------------------------------------------------------------------

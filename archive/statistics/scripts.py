@@ -58,8 +58,6 @@ def compare(
     share the error over scripts and the two kinds of gain, since any of these leads may be the
     smallest. Raises ``ValueError`` if there is no script or seeds differ.
     """
-    if not scripts:
-        raise ValueError("found no script's plays, expected at least one's")
     best = max(scripts, key=lambda name: float(scripts[name].own.mean()))
     total, specific = (_lead(policies, scripts, kind, confidence) for kind in GainKind)
     gain = float(scripts[best].own.mean() - base.own.mean())
@@ -81,15 +79,12 @@ def contenders(scripts: Mapping[str, Plays]) -> list[str]:
     """Policy ids of the scripts that may be the best, in their order: all but those that surely
     score less than the one with the highest mean, in total and about the map (paired one-sided t
     bounds at ``CONTENDER_CONFIDENCE``). Raises ``ValueError`` if seeds differ."""
-    names = {name for kind in GainKind for name in _contenders_of(scripts, kind)}
+    names, level = set[str](), two_sided(CONTENDER_CONFIDENCE)
+    for kind in GainKind:
+        best = max(scripts.values(), key=lambda plays: float(plays.kind(kind).mean()))
+        leads = {name: gains(plays, best, kind) for name, plays in scripts.items()}
+        names |= {name for name, lead in leads.items() if mean_interval(lead, level).high >= 0}
     return [name for name in scripts if name in names]
-
-
-def _contenders_of(scripts: Mapping[str, Plays], kind: GainKind) -> list[str]:
-    best = max(scripts.values(), key=lambda plays: float(plays.kind(kind).mean()))
-    level = two_sided(CONTENDER_CONFIDENCE)
-    leads = {name: gains(plays, best, kind) for name, plays in scripts.items()}
-    return [name for name, lead in leads.items() if mean_interval(lead, level).high >= 0]
 
 
 class Headroom(NamedTuple):

@@ -3,15 +3,14 @@
 
 from __future__ import annotations
 
-from collections import UserDict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from archive.plays import Plays
-from archive.run import Run, stored_game
+from archive.run import Row, Run, stored_game
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, TaskId, Verdict
 from archive.statistics.intervals import (
     CONFIDENCE,
@@ -24,8 +23,6 @@ from archive.statistics.intervals import (
 from archive.statistics.replay import Case, MissingPlaysError, Policies, cases, decide_again, replay
 from archive.statistics.rule import Decision
 from xgl.analysis.static_facts import analyse
-
-Row = Mapping[str, Any]
 
 
 class Survival(NamedTuple):
@@ -55,19 +52,6 @@ def surviving(survivals: Sequence[Survival]) -> Interval:
 # -- the plays to score again ----------------------------------------------------------------------
 
 
-class PlayRecorder(UserDict[PlaysKey, Plays]):
-    """Plays of a run that record which keys were read."""
-
-    def __init__(self, plays: Mapping[PlaysKey, Plays]) -> None:
-        super().__init__(plays)
-        self.read = dict[PlaysKey, None]()
-
-    def __getitem__(self, key: PlaysKey) -> Plays:
-        sample = super().__getitem__(key)
-        self.read[key] = None
-        return sample
-
-
 def accepted_cases(run: Run) -> Iterator[tuple[Case, Policies]]:
     """Every accepted decision of a run that rests on plays."""
     for row, case in cases(run):
@@ -80,12 +64,11 @@ def plays_behind(case: Case, policies: Policies, run: Run) -> dict[PlaysKey, lis
 
     Empty if the decision cannot be repeated.
     """
-    plays = PlayRecorder(run.plays)
     try:
-        replay(case, plays, policies)
+        read = replay(case, run.plays, policies).plays
     except (MissingPlaysError, ValueError):
         return {}
-    return {key: [*map(tuple, _of_case(run.plays[key], case).seeds.tolist())] for key in plays.read}
+    return {key: [*map(tuple, _of_case(run.plays[key], case).seeds.tolist())] for key in read}
 
 
 def _of_case(plays: Plays, case: Case) -> Plays:
@@ -104,12 +87,12 @@ def read_survivals(run: Run) -> list[Survival]:
     games, found = run.games({row["game_id"] for row in rows}), list(accepted_cases(run))
     survivals = []
     for judge in dict.fromkeys(row["judge"] for row in rows):
-        second = second_plays([row for row in rows if row["judge"] == judge], games)
+        second = _second_plays([row for row in rows if row["judge"] == judge], games)
         survivals += [_survival(*each, run, second, judge) for each in found]
     return [each for each in survivals if each is not None]
 
 
-def second_plays(rows: Sequence[Row], games: Mapping[str, Row]) -> dict[PlaysKey, Plays]:
+def _second_plays(rows: Sequence[Row], games: Mapping[str, Row]) -> dict[PlaysKey, Plays]:
     """Rows of one judge by policy, game and purpose, in the order of play seeds.
 
     An unfinished play counts as a floor under this judge: the base player's lowest finished score

@@ -31,7 +31,6 @@ _ROWS: tuple[Callable[[Archive], Iterator[Mismatch]], ...] = (
     files.policies,
     files.proposals,
     files.outcomes,
-    files.curves,
     files.program_texts,
     files.program_references,
     files.program_pairs,

@@ -267,16 +267,13 @@ def _difference(
     run_id: str, number: int, members: Sequence[ScopeRow], expected: Sequence[ScopeRow]
 ) -> Iterator[Mismatch]:
     name = f"scopes, run {run_id}, scope {number}, game"
-    expected_by_id, columns = (
-        {m.task_id: m for m in expected},
-        ("parent_game_id", "gamma", "generation"),
-    )
+    expected_by_id = {m.task_id: m for m in expected}
     for member in members:
-        other = expected_by_id.get(member.task_id)
-        both = [[getattr(each, column) for column in columns] for each in (member, other) if each]
-        if other is None:
+        if (other := expected_by_id.get(member.task_id)) is None:
             yield Mismatch(f"{name} {member.game_id}", "a member", "no decision accepted it")
-        elif not all(map(same, *both)):
+            continue
+        both = [(m.parent_game_id, m.gamma, m.generation) for m in (member, other)]
+        if not all(map(same, *both)):
             found, wanted = ("parent {}, gamma {}, generation {}".format(*each) for each in both)
             yield Mismatch(f"{name} {member.game_id}", found, wanted)
     present = {m.task_id for m in members}
@@ -296,7 +293,6 @@ def _list(row: Row) -> tuple[Any, ...]:
 
 TOLERANCE = 1e-6
 """Tolerance of numbers near 0: a rating is a limit, and its resamples are recomputed."""
-_KEY = ("kind", "policy_id", "game_id", "role")
 
 
 def ratings(archive: Archive) -> Iterator[Mismatch]:
@@ -324,19 +320,18 @@ def _again(archive: Archive, run_id: str, rows: Sequence[Row]) -> Sequence[Row]:
 def _differences(name: str, rows: Sequence[Row], expected: Sequence[Row]) -> Iterator[Mismatch]:
     expected_by_key = {_key(row): row for row in expected}
     for row in rows:
-        where = f"{name}, {' '.join(str(part) for part in _key(row) if part)}"
-        expected_row = expected_by_key.pop(_key(row), None)
-        if expected_row is None:
+        where = f"{name}, {_key(row)}"
+        if (expected_row := expected_by_key.pop(_key(row), None)) is None:
             yield Mismatch(where, "a row", "none: its rounds are not complete")
             continue
         for column in TABLES["ratings"].names[1:]:
-            if not same(row[column], expected_row[column], TOLERANCE):
-                yield Mismatch(
-                    where, f"{column} {row[column]}", f"{expected_row[column]}, from the rounds"
-                )
+            value = expected_row[column]
+            if not same(row[column], value, TOLERANCE):
+                yield Mismatch(where, f"{column} {row[column]}", f"{value}, from the rounds")
     for key in expected_by_key:
-        yield Mismatch(name, "no row", f"one of {' '.join(str(part) for part in key if part)}")
+        yield Mismatch(name, "no row", f"one of {key}")
 
 
-def _key(row: Row) -> tuple[Any, ...]:
-    return tuple(row[name] for name in _KEY)
+def _key(row: Row) -> str:
+    parts = (row[name] for name in ("kind", "policy_id", "game_id", "role"))
+    return " ".join(str(part) for part in parts if part)

@@ -5,17 +5,15 @@ there."""
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from itertools import pairwise
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from archive.errors import DamagedError, LookupFailedError
-from archive.run import Run
+from archive.run import Row, Run
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, TABLES, PairPurpose, PlayOutcome, TaskId
 from archive.statistics.programs import passes, program_id
 from archive.store.archive import Archive
@@ -24,7 +22,6 @@ from archive.store.files import (
     ADAPTERS,
     COMMITS,
     HEAD,
-    DataFile,
     check_size,
     read_batches,
     record_hash,
@@ -63,56 +60,45 @@ def same(actual: object, expected: object, absolute: float = 1e-9) -> bool:
     return bool(actual == expected)
 
 
+CHANGED = "a record that was changed after it was written"
+
+
 def chain(archive: Archive) -> Iterator[Mismatch]:
     """Checks that each record holds the hash of the one before it."""
     for commit in archive.commits:
         if commit.previous != record_hash(archive.folder, commit.number - 1):
-            before = record_path(archive.folder, commit.number - 1)
-            yield Mismatch(
-                str(before),
-                "a record that was changed after it was written",
-                f"SHA-256 {commit.previous}, which record {commit.number:06d} says it had",
-            )
+            before = str(record_path(archive.folder, commit.number - 1))
+            expected = f"SHA-256 {commit.previous}, which record {commit.number:06d} says it had"
+            yield Mismatch(before, CHANGED, expected)
 
 
 def newest(archive: Archive) -> Iterator[Mismatch]:
     """Checks that the newest record is the one that was noted when it was written; a killed writer
     may have left the note before."""
     (number, digest), last = archive.head, len(archive.commits) - 1
+    path = str(record_path(archive.folder, number))
     if number > last:
-        path = record_path(archive.folder, number)
-        yield Mismatch(str(path), f"no record after {last:06d}", f"the newest, which {HEAD} names")
+        yield Mismatch(path, f"no record after {last:06d}", f"the newest, which {HEAD} names")
     elif number < last - 1:
         yield Mismatch(str(archive.folder / HEAD), f"commit {number}", f"the newest, {last}")
     elif record_hash(archive.folder, number) != digest:
-        path = record_path(archive.folder, number)
-        yield Mismatch(
-            str(path),
-            "a record that was changed after it was written",
-            f"SHA-256 {digest}, which {HEAD} says it had",
-        )
+        yield Mismatch(path, CHANGED, f"SHA-256 {digest}, which {HEAD} says it had")
 
 
 def contents(archive: Archive) -> Iterator[Mismatch]:
     """Checks that every data file that counts exists, has its hash and can be read."""
-    for commit in archive.commits:
-        for file in commit.files:
-            yield from _content(archive.folder, file)
-
-
-def _content(folder: Path, file: DataFile) -> Iterator[Mismatch]:
-    path = folder / file.file
-    try:
-        check_size(folder, file)
-        digest = file_hash(path)
-        if digest != file.sha256:
-            yield Mismatch(str(path), f"SHA-256 {digest}", f"{file.sha256}, as its record says")
-        for _ in read_batches(folder, file, TABLES[file.table].names):
-            pass
-    except DamagedError as error:
-        yield Mismatch(str(path), error.found, "the file that its record names")
-    except OSError as error:
-        yield Mismatch(str(path), str(error), "the file that its record names")
+    folder = archive.folder
+    for file in (file for commit in archive.commits for file in commit.files):
+        path = str(folder / file.file)
+        try:
+            check_size(folder, file)
+            if (digest := file_hash(folder / file.file)) != file.sha256:
+                yield Mismatch(path, f"SHA-256 {digest}", f"{file.sha256}, as its record says")
+            for _ in read_batches(folder, file, TABLES[file.table].names):
+                pass
+        except (DamagedError, OSError) as error:
+            found = error.found if isinstance(error, DamagedError) else str(error)
+            yield Mismatch(path, found, "the file that its record names")
 
 
 def strays(archive: Archive) -> Iterator[Mismatch]:
@@ -122,11 +108,8 @@ def strays(archive: Archive) -> Iterator[Mismatch]:
         for path in sorted((archive.folder / folder).glob("*")):
             data = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
             if data or path.suffix == ".tmp":
-                yield Mismatch(
-                    str(path),
-                    "a file that no record names",
-                    "none: a killed writer left it, and the next one removes it",
-                )
+                expected = "none: a killed writer left it, and the next one removes it"
+                yield Mismatch(str(path), "a file that no record names", expected)
 
 
 def adapters(archive: Archive) -> Iterator[Mismatch]:
@@ -164,7 +147,7 @@ def keys(archive: Archive) -> Iterator[Mismatch]:
         keys = archive.table(table, list(key)).group_by(list(key), use_threads=False)
         counts = keys.aggregate([([], "count_all")])
         for row in counts.filter(pc.field("count_all") > 1).slice(0, 20).to_pylist():
-            yield Mismatch(f"{table}, {_key_text(row, key)}", f"{row['count_all']} rows", "one")
+            yield Mismatch(_name(table, row), f"{row['count_all']} rows", "one")
 
 
 def names(archive: Archive) -> Iterator[Mismatch]:
@@ -179,7 +162,8 @@ def names(archive: Archive) -> Iterator[Mismatch]:
             for column in (name for name in table.names if name.endswith(key)):
                 named = _distinct(archive, table.name, [column])[column].drop_null()
                 if column != "exported_game_id":
-                    for value in _missing(named, known_ids):
+                    absent = named.filter(pc.invert(pc.is_in(named, value_set=known_ids)))
+                    for value in sorted(set(absent.to_pylist())):
                         yield _absent(table.name, column, value, f"a row of {target}")
 
 
@@ -199,9 +183,8 @@ def policies(archive: Archive) -> Iterator[Mismatch]:
     for row in archive.rows("decisions", columns):
         task_id = task_of.get((row["run_id"], row["finetune_id"]))
         if row["finetune_id"] is not None and task_id != TaskId.of(row):
-            yield _absent(
-                "decisions", "finetune_id", row["finetune_id"], "a fine-tuning of its game"
-            )
+            tune = row["finetune_id"]
+            yield _absent("decisions", "finetune_id", tune, "a fine-tuning of its game")
 
 
 def proposals(archive: Archive) -> Iterator[Mismatch]:
@@ -210,21 +193,14 @@ def proposals(archive: Archive) -> Iterator[Mismatch]:
     columns = ["run_id", "generation", "parent_game_id", "parent_role", "round", "game_id", "role"]
     open_ended = {run.run_id for run in Run.all(archive) if run.is_open_ended}
 
-    def key_of(row: Mapping[str, Any]) -> tuple[Any, ...]:
-        free = (
-            {"generation", "parent_game_id", "parent_role"}
-            if row["run_id"] in open_ended
-            else set()
-        )
-        return tuple(row[name] for name in columns if name not in free)
+    def key_of(row: Row) -> tuple[Any, ...]:
+        place = [row[name] for name in columns[:4] if row["run_id"] not in open_ended]
+        return (row["run_id"], *place, *(row[name] for name in columns[4:]))
 
-    candidates = archive.rows("proposals", columns, [("outcome", "=", "candidate")])
-    candidate_keys = set(map(key_of, candidates))
+    candidates = {*map(key_of, archive.rows("proposals", columns, [("outcome", "=", "candidate")]))}
     for row in archive.rows("decisions", columns):
-        if key_of(row) not in candidate_keys:
-            yield Mismatch(
-                f"decisions, {_key_text(row, columns)}", "no such candidate", "a proposal"
-            )
+        if key_of(row) not in candidates:
+            yield Mismatch(_name("decisions", row), "no such candidate", "a proposal")
 
 
 def outcomes(archive: Archive) -> Iterator[Mismatch]:
@@ -237,26 +213,22 @@ def outcomes(archive: Archive) -> Iterator[Mismatch]:
         differs = pc.not_equal(part["score"], part["raw_score"])
         for row in part.filter(pc.and_(is_finished, differs)).to_pylist():
             actual = f"score {row['score']:g} of a finished play"
-            yield Mismatch(_play(row), actual, f"its raw score {row['raw_score']:g}")
+            yield Mismatch(_name("scores", row), actual, f"its raw score {row['raw_score']:g}")
         for row in part.filter(pc.invert(is_finished)).to_pylist():
-            yield from _forfeit(row, floors)
+            if row["raw_score"] != float("-inf"):
+                actual = f"raw score {row['raw_score']:g} of a forfeit"
+                yield Mismatch(_name("scores", row), actual, "-inf")
+            floor = floors.setdefault((row["run_id"], TaskId.of(row)), row["score"])
+            if row["score"] != floor:
+                actual = f"score {row['score']:g} of a forfeit"
+                expected = f"{floor:g}, as other forfeits of its game"
+                yield Mismatch(_name("scores", row), actual, expected)
 
 
-def _forfeit(row: Mapping[str, Any], floors: dict[tuple[str, TaskId], float]) -> Iterator[Mismatch]:
-    if row["raw_score"] != float("-inf"):
-        yield Mismatch(_play(row), f"raw score {row['raw_score']:g} of a forfeit", "-inf")
-    floor = floors.setdefault((row["run_id"], TaskId.of(row)), row["score"])
-    if row["score"] != floor:
-        actual = f"score {row['score']:g} of a forfeit"
-        yield Mismatch(_play(row), actual, f"{floor:g}, as other forfeits of its game")
-
-
-def _play(row: Mapping[str, Any]) -> str:
-    return f"scores, {_key_text(row, TABLES['scores'].key)}"
-
-
-def _key_text(row: Mapping[str, Any], key: Iterable[str]) -> str:
-    return ", ".join(f"{name} {row[name]}" for name in key)
+def _name(table: str, row: Row) -> str:
+    """The name of a row by those columns of its table's key that were read."""
+    key = (name for name in TABLES[table].key if name in row)
+    return f"{table}, {', '.join(f'{name} {row[name]}' for name in key)}"
 
 
 def _distinct(archive: Archive, table: str, columns: list[str]) -> pa.Table:
@@ -267,27 +239,8 @@ def _distinct(archive: Archive, table: str, columns: list[str]) -> pa.Table:
     return pairs
 
 
-def _missing(ids: pa.ChunkedArray, known_ids: pa.ChunkedArray | pa.Array) -> Sequence[str]:
-    absent = ids.filter(pc.invert(pc.is_in(ids, value_set=known_ids)))
-    return sorted(set(absent.to_pylist()))
-
-
 def _absent(table: str, column: str, value: str, expected: str) -> Mismatch:
     return Mismatch(f"{table}, {column} {value}", "nothing of that name", expected)
-
-
-def curves(archive: Archive) -> Iterator[Mismatch]:
-    """Checks that a solver's curve rises, within its calls, to its score."""
-    for row in archive.rows("ceilings"):
-        if not row["budget"]:  # it came with the measure
-            continue
-        calls, curve = row["curve_calls"], row["curve"]
-        name = _key_text(row, TABLES["ceilings"].key)
-        rises = all(a < b for each in (calls, curve) for a, b in pairwise(each))
-        if len(calls) != len(curve) or not rises or curve[-1:] != [row["score"]]:
-            yield Mismatch(f"ceilings, {name}", f"the curve {curve}", f"one up to {row['score']}")
-        if not calls or not calls[-1] <= row["calls"] <= row["budget"]:
-            yield Mismatch(f"ceilings, {name}", f"{row['calls']} calls", "those of its curve")
 
 
 # -- games that are programs: ids, references, verdicts of pairs -----------------------------------
@@ -309,9 +262,8 @@ def program_references(archive: Archive) -> Iterator[Mismatch]:
     for table in REFERRING:
         named = {(row["run_id"], row["program_id"]) for row in archive.rows(table)}
         for run_id, program in sorted(named - game_keys):
-            yield Mismatch(
-                f"{table}, run {run_id}, program_id {program}", "no game", "a row of gg_games"
-            )
+            name = f"{table}, run {run_id}, program_id {program}"
+            yield Mismatch(name, "no game", "a row of gg_games")
     stored_hashes = set(archive.adapters())
     for row in archive.rows("gg_agents"):
         if row["weights_sha256"] not in stored_hashes:

@@ -3,8 +3,6 @@ one action, next to equal actions, payoffs of every size."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,7 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 from scipy.optimize import linprog, minimize
 from scipy.special import softmax, xlogy
-from support.payoffs import ROCK_PAPER_SCISSORS, judge_means, random_game, symmetric
+from support.payoffs import antisymmetric, judge_means, random_game
 
 from archive.errors import RatingError
 from archive.ratings.equilibria import limiting_logit_equilibrium, nearest_cce
@@ -26,7 +24,14 @@ from archive.ratings.normal_form import (
     relative_exploitability,
     uniform,
 )
-from archive.ratings.paper import clean_sweeps, coordination_payoffs, leader_scores, pure_equilibria
+from archive.ratings.paper import (
+    ROCK_PAPER_SCISSORS,
+    clean_sweeps,
+    coordination_payoffs,
+    leader_scores,
+    pure_equilibria,
+    symmetric_game,
+)
 from archive.ratings.preferences import king_of_the_hill, mean_preferences, wins
 from archive.ratings.rating import EquilibriumKind, RatingSettings, TargetEntropy, rate
 
@@ -144,8 +149,6 @@ def test_copies_that_are_nearly_equal_move_ratings_by_little(
 
 
 NONE = {
-    r"found targets of shapes \[\(3,\), \(2,\)\]": lambda: of_targets(uniform(3), uniform(2)),
-    "that sums to 1.5": lambda: of_targets(uniform(3), np.full(3, 0.5)),
     r"a game of 20,001 different actions takes 11\.9 GiB": lambda: rate(game(MANY, -MANY)),
     "expected one shape": lambda: game(np.zeros((2, 2)), np.zeros((2, 3))),
     r"found payoff inf of player 1 at \(0, 0\)": lambda: game([[0.0]], [[np.inf]]),
@@ -153,12 +156,8 @@ NONE = {
 MANY = np.arange(20_000.0)[:, None]
 
 
-def of_targets(*targets: np.ndarray) -> None:
-    rate(symmetric(ROCK_PAPER_SCISSORS), targets=list(targets))
-
-
 @pytest.mark.parametrize("message", NONE)
-def test_targets_payoffs_and_sizes_that_do_not_fit_are_refused_in_a_sentence(message: str) -> None:
+def test_payoffs_and_sizes_that_do_not_fit_are_refused_in_a_sentence(message: str) -> None:
     with pytest.raises(RatingError, match=message):
         NONE[message]()
 
@@ -208,16 +207,6 @@ def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...], seed: int) ->
 STAG_HUNT = np.array([[4.0, 0.0], [3.0, 3.0]])
 
 
-def softmax_answers(
-    game: NormalFormGame, strategies: Sequence[Array], targets: Sequence[Array], temperature: float
-) -> list[Array]:
-    """Each player's softmax answer, from its target, to what the others play."""
-    cross = cross_derivatives(game, strategies)
-    others = [next(j for j in game.players if j != i) for i in game.players]
-    gains = [cross[i, j] @ strategies[j] for i, j in zip(game.players, others, strict=True)]
-    return [softmax(np.log(t) + g / temperature) for t, g in zip(targets, gains, strict=True)]
-
-
 def nearest_optimal(payoff: Array, target: Array) -> Array:
     """Of the optimal strategies of the row player of a zero-sum game the one of least divergence
     from the target, by two general solvers."""
@@ -245,7 +234,7 @@ def nearest_optimal(payoff: Array, target: Array) -> Array:
 
 
 def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:
-    game = symmetric(STAG_HUNT)
+    game = symmetric_game(STAG_HUNT)
     equilibrium = limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
     assert equilibrium.strategies[0] == pytest.approx([0, 1], abs=1e-9)
 
@@ -257,19 +246,6 @@ def test_the_path_goes_through_folds() -> None:
     ]
     assert sum(each.folds for each in equilibria) > 0
     assert max(each.exploitability for each in equilibria) < 1e-9
-
-
-@pytest.mark.parametrize("temperature", [1.0, 0.05])
-def test_at_a_temperature_every_player_answers_by_softmax(temperature: float) -> None:
-    game = random_game(1, (4, 3, 3))
-    aims = [np.random.default_rng(0).dirichlet(np.ones(size)) for size in game.shape]
-    equilibrium = limiting_logit_equilibrium(game, aims, temperature)
-    for one, answer in zip(
-        equilibrium.strategies,
-        softmax_answers(game, equilibrium.strategies, aims, temperature),
-        strict=True,
-    ):
-        assert one == pytest.approx(answer, abs=1e-6)
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -305,18 +281,30 @@ def test_gambit_traces_the_same_branch(shape: tuple[int, ...]) -> None:
             assert one == pytest.approx([float(share) for _, share in other], abs=1e-4)
 
 
-@pytest.mark.parametrize(("seed", "temperature"), [(125, 0.1), (129, 0.05), (205, 0.1), (0, 1.0)])
-def test_a_path_to_a_temperature_stops_there_and_not_beyond(seed: int, temperature: float) -> None:
+def eighths(seed: int) -> NormalFormGame:
+    """Eleven tasks and five models, with many ties."""
     samples = np.random.default_rng(seed).uniform(-8, 8, (11, 5, 5))
-    upper = np.triu(np.round(samples) / 8, 1)
-    game = king_of_the_hill(upper - upper.swapaxes(1, 2))
-    equilibrium = limiting_logit_equilibrium(game, [*map(uniform, game.shape)], temperature)
+    return king_of_the_hill(antisymmetric(np.round(samples) / 8))
+
+
+@pytest.mark.parametrize(
+    ("game", "temperature"),
+    [
+        *((eighths(seed), at) for seed, at in ((125, 0.1), (129, 0.05), (205, 0.1), (0, 1.0))),
+        *((random_game(1, (4, 3, 3)), at) for at in (1.0, 0.05)),
+    ],
+)
+def test_a_path_to_a_temperature_stops_there_where_players_answer_by_softmax(
+    game: NormalFormGame, temperature: float
+) -> None:
+    targets = [*map(uniform, game.shape)]
+    equilibrium = limiting_logit_equilibrium(game, targets, temperature)
     assert equilibrium.temperature == temperature
-    answers = softmax_answers(
-        game, equilibrium.strategies, [*map(uniform, game.shape)], temperature
-    )
-    for one, answer in zip(equilibrium.strategies, answers, strict=True):
-        assert one == pytest.approx(answer, abs=1e-6)
+    cross = cross_derivatives(game, equilibrium.strategies)
+    for i, (strategy, aim) in enumerate(zip(equilibrium.strategies, targets, strict=True)):
+        j = 1 if i == 0 else 0
+        gains = cross[i, j] @ equilibrium.strategies[j]
+        assert strategy == pytest.approx(softmax(np.log(aim) + gains / temperature), abs=1e-6)
 
 
 # -- Pure equilibria, sweeps, and payoffs of players that miscoordinate ----------------------------
@@ -336,7 +324,7 @@ def test_each_clean_sweep_gives_a_pure_equilibrium_for_each_rival() -> None:
 
 
 def test_uniform_priors_favour_the_risk_dominant_equilibrium_and_iteration_finds_it() -> None:
-    game = NormalFormGame((STAG_HUNT, STAG_HUNT.T))
+    game = symmetric_game(STAG_HUNT)
     stag, hare = ([np.eye(2)[action]] * 2 for action in (0, 1))
     payoffs = coordination_payoffs(game, [stag, hare])
     assert payoffs == pytest.approx(np.array([[2, 2], [3, 3]]))

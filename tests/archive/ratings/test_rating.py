@@ -6,19 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.payoffs import (
-    CHICKEN,
-    ROCK_PAPER_SCISSORS,
-    again,
-    judge_means,
-    preference_tables,
-    random_game,
-    symmetric,
-)
+from support.payoffs import judge_means, preference_tables, random_game
 
 from archive.ratings.normal_form import NormalFormGame
+from archive.ratings.paper import ROCK_TWICE, examples, symmetric_game
 from archive.ratings.preferences import KING, TASK, king_of_the_hill
-from archive.ratings.rating import EquilibriumKind, Ratings, RatingSettings, TargetEntropy, rate
+from archive.ratings.rating import EquilibriumKind, Ratings, RatingSettings, rate
 
 CCE = RatingSettings(EquilibriumKind.CCE)
 EITHER = pytest.mark.parametrize("rating_settings", [RatingSettings(), CCE], ids=["ne", "cce"])
@@ -29,38 +22,9 @@ def rate_table(preferences: np.ndarray, rating_settings: RatingSettings) -> Rati
     return rate(king_of_the_hill(preferences), rating_settings)
 
 
-# -- the paper's examples ------------------------------------------------------------------------
-
-
-@EITHER
-@pytest.mark.parametrize("payoff", [ROCK_PAPER_SCISSORS, again(ROCK_PAPER_SCISSORS, 0)])
-def test_rock_paper_scissors_rates_all_actions_0(
-    payoff: np.ndarray, rating_settings: RatingSettings
-) -> None:
-    ratings = rate(symmetric(payoff), rating_settings)
-    assert np.concatenate(ratings.ratings) == pytest.approx(0, abs=1e-6)
-    class_masses = ratings.classes.fold(0, ratings.masses[0])
-    assert class_masses == pytest.approx(1 / 3, abs=1e-6)
-
-
-@pytest.mark.parametrize("payoff", [CHICKEN, again(CHICKEN, 1), again(again(CHICKEN, 1), 0)])
-def test_chicken_swerves_11_times_in_12_however_often_an_action_is_copied(
-    payoff: np.ndarray,
-) -> None:
-    game = symmetric(payoff)
-    ratings = rate(game)
-    swerve = ratings.classes.fold(0, ratings.masses[0])[0]
-    assert swerve == pytest.approx(11 / 12, abs=1e-9)
-    assert np.vdot(ratings.joint, game.payoffs[0]) == pytest.approx(-1 / 12, abs=1e-9)
-    assert np.concatenate(ratings.ratings) == pytest.approx(0, abs=1e-9)
-
-
-def test_under_shannon_entropy_a_copy_changes_the_correlated_equilibrium_of_chicken() -> None:
-    rating_settings = RatingSettings(EquilibriumKind.CCE, TargetEntropy.SHANNON)
-    once = rate(symmetric(CHICKEN), rating_settings).ratings[0]
-    twice = rate(symmetric(again(CHICKEN, 1)), rating_settings).ratings[0]
-    assert once == pytest.approx([0, -3.375], abs=1e-3)
-    assert twice == pytest.approx([0, -4.178, -4.178], abs=1e-3)
+def test_the_papers_closed_examples() -> None:
+    for game, quantity, paper, computed in examples():
+        assert computed == pytest.approx(np.array(paper), abs=1e-3), (game, quantity)
 
 
 # -- laws ----------------------------------------------------------------------------------------
@@ -171,4 +135,4 @@ def test_the_effective_number_counts_classes_and_not_copies() -> None:
     table = np.zeros((2, 3, 3))
     ratings = rate_table(table, RatingSettings())
     assert ratings.effective_number(TASK) == pytest.approx(1)
-    assert rate(symmetric(again(ROCK_PAPER_SCISSORS, 0))).effective_number(0) == pytest.approx(3)
+    assert rate(symmetric_game(ROCK_TWICE)).effective_number(0) == pytest.approx(3)

@@ -42,7 +42,7 @@ def test_mean_interval_is_students() -> None:
 def test_an_insignificant_denominator_gives_no_value() -> None:
     rng = np.random.default_rng(2)
     bounds = ratio_interval(rng.normal(1, 1, 40), rng.normal(0, 1, 40), 0.95)
-    assert not bounds.defined
+    assert bounds.value is None
     assert (bounds.low, bounds.high) == (-math.inf, math.inf)
 
 
@@ -155,4 +155,4 @@ def test_the_cross_ratio_is_the_product_of_both_values_by_either_definition() ->
 @pytest.mark.parametrize("own", [-5.0, 0.0])
 def test_without_an_own_gain_there_is_no_cross_ratio(own: float) -> None:
     there, there_own, back, back_own = samples_around(np.random.default_rng(4), 4.0, own, 3.0, own)
-    assert not cross_ratio((there, there_own, back, back_own), 0.95).defined
+    assert cross_ratio((there, there_own, back, back_own), 0.95).value is None

@@ -113,7 +113,7 @@ def test_what_was_not_played_is_unmeasured() -> None:
     score_rows = [
         row for row in square("acceptance") if (row["policy_id"], row["game_id"]) != ("pa", "b")
     ]
-    transfer = matrix(score_rows)  # fmt: skip
+    transfer = matrix(score_rows)
     assert transfer.unmeasured_pairs() == [(A, B)]
     assert math.isnan(transfer.values("captured")[0, 1])
     assert math.isnan(transfer.lower("def37")[0, 1])
@@ -161,20 +161,16 @@ def test_the_finetune_that_the_latest_decision_lists_first_represents_its_game()
 
 
 def test_values_of_several_training_seeds_are_over_plays_and_seeds() -> None:
+    means = {("a", "a"): 8, ("b", "a"): 1, ("a", "b"): 2, ("b", "b"): 4}
     gains = {
-        (source, target): np.stack([noise(mean + seed, 10 * place + seed) for seed in range(3)])
-        for place, (source, target, mean) in enumerate(
-            [("a", "a", 8), ("b", "a", 1), ("a", "b", 2), ("b", "b", 4)]
-        )
+        pair: np.stack([noise(mean + seed, 10 * place + seed) for seed in range(3)])
+        for place, (pair, mean) in enumerate(means.items())
     }
-    score_rows = rows("base", "a", "acceptance", np.zeros(40))
-    score_rows += rows("base", "b", "acceptance", np.zeros(40))
+    score_rows = [each for game in "ab" for each in rows("base", game, "acceptance", np.zeros(40))]
     for (source, target), several in gains.items():
         for seed, scores in enumerate(several):
             score_rows += rows(f"p{source}{seed}", target, "acceptance", scores)
-    policies = {
-        task_id: tuple(f"p{task_id.game_id}{seed}" for seed in range(3)) for task_id in (A, B)
-    }
+    policies = {game: tuple(f"p{game.game_id}{seed}" for seed in range(3)) for game in (A, B)}
     table = pa.Table.from_pylist(score_rows, schema=SCHEMA)
     transfer = transfer_matrix(plays_of(table), policies, [A, B], [A, B])
     expected = transfer_values(gains["a", "b"], gains["b", "b"], gains["a", "a"], 0.9, 0.9)
@@ -202,12 +198,9 @@ VALUES = st.lists(
 def path(values: np.ndarray, alpha: float, source: int, target: int) -> bool:
     """Some sequence of different games in between, each link at least alpha."""
     between = [i for i in range(4) if i not in (source, target)]
-    for length in range(len(between) + 1):
-        for middle in permutations(between, length):
-            steps = [source, *middle, target]
-            if all(values[a, b] >= alpha for a, b in pairwise(steps)):
-                return True
-    return source == target
+    middles = (each for length in range(3) for each in permutations(between, length))
+    paths = (pairwise([source, *middle, target]) for middle in middles)
+    return source == target or any(all(values[a, b] >= alpha for a, b in path) for path in paths)
 
 
 @given(VALUES, st.sampled_from([0.1, 0.5, 0.9]))

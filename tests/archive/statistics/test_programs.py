@@ -70,13 +70,8 @@ def tables() -> dict[str, list[dict[str, Any]]]:
 
 def test_table_1_compares_all_texts_with_those_that_are_kept(tables: dict[str, Any]) -> None:
     description, code, moves, actions = tables["Texts before and after filtering"]
-    assert [description[name] for name in ("n", "min", "max", "n after", "mean after")] == [
-        3,
-        1,
-        4,
-        2,
-        3.5,
-    ]
+    of_all, of_kept = ("n", "min", "max"), ("n after", "mean after")
+    assert [description[name] for name in (*of_all, *of_kept)] == [3, 1, 4, 2, 3.5]
     assert description["SD"] == pytest.approx(np.std([4, 3, 1]))
     assert (code["mean"], code["max after"]) == (20, 20)
     assert moves == description | {"": moves[""]}
@@ -85,13 +80,8 @@ def test_table_1_compares_all_texts_with_those_that_are_kept(tables: dict[str, A
 
 def test_the_funnel_counts_each_filter(tables: dict[str, Any]) -> None:
     counts = {each["filter"]: (each["games"], each["refused"]) for each in tables["Funnel"]}
-    assert counts == {
-        "texts": (4, 1),
-        "keyword": (3, 0),
-        "execution": (3, 0),
-        "timeout": (3, 1),
-        "opponent": (2, 0),
-    }
+    assert list(counts) == ["texts", *STAGES]
+    assert list(counts.values()) == [(4, 1), (3, 0), (3, 0), (3, 1), (2, 0)]
 
 
 def test_a_game_stands_where_its_last_verdict_says() -> None:
@@ -110,17 +100,12 @@ def test_a_run_without_such_games_has_no_table_and_json_holds_all_others() -> No
 # -- Win rates: the two denominators, the interval of the paper, and the two rules for pairs -------
 
 
+COUNTS = st.integers(0, 40)
 TALLIES = st.lists(
-    st.integers(1, 40).flatmap(
-        lambda plays: st.integers(0, plays).flatmap(
-            lambda faults: st.builds(
-                Tally, st.integers(0, plays - faults), st.just(plays), st.just(faults)
-            )
-        )
-    ),
+    st.builds(lambda won, lost, faults: Tally(won, won + lost + faults, faults), *[COUNTS] * 3),
     min_size=1,
     max_size=20,
-)
+).filter(lambda tallies: all(tally.plays for tally in tallies))
 
 
 def test_a_fault_is_a_game_that_was_not_won_but_the_paper_leaves_it_out() -> None:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
@@ -43,6 +43,8 @@ class Oracle:
     """Knows every value to within ``width[plays]`` either way, and what it was asked."""
 
     own: float = 9.0
+    about_map: float | None = None
+    """Its own gain of the kind that decides, if that is another."""
     helps: float = 0.8
     scope_values: Mapping[TaskId, float] = field(default_factory=dict)
     ratio: float = 0.1
@@ -54,8 +56,9 @@ class Oracle:
         width = self.width[question.plays]
         helps = self._about(self.helps, width)
         own, gain = (self._about(bits, 10 * width) for bits in (self.own, 9 * self.helps))
+        decides = own if self.about_map is None else self._about(self.about_map, 10 * width)
         return Bounds(
-            own=OwnGain(own, total=own) if question.own else None,
+            own=OwnGain(decides, total=own) if question.own else None,
             values=TransferValues(UNDEFINED, helps, UNDEFINED) if question.helps else None,
             help_gain=gain if question.helps else None,
             scope_values={
@@ -70,15 +73,14 @@ class Oracle:
     def _about(self, value: float, width: float) -> Interval:
         return Interval(value, value - width, value + width)
 
-    def plays_of(self, game: TaskId) -> list[int]:
-        return [question.plays for question in self.questions if game in question.scope_games]
-
 
 @pytest.mark.parametrize(
     ("oracle", "reason", "is_decided", "looks"),
     [
         (Oracle(own=-3.0), "not playable", True, {32}),
         (Oracle(own=0.5), "not playable", False, {32, 96}),
+        (Oracle(about_map=-3.0), "its gain is not about the map", True, {32}),
+        (Oracle(about_map=0.5), "its gain is not about the map", False, {32, 96}),
         (Oracle(helps=0.0), "does not help its parent", True, {32}),
         (Oracle(helps=0.15), "does not help its parent", True, {32, 96}),
         (Oracle(helps=0.25), "help to its parent not settled", False, {32, 96}),
@@ -168,28 +170,6 @@ def test_a_game_at_the_threshold_is_rarely_accepted(scope: int) -> None:
         decision, _ = run(acceptance(SETTINGS, games, NOTHING), answer)
         acceptances += decision is not None and decision.verdict is Verdict.ACCEPTED
     assert acceptances / 400 <= 0.05
-
-
-@pytest.mark.parametrize(
-    ("specific", "verdict", "is_decided"),
-    [(-3.0, Verdict.ARTIFACT, True), (0.5, Verdict.ARTIFACT, False), (9.0, None, False)],
-)
-def test_what_is_learned_but_not_about_the_map_is_an_artifact(
-    specific: float, verdict: Verdict | None, is_decided: bool
-) -> None:
-    oracle = Oracle()
-
-    def answer(question: Question) -> Bounds:
-        bounds = oracle(question)
-        if bounds.own is None:
-            return bounds
-        about = Interval(specific, specific - 2, specific + 2)
-        return replace(bounds, own=OwnGain(about, about, specific / 9.0, Interval(9.0, 7.0, 11.0)))
-
-    decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), answer)
-    assert (decision and decision.verdict) == verdict
-    if decision:
-        assert (decision.reason, decision.decided) == ("its gain is not about the map", is_decided)
 
 
 # -- From gains to verdicts: what fine-tuning makes worse is never accepted ------------------------

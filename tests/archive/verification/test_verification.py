@@ -20,15 +20,6 @@ from archive.__main__ import main
 from archive.store.files import write_head
 from archive.verification import Verification, verify
 
-LIMITS = {
-    "new": 20,
-    "near": 21,
-    "useless": 22,
-    "unlearnable": 23,
-    "constant": 24,
-    "forfeits": 25,
-    "other": 26,
-}
 WORLD = of_limits(
     l21=Nature(covered=0.95),
     l22=Nature(teaches=0.0),
@@ -43,10 +34,8 @@ WORLD = of_limits(
 def search_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The archive of a search in which every kind of verdict fell; tests copy it."""
     folder = tmp_path_factory.mktemp("searched")
-    with pytest.MonkeyPatch.context() as monkeypatch:
-        texts = [code(limit) for limit in LIMITS.values()]
-        search = Search(folder, monkeypatch)
-        assert search.run(WORLD, "growth.list_size=7", sampler=Listed(texts)) == 0
+    sampler = Listed([code(limit) for limit in range(20, 27)])
+    assert Search(folder).run(WORLD, "growth.list_size=7", sampler=sampler) == 0
     return folder / "run" / "archive"
 
 
@@ -131,7 +120,7 @@ def test_a_searched_archive_fits(search_folder: Path) -> None:
     assert list(report.faults) == []
     assert list(report.notes) == []
     assert {row["verdict"] for row in rows(search_folder, "decisions")} >= {"accepted", "refused"}
-    assert report.checked["decisions"] == len(rows(search_folder, "decisions")) == len(LIMITS)
+    assert report.checked["decisions"] == len(rows(search_folder, "decisions")) == 7
     reasons = {row["reason"] for row in rows(search_folder, "decisions")}
     assert {"not playable", "constant score", "does not help its parent"} <= reasons
 
@@ -263,11 +252,10 @@ def test_the_newest_record_cannot_be_changed_either(archive_copy: Path) -> None:
 
 
 def test_an_initial_game_that_was_started_again_needs_its_last_adapter_alone(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
-    world = of_limits(l8=Nature(unlucky=True))
-    search = Search(tmp_path, monkeypatch)
-    assert search.run(world, "growth.initial_attempts=2", sampler=Listed([])) == 0
+    world, sampler = of_limits(l8=Nature(unlucky=True)), Listed([])
+    assert Search(tmp_path).run(world, "growth.initial_attempts=2", sampler=sampler) == 0
     folder = tmp_path / "run" / "archive"
     assert len(rows(folder, "finetunes")) == 2
     assert list(verify_folder(folder).faults) == []

@@ -8,66 +8,55 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support.rows import AT, row
+from support.rows import AT, game_row, row
 
 from archive import Archive
 from archive.schema import SCHEMA_VERSION
-from xgl import Game, Metadata, analyse, game, parse
-from xgl.language.canonical import metadata_json
+from xgl import Game, Metadata, game, parse
 
 METADATA = Metadata(story_tokens=24, max_len=8)
 RUN = "large-seed0"
+PLAYS = 12
 Row = dict[str, Any]
 
 
 def programs(count: int) -> list[Game]:
-    """That many different games of one to four stories."""
+    """That many different games of two stories, at most 1,392."""
     rewards = (
-        "xed(s | x)",
-        "xed(s | x) - xed(t | x)",
-        "xed(s | x) + xed(t | x)",
-        "xed(x | s) - xed(x | t)",
-        "xed(t | s + x)",
-        "xed(s | x + t) - xent(x)",
-        "xed(s | t + x) - xed(t | x)",
+        *("xed(s | x)", "xed(s | x) - xed(t | x)", "xed(s | x) + xed(t | x)", "xed(t | s + x)"),
+        *("xed(x | s) - xed(x | t)", "xed(s | x + t) - xent(x)", "xed(s | t + x) - xed(t | x)"),
         "dex(s | x) + xed(t | x)",
     )
     rules = ("", "ensure(xed(s | x) >= 0)\n", "ensure(num_words(x) < 6)\n")
-    games: dict[str, Game] = {}
-    for limit, words, rule, reward in product(range(2, 60), ("", " the"), rules, rewards):
-        source = (
-            f"assign(s=story(), t=story(){', y=' + json.dumps('so' + words) if words else ''})\n"
-            f"elicit(x, {limit})\n{rule}reward({reward}{' - xed(y | x)' if words else ''})"
-        )
-        candidate = game(parse(source, "xent"), METADATA)
-        games.setdefault(candidate.game_id, candidate)
-        if len(games) == count:
-            return list(games.values())
-    raise ValueError(f"there are only {len(games)} such programs")
+    texts = (
+        f"assign(s=story(), t=story())\nelicit(x, {limit})\n{rule}reward({reward})"
+        for limit, rule, reward in product(range(2, 60), rules, rewards)
+    )
+    return [game(parse(text, "xent"), METADATA) for text in islice(texts, count)]
 
 
-def write_large(folder: Path, count: int, generations: int, seed: int = 0) -> Path:
+def write_large(folder: Path, count: int, generations: int) -> Path:
     """A finished run with a scope of ``count`` games, in ``folder``/archive; returns ``folder``."""
-    _Search(count, generations, seed).write(folder)
+    _Search(count, generations).write(folder)
     return folder
 
 
 class _Search:
-    def __init__(self, count: int, generations: int, seed: int) -> None:
-        self.rng = np.random.default_rng(seed)
+    def __init__(self, count: int, generations: int) -> None:
+        self.rng = np.random.default_rng(0)
         self.games = programs(count)
         self.born = np.sort(self.rng.integers(1, generations + 1, count))
         self.born[: max(1, min(3, count))] = 0
         self.skills = self.rng.dirichlet(np.full(6, 0.35), count)
         self.parents = [self._parent(k) for k in range(count)]
-        for k, parent in enumerate(self.parents):
-            if parent is not None:
-                self.skills[k] = 0.5 * self.skills[k] + 0.5 * self.skills[parent]
+        self.children = [(k, parent) for k, parent in enumerate(self.parents) if parent is not None]
+        for k, parent in self.children:
+            self.skills[k] = 0.5 * self.skills[k] + 0.5 * self.skills[parent]
 
     def _parent(self, child: int) -> int | None:
         older = np.flatnonzero(self.born == self.born[child] - 1)
@@ -76,21 +65,19 @@ class _Search:
         return int(self.rng.choice(older)) if self.born[child] > 0 else None
 
     def write(self, folder: Path) -> None:
-        children = [(k, parent) for k, parent in enumerate(self.parents) if parent is not None]
+        tables = {
+            "maps": _maps(),
+            "finetunes": [self._finetune(k) for k in range(len(self.games))],
+            "scores": self._scores(),
+            "proposals": [self._proposal(k, parent) for k, parent in self.children],
+            "decisions": [each for pair in self.children for each in self._decisions(*pair)],
+            "scopes": self._scopes(),
+            "covers": self._covers(),
+            "measures": [*self._measures("base", 4.0), *self._measures("smollm2", 5.5)],
+        }
         with Archive.create(folder / "archive") as archive:
-            archive.commit({"runs": [_event("created", 0)], "games": [*map(_game, self.games)]})
-            archive.commit(
-                {
-                    "maps": _maps(),
-                    "finetunes": [self._finetune(k) for k in range(len(self.games))],
-                    "scores": self._scores(),
-                    "proposals": [self._proposal(k, parent) for k, parent in children],
-                    "decisions": self._decisions(children),
-                    "scopes": self._scopes(),
-                    "covers": self._covers(),
-                    "measures": [*self._measures("base", 4.0), *self._measures("smollm2", 5.5)],
-                }
-            )
+            archive.commit({"runs": [_event("created", 0)], "games": [*map(game_row, self.games)]})
+            archive.commit(tables)
             archive.commit({"runs": [_event("finished", 3600)]})
 
     def _row(self, table: str, k: int, **values: object) -> Row:
@@ -98,38 +85,25 @@ class _Search:
         place = {"run_id": RUN, "game_id": self.games[k].game_id, "role": "black"}
         return row(table, **(place | values))
 
-    def _parent_place(self, k: int) -> Row:
-        parent = self.parents[k]
-        if parent is None:
-            return {}
-        return {"parent_game_id": self.games[parent].game_id, "parent_role": "black"}
-
     def _value(self, source: int, target: int) -> float:
         """Share of the target's skills that the source has (the paper's toy model, §6.1.2)."""
         overlap = np.minimum(self.skills[source], self.skills[target]).sum()
         return float(overlap / self.skills[target].sum())
 
     def _gamma(self, k: int) -> float:
-        older = [j for j in range(len(self.games)) if self.born[j] < self.born[k]][:40]
+        older = np.flatnonzero(self.born < self.born[k])[:40].tolist()
         return min(max((self._value(j, k) for j in older), default=0.0), 0.78)
 
     def _finetune(self, k: int) -> Row:
-        steps = 40
-        curve = 10 * (1 - np.exp(-np.arange(steps) / 12)) + self.rng.normal(0, 1.2, steps)
-        return self._row(
-            "finetunes",
-            k,
-            finetune_id=f"tune{k:05d}",
-            seed=k,
-            share=1.0,
-            steps=steps,
-            curve=curve.tolist(),
-            entropy=np.linspace(5, 3, steps).tolist(),
-            grad_norm=np.ones(steps).tolist(),
-            settings_json="{}",
-            tokens=50_000,
-            seconds=20.0,
-        )
+        steps = np.arange(40)
+        curves = {
+            "curve": (10 * (1 - np.exp(-steps / 12)) + self.rng.normal(0, 1.2, 40)).tolist(),
+            "entropy": np.linspace(5, 3, 40).tolist(),
+            "grad_norm": np.ones(40).tolist(),
+        }
+        facts = {"finetune_id": f"tune{k:05d}", "seed": k, "share": 1.0, "settings_json": "{}"}
+        cost = {"steps": 40, "tokens": 50_000, "seconds": 20.0}
+        return self._row("finetunes", k, **facts, **curves, **cost)
 
     def _scores(self) -> list[Row]:
         """Each game by the base player, its own, its parent's and its children's, and a few."""
@@ -138,104 +112,74 @@ class _Search:
             pairs |= {(int(j), k) for j in self.rng.integers(0, len(self.games), 4)}
             if parent is not None:
                 pairs |= {(k, parent), (parent, k)}
-        rows = [row for k in range(len(self.games)) for row in self._plays("base", k, 0.0)]
+        rows = [each for k in range(len(self.games)) for each in self._plays("base", k, 0.0)]
         for j, k in sorted(pairs):
             rows += self._plays(f"tune{j:05d}", k, 10 * self._value(j, k))
         return rows
 
     def _plays(self, policy: str, k: int, gain: float) -> list[Row]:
-        noise = np.random.default_rng(k).normal(0, 2, 12)
-        own = noise + gain + self.rng.normal(0, 0.8, 12)
+        noise = np.random.default_rng(k).normal(0, 2, PLAYS)
+        own = noise + gain + self.rng.normal(0, 0.8, PLAYS)
+        shared = {"policy_id": policy, "purpose": "acceptance", "outcome": "finished"}
+        shared |= {"moves": ["mill by the river"], "tokens": 60, "seconds": 0.1}
         return [
             self._row(
                 "scores",
                 k,
-                policy_id=policy,
-                purpose="acceptance",
-                map_seed=2 * seed + 1,
-                play_seed=seed,
-                score=float(own[seed]),
-                raw_score=float(own[seed]),
-                outcome="finished",
-                permuted_score=float(noise[seed]),
-                moves=["mill by the river"],
-                tokens=60,
-                seconds=0.1,
+                **shared,
+                **{"map_seed": 2 * seed + 1, "play_seed": seed, "permuted_score": luck},
+                **dict.fromkeys(("score", "raw_score"), score),
             )
-            for seed in range(12)
+            for seed, (score, luck) in enumerate(zip(own.tolist(), noise.tolist(), strict=True))
         ]
 
+    def _line(self, k: int, parent: int) -> Row:
+        """Where a child stands in the search."""
+        of_parent = {"parent_game_id": self.games[parent].game_id, "parent_role": "black"}
+        return of_parent | {"generation": int(self.born[k]), "index": k}
+
     def _proposal(self, k: int, parent: int) -> Row:
-        return self._row(
-            "proposals",
-            k,
-            **self._parent_place(k),
-            proposal_id=f"proposal{k:05d}",
-            generation=int(self.born[k]),
-            index=k,
-            sampler="mutate",
-            operators=["swap_term", "insert_distractor"],
-            parents=[self.games[parent].game_id],
-            text=self.games[k].code,
-            outcome="candidate",
-            seconds=0.01,
-        )
+        facts = {"proposal_id": f"proposal{k:05d}", "text": self.games[k].code, "seconds": 0.01}
+        origin = {"sampler": "mutate", "operators": ["swap_term", "insert_distractor"]}
+        line = self._line(k, parent)
+        origin |= {"parents": [line["parent_game_id"]], "outcome": "candidate"}
+        return self._row("proposals", k, **line, **facts, **origin)
 
-    def _decisions(self, children: list[tuple[int, int]]) -> list[Row]:
-        rows = []
-        for k, parent in children:
-            value, gamma = self._value(k, parent), self._gamma(k)
-            rows.append(self._decision(k, "accepted", "helps and is new", value, gamma))
-            rows.append(self._decision(k, "refused", "covered by the scope", value * 0.8, 0.9))
-            rows.append(self._decision(k, "refused", "not playable", None, None))
-        return rows
-
-    def _decision(
-        self, k: int, verdict: str, reason: str, value: float | None, gamma: float | None
-    ) -> Row:
-        fresh = self.games[k].game_id if verdict == "accepted" else f"{len(reason):x}{k:015x}"
-        return self._row(
-            "decisions",
-            k,
-            **self._parent_place(k),
-            generation=int(self.born[k]),
-            index=k,
-            game_id=fresh,
-            verdict=verdict,
-            reason=reason,
-            definition="captured",
-            gain_kind="total",
-            rule="values",
-            **_bounds("captured", value),
-            **_bounds("captured_def37", value),
-            **_bounds("gamma", gamma),
-            alpha1=0.3,
-            alpha2=0.2,
-            confidence=0.95,
-            looks=[96, 192],
-            scope_size=k,
-            own_gain=10.0,
-            own_gain_low=9.0,
-            specific_gain=8.0,
-            specific_gain_low=7.0,
-            specific_share=0.8,
-            purpose="acceptance",
-            decided=True,
-            plays=100,
-            tokens=60_000,
-            seconds=30.0,
-        )
-
-    def _scopes(self) -> list[Row]:
+    def _decisions(self, k: int, parent: int) -> list[Row]:
+        """One acceptance and two refusals."""
+        value = self._value(k, parent)
+        gains = {"own_gain": 10.0, "own_gain_low": 9.0, "specific_gain": 8.0}
+        gains |= {"specific_gain_low": 7.0, "specific_share": 0.8}
+        rule = {"definition": "captured", "gain_kind": "total", "rule": "values", "alpha1": 0.3}
+        rule |= {"alpha2": 0.2, "confidence": 0.95, "looks": [96, 192], "purpose": "acceptance"}
+        cost = {"plays": 100, "tokens": 60_000, "seconds": 30.0}
         return [
             self._row(
-                "scopes",
+                "decisions",
                 k,
-                scope=generation,
-                parent_game_id=self._parent_place(k).get("parent_game_id"),
-                gamma=None if self.parents[k] is None else self._gamma(k),
-                generation=int(self.born[k]),
+                **{**self._line(k, parent), "game_id": game_id, "verdict": verdict},
+                **{"reason": reason, "decided": True, "scope_size": k},
+                **{**gains, **rule, **cost},
+                **_bounds("captured", value),
+                **_bounds("captured_def37", value),
+                **_bounds("gamma", gamma),
             )
+            for game_id, verdict, reason, value, gamma in (
+                (self.games[k].game_id, "accepted", "helps and is new", value, self._gamma(k)),
+                (f"14{k:014x}", "refused", "covered by the scope", 0.8 * value, 0.9),
+                (f"0c{k:014x}", "refused", "not playable", None, None),
+            )
+        ]
+
+    def _scopes(self) -> list[Row]:
+        members = []
+        for k, parent in enumerate(self.parents):
+            facts: Row = {"generation": int(self.born[k])}
+            if parent is not None:
+                facts |= {"parent_game_id": self.games[parent].game_id, "gamma": self._gamma(k)}
+            members.append(facts)
+        return [
+            self._row("scopes", k, scope=generation, **members[k])
             for generation in range(int(self.born[-1]) + 1)
             for k in np.flatnonzero(self.born <= generation).tolist()
         ]
@@ -245,48 +189,30 @@ class _Search:
         rows = []
         for generation in range(int(self.born[-1]) + 1):
             members = np.flatnonzero(self.born <= generation).tolist()
+            cover = {"scope": generation, "eta": 0.5, "definition": "captured", "delta": 0.52}
             for k in members[: 1 + len(members) // 3]:
-                cover = {"scope": generation, "eta": 0.5, "definition": "captured", "delta": 0.52}
-                rows.append(
-                    self._row("covers", k, **cover, covers=[self.games[k].game_id], exact=True)
-                )
+                own = [self.games[k].game_id]
+                rows.append(self._row("covers", k, **cover, covers=own, exact=True))
         return rows
 
     def _measures(self, player: str, centre: float) -> list[Row]:
         levels = {"base": "base", "b": 1.0, "theta": 0.5, "m": 4, "rounds": 8, "maps": 20, "k_m": 6}
-        return [
-            self._row(
-                "measures",
-                k,
-                **levels,
-                policy_id=player,
-                exported_game_id=member.game_id,
-                at_round=6,
-                floor=-8.0,
-                narms=float(self.rng.normal(centre, 1.2)),
-                narms_low=0.0,
-                narms_high=9.0,
-                confidence=0.95,
-                tokens=4_000,
-            )
-            for k, member in enumerate(self.games)
-        ]
+        found = {"policy_id": player, "at_round": 6, "floor": -8.0, "tokens": 4_000}
+        found |= {"narms_low": 0.0, "narms_high": 9.0, "confidence": 0.95}
+        rows = []
+        for k, member in enumerate(self.games):
+            own = {"exported_game_id": member.game_id, "narms": self.rng.normal(centre, 1.2)}
+            rows.append(self._row("measures", k, **levels, **found, **own))
+        return rows
 
 
 def _maps() -> list[Row]:
     texts = ("The old mill stood by the river and turned slowly.", "Rain fell on the market.")
+    shared = {"purpose": "acceptance", "source": "corpus", "n_tokens": 18}
     return [
-        row(
-            "maps",
-            map_seed=2 * seed + 1,
-            site=site,
-            purpose="acceptance",
-            source="corpus",
-            text=f"{texts[site]} It was day {seed}.",
-            n_tokens=18,
-        )
-        for seed in range(12)
-        for site in (0, 1)
+        row("maps", map_seed=2 * seed + 1, site=site, text=f"{text} It was day {seed}.", **shared)
+        for seed in range(PLAYS)
+        for site, text in enumerate(texts)
     ]
 
 
@@ -298,24 +224,6 @@ def _bounds(name: str, value: float | None) -> Row:
 def _event(event: str, after: int) -> Row:
     judge = {"model": "embedded", "dtype": "auto"}
     config = {"experiment": "scope_growth", "judge": judge, "growth": {"generations": 6}}
-    return row(
-        "runs",
-        run_id=RUN,
-        event=event,
-        at=AT + timedelta(seconds=after),
-        config_json=json.dumps(config),
-        config_hash="0",
-        schema_version=SCHEMA_VERSION,
-        code_version="0.1.0",
-    )
-
-
-def _game(game_: Game) -> Row:
-    return row(
-        "games",
-        game_id=game_.game_id,
-        dialect=game_.dialect,
-        code=game_.code,
-        metadata_json=metadata_json(game_.metadata),
-        steps=analyse(game_.program).steps,
-    )
+    code = {"schema_version": SCHEMA_VERSION, "code_version": "0.1.0", "config_hash": "0"}
+    at = {"run_id": RUN, "event": event, "at": AT + timedelta(seconds=after)}
+    return row("runs", **at, **code, config_json=json.dumps(config))

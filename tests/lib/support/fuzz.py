@@ -1,14 +1,9 @@
-"""Programs to break the language with: drawn from the grammar, mutated, and noise.
-
-``python -m support.fuzz 1000000`` in ``tests/lib`` runs as many by hand and prints what came out.
-"""
+"""Programs to break the language with: drawn from the grammar, mutated, and noise."""
 
 from __future__ import annotations
 
-import sys
-import time
 from collections import Counter
-from importlib.resources import files
+from math import isfinite
 from random import Random
 from typing import Any
 from zlib import crc32
@@ -18,6 +13,7 @@ from xgl.errors import FlowError
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.visitors import descendants
+from xgl.library import entries
 from xgl.runtime import meter
 from xgl.runtime.machine import Machine
 from xgl.runtime.requests import (
@@ -135,15 +131,7 @@ def noise(rng: Random) -> str:
     return f"{call}({' '.join(rng.choices(WORDS, k=size // 4))})"
 
 
-def _library() -> tuple[str, ...]:
-    folder = files("xgl").joinpath("library")
-    kinds = tuple(dialect.suffix for dialect in DIALECTS.values())
-    entries = sorted((e for e in folder.iterdir() if e.name.endswith(kinds)), key=lambda e: e.name)
-    return tuple(entry.read_text("utf-8") for entry in entries)
-
-
-SOUND = _library()
-BLOCK = 10_000
+SOUND = tuple(entry.text for entry in entries())
 SOURCES = (from_grammar, mutation, noise)
 
 # -- what must hold ------------------------------------------------------------------------------
@@ -194,12 +182,8 @@ def _play_outcome(game_: Game, rng: Random) -> str:
     assert meter.SEND * size <= syn.MAX_WORK
     texts = {n: text for n, text in play.registers.items() if n not in syn.LIST_REGISTERS}
     assert all(len(text) <= METADATA.max_characters for text in texts.values())
-    assert all(map(_finite, play.scores.values()))
+    assert all(map(isfinite, play.scores.values()))
     return str(play.outcome)
-
-
-def _finite(score: float) -> bool:
-    return abs(score) < float("inf")
 
 
 def _size(request: Any) -> int:
@@ -245,10 +229,3 @@ def count_outcomes(number: int, seed: int = 0) -> Counter[str]:
             error.add_note(f"text {seed}/{index} in {dialect}: {text[:2000]!r}")
             raise
     return outcomes
-
-
-if __name__ == "__main__":
-    start, total = time.perf_counter(), Counter[str]()
-    for block in range(max(1, int(sys.argv[1]) // BLOCK)):
-        total += count_outcomes(min(BLOCK, int(sys.argv[1])), seed=block)
-        print(f"{time.perf_counter() - start:.0f} s", dict(total), flush=True)

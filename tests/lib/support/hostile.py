@@ -82,10 +82,9 @@ def _first(*lines: str) -> str:
     return "\n".join(lines) + "\n" + GOOD
 
 
-def _in_execution(**sources: tuple[str, str]) -> list[Hostile]:
-    return [
-        Hostile(name, source, "execution", reason) for name, (source, reason) in sources.items()
-    ]
+def _refused(stage: str, **sources: tuple[str, str]) -> list[Hostile]:
+    """Games by name, refused at a stage for a reason."""
+    return [Hostile(name, source, stage, reason) for name, (source, reason) in sources.items()]
 
 
 def _patched(line: str) -> str:
@@ -110,7 +109,8 @@ _FRAME = (
     "    os.write(1, struct.pack('>I', len(body)) + body)",
 )
 
-ATTACKS = _in_execution(
+ATTACKS = _refused(
+    "execution",
     reads_a_file=(_first("open('/etc/passwd').read()"), NO_PERMISSION),
     writes_a_file=(_first("open('/tmp/from_the_box', 'w')"), NO_PERMISSION),
     lists_a_folder=(_first("import os", "os.listdir('/')"), NO_PERMISSION),
@@ -293,7 +293,8 @@ ATTACKS = _in_execution(
     ),
 )
 
-FAULTS = _in_execution(
+FAULTS = _refused(
+    "execution",
     is_no_python=("def (:", "SyntaxError"),
     is_nested_deeply=("x = absent" + "()" * 2500 + "\n" + GOOD, "NameError"),
     is_empty=("", "defines no class CustomEnv"),
@@ -361,86 +362,72 @@ FAULTS = _in_execution(
 )
 
 OTHERS = [
-    Hostile(
-        "has_a_power_of_actions",
-        GOOD.replace("Discrete(3)", "Discrete(26 ** 5)"),
+    *_refused(
         "keyword",
-        "26 ** 5",
+        has_a_power_of_actions=(GOOD.replace("Discrete(3)", "Discrete(26 ** 5)"), "26 ** 5"),
     ),
-    Hostile(
-        "moves_one_player_twice",
-        GOOD.replace("self.current_player *= -1", "pass"),
+    *_refused(
         "alternation",
-        "moved twice",
+        moves_one_player_twice=(GOOD.replace("self.current_player *= -1", "pass"), "moved twice"),
     ),
-    Hostile(
-        "differs_under_one_seed",
-        _with_mark("import time; self.mark = time.monotonic_ns()"),
+    *_refused(
         "repeatability",
-        "another game",
-    ),
-    Hostile(
-        "shares_its_board_with_its_copies",
-        GOOD.replace("self.left = 9", "self.left = 9; self.pile = Pile()")
-        .replace("self.left = max", "self.pile.all -= 1; self.left = max")
-        .replace("{self.left} left", "{self.left} left, {self.pile.all}")
-        .replace(
-            "class CustomEnv",
-            "class Pile:\n    def __init__(self): self.all = 9\n"
-            "    def __deepcopy__(self, memo): return self\nclass CustomEnv",
+        differs_under_one_seed=(
+            _with_mark("import time; self.mark = time.monotonic_ns()"),
+            "another game",
         ),
-        "repeatability",
-        "a search changes the game",
-    ),
-    Hostile(
-        "counts_on_the_kernel_for_dice",
-        _with_mark("import os; self.mark = os.urandom(8).hex()"),
-        "repeatability",
-        "another game",
-    ),
-    Hostile(
-        "gives_the_moves_of_a_search_a_byte_at_a_time",
-        _first(
-            "import os, sys, time",
-            "frames = sys.modules['evo.ggbench.guest.frames']",
-            "honest = frames.write",
-            "def drip(descriptor, message):",
-            "    if 'moves' not in message.get('answer', {}):",
-            "        return honest(descriptor, message)",
-            "    for byte in frames.encode(message):",
-            "        os.write(descriptor, bytes([byte])); time.sleep(0.3)",
-            "frames.write = drip",
+        counts_on_the_kernel_for_dice=(
+            _with_mark("import os; self.mark = os.urandom(8).hex()"),
+            "another game",
         ),
+        shares_its_board_with_its_copies=(
+            GOOD.replace("self.left = 9", "self.left = 9; self.pile = Pile()")
+            .replace("self.left = max", "self.pile.all -= 1; self.left = max")
+            .replace("{self.left} left", "{self.left} left, {self.pile.all}")
+            .replace(
+                "class CustomEnv",
+                "class Pile:\n    def __init__(self): self.all = 9\n"
+                "    def __deepcopy__(self, memo): return self\nclass CustomEnv",
+            ),
+            "a search changes the game",
+        ),
+        lets_searches_wait=(
+            _step("import sys, time", "if sys._getframe(2).f_code.co_name == 'search':").replace(
+                "'search':\n", "'search': time.sleep(1000)\n"
+            ),
+            SILENT,
+        ),
+    ),
+    *_refused(
         "timeout",
-        SILENT,
-    ),
-    Hostile(
-        "lets_searches_wait",
-        _step("import sys, time", "if sys._getframe(2).f_code.co_name == 'search':").replace(
-            "'search':\n", "'search': time.sleep(1000)\n"
+        gives_the_moves_of_a_search_a_byte_at_a_time=(
+            _first(
+                "import os, sys, time",
+                "frames = sys.modules['evo.ggbench.guest.frames']",
+                "honest = frames.write",
+                "def drip(descriptor, message):",
+                "    if 'moves' not in message.get('answer', {}):",
+                "        return honest(descriptor, message)",
+                "    for byte in frames.encode(message):",
+                "        os.write(descriptor, bytes([byte])); time.sleep(0.3)",
+                "frames.write = drip",
+            ),
+            SILENT,
         ),
-        "repeatability",
-        SILENT,
+        never_ends=(GOOD.replace("max(0, self.left - action - 1)", "9"), "goes on after"),
     ),
-    Hostile(
-        "never_ends",
-        GOOD.replace("max(0, self.left - action - 1)", "9"),
-        "timeout",
-        "goes on after",
-    ),
-    Hostile(
-        "ends_undecided",
-        GOOD.replace("int(not self.left), not", "0, not"),
+    *_refused(
         "undecided",
-        "no winner",
+        ends_undecided=(GOOD.replace("int(not self.left), not", "0, not"), "no winner"),
     ),
-    Hostile(
-        "is_correct_for_40_moves_and_then_hangs",
-        _step("kind = type(self)", "kind.all += 1", "while kind.all > 40: pass").replace(
-            "class CustomEnv(gym.Env):", "class CustomEnv(gym.Env):\n    all = 0"
-        ),
+    *_refused(
         "execution",
-        SILENT,
+        is_correct_for_40_moves_and_then_hangs=(
+            _step("kind = type(self)", "kind.all += 1", "while kind.all > 40: pass").replace(
+                "class CustomEnv(gym.Env):", "class CustomEnv(gym.Env):\n    all = 0"
+            ),
+            SILENT,
+        ),
     ),
 ]
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.rows import row
+from support.rows import game_row, row
 
 from archive import Archive
 from xgl import play
-from xgl.analysis.static_facts import analyse
-from xgl.language.canonical import Game, Metadata, game, metadata_json
+from xgl.language.canonical import Game, Metadata, game
 from xgl.language.parser import parse
 from xgl.runtime.requests import Judge
 
@@ -69,18 +68,18 @@ def rows_of(
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows of that archive."""
     seeds = [2 * index + 1 for index in range(maps)]
-    rows: dict[str, list[dict[str, Any]]] = {"runs": [_run(config)]}
-    rows["games"] = list({g.game.game_id: _game(g) for g in members}.values())
-    rows["scopes"] = [row("scopes", game_id=g.game.game_id, role=g.role) for g in members]
-    rows["maps"] = [_map(seed, site) for seed in (*seeds, 0, 2, 4) for site in range(4)]
-    rows["scores"] = [
-        _score(g, policy, seed, index, moves[(index + shift) % len(moves)])
-        | _own_score(g, seed, moves[(index + shift) % len(moves)], judge)
-        for g in members
-        for shift, policy in enumerate(("base", "f1"))
-        for index, seed in enumerate(seeds)
-    ]
-    return rows
+    return {
+        "runs": [row("runs", seed=7, config_json=json.dumps(config))],
+        "games": list({g.game.game_id: game_row(g.game) for g in members}.values()),
+        "scopes": [row("scopes", game_id=g.game.game_id, role=g.role) for g in members],
+        "maps": [_map(seed, site) for seed in (*seeds, 0, 2, 4) for site in range(4)],
+        "scores": [
+            _score(g, policy, seed, index, list(moves[(index + shift) % len(moves)]), judge)
+            for g in members
+            for shift, policy in enumerate(("base", "f1"))
+            for index, seed in enumerate(seeds)
+        ],
+    }
 
 
 class Stories:
@@ -88,31 +87,6 @@ class Stories:
 
     def story_texts(self, requests: Sequence[tuple[int, Any]]) -> list[str]:
         return [story(seed, request.site) for seed, request in requests]
-
-
-def _own_score(
-    member: Given, seed: int, moves: Sequence[str], judge: Judge | None
-) -> dict[str, Any]:
-    if judge is None:
-        return {}
-    score = play(member.game, list(moves), judge, seed, stories=Stories()).scores[member.role]
-    return {"score": score, "raw_score": score}
-
-
-def _run(config: Mapping[str, Any]) -> dict[str, Any]:
-    return row("runs", seed=7, config_json=json.dumps(config))
-
-
-def _game(member: Given) -> dict[str, Any]:
-    game_ = member.game
-    return row(
-        "games",
-        game_id=game_.game_id,
-        dialect=game_.dialect,
-        code=game_.code,
-        metadata_json=metadata_json(game_.metadata),
-        steps=analyse(game_.program).steps,
-    )
 
 
 def story(seed: int, site: int) -> str:
@@ -127,16 +101,12 @@ def _map(seed: int, site: int) -> dict[str, Any]:
 
 
 def _score(
-    member: Given, policy: str, seed: int, play: int, moves: Sequence[str]
+    member: Given, policy: str, seed: int, play_seed: int, moves: list[str], judge: Judge | None
 ) -> dict[str, Any]:
-    return row(
-        "scores",
-        policy_id=policy,
-        game_id=member.game.game_id,
-        role=member.role,
-        purpose="acceptance",
-        map_seed=seed,
-        play_seed=play,
-        outcome="finished",
-        moves=list(moves),
-    )
+    who = {"policy_id": policy, "game_id": member.game.game_id, "role": member.role}
+    place = {"purpose": "acceptance", "map_seed": seed, "play_seed": play_seed}
+    score = 0.0
+    if judge is not None:
+        score = play(member.game, moves, judge, seed, stories=Stories()).scores[member.role]
+    bits = {"score": score, "raw_score": score, "outcome": "finished"}
+    return row("scores", **who, **place, **bits, moves=moves)

@@ -7,6 +7,8 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from support.search import Killed
+
 from archive import Reason, Verdict
 from evo.config.schema import GrowthConfig
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place, Selection
@@ -17,10 +19,6 @@ from evo.record.steps import Steps
 
 Work = tuple[str | int, ...]
 """Such as ("learn", game), ("play", source, target)."""
-
-
-class Killed(Exception):  # noqa: N818  # what happened, no error of the system
-    """Stands in for kill -9."""
 
 
 @dataclass

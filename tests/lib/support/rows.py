@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from archive import TABLES
+from xgl import Game, analyse
+from xgl.language.canonical import metadata_json
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
@@ -17,6 +19,18 @@ def row(table: str, **values: object) -> dict[str, Any]:
     plain = {column.name: _empty(column) for column in TABLES[table].columns}
     assert values.keys() <= plain.keys(), values.keys() - plain.keys()
     return plain | ({"run_id": "r1"} if "run_id" in plain else {}) | values
+
+
+def game_row(game: Game) -> dict[str, Any]:
+    """The row of a game."""
+    return row(
+        "games",
+        game_id=game.game_id,
+        dialect=game.dialect,
+        code=game.code,
+        metadata_json=metadata_json(game.metadata),
+        steps=analyse(game.program).steps,
+    )
 
 
 def _empty(column: Any) -> object:

@@ -163,26 +163,17 @@ class FakeExecutor(SerialExecutor):
         pass
 
     def _result(self, job: Job[Any]) -> Result[Any]:
-        match job:
-            case Training():
-                return self._train(job)
-            case Trainings():
-                results = [*map(self._train, job.trainings)]
-                texts = chain(*(each.map_texts for each in results))
-                return Result([each.outcome for each in results], tuple(dict.fromkeys(texts)))
-            case WatchedTraining():
-                return self._train_watched(job)
-            case Repetition():
-                return self._repeat(job)
-            case Evaluation():
-                return self._evaluate(job)
-            case ScriptedEvaluation():
-                return self._evaluate_scripts(job)
-            case Rescoring():
-                return self._rescore(job)
-            case TokenScoring():
-                return Result(tuple(map(_by_token, job.plays)), ())
-        raise TypeError(f"{job}: no job of a run")
+        do: dict[type[Job[Any]], Callable[[Any], Result[Any]]] = {
+            Training: self._train,
+            Trainings: self._train_together,
+            WatchedTraining: self._train_watched,
+            Repetition: self._repeat,
+            Evaluation: self._evaluate,
+            ScriptedEvaluation: self._evaluate_scripts,
+            Rescoring: self._rescore,
+            TokenScoring: lambda job: Result(tuple(map(_by_token, job.plays)), ()),
+        }
+        return do[type(job)](job)
 
     def _repeat(self, job: Repetition) -> Result[Any]:
         rise = self.world(job.task.game).few_shot
@@ -209,6 +200,11 @@ class FakeExecutor(SerialExecutor):
         curves = [1.0, 2.0], [3.0, 2.5], [0.5, 0.4]
         finetune = Finetune(adapter, *curves, 0.9, 0.0, 900, 100, 0.25, state)
         return Result(finetune, (MapText(2 * named_seed(job.seed), 0, "a training text", 3),))
+
+    def _train_together(self, job: Trainings) -> Result[Any]:
+        results = [*map(self._train, job.trainings)]
+        texts = chain(*(each.map_texts for each in results))
+        return Result([each.outcome for each in results], tuple(dict.fromkeys(texts)))
 
     def _train_watched(self, job: WatchedTraining) -> Result[Any]:
         """All is learned at once."""
@@ -253,13 +249,12 @@ class FakeExecutor(SerialExecutor):
 
     def _score(self, job: Evaluation, adapter: bytes | None, seeds: Seeds) -> ScoredPlay:
         target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
+        cost = target.tokens, 0.5
         if target.constant:
-            return ScoredPlay(seeds, 1.0, 1.0, "finished", 1.0, ("m",), target.tokens, 0.5)
+            return ScoredPlay(seeds, 1.0, 1.0, "finished", 1.0, ("m",), *cost)
         if stream("forfeit", job.task.game_id, seeds.map_seed).random() < target.forfeits:
             floor = job.task.floor
-            return ScoredPlay(
-                seeds, floor, float("-inf"), "forfeit", floor, ("m",), target.tokens, 0.5
-            )
+            return ScoredPlay(seeds, floor, float("-inf"), "forfeit", floor, ("m",), *cost)
         who = adapter.decode() if adapter else "base"
         luck = stream("map", job.task.game_id, seeds.map_seed).normal(0, 3)
         noise = stream("noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
@@ -268,18 +263,8 @@ class FakeExecutor(SerialExecutor):
         if target.flat and adapter is None:
             permuted_score = score - 0.5
         clipped_score = 2 * permuted_score - score if target.artifact else score
-        return ScoredPlay(
-            seeds,
-            score,
-            score,
-            "finished",
-            permuted_score,
-            moves,
-            target.tokens,
-            0.5,
-            clipped_score,
-            permuted_score,
-        )
+        clipped = clipped_score, permuted_score
+        return ScoredPlay(seeds, score, score, "finished", permuted_score, moves, *cost, *clipped)
 
     def _gain(self, job: Evaluation, adapter: bytes | None, target: Nature, purpose: str) -> float:
         if adapter is None:
