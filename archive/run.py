@@ -385,13 +385,13 @@ class Run:
         counts = [VerdictCount(*names, count) for names, count in counter.items()]
         return sorted(counts, key=lambda each: (each.verdict, -each.count, each.reason))
 
-    def map_texts(self, map_seeds: Iterable[int]) -> dict[int, MapTexts]:
-        """The texts of maps, by seed."""
-        seeds = sorted(set(map_seeds))
+    def map_texts(self, column: str, values: Iterable[Any]) -> dict[int, MapTexts]:
+        """The texts of the maps whose ``column`` is one of the values, by seed, in the order of the
+        archive."""
+        wanted: list[Filter] = [(column, "in", sorted(set(values)))]
         columns = ["map_seed", "site", "source", "text", "n_tokens"]
-        rows = self.rows("maps", columns, [("map_seed", "in", seeds)]) if seeds else []
         texts: dict[int, dict[int, list[Row]]] = {}
-        for row in rows:
+        for row in self.rows("maps", columns, wanted) if wanted[0][2] else ():
             texts.setdefault(row["map_seed"], {}).setdefault(row["site"], []).append(row)
         return dict(texts)
 

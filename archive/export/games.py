@@ -32,7 +32,7 @@ def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     dialect without files.
     """
     scope_number, scope = run.newest_scope
-    selection = choose(run, options.eta).covers
+    selection = choose(run, Options(eta=options.eta)).covers
     members = [member for member in scope if member.task_id in selection]
     by_id = run.games(member.game_id for member in members)
     contents: Files = {}
@@ -83,7 +83,7 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
 
     Raises ExportError if no game of it was fine-tuned.
     """
-    tasks = choose(run, options.eta).covers
+    tasks = choose(run, Options(eta=options.eta)).covers
     stored = {*run.archive.adapters()}  # those of attempts that were given up are removed
     whole = [row for row in run.finetunes if row["state_hash"] is None]  # not those of a pause
     own = [row for row in whole if TaskId.of(row) in tasks]

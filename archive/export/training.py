@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from archive.errors import ExportError
 from archive.export.folder import ROWS, Files, Options, json_lines, reference_of, template
-from archive.export.selection import Map, Texts, archived_game, choose, levels_of
-from archive.run import Run
+from archive.export.selection import Map, archived_game, choose, levels_of, map_of
+from archive.run import MapTexts, Run
 from archive.schema import BASE_POLICY, SEARCH_POLICIES, TaskId
 from archive.statistics.rounds import thresholds
 from archive.text import listed, plural
@@ -42,22 +42,13 @@ from xgl.runtime.requests import Judge, MoveRequest, StoryRequest
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
 
 
-class KnownScores(NamedTuple):
-    """The archived scores of a game in a role, in bits: the floor, the base player's plays, and the
-    best score of any policy, over all maps and by map seed."""
-
-    floor: float
-    base: Base | None
-    best: float | None
-    best_on: Mapping[int, float]
-
-
 class TaskRow(NamedTuple):
-    """One row: its split, what is played, and what is known of the game's scores."""
+    """One row: its split, what is played, and the best archived score of any policy on each map of
+    the game, in bits."""
 
     split: str
     row: Row
-    scores: KnownScores
+    best_on: Mapping[int, float]
 
     @property
     def task_id(self) -> TaskId:
@@ -87,7 +78,7 @@ class TaskRow(NamedTuple):
 
     def columns(self) -> dict[str, Any]:
         """Id, game, role, split and scores, as the card of a data set describes them."""
-        base = self.scores.base
+        base = self.row.base
         return {
             "id": self.id,
             "game_id": self.row.game.game_id,
@@ -96,8 +87,8 @@ class TaskRow(NamedTuple):
             "limits": [limit for _, limit in self.row.asks],
             "base_mean": None if base is None else base.mean,
             "base_spread": None if base is None else base.spread,
-            "best_score": self.scores.best,
-            "best_score_on_map": self.scores.best_on.get(self.row.map_seed),
+            "best_score": max(self.best_on.values(), default=None),
+            "best_score_on_map": self.best_on.get(self.row.map_seed),
         }
 
 
@@ -107,19 +98,19 @@ def task_rows(run: Run, options: Options) -> list[TaskRow]:
 
     Raises ExportError if no map is archived; also LookupFailedError for a game that is not.
     """
-    selection = choose(run, options.eta)
+    selection = choose(run, Options(eta=options.eta))
     game_rows = run.games(game_id for game_id, _ in selection.covers)
     games = [(archived_game(game_rows[game_id]), role) for game_id, role in selection.covers]
-    known = [known_scores(run, whole, role) for whole, role in games]
+    known = [_known_scores(run, whole, role) for whole, role in games]
     rows: list[TaskRow] = []
     for split, purposes in SPLITS.items():
-        texts = Texts(run, purposes)
+        texts = run.map_texts("purpose", purposes)
         by_game = [
             [
-                TaskRow(split, Row(whole, role, *game_map, scores.floor, scores.base), scores)
+                TaskRow(split, Row(whole, role, *game_map, floor, base), best_on)
                 for game_map in _maps(texts, asked_stories(whole), options.maps or ROWS)
             ]
-            for (whole, role), scores in zip(games, known, strict=True)
+            for (whole, role), (floor, base, best_on) in zip(games, known, strict=True)
         ]
         rows += (row for turn in zip_longest(*by_game) for row in turn if row is not None)
     if not rows:
@@ -145,31 +136,32 @@ def counts_text(splits: Iterable[str]) -> str:
     return listed([f"{counts[split]} {split}" for split in SPLITS])
 
 
-def _maps(texts: Texts, asked: Sequence[StoryRequest], count: int) -> list[Map]:
-    if not asked:
-        return [Map(seed, ()) for seed in texts.seeds[:1]]
-    maps = (texts.map(seed, asked) for seed in texts.seeds)
-    return [game_map for game_map in maps if game_map is not None][:count]
+def _maps(
+    texts: Mapping[int, MapTexts], asked: Sequence[StoryRequest], count: int
+) -> Iterator[Map]:
+    seeds = texts if asked else [*texts][:1]
+    maps = (map_of(texts[seed], seed, asked) for seed in seeds)
+    return islice((game_map for game_map in maps if game_map is not None), count)
 
 
-def known_scores(run: Run, whole: Game, role: str) -> KnownScores:
-    """The scores of all plays of the run but of searches; unfinished ones count as the floor, never
-    as the best."""
+def _known_scores(
+    run: Run, whole: Game, role: str
+) -> tuple[float, Base | None, Mapping[int, float]]:
+    """The floor, the base player's scores, and the best score of any policy by map seed, in bits:
+    of all plays of the run but of searches; unfinished ones count as the floor, never as the
+    best."""
     columns = ["policy_id", "map_seed", "outcome", "score"]
     plays = run.rows_of(TaskId(whole.game_id, role), "scores", columns)
     plays = [row for row in plays if row["policy_id"] not in SEARCH_POLICIES]
-    finished_plays = [row for row in plays if row["outcome"] == "finished"]
     best_on: dict[int, float] = {}
-    for row in finished_plays:
-        best_on[row["map_seed"]] = max(row["score"], best_on.get(row["map_seed"], row["score"]))
+    for row in plays:
+        if row["outcome"] == "finished":
+            seed, score = row["map_seed"], row["score"]
+            best_on[seed] = max(score, best_on.get(seed, score))
     own = [row["score"] for row in plays if row["policy_id"] == BASE_POLICY]
     spread = float(np.std(own, ddof=1)) if len(own) > 1 else 0.0
-    return KnownScores(
-        floor=base_floor(run, whole, role),
-        base=Base(float(np.mean(own)), spread, len(own)) if own else None,
-        best=max(best_on.values(), default=None),
-        best_on=best_on,
-    )
+    base = Base(float(np.mean(own)), spread, len(own)) if own else None
+    return base_floor(run, whole, role), base, best_on
 
 
 # -- thresholds of narms (Def. 42), from the base player's repeated plays --------------------------

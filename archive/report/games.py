@@ -98,7 +98,7 @@ def best_plays(
     filters = [("purpose", "in", [*PURPOSES]), ("policy_id", "in", ids)]
     rows = run.table("scores", _COLUMNS, filters).sort_by([("score", "descending")])
     best, base = _best_rows(rows, policies, PLAYS if len(policies) <= FEW else 1)
-    maps = run.map_texts(row["map_seed"] for its in best.values() for row in its)
+    maps = run.map_texts("map_seed", (row["map_seed"] for its in best.values() for row in its))
     scored_texts = read_scored_texts(run)
     return {
         task_id: tuple(

@@ -20,7 +20,7 @@ from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import DamagedError, ExportError
 from archive.export.folder import Options, export
-from archive.export.selection import Map, archived_game, choose_playable
+from archive.export.selection import Map, archived_game, choose
 from archive.export.training import levels
 from archive.export.xent import TEMPLATE, fill_template, with_texts
 from archive.run import ArchivedStories
@@ -168,15 +168,16 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path, mak
         decisions.append(make_row("decisions", **ids, own_gain_low=own, total_gain_low=total))
     with Archive.open(folder, "a") as archive:
         archive.commit({"decisions": decisions})
-        everything = choose_playable(Run(archive, "r1"), 7)
-        assert {"g4", "g6"} < {each.game_id for each in everything.covers}
-        assert "g5" not in {each.game_id for each in everything.covers}
-        draws = {tuple(choose_playable(Run(archive, "r1"), 3, seed).covers) for seed in range(8)}
-        assert len(draws) > 1
-        assert all(len(each) == 3 for each in draws)
-        assert choose_playable(Run(archive, "r1"), 3) == choose_playable(Run(archive, "r1"), 3)
+        run = Run(archive, "r1")
+        everything = {each.game_id for each in choose(run, Options(playable=7)).covers}
+        assert {"g4", "g6"} < everything
+        assert "g5" not in everything
+        draws = [choose(run, Options(playable=3, draw=seed)) for seed in (*range(8), 0)]
+        assert len({tuple(each.covers) for each in draws}) > 1
+        assert {len(each.covers) for each in draws} == {3}
+        assert draws[0] == draws[-1]
         with pytest.raises(ExportError, match="--playable: found 8, expected a number from 1 to 7"):
-            choose_playable(Run(archive, "r1"), 8)
+            choose(run, Options(playable=8))
     out = tmp_path / "out"
     arguments = ["export", str(folder), str(out), "--format", "xent", "--no-scores"]
     assert main([*arguments, "--playable", "0"]) == 2

@@ -267,10 +267,14 @@ REFUSED = [
     ("games", {"code": b"x"}, r"column 'code': found b'x' of type bytes, expected string"),
     ("games", {"code": "\ud800"}, r"column 'code': found '\\ud800'"),
     ("scores", {"moves": "abc"}, r"column 'moves': found 'abc' of type str, expected list"),
-    ("scores", {"moves": ["a", None]}, r"column 'moves': found None of type NoneType"),
+    ("scores", {"moves": ["a", None]}, r"column 'moves': found \['a', None\] of type list"),
     ("scores", {"purpose": "test"}, r"found 'test' .* expected one of calibration, training"),
-    ("finetunes", {"curve": [0.0, math.inf]}, r"column 'curve': found inf"),
-    ("runs", {"at": datetime(2026, 1, 1)}, r"expected timestamp.* with a time zone"),
+    (
+        "finetunes",
+        {"curve": [0.0, math.inf]},
+        r"column 'curve': found \[0.0, inf\] of type list, expected finite",
+    ),
+    ("runs", {"at": datetime(2026, 1, 1)}, r"expected timestamp.*tz=UTC"),
 ]
 
 
@@ -287,9 +291,11 @@ def test_a_value_that_does_not_fit_is_refused(
 def test_missing_and_unknown_columns_are_refused(make_row: MakeRow) -> None:
     short = make_row("games")
     del short["steps"]
-    with pytest.raises(RowError, match=r"games row 0: found no column steps, expected every"):
+    with pytest.raises(
+        RowError, match=r"games row 0: found .*missing column steps, expected game_id"
+    ):
         to_arrow("games", [short])
-    with pytest.raises(RowError, match=r"games row 1: found unknown column extra"):
+    with pytest.raises(RowError, match=r"games row 1: found unknown .*column extra"):
         to_arrow("games", [make_row("games"), {**make_row("games"), "extra": 1}])
 
 
