@@ -15,7 +15,7 @@ from archive.errors import (
     VersionError,
     WriteError,
 )
-from archive.run import Run, RunHistory, VerdictCount, games, locate, resolve, runs
+from archive.run import Run, games, locate, resolve, runs
 from archive.schema import (
     BASE_POLICY,
     SCHEMA_VERSION,
@@ -23,7 +23,6 @@ from archive.schema import (
     Definition,
     GainKind,
     PairPurpose,
-    PlayOutcome,
     ProposalOutcome,
     Purpose,
     Reason,
@@ -33,7 +32,6 @@ from archive.schema import (
     Verdict,
 )
 from archive.store.archive import Archive
-from archive.store.files import Commit, DataFile
 from xgl.version import __version__
 
 __all__ = [
@@ -42,28 +40,23 @@ __all__ = [
     "TABLES",
     "Archive",
     "ArchiveError",
-    "Commit",
     "CoverError",
     "DamagedError",
-    "DataFile",
     "Definition",
     "GainKind",
     "LockedError",
     "LookupFailedError",
     "NotAnArchiveError",
     "PairPurpose",
-    "PlayOutcome",
     "ProposalOutcome",
     "Purpose",
     "Reason",
     "RowError",
     "Run",
     "RunEvent",
-    "RunHistory",
     "ScopeRow",
     "TaskId",
     "Verdict",
-    "VerdictCount",
     "VersionError",
     "WriteError",
     "__version__",

@@ -12,9 +12,9 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from archive.errors import ExportError
+from archive.errors import ExportError, LookupFailedError
 from archive.export.folder import Files, Options
-from archive.export.selection import choose, extension, game_name
+from archive.export.selection import choose, game_name
 from archive.run import Run, read_settings
 from archive.schema import ScopeRow, TaskId
 from archive.text import plural
@@ -22,6 +22,9 @@ from xgl.errors import MetadataError
 from xgl.escaping import code_span, comment, python_string, visible_lines
 from xgl.files import may_use, read_json, remember
 from xgl.language.canonical import own_metadata, read_metadata
+
+EXTENSIONS: Mapping[str, str] = {"xent": ".xent", "paper": ".xgl"}
+"""Of the files of each dialect."""
 
 
 def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
@@ -38,8 +41,13 @@ def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     contents: Files = {}
     for member in members:
         game = by_id[member.game_id]
+        if (dialect := game["dialect"]) not in EXTENSIONS:
+            expected = f"one of {', '.join(EXTENSIONS)}"
+            raise LookupFailedError(
+                f"game {member.game_id}: found dialect {dialect!r}, expected {expected}"
+            )
         text = _header(member, scope_number, game) + visible_lines(game["code"])
-        contents[game_name(member.task_id, by_id) + extension(game)] = text.rstrip("\n") + "\n"
+        contents[game_name(member.task_id, by_id) + EXTENSIONS[dialect]] = text.rstrip("\n") + "\n"
     return contents, [f"{plural(len(contents), 'game')} written to {{folder}}"]
 
 

@@ -85,7 +85,6 @@ def map_of(texts: MapTexts, seed: int, asked: Sequence[StoryRequest]) -> Map | N
     return Map(seed, stories) if len(stories) == len(asked) else None
 
 
-EXTENSIONS: Mapping[str, str] = {"xent": ".xent", "paper": ".xgl"}
 _SHORT = 12
 # Ids and roles become file names: only what cannot lead out of the folder is let through.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
@@ -107,16 +106,6 @@ def game_name(task_id: TaskId, games: Iterable[str]) -> str:
     if sum(other.startswith(short) for other in games) > 1:
         short = game_id
     return f"{short}-{role}"
-
-
-def extension(game: Mapping[str, Any]) -> str:
-    """The extension of the dialect's files. Raises LookupFailedError for one without files."""
-    if game["dialect"] not in EXTENSIONS:
-        raise LookupFailedError(
-            f"game {game['game_id']}: found dialect {game['dialect']!r}, expected one of "
-            f"{', '.join(EXTENSIONS)}"
-        )
-    return EXTENSIONS[game["dialect"]]
 
 
 class GameSelection(NamedTuple):

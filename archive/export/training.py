@@ -211,36 +211,6 @@ def _scores(rows: Iterable[Mapping[str, Any]]) -> NDArray[np.float64]:
     return np.array([[sample[k] for k in sorted(sample)] for sample in whole], dtype=float)
 
 
-FEATURES: Mapping[str, tuple[str, str]] = {
-    "id": ("string", "game, role and map"),
-    "game_id": ("string", "the game"),
-    "role": ("string", "who is asked for moves"),
-    "split": ("string", "train, or test: maps that the run did not train on"),
-    "prompt": ("messages", "chat messages that ask for the moves"),
-    "prompt_text": ("string", "the same as one text"),
-    "view": ("string", "what the player sees, for a model without a chat format"),
-    "limits": ("integers", "judge tokens that each move may have; the rest is cut"),
-    "base_mean": ("float64", "bits: mean score of the run's base player on the game"),
-    "base_spread": ("float64", "bits: standard deviation of its scores"),
-    "best_score": ("float64", "bits: the best score of any policy on the game"),
-    "best_score_on_map": ("float64", "bits: the best score on this map; null: not played"),
-    "answer": ("string", "empty: nothing is to be matched"),
-    "task": ("string", '"xent"'),
-    "info": ("string", "JSON: the game, its map, the floor and the base, to score an answer by"),
-}
-"""Type and meaning of each column."""
-ENVIRONMENT_FEATURES = tuple(
-    name for name in FEATURES if name not in ("prompt", "prompt_text", "view", "answer", "task")
-)
-"""Columns of the rows without a prompt, whose first view an environment shows."""
-
-_TYPES = {
-    "messages": "list:\n    - name: role\n      dtype: string\n    - name: content\n      "
-    "dtype: string",
-    "integers": "list: int64",
-}
-
-
 def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     """`train.jsonl`, `test.jsonl`, the same in `environments` with all games and without prompts,
     and a card; for sft and dpo one file of archived moves.
@@ -257,18 +227,19 @@ def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]
     why = [f"{game_id} ({role}): {reason}" for (game_id, role), reason in left_out.items()]
     if len(left_out) == len(by_task):
         raise ExportError(f"found no game that one prompt can ask for: {'; '.join(why)}")
-    text = card(
+    judge = reference_of(run, options.judge)
+    text = template("dataset_readme.md").format(
         games=plural(len(by_task) - len(left_out), "game"),
-        run_id=run.run_id,
-        judge=reference_of(run, options.judge),
-        left_out="; ".join(why),
+        run_id=code_span(run.run_id),
+        judge=python_string(judge),
+        judge_name=code_span(judge),
+        left_out=code_span("; ".join(why)) if why else "none",
     )
     prompts = [_columns(each) for each in rows if each.task_id not in left_out]
     facts = [each.columns() | {"info": each.info} for each in rows]
-    views = [{name: columns[name] for name in ENVIRONMENT_FEATURES} for columns in facts]
     files: Files = {"README.md": text}
     for split in SPLITS:
-        for folder_name, some in (("", prompts), ("environments/", views)):
+        for folder_name, some in (("", prompts), ("environments/", facts)):
             its = [row for row in some if row["split"] == split]
             files[f"{folder_name}{split}.jsonl"] = json_lines(its)
     counts = counts_text(row["split"] for row in prompts)
@@ -277,19 +248,15 @@ def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]
 
 
 def _columns(task_row: TaskRow) -> dict[str, Any]:
-    """One row of the file; its keys are those of the card's features."""
+    """One row of the file, with the columns that the card describes, in their order."""
     request = first_request(task_row.row)
     assert request is not None
     messages = first_messages(request, later=task_row.row.asks[1:])
-    columns = task_row.columns() | {
-        "prompt": messages,
-        "prompt_text": "\n\n".join(message["content"] for message in messages),
-        "view": render(request.view),
-        "answer": "",
-        "task": "xent",
-        "info": task_row.info,
-    }
-    return {name: columns[name] for name in FEATURES}
+    columns = task_row.columns()
+    ids = {name: columns.pop(name) for name in ("id", "game_id", "role", "split")}
+    text = "\n\n".join(message["content"] for message in messages)
+    asked = {"prompt": messages, "prompt_text": text, "view": render(request.view)}
+    return ids | asked | columns | {"answer": "", "task": "xent", "info": task_row.info}
 
 
 def misfit(row: Row) -> str:
@@ -316,26 +283,6 @@ def first_request(row: Row) -> MoveRequest | None:
     except JudgeError:
         return None
     return turn.request if turn else None
-
-
-def card(games: str, run_id: str, judge: str, left_out: str) -> str:
-    """The card's text."""
-    columns = [f"| `{name}` | {meaning} |" for name, (_, meaning) in FEATURES.items()]
-    return template("dataset_readme.md").format(
-        features=_features(FEATURES),
-        environment_features=_features(ENVIRONMENT_FEATURES),
-        columns="\n".join(columns),
-        games=games,
-        run_id=code_span(run_id),
-        judge=python_string(judge),
-        judge_name=code_span(judge),
-        left_out=code_span(left_out) if left_out else "none",
-    )
-
-
-def _features(names: Iterable[str]) -> str:
-    kinds = ((name, FEATURES[name][0]) for name in names)
-    return "\n".join(f"  - name: {n}\n    {_TYPES.get(k, f'dtype: {k}')}" for n, k in kinds)
 
 
 # -- archived moves for supervised fine-tuning and preference training ----------------------------
@@ -431,7 +378,12 @@ def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[s
     }
     files: Files = {path: template(source).format(**facts) for path, source in templates.items()}
     for split in SPLITS:
-        its = [_record(task_row) for task_row in rows if task_row.split == split]
+        its = [
+            {"id": each.id, "name": f"{id_[:12]}-{role}", "role": role, "info": each.info}
+            for each in rows
+            for id_, role in [each.task_id]
+            if each.split == split
+        ]
         files[f"{name}/rows/{split}.jsonl"] = json_lines(its)
     counts = counts_text(task_row.split for task_row in rows)
     return files, [f"{counts} tasks written to {{folder}} as {name}; see its README.md"]
@@ -441,13 +393,3 @@ def package_name(folder: Path) -> str:
     """The name of a module that no other package has, from the folder's name."""
     stem = re.sub(r"\W+", "_", folder.resolve().name.lower(), flags=re.ASCII).strip("_")
     return f"xent_{stem.removeprefix('xent_') or 'games'}"
-
-
-def _record(task_row: TaskRow) -> dict[str, str]:
-    """A row as the package's task data."""
-    return {
-        "id": task_row.id,
-        "name": f"{task_row.row.game.game_id[:12]}-{task_row.row.role}",
-        "role": task_row.row.role,
-        "info": task_row.info,
-    }

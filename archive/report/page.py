@@ -31,7 +31,7 @@ from archive.report.figures.growth import (
     spark,
     thresholds,
 )
-from archive.report.figures.heat_map import heat_map, token_legend, token_shade, value_legend
+from archive.report.figures.heat_map import heat_map, token_shade, value_legend
 from archive.report.gathering import RunReport, gather_report
 from archive.report.measures import (
     RatingsSection,
@@ -188,7 +188,6 @@ def _environment() -> Environment:
         "bar": share_bar,
         "curve": learning_curve,
         "spark": spark,
-        "token_legend": token_legend,
     }
     environment.filters |= {
         "bounds": bounds,

@@ -89,7 +89,10 @@ class Archive:
         self._failed = False
         self.head = read_head(folder)  # first: it may not be newer than what is read next
         self._commits = list(read_commits(folder))
-        self._kept_rows: LRUCache[object, tuple[pa.Table, ...]] = LRUCache(KEPT_ROWS, _memory)
+        # a table of no rows holds its schema
+        self._kept_rows: LRUCache[object, tuple[pa.Table, ...]] = LRUCache(
+            KEPT_ROWS, lambda parts: 4096 + sum(part.nbytes for part in parts)
+        )
         self._kept_rows_lock = Lock()
 
     @classmethod
@@ -425,11 +428,6 @@ def _check_version(folder: Path) -> None:
             f"{folder} has another schema: found version {version!r}, expected {SCHEMA_VERSION}; "
             f"{release}"
         )
-
-
-def _memory(parts: tuple[pa.Table, ...]) -> int:
-    """Bytes that parts of a file hold; a table of no rows holds its schema."""
-    return 4096 + sum(part.nbytes for part in parts)
 
 
 def _known_table(name: str) -> Table:

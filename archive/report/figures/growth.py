@@ -21,9 +21,10 @@ from archive.charts import (
     running_mean,
     text,
 )
-from archive.report.games import GameFacts, definition
+from archive.report.games import GameFacts
 from archive.report.gathering import Candidate
 from archive.run import Row
+from archive.schema import Definition
 from archive.statistics.covers import Cover
 from archive.statistics.intervals import Interval
 from archive.text import bounds, listed, plural
@@ -69,17 +70,20 @@ def lineage(games: Sequence[GameFacts]) -> Element:
     few = len(games) <= MANY
     column, row = (200.0, 42.0) if few else (120.0, 13.0)
     rows = _rows(games)
-    shapes = [*_generations(games, column, TOP + len(set(rows.values())) * row)]
+    last = max((game.member.generation for game in games), default=0)
+    shapes: list[Element] = []
+    for number in range(last + 1):
+        x = LEFT + number * column
+        shapes.append(line(x, 28, x, TOP + len(set(rows.values())) * row, "grid"))
+        shapes.append(text(x - 6, 18, f"generation {number}" if number else "start", "tick"))
     at = {
         g.place: (LEFT + g.member.generation * column, TOP + 18 + rows[g.place] * row)
         for g in games
     }
-    for game in games:
-        if game.parent is not None:
-            shapes.append(_edge(at[game.parent], at[game.place], game))
-    for game in games:
-        shapes.append(_node(game, *at[game.place], few))
-    last = max((game.member.generation for game in games), default=0)
+    shapes += [
+        _edge(at[game.parent], at[game.place], game) for game in games if game.parent is not None
+    ]
+    shapes += [_node(game, *at[game.place], few) for game in games]
     right = LEFT + last * column + (190 if few else 60)
     bottom = TOP + 18 + (max(rows.values(), default=0) + 1) * row
     title = f"Descent of {plural(len(games), 'game')}; each is a link to its card"
@@ -103,14 +107,6 @@ def _rows(games: Sequence[GameFacts]) -> dict[int, int]:
             kids = games[place].children
             waiting += [(kid, kid == kids[0]) for kid in reversed(kids)]
     return rows
-
-
-def _generations(games: Sequence[GameFacts], column: float, bottom: float) -> Iterator[Element]:
-    last = max((game.member.generation for game in games), default=0)
-    for number in range(last + 1):
-        x = LEFT + number * column
-        yield line(x, 28, x, bottom, "grid")
-        yield text(x - 6, 18, "start" if number == 0 else f"generation {number}", "tick")
 
 
 def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts) -> Element:
@@ -163,7 +159,8 @@ MOST_REFUSALS = 400
 
 def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str]) -> Element:
     """A point for each candidate that has both values; in the corner are those that pass."""
-    letter, alpha1, most = definition(limits).symbol, limits["alpha1"], 1 - limits["alpha2"]
+    letter = Definition(limits["definition"]).symbol
+    alpha1, most = limits["alpha1"], 1 - limits["alpha2"]
     xs = _range([c.value for c in candidates], alpha1)
     ys = _range([c.gamma for c in candidates], most)
     plot = Plot.box((EDGE, HEAD), (WIDTH, HEIGHT), xs, ys)
@@ -270,17 +267,14 @@ def cover_curve(covers: Sequence[tuple[float, Cover]], names: Sequence[str], gam
     ]
     for (eta, cover), value in zip(covers, values, strict=True):
         spot = circle(*plot.place(*value), 4, "spot open" if cover.gap else "spot")
-        shapes.append(mark(_cover_in_words(eta, cover, names), spot))
+        members = [names[place] for place in cover.members[:TOOLTIP_NAMES]]
+        more = len(cover.members) - len(members)
+        members += [f"{more} more"] if more else []
+        least = f"; at least {cover.least} are needed" if cover.gap else ""
+        words = f"η = {eta:g}: {plural(len(cover.members), 'game')} ({listed(members)}){least}"
+        shapes.append(mark(words, spot))
     title = f"Games of the smallest cover of {plural(games, 'game')} by η, up to {covers[-1][0]:g}"
     return canvas((460, 260), title, *shapes, class_="covers")
-
-
-def _cover_in_words(eta: float, cover: Cover, names: Sequence[str]) -> str:
-    members = [names[place] for place in cover.members[:TOOLTIP_NAMES]]
-    more = len(cover.members) - len(members)
-    members += [f"{more} more"] if more else []
-    least = f"; at least {cover.least} are needed" if cover.gap else ""
-    return f"η = {eta:g}: {plural(len(cover.members), 'game')} ({listed(members)}){least}"
 
 
 def learning_curve(curve: Sequence[float]) -> Element | None:

@@ -68,21 +68,6 @@ def token_shade(bits: float | None) -> str:
     return f"{'g' if (bits or 0.0) > 0 else 'l'}{level}" if level else ""
 
 
-def token_legend() -> Element:
-    """What the shades of tokens mean."""
-    keys = [f"l{k}" for k in (5, 4, 3, 2, 1)] + [""] + [f"g{k}" for k in (1, 2, 3, 4, 5)]
-    labels = {0: "−5 bits", 5: "0", 10: "+5 bits"}
-    shapes = [text(0, 15, "costs", "axis")]
-    for index, class_ in enumerate(keys):
-        x = 44 + index * 22
-        shapes.append(rect(x, 3, 22, 15, f"token {class_}".strip()))
-        if index in labels:
-            shapes.append(text(x + 11, 33, labels[index], "tick", "middle"))
-    shapes.append(text(44 + 11 * 22 + 8, 15, "gains", "axis"))
-    title = "Legend: shade of a token by the bits that it adds to the reward"
-    return canvas((340, 38), title, *shapes, class_="heatlegend")
-
-
 MOST = 60
 """Games of which every pair is drawn."""
 OPTIMAL = 200

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.doubles import WordJudge
 from support.measured import Given, build, story
+from support.rows import row as make_row
 
 from archive import Archive, Run
 from archive.__main__ import main
@@ -129,7 +130,7 @@ def test_a_map_s_text_is_one_literal_in_its_line(first: str, second: str) -> Non
     assert values == [["story() é", "é", first], [second]]
 
 
-def test_a_program_in_the_archive_is_parsed_not_trusted(make_row: Any) -> None:
+def test_a_program_in_the_archive_is_parsed_not_trusted() -> None:
     for code in ("__import__('os').system('x')", "elicit(x, 3)\x1b"):
         with pytest.raises(DamagedError, match=r"^game g1 is damaged: found line 1: "):
             archived_game(
@@ -157,7 +158,7 @@ def test_thresholds_are_of_samples_played_to_the_end() -> None:
 # -- random playable games -----------------------------------------------------------------------
 
 
-def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path, make_row: Any) -> None:
+def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path) -> None:
     """The initial games, and what a fine-tune surely learned, accepted or refused."""
     many = [Given(f"assign(s=story())\nelicit(t, {n})\nreward(xed(s | t))") for n in range(4, 9)]
     folder = build(tmp_path / "archive", many)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.rows import row as make_row
 
 from archive import Archive, Run, WriteError
 from archive.export.folder import Options, export
@@ -54,9 +54,7 @@ def test_a_failed_export_leaves_nothing(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_game_with_metadata_of_its_own_is_read_back_with_them(
-    tmp_path: Path, make_row: Any
-) -> None:
+def test_a_game_with_metadata_of_its_own_is_read_back_with_them(tmp_path: Path) -> None:
     own = Metadata(prompts={"a": "a city\n# no"}, constants={"b": "it's"}, judge="weak", npc="weak")
     whole = game(parse("elicit(t, 8)\nreward(xent(t | a + b))", "xent"), own)
     facts = {"code": whole.code, "dialect": "xent", "metadata_json": metadata_json(whole.metadata)}

@@ -7,7 +7,6 @@ import html
 import json
 import re
 from collections.abc import Mapping, Sequence
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,8 @@ import numpy as np
 import pytest
 from jinja2 import Environment, nodes
 from support.archives import RUN, write_large
-from support.measured import Given
+from support.markup import Markup
+from support.measured import CONFIG, Given
 from support.measured import build as build_played
 from support.rated import CODE, THREE, build, draw_scores
 from support.rated import RUN as MEASURED_RUN
@@ -30,42 +30,6 @@ from archive.schema import PairPurpose
 from archive.text import signed
 from xgl import library
 
-VOID = {"meta", "input", "br", "img", "link", "hr"}
-
-
-class _Nesting(HTMLParser):
-    """Raises where a tag is closed that is not open; keeps scripts and addresses."""
-
-    def __init__(self, markup: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.scripts, self.ids, self.links = 0, [], []
-        self.events: list[str] = []
-        self.feed(markup)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in VOID:
-            self.open.append(tag)
-        self.scripts += tag == "script"
-        self._attributes(attrs)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._attributes(attrs)
-
-    def _attributes(self, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name == "id":
-                self.ids.append(value)
-            if name in ("href", "src"):
-                self.links.append(value or "")
-            if name.startswith("on"):
-                self.events.append(name)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open[-1:] == [tag], self.open[-3:]
-        self.open.pop()
-
 
 def _write_page(run: Path, out: Path, *more: str) -> str:
     assert main(["report", str(run), "-o", str(out), *more]) == 0
@@ -78,15 +42,15 @@ def grown_page(grown_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str
 
 
 def test_the_page_has_every_section_and_card(grown_page: str) -> None:
-    nesting = _Nesting(grown_page)
-    assert nesting.open == []
-    assert len(nesting.ids) == len(set(nesting.ids))
-    for name in ("growth", "transfer", "decisions", "cost", "covers", "measures", "games", "run"):
-        assert name in nesting.ids
-    assert sum(name.startswith("game-") for name in map(str, nesting.ids)) == 16
-    assert {link for link in nesting.links if link.startswith("#")} <= {
-        f"#{i}" for i in nesting.ids
-    }
+    read = Markup(grown_page)
+    ids = read.values("id")
+    assert read.open == []
+    assert len(ids) == len(set(ids))
+    sections = {"growth", "transfer", "decisions", "cost", "covers", "measures", "games", "run"}
+    assert sections <= set(ids)
+    assert sum(name.startswith("game-") for name in ids) == 16
+    links = {link for link in read.values("href") if link.startswith("#")}
+    assert links <= {f"#{name}" for name in ids}
 
 
 def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_page: str) -> None:
@@ -115,9 +79,9 @@ def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_pag
 
 
 def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) -> None:
-    nesting = _Nesting(grown_page)
-    assert nesting.scripts == 1
-    assert all(link.startswith(("#", "data:")) for link in nesting.links)
+    read = Markup(grown_page)
+    assert read.tags.count("script") == 1
+    assert all(link.startswith(("#", "data:")) for link in read.values("href", "src"))
     addresses = set(re.findall(r"https?://[^\s\"'<]+", grown_page))
     assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, not an address
     assert "default-src &#39;none&#39;" in grown_page or "default-src 'none'" in grown_page
@@ -142,20 +106,6 @@ def test_models_measured_elsewhere_are_shown_on_demand(
     assert "gamester-7" not in _write_page(run_folder, tmp_path / "plain.html")
 
 
-def test_attacks_are_shown_and_not_obeyed(hostile_run: Path, tmp_path: Path) -> None:
-    text = _write_page(hostile_run, tmp_path / "report.html")
-    nesting = _Nesting(text)
-    assert nesting.open == []
-    assert nesting.scripts == 1
-    assert nesting.events == []
-    assert not any("javascript" in link for link in nesting.links)
-    for character in "\u2028\u202e":
-        assert character not in text
-    assert "\\u202e" in text
-    assert "&lt;img src=x onerror=" in text
-    assert "{{ 7*7 }}" in text
-
-
 def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:
     with Archive.open(grown_run / "archive") as archive:
         again = page(gather_report(Run(archive)))
@@ -165,13 +115,11 @@ def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -
 
 @pytest.mark.long
 def test_a_thousand_games_fit(tmp_path: Path) -> None:
-    from support.archives import write_large
-
     text = _write_page(write_large(tmp_path / "large", 1000, 6), tmp_path / "report.html")
     assert len(text.encode()) < 10_000_000
-    nesting = _Nesting(text)
-    assert nesting.open == []
-    assert sum(str(name).startswith("game-") for name in nesting.ids) == 1000
+    read = Markup(text)
+    assert read.open == []
+    assert sum(name.startswith("game-") for name in read.values("id")) == 1000
 
 
 # -- Every section of every template is rendered, undefined names being errors ---------------------
@@ -282,7 +230,9 @@ def _write_few(folder: Path) -> Path:
     games = [member.game.game_id for member in members]
     ids = [{"run_id": "r1", "game_id": game_id, "role": "black"} for game_id in games]
     play = {"purpose": "acceptance", "map_seed": 1, "outcome": "finished"}
-    with Archive.open(build_played(folder / "archive", members, maps=1), "a") as archive:
+    config = CONFIG | {"transfer": {"definition": "def37", "gain": "total"}}
+    played = build_played(folder / "archive", members, maps=1, config=config)
+    with Archive.open(played, "a") as archive:
         archive.commit(
             {
                 "finetunes": [
@@ -388,6 +338,16 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages
 )
 def test_what_an_archive_holds_is_shown(pages: _Pages, name: str, words: Sequence[str]) -> None:
     assert [each for each in words if each not in pages.texts[name]] == []
+
+
+def test_attacks_are_shown_and_not_obeyed(pages: _Pages) -> None:
+    text = pages.texts["attacks"]
+    read = Markup(text)
+    assert (read.open, read.tags.count("script"), read.handlers) == ([], 1, [])
+    assert not any("javascript" in link for link in read.values("href", "src"))
+    assert not set(text) & set("\u2028\u202e")
+    for shown in ("\\u202e", "&lt;img src=x onerror=", "{{ 7*7 }}"):
+        assert shown in text
 
 
 def test_every_section_is_rendered_by_some_run(pages: _Pages) -> None:

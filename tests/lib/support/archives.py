@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from support.measured import game_row
 from support.rows import AT, row
 
 from archive import Archive
 from archive.schema import SCHEMA_VERSION
-from xgl import Game, Metadata, analyse, game, parse
-from xgl.language.canonical import metadata_json
+from xgl import Game, Metadata, game, parse
 
 METADATA = Metadata(story_tokens=24, max_len=8)
 RUN = "large-seed0"
@@ -78,10 +78,10 @@ class _Search:
     def write(self, folder: Path) -> None:
         children = [(k, parent) for k, parent in enumerate(self.parents) if parent is not None]
         with Archive.create(folder / "archive") as archive:
-            archive.commit({"runs": [_event("created", 0)], "games": [*map(_game, self.games)]})
+            archive.commit({"runs": [_event("created", 0)], "games": [*map(game_row, self.games)]})
             archive.commit(
                 {
-                    "maps": _maps(),
+                    "maps": [_map(seed, site) for seed in range(12) for site in (0, 1)],
                     "finetunes": [self._finetune(k) for k in range(len(self.games))],
                     "scores": self._scores(),
                     "proposals": [self._proposal(k, parent) for k, parent in children],
@@ -114,22 +114,9 @@ class _Search:
         return min(max((self._value(j, k) for j in older), default=0.0), 0.78)
 
     def _finetune(self, k: int) -> Row:
-        steps = 40
-        curve = 10 * (1 - np.exp(-np.arange(steps) / 12)) + self.rng.normal(0, 1.2, steps)
-        return self._row(
-            "finetunes",
-            k,
-            finetune_id=f"tune{k:05d}",
-            seed=k,
-            share=1.0,
-            steps=steps,
-            curve=curve.tolist(),
-            entropy=np.linspace(5, 3, steps).tolist(),
-            grad_norm=np.ones(steps).tolist(),
-            settings_json="{}",
-            tokens=50_000,
-            seconds=20.0,
-        )
+        curve = 10 * (1 - np.exp(-np.arange(40) / 12)) + self.rng.normal(0, 1.2, 40)
+        ids, costs = {"finetune_id": f"tune{k:05d}", "seed": k}, {"tokens": 50_000, "seconds": 20.0}
+        return self._row("finetunes", k, **ids, **costs, share=1.0, steps=40, curve=curve.tolist())
 
     def _scores(self) -> list[Row]:
         """Each game by the base player, its own, its parent's and its children's, and a few."""
@@ -146,40 +133,21 @@ class _Search:
     def _plays(self, policy: str, k: int, gain: float) -> list[Row]:
         noise = np.random.default_rng(k).normal(0, 2, 12)
         own = noise + gain + self.rng.normal(0, 0.8, 12)
-        return [
-            self._row(
-                "scores",
-                k,
-                policy_id=policy,
-                purpose="acceptance",
-                map_seed=2 * seed + 1,
-                play_seed=seed,
-                score=float(own[seed]),
-                raw_score=float(own[seed]),
-                outcome="finished",
-                permuted_score=float(noise[seed]),
-                moves=["mill by the river"],
-                tokens=60,
-                seconds=0.1,
-            )
-            for seed in range(12)
-        ]
+        common = {"policy_id": policy, "purpose": "acceptance", "outcome": "finished"}
+        common |= {"moves": ["mill by the river"], "tokens": 60, "seconds": 0.1}
+        rows = []
+        for seed, (score, permuted) in enumerate(zip(own.tolist(), noise.tolist(), strict=True)):
+            place = {"map_seed": 2 * seed + 1, "play_seed": seed}
+            bits = {"score": score, "raw_score": score, "permuted_score": permuted}
+            rows.append(self._row("scores", k, **common, **place, **bits))
+        return rows
 
     def _proposal(self, k: int, parent: int) -> Row:
-        return self._row(
-            "proposals",
-            k,
-            **self._parent_place(k),
-            proposal_id=f"proposal{k:05d}",
-            generation=int(self.born[k]),
-            index=k,
-            sampler="mutate",
-            operators=["swap_term", "insert_distractor"],
-            parents=[self.games[parent].game_id],
-            text=self.games[k].code,
-            outcome="candidate",
-            seconds=0.01,
-        )
+        facts = {"proposal_id": f"proposal{k:05d}", "generation": int(self.born[k]), "index": k}
+        facts |= {"sampler": "mutate", "operators": ["swap_term", "insert_distractor"]}
+        facts |= {"parents": [self.games[parent].game_id], "text": self.games[k].code}
+        place = self._parent_place(k)
+        return self._row("proposals", k, **place, **facts, outcome="candidate", seconds=0.01)
 
     def _decisions(self, children: list[tuple[int, int]]) -> list[Row]:
         rows = []
@@ -194,37 +162,17 @@ class _Search:
         self, k: int, verdict: str, reason: str, value: float | None, gamma: float | None
     ) -> Row:
         fresh = self.games[k].game_id if verdict == "accepted" else f"{len(reason):x}{k:015x}"
-        return self._row(
-            "decisions",
-            k,
-            **self._parent_place(k),
-            generation=int(self.born[k]),
-            index=k,
-            game_id=fresh,
-            verdict=verdict,
-            reason=reason,
-            definition="captured",
-            gain_kind="total",
-            rule="values",
-            **_bounds("captured", value),
-            **_bounds("captured_def37", value),
-            **_bounds("gamma", gamma),
-            alpha1=0.3,
-            alpha2=0.2,
-            confidence=0.95,
-            looks=[96, 192],
-            scope_size=k,
-            own_gain=10.0,
-            own_gain_low=9.0,
-            specific_gain=8.0,
-            specific_gain_low=7.0,
-            specific_share=0.8,
-            purpose="acceptance",
-            decided=True,
-            plays=100,
-            tokens=60_000,
-            seconds=30.0,
-        )
+        facts = self._parent_place(k) | {"generation": int(self.born[k]), "index": k}
+        facts |= {"game_id": fresh, "verdict": verdict, "reason": reason, "scope_size": k}
+        facts |= {"definition": "captured", "gain_kind": "total", "rule": "values"}
+        facts |= {"alpha1": 0.3, "alpha2": 0.2, "confidence": 0.95, "looks": [96, 192]}
+        facts |= {"own_gain": 10.0, "own_gain_low": 9.0, "specific_gain": 8.0}
+        facts |= {"specific_gain_low": 7.0, "specific_share": 0.8, "purpose": "acceptance"}
+        facts |= {"decided": True, "plays": 100, "tokens": 60_000, "seconds": 30.0}
+        for name, number in (("captured", value), ("captured_def37", value), ("gamma", gamma)):
+            low, high = (None, None) if number is None else (number - 0.06, number + 0.07)
+            facts |= {name: number, f"{name}_low": low, f"{name}_high": high}
+        return self._row("decisions", k, **facts)
 
     def _scopes(self) -> list[Row]:
         return [
@@ -254,68 +202,25 @@ class _Search:
 
     def _measures(self, player: str, centre: float) -> list[Row]:
         levels = {"base": "base", "b": 1.0, "theta": 0.5, "m": 4, "rounds": 8, "maps": 20, "k_m": 6}
+        levels |= {"policy_id": player, "at_round": 6, "floor": -8.0, "confidence": 0.95}
+        scores = self.rng.normal(centre, 1.2, len(self.games)).tolist()
+        bounds = {"narms_low": 0.0, "narms_high": 9.0, "tokens": 4_000}
         return [
-            self._row(
-                "measures",
-                k,
-                **levels,
-                policy_id=player,
-                exported_game_id=member.game_id,
-                at_round=6,
-                floor=-8.0,
-                narms=float(self.rng.normal(centre, 1.2)),
-                narms_low=0.0,
-                narms_high=9.0,
-                confidence=0.95,
-                tokens=4_000,
-            )
-            for k, member in enumerate(self.games)
+            self._row("measures", k, exported_game_id=each.game_id, narms=score, **levels, **bounds)
+            for k, (each, score) in enumerate(zip(self.games, scores, strict=True))
         ]
 
 
-def _maps() -> list[Row]:
+def _map(seed: int, site: int) -> Row:
     texts = ("The old mill stood by the river and turned slowly.", "Rain fell on the market.")
-    return [
-        row(
-            "maps",
-            map_seed=2 * seed + 1,
-            site=site,
-            purpose="acceptance",
-            source="corpus",
-            text=f"{texts[site]} It was day {seed}.",
-            n_tokens=18,
-        )
-        for seed in range(12)
-        for site in (0, 1)
-    ]
-
-
-def _bounds(name: str, value: float | None) -> Row:
-    low, high = (None, None) if value is None else (value - 0.06, value + 0.07)
-    return {name: value, f"{name}_low": low, f"{name}_high": high}
+    facts = {"purpose": "acceptance", "source": "corpus", "n_tokens": 18}
+    text = f"{texts[site]} It was day {seed}."
+    return row("maps", map_seed=2 * seed + 1, site=site, text=text, **facts)
 
 
 def _event(event: str, after: int) -> Row:
     judge = {"model": "embedded", "dtype": "auto"}
     config = {"experiment": "scope_growth", "judge": judge, "growth": {"generations": 6}}
-    return row(
-        "runs",
-        run_id=RUN,
-        event=event,
-        at=AT + timedelta(seconds=after),
-        config_json=json.dumps(config),
-        config_hash="0",
-        schema_version=SCHEMA_VERSION,
-        code_version="0.1.0",
-    )
-
-
-def _game(game_: Game) -> Row:
-    return row(
-        "games",
-        game_id=game_.game_id,
-        dialect=game_.dialect,
-        code=game_.code,
-        metadata_json=metadata_json(game_.metadata),
-        steps=analyse(game_.program).steps,
-    )
+    facts = {"event": event, "at": AT + timedelta(seconds=after), "code_version": "0.1.0"}
+    versions = {"config_hash": "0", "schema_version": SCHEMA_VERSION}
+    return row("runs", run_id=RUN, config_json=json.dumps(config), **facts, **versions)

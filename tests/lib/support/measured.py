@@ -69,8 +69,8 @@ def rows_of(
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows of that archive."""
     seeds = [2 * index + 1 for index in range(maps)]
-    rows: dict[str, list[dict[str, Any]]] = {"runs": [_run(config)]}
-    rows["games"] = list({g.game.game_id: _game(g) for g in members}.values())
+    rows = {"runs": [row("runs", seed=7, config_json=json.dumps(config))]}
+    rows["games"] = list({g.game.game_id: game_row(g.game) for g in members}.values())
     rows["scopes"] = [row("scopes", game_id=g.game.game_id, role=g.role) for g in members]
     rows["maps"] = [_map(seed, site) for seed in (*seeds, 0, 2, 4) for site in range(4)]
     rows["scores"] = [
@@ -99,20 +99,11 @@ def _own_score(
     return {"score": score, "raw_score": score}
 
 
-def _run(config: Mapping[str, Any]) -> dict[str, Any]:
-    return row("runs", seed=7, config_json=json.dumps(config))
-
-
-def _game(member: Given) -> dict[str, Any]:
-    game_ = member.game
-    return row(
-        "games",
-        game_id=game_.game_id,
-        dialect=game_.dialect,
-        code=game_.code,
-        metadata_json=metadata_json(game_.metadata),
-        steps=analyse(game_.program).steps,
-    )
+def game_row(whole: Game) -> dict[str, Any]:
+    """The row of a game."""
+    text = {"code": whole.code, "metadata_json": metadata_json(whole.metadata)}
+    facts = {"game_id": whole.game_id, "dialect": whole.dialect, **text}
+    return row("games", **facts, steps=analyse(whole.program).steps)
 
 
 def story(seed: int, site: int) -> str:
@@ -129,14 +120,6 @@ def _map(seed: int, site: int) -> dict[str, Any]:
 def _score(
     member: Given, policy: str, seed: int, play: int, moves: Sequence[str]
 ) -> dict[str, Any]:
-    return row(
-        "scores",
-        policy_id=policy,
-        game_id=member.game.game_id,
-        role=member.role,
-        purpose="acceptance",
-        map_seed=seed,
-        play_seed=play,
-        outcome="finished",
-        moves=list(moves),
-    )
+    own = {"policy_id": policy, "game_id": member.game.game_id, "role": member.role}
+    place = {"purpose": "acceptance", "map_seed": seed, "play_seed": play}
+    return row("scores", **own, **place, outcome="finished", moves=list(moves))
