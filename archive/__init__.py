@@ -15,35 +15,27 @@ from archive.errors import (
     VersionError,
     WriteError,
 )
-from archive.run import Run, games, locate, resolve, runs
+from archive.run import Run, resolve, runs
 from archive.schema import (
-    BASE_POLICY,
     SCHEMA_VERSION,
     TABLES,
-    Definition,
-    GainKind,
     PairPurpose,
     ProposalOutcome,
     Purpose,
     Reason,
     RunEvent,
-    ScopeRow,
-    TaskId,
     Verdict,
 )
 from archive.store.archive import Archive
 from xgl.version import __version__
 
 __all__ = [
-    "BASE_POLICY",
     "SCHEMA_VERSION",
     "TABLES",
     "Archive",
     "ArchiveError",
     "CoverError",
     "DamagedError",
-    "Definition",
-    "GainKind",
     "LockedError",
     "LookupFailedError",
     "NotAnArchiveError",
@@ -54,14 +46,10 @@ __all__ = [
     "RowError",
     "Run",
     "RunEvent",
-    "ScopeRow",
-    "TaskId",
     "Verdict",
     "VersionError",
     "WriteError",
     "__version__",
-    "games",
-    "locate",
     "resolve",
     "runs",
 ]

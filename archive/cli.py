@@ -109,10 +109,7 @@ def count(name: str, help: str, least: int, **options: Any) -> Argument:
 
 
 _RUN_ID = Argument("--run-id", "default: the last run; may be short", metavar="ID")
-ARCHIVE = Argument("run", "a run folder, or an archive folder", metavar="RUN")
-RUN = (ARCHIVE, _RUN_ID)
-"""RUN, and which run of its archive is meant."""
-OPTIONAL_RUN = (
+RUN = (
     Argument(
         "run",
         "a run folder, or an archive folder; default: the last in runs/, here or above",
@@ -121,7 +118,7 @@ OPTIONAL_RUN = (
     ),
     _RUN_ID,
 )
-"""The same; without RUN it is the run last written to of those in ./runs."""
+"""RUN, and which run of its archive is meant; without RUN the one last written to of ./runs."""
 GAME = Argument("game", "its id, may be short, or its name in the report", metavar="GAME")
 JSON = flag("--json", "for programs")
 GAIN = "all of a gain, or what is lost when moves are scored on other maps; default: the run's"
@@ -222,11 +219,12 @@ def cover(arguments: Namespace) -> CommandResult:
 
 def decisions(arguments: Namespace) -> CommandResult:
     """All decisions of a run, or one traced back to its plays."""
-    from archive.views.decisions import decision_rows, explain, show_list, show_why
+    from archive.views.decisions import explain, show_list, show_why
 
     with open_run(arguments) as run:
         if arguments.why is None:
-            return CommandResult(decision_rows(run, arguments.verdict), show_list)
+            rows = [row for row in run.decisions if arguments.verdict in (None, row["verdict"])]
+            return CommandResult(rows, show_list)
         return CommandResult(explain(run, arguments.why), show_why)
 
 
@@ -507,14 +505,14 @@ _RATINGS = (
 )
 
 COMMANDS = (
-    Subcommand(inspect, (*OPTIONAL_RUN, JSON)),
-    Subcommand(show, (*OPTIONAL_RUN, GAME, JSON)),
-    Subcommand(matrix, (*OPTIONAL_RUN, *SAMPLE, JSON)),
-    Subcommand(components, (*OPTIONAL_RUN, *_COMPONENTS, *SAMPLE, JSON)),
+    Subcommand(inspect, (*RUN, JSON)),
+    Subcommand(show, (*RUN, GAME, JSON)),
+    Subcommand(matrix, (*RUN, *SAMPLE, JSON)),
+    Subcommand(components, (*RUN, *_COMPONENTS, *SAMPLE, JSON)),
     Subcommand(cover, (*RUN, JSON, *_COVER)),
-    Subcommand(decisions, (*OPTIONAL_RUN, *_DECISIONS, JSON)),
+    Subcommand(decisions, (*RUN, *_DECISIONS, JSON)),
     Subcommand(report, (*RUN, *_REPORT)),
     Subcommand(ratings, (*_RATINGS, JSON)),
     Subcommand(export, (*RUN, *_EXPORT)),
-    Subcommand(verify, (*OPTIONAL_RUN, JSON)),
+    Subcommand(verify, (*RUN, JSON)),
 )

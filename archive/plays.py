@@ -36,13 +36,9 @@ class Plays:
         """The plays with these indices (a slice, an array or a mask), in their order."""
         return Plays(self.seeds[indices], self.own[indices], self.permuted_scores[indices])
 
-    def in_play_order(self) -> Plays:
-        """The plays by play seed, so that a smaller sample on the same maps is a prefix."""
-        return self.at(np.argsort(self.seeds[:, 1], kind="stable"))
-
     def of_play_seeds(self, play_seeds: Sequence[int] | NDArray[np.int64]) -> Plays:
         """The plays with these play seeds, ascending."""
-        ordered = self.in_play_order()
+        ordered = self.at(np.argsort(self.seeds[:, 1], kind="stable"))
         return ordered.at(np.isin(ordered.seeds[:, 1], play_seeds))
 
     def kind(self, gain: GainKind) -> Scores:

@@ -102,14 +102,6 @@ class Plot:
             middle = (self.x.start + self.x.end) / 2
             yield text(middle, bottom + 36, label, "axis", "middle")
 
-    def stairs(self, values: Sequence[Point]) -> list[Point]:
-        """A staircase through values: up to each x the y of that value holds."""
-        corners: list[Point] = []
-        for value in values:
-            x, y = self.place(*value)
-            corners += [(corners[-1][0], y), (x, y)] if corners else [(x, y)]
-        return corners
-
 
 def nice_step(rough: float) -> float:
     """The smallest of 1, 2, 2.5, 5 × a power of ten that is not below ``rough``."""

@@ -26,7 +26,7 @@ from archive.export.training import base_thresholds
 from archive.run import ArchivedStories, Run
 from archive.schema import SEARCH_POLICIES, TaskId
 from archive.statistics.measure import BestKnown
-from archive.store.disk import digests
+from archive.store.disk import file_hash
 from archive.text import number, plural
 from xgl.analysis.plain_english import in_words
 from xgl.analysis.static_facts import analyse
@@ -305,7 +305,8 @@ def _member(
 
 def _write_facts(facts: Mapping[str, Any], is_own: bool, path: Path) -> None:
     """The last file, with hashes of all others; ``is_own``: no stranger named the judge."""
-    hashes = digests(path.parent)
+    others = sorted(each for each in path.parent.rglob("*") if each.is_file())
+    hashes = {each.relative_to(path.parent).as_posix(): file_hash(each) for each in others}
     judge = facts["judge"] | {"sha256": hashes.get(f"{judges.FOLDER}/model.safetensors")}
     text = _json({**facts, "judge": judge, "files": hashes})
     path.write_text(text, encoding="utf-8")

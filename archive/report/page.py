@@ -104,10 +104,9 @@ def require_free(path: Path, force: bool) -> None:
         raise WriteError(f"{path} is a folder: expected the name of a file, such as report.html")
     if path.exists() and not force:
         raise WriteError(f"{path} exists: found a file, expected a new name, or --force")
-    folder = path.parent
-    if not folder.is_dir():
-        raise WriteError(f"{path} could not be written: found no folder {folder}")
-    if not os.access(folder, os.W_OK) or (path.exists() and not os.access(path, os.W_OK)):
+    if not path.parent.is_dir():
+        raise WriteError(f"{path} could not be written: found no folder {path.parent}")
+    if not all(os.access(each, os.W_OK) for each in (path.parent, path) if each.exists()):
         raise WriteError(f"{path} could not be written: found no permission to write there")
 
 

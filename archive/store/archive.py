@@ -88,7 +88,7 @@ class Archive:
         self._lock = lock
         self._failed = False
         self.head = read_head(folder)  # first: it may not be newer than what is read next
-        self._commits = list(read_commits(folder))
+        self.commits = list(read_commits(folder))  # in order
         # a table of no rows holds its schema
         self._kept_rows: LRUCache[object, tuple[pa.Table, ...]] = LRUCache(
             KEPT_ROWS, lambda parts: 4096 + sum(part.nbytes for part in parts)
@@ -142,10 +142,10 @@ class Archive:
             if (folder / name).is_symlink():
                 raise DamagedError(folder / name, "a link", "a folder")
         archive = cls(folder, lock)
-        for commit in archive._commits:
+        for commit in archive.commits:
             for file in commit.files:
                 check_size(folder, file)
-        newest = len(archive._commits) - 1
+        newest = len(archive.commits) - 1
         if archive.head[0] > newest:
             raise DamagedError(
                 record_path(folder, archive.head[0]),
@@ -157,7 +157,7 @@ class Archive:
             archive._sweep()
             if archive.head[0] < newest:
                 archive.head = write_head(folder, newest)
-        if not archive._commits:
+        if not archive.commits:
             # One empty file for each table, so that every glob of the documentation has a match.
             empty_tables = {name: to_arrow(name, []) for name in TABLES}
             archive._write(empty_tables)
@@ -192,7 +192,7 @@ class Archive:
         return number
 
     def _write(self, tables: Mapping[str, pa.Table]) -> int:
-        number = len(self._commits)
+        number = len(self.commits)
         # Until the record is on disk, the state that a later commit would build on is unknown.
         self._failed = True
         with writing(self.folder):
@@ -203,13 +203,13 @@ class Archive:
             record = json.dumps(asdict(commit), indent=1).encode()
             write_whole(record_path(self.folder, number), record)
             self.head = write_head(self.folder, number)
-        self._commits.append(commit)
+        self.commits.append(commit)
         self._failed = False
         return number
 
     def _keep(self, tables: Mapping[str, pa.Table]) -> None:
         """The rows of the last commit need not be read from its small files."""
-        for file in self._commits[-1].files:
+        for file in self.commits[-1].files:
             if file.table in tables and file.bytes <= SMALL_FILE:
                 with self._kept_rows_lock, suppress(ValueError):  # too large to be kept
                     self._kept_rows[file] = (tables[file.table],)
@@ -246,7 +246,7 @@ class Archive:
 
     def _sweep(self) -> None:
         """Removes data files that no commit names, and temporary files."""
-        named = {file.file for commit in self._commits for file in commit.files}
+        named = {file.file for commit in self.commits for file in commit.files}
         for folder in (*TABLES, COMMITS, ADAPTERS, "."):
             for path in (self.folder / folder).glob("*"):
                 stray = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
@@ -254,11 +254,6 @@ class Archive:
                     path.unlink()
 
     # Reading
-
-    @property
-    def commits(self) -> tuple[Commit, ...]:
-        """The commits that this object sees, in order."""
-        return tuple(self._commits)
 
     def count(self, name: str) -> int:
         """The number of rows of a table, without reading it."""
@@ -366,7 +361,7 @@ class Archive:
     def files(self, name: str) -> list[DataFile]:
         """The files that hold the rows of a table, in the order of their commits."""
         _known_table(name)
-        return [file for commit in self._commits for file in commit.files if file.table == name]
+        return [file for commit in self.commits for file in commit.files if file.table == name]
 
 
 def locate(path: str | Path) -> Path:

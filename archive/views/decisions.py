@@ -30,11 +30,6 @@ Step = dict[str, Any]
 ``plays`` that it is over, the ``threshold`` that it is compared with, and the ``answer``."""
 
 
-def decision_rows(run: Run, verdict: str | None) -> list[Row]:
-    """The decisions of a run in order, all columns; of one verdict, or of all."""
-    return [row for row in run.decisions if verdict in (None, row["verdict"])]
-
-
 def explain(run: Run, game: str) -> list[dict[str, Any]]:
     """Every decision of the run on a game, given by id or name.
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.archives import write_large
 from support.measured import Given, game_row
-from support.rows import AT, row
+from support.rows import AT, row, write
 from support.search import Listed, Nature, Search, code, of_limits
 
 from archive import Archive
@@ -150,9 +150,7 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
             row("scopes", **place, **child),
         ],
     }
-    with Archive.create(folder / "archive") as archive:
-        archive.commit(rows)
-    return folder
+    return write(folder / "archive", **rows).parent
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.rows import row as make_row
+from support.rows import write
 
 from archive import SCHEMA_VERSION, Archive
 from archive.__main__ import main
@@ -64,6 +65,10 @@ def test_inspect_json_is_json(run_folder: Path, capsys: Capsys) -> None:
         (["show", "{run}"], "found the path {run} in place of an id, expected RUN GAME"),
         (["inspect", "{run}", "--run-id", "zz"], "found no id 'zz', expected an id such as r1"),
         (["export", "{run}", "{run}"], "is in use: found archive, expected an empty folder"),
+        (["export", "{run}", "{run}/archive/head.json/sub"], "expected a folder to write in"),
+        (["export", "{run}", "out", "--eta", "nan"], "--eta: found nan, expected a number above 0"),
+        (["export", "{run}", "out", "--eta", "0.3"], "its values are unknown"),
+        (["export", "{run}", "out", "--maps", "0"], "found 0, expected a whole number from 1 up"),
     ],
 )
 def test_user_errors_are_one_sentence_and_write_nothing(
@@ -186,10 +191,8 @@ def test_a_matrix_is_made_of_the_gains_that_its_run_decides_by(
     options: list[str],
     kind: str,
 ) -> None:
-    with Archive.create(tmp_path / "archive") as archive:
-        runs = [make_row("runs", run_id="r", config_json=json.dumps({"transfer": transfer}))]
-        scopes = [make_row("scopes", run_id="r", game_id="a")]
-        archive.commit({"runs": runs, "scopes": scopes})
+    runs = [make_row("runs", config_json=json.dumps({"transfer": transfer}))]
+    write(tmp_path / "archive", runs=runs, scopes=[make_row("scopes", game_id="a")])
     main(["matrix", str(tmp_path), "--json", *options])
     assert json.loads(capsys.readouterr().out)["gain_kind"] == kind
 

@@ -5,6 +5,7 @@ cover by η, and mean scores while training."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,10 +152,8 @@ def _node(game: GameFacts, x: float, y: float, few: bool) -> Element:
 EDGE, HEAD, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
 MOST_NAMES = 12
 """Most accepted games that are labelled with their names."""
-CROWD = 60
-"""With more accepted games than this, points are small and have no error bars."""
-MOST_REFUSALS = 400
-"""Beyond this many refusals they are one mark without tooltips or whiskers."""
+CROWD = 200
+"""With more candidates than this, points are small and have no error bars."""
 
 
 def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str]) -> Element:
@@ -176,8 +175,14 @@ def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str
         line(EDGE, limit, right, limit, "limit"),
         text(edge + 5, HEAD + 13, f"α1 = {alpha1:g}", "limitname"),
         text(EDGE + 4, limit - 6, f"1 − α2 = {most:g}", "limitname"),
-        *_points(candidates, plot, letter, names),
+        *(
+            _point(each, plot, letter, names, small=len(candidates) > CROWD)
+            for each in sorted(candidates, key=lambda each: each.place is not None)  # on top
+        ),
     ]
+    acceptances = [candidate for candidate in candidates if candidate.place is not None]
+    if len(acceptances) <= MOST_NAMES:
+        shapes += _names(acceptances, plot, names)
     title = (
         f"{plural(len(candidates), 'candidate')} by {letter} and γ; accepted are those with "
         f"{letter} at least {alpha1:g} and γ at most {most:g}"
@@ -191,23 +196,6 @@ def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
     low = max(min([0.0, limit, *known_values]), -0.6)
     high = min(max([1.0, limit, *known_values]), 1.6)
     return low - 0.05, high + 0.05
-
-
-def _points(
-    candidates: Sequence[Candidate], plot: Plot, letter: str, names: Sequence[str]
-) -> Iterator[Element]:
-    refusals = [candidate for candidate in candidates if candidate.place is None]
-    if len(refusals) > MOST_REFUSALS:
-        spots = (_middle(candidate, plot) for candidate in refusals)
-        yield el("path", d="".join(f"M{x:.1f},{y:.1f}h0" for x, y in spots), class_="refused many")
-    else:
-        for candidate in refusals:
-            yield _point(candidate, plot, letter, names)
-    acceptances = [candidate for candidate in candidates if candidate.place is not None]
-    for candidate in acceptances:
-        yield _point(candidate, plot, letter, names, small=len(acceptances) > CROWD)
-    if len(acceptances) <= MOST_NAMES:
-        yield from _names(acceptances, plot, names)
 
 
 def _middle(candidate: Candidate, plot: Plot) -> Point:
@@ -228,7 +216,7 @@ def _names(acceptances: Sequence[Candidate], plot: Plot, names: Sequence[str]) -
 
 
 def _point(
-    candidate: Candidate, plot: Plot, letter: str, names: Sequence[str], small: bool = False
+    candidate: Candidate, plot: Plot, letter: str, names: Sequence[str], small: bool
 ) -> Element:
     x, y = _middle(candidate, plot)
     name = f"{candidate.row['game_id'][:8]}" if candidate.place is None else names[candidate.place]
@@ -259,11 +247,13 @@ def cover_curve(covers: Sequence[tuple[float, Cover]], names: Sequence[str], gam
     most = max(2, *(len(cover.members) for _, cover in covers))
     plot = Plot.box((44, 28), (400, 184), (0, 1), (0, most), "y")
     values = [(eta, float(len(cover.members))) for eta, cover in covers]
+    ends = [(0.0, values[0][1]), *values]
+    corners = [(x, y) for (low, _), (high, y) in pairwise(ends) for x in (low, high)]
     shapes = [
         *plot.grid(
             "η: how much of each game must be covered →", "games needed", y_ticks=min(5, most)
         ),
-        polyline(plot.stairs([(0.0, values[0][1]), *values]), "steps"),
+        polyline(plot.places(*zip(*corners, strict=True)), "steps"),
     ]
     for (eta, cover), value in zip(covers, values, strict=True):
         spot = circle(*plot.place(*value), 4, "spot open" if cover.gap else "spot")

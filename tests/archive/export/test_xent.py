@@ -25,7 +25,7 @@ from archive.export.selection import Map, archived_game, choose
 from archive.export.training import levels
 from archive.export.xent import TEMPLATE, fill_template, with_texts
 from archive.run import ArchivedStories
-from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all
+from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all, read_game
 from xgl.library import find
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.requests import Judge
@@ -215,32 +215,6 @@ def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: 
 # -- what a user can get wrong ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["{out}", "--eta", "nan"], "--eta: found nan, expected a number above 0"),
-        (["{out}", "--eta", "0.3"], "its values are unknown: it was not played"),
-        (["{out}", "--maps", "0"], "--maps: found 0, expected a whole number from 1 up"),
-        (["{run}"], "is in use: found"),
-        (["{run}/archive.json/sub"], "archive.json, expected a folder to write in"),
-    ],
-)
-def test_errors_are_one_sentence_and_write_nothing(
-    run_r1: Path, tmp_path: Path, capsys: Any, arguments: list[str], message: str
-) -> None:
-    out = tmp_path / "out"
-    before = sorted(run_r1.rglob("*"))
-    paths = [part.format(run=run_r1, out=out) for part in arguments]
-    assert main(["export", str(run_r1), *paths, "--format", "xent", "--no-scores"]) == 2
-    output = capsys.readouterr()
-    assert output.err.startswith("error: ")
-    assert output.err.count("\n") == 1
-    assert message in output.err
-    assert not out.exists()
-    assert sorted(run_r1.rglob("*")) == before
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> None:
     judged_member = Given('elicit(s, 5)\nensure("It rains: " + s)\nreward(xent(s))', "paper")
     with Archive.open(build(tmp_path / "archive", [ECHO, judged_member])) as archive:
@@ -262,3 +236,27 @@ def test_a_program_of_64_lines_has_no_empty_last_one(tmp_path: Path) -> None:
         export(Run(archive), tmp_path / "out", QUICK)
     [file] = (tmp_path / "out").glob("*.xent")
     assert len(file.read_text().split("\n")) == 64
+
+
+# -- a file for each game --------------------------------------------------------------------
+
+
+def test_one_file_for_each_game_of_the_newest_scope(run_folder: Path, tmp_path: Path) -> None:
+    export(Run(Archive.open(run_folder)), tmp_path / "new" / "out", Options())
+    first, second = sorted((tmp_path / "new" / "out").iterdir())
+    assert (first.name, second.name) == ("aaaa11110000-black.xent", "bbbb22220000-black.xgl")
+    facts = {"game_id": "bbbb22220000ffff", "role": "black", "scope": "1", "generation": "1"}
+    facts |= {"gamma": "0.125", "parent": "aaaa11110000ffff", "metadata": ""}
+    head = [f"# {name}: {value}" for name, value in facts.items()]
+    assert second.read_text().splitlines() == [*head, "reward(xed(s | t))"]
+    assert "# gamma: none (initial scope)" in first.read_text()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["out"]
+
+
+def test_a_game_with_metadata_of_its_own_is_read_back_with_them(tmp_path: Path) -> None:
+    own = Metadata(prompts={"a": "a city\n# no"}, constants={"b": "it's"}, judge="weak", npc="weak")
+    given = Given("elicit(t, 8)\nreward(xent(t | a + b))", metadata=own)
+    with Archive.open(build(tmp_path / "a", [given])) as archive:
+        export(Run(archive), tmp_path / "games", Options())
+    [path] = (tmp_path / "games").iterdir()
+    assert read_game(path) == given.game

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from support.measured import game_row
 from support.rows import row
 
 from archive import Archive
@@ -48,7 +49,7 @@ def build(
     many = max(len(each) for each in scores.values())
     rows: dict[str, list[dict[str, Any]]] = {
         "runs": [row("runs", run_id=run_id, config_json=json.dumps({**SETTINGS, **changes}))],
-        "games": [row("games", **_facts(each)) for each in games(many)],
+        "games": [game_row(each) for each in games(many)],
         "rounds": [],
         "measures": [],
     }
@@ -64,51 +65,19 @@ def build(
     return folder
 
 
-def _facts(game_: Game) -> dict[str, Any]:
-    return {
-        "game_id": game_.game_id,
-        "dialect": game_.dialect,
-        "code": game_.code,
-        "metadata_json": json.dumps(
-            {
-                "constants": {},
-                "max_characters": game_.metadata.max_characters,
-                "max_failures": game_.metadata.max_failures,
-                "max_len": game_.metadata.max_len,
-                "story_tokens": game_.metadata.story_tokens,
-            },
-            sort_keys=True,
-        ),
-    }
-
-
 def _rounds(ids: Mapping[str, str], scores: np.ndarray, first_map: int) -> list[dict[str, Any]]:
-    return [
-        row(
-            "rounds",
-            **ids,
-            purpose="measure",
-            map_seed=2 * place + 1,
-            play_seed=place,
-            round=number,
-            control=False,
-            score=float(score) - (ROUNDS - number),
-        )
-        for place, score in enumerate(scores, start=first_map)
-        for number in range(1, ROUNDS + 1)
-    ]
+    rows = []
+    for place, score in enumerate(scores, start=first_map):
+        seeds = {"purpose": "measure", "map_seed": 2 * place + 1, "play_seed": place}
+        for number in range(1, ROUNDS + 1):
+            bits = float(score) - (ROUNDS - number)
+            rows.append(row("rounds", **ids, **seeds, round=number, control=False, score=bits))
+    return rows
 
 
 def _measure(ids: Mapping[str, str], scores: np.ndarray, origin: str) -> dict[str, Any]:
-    return row(
-        "measures",
-        **ids,
-        exported_game_id=origin,
-        m=4,
-        theta=0.5,
-        at_round=2,
-        narms=float(np.mean(scores)),
-    )
+    facts = {"exported_game_id": origin, "m": 4, "theta": 0.5, "at_round": 2}
+    return row("measures", **ids, **facts, narms=float(np.mean(scores)))
 
 
 def draw_scores(seed: int, skills: Mapping[str, Sequence[float]], maps: int = 6) -> Scores:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from archive import TABLES
+from archive import TABLES, Archive
+from archive.store.archive import MARKER
 
 AT = datetime(2026, 1, 2, 3, 4, 5, 678901, tzinfo=UTC)
 
@@ -17,6 +19,14 @@ def row(table: str, **values: object) -> dict[str, Any]:
     plain = {column.name: _empty(column) for column in TABLES[table].columns}
     assert values.keys() <= plain.keys(), values.keys() - plain.keys()
     return plain | ({"run_id": "r1"} if "run_id" in plain else {}) | values
+
+
+def write(folder: Path, **rows: list[dict[str, Any]]) -> Path:
+    """Rows by table, added to the archive in a folder; where there is none, one is made."""
+    is_there = (folder / MARKER).is_file()
+    with Archive.open(folder, "a") if is_there else Archive.create(folder) as archive:
+        archive.commit(rows)
+    return folder
 
 
 def _empty(column: Any) -> object:
