@@ -19,11 +19,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns 0, or 2 if verification found faults or after a user's error (one
     sentence on stderr)."""
     prepare_streams()
+    return exit_code(lambda: _run(argv), ArchiveError)
+
+
+def _run(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_args(argv)
-    return exit_code(lambda: _run(arguments), ArchiveError)
-
-
-def _run(arguments: argparse.Namespace) -> int:
     command: Subcommand = arguments.command
     result = command.run(arguments)
     if getattr(arguments, "json", False):

@@ -4,9 +4,10 @@ Each imports what it needs when it runs, to start fast."""
 from __future__ import annotations
 
 import math
-from argparse import SUPPRESS, ArgumentTypeError, Namespace
+from argparse import SUPPRESS, Namespace
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import fields
 from enum import StrEnum
 from inspect import getdoc
 from pathlib import Path
@@ -81,22 +82,34 @@ class Subcommand(NamedTuple):
             groups[argument.group].add_argument(*argument.names, **argument.options)
 
 
-def probability(text: str) -> float:
-    """A one-sided confidence; raises ArgumentTypeError."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = -1.0
-    if not 0.5 <= value < 1:
-        raise ArgumentTypeError(f"found {text!r}, expected a number from 0.5 to below 1")
-    return value
+def numeric(
+    name: str,
+    help: str,
+    expected: str,
+    accepts: Callable[[float], bool],
+    kind: type[float] = float,
+    **options: Any,
+) -> Argument:
+    """An argument whose value is a number that ``accepts`` says; else an ArchiveError, which is one
+    sentence, where argparse would print the whole usage."""
+
+    def value(text: str) -> float:
+        with suppress(ValueError):
+            if accepts(float(text)):
+                return kind(float(text))
+        raise ArchiveError(f"{name}: found {text}, expected {expected}")
+
+    return Argument(name, help, type=value, **options)
+
+
+def count(name: str, help: str, least: int, **options: Any) -> Argument:
+    """An argument whose value is a whole number of at least ``least``."""
+    expected = f"a whole number from {least} up"
+    return numeric(name, help, expected, lambda n: n >= least and n % 1 == 0, int, **options)
 
 
 _RUN_ID = Argument("--run-id", "default: the last run; may be short", metavar="ID")
-ARCHIVE = Argument("run", "a run folder, or an archive folder", metavar="RUN")
-RUN = (ARCHIVE, _RUN_ID)
-"""RUN, and which run of its archive is meant."""
-OPTIONAL_RUN = (
+RUN = (
     Argument(
         "run",
         "a run folder, or an archive folder; default: the last in runs/, here or above",
@@ -105,18 +118,19 @@ OPTIONAL_RUN = (
     ),
     _RUN_ID,
 )
-"""The same; without RUN it is the run last written to of those in ./runs."""
+"""RUN, and which run of its archive is meant; without RUN the one last written to of ./runs."""
 GAME = Argument("game", "its id, may be short, or its name in the report", metavar="GAME")
 JSON = flag("--json", "for programs")
 GAIN = "all of a gain, or what is lost when moves are scored on other maps; default: the run's"
 SAMPLE = (
     flag("--all", "all games that were trained on (default: the newest scope)"),
     choice("--gain", GAIN, GainKind),
-    Argument(
+    numeric(
         "--confidence",
         "of each one-sided bound, from 0.5 (default: 0.95)",
+        "a number from 0.5 to below 1",
+        lambda share: 0.5 <= share < 1,
         metavar="P",
-        type=probability,
         default=CONFIDENCE,
     ),
 )
@@ -133,17 +147,6 @@ def open_run(arguments: Namespace) -> Iterator[Run]:
     """The run that RUN and ``--run-id`` name, to read. Raises ArchiveError."""
     with open_archive(arguments) as archive:
         yield Run(archive, arguments.run_id)
-
-
-def parsed(name: str, text: str, expected: str, accepts: Callable[[float], bool]) -> float:
-    """The value of the argument ``name``, given as ``text``. Raises ArchiveError."""
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not accepts(value):
-        raise ArchiveError(f"{name}: found {text}, expected {expected}")
-    return value
 
 
 LARGE_TABLE = 20_000
@@ -193,22 +196,15 @@ def cover(arguments: Namespace) -> CommandResult:
     from archive.statistics.covers import CoverQuestion, scope_cover, sweep
     from archive.views.cover import as_json, show
 
-    eta = parsed("--eta", arguments.eta, "a number from 0 up", lambda eta: 0 <= eta < math.inf)
-    confidence = parsed(
-        "--confidence",
-        arguments.confidence,
-        "a number between 0.5 and 1",
-        lambda share: 0.5 < share < 1,
-    )
     with open_run(arguments) as run:
         scope = [member.task_id for member in run.newest_scope[1]]
         definition, gain = run.deciding_value
         question = CoverQuestion(
-            eta,
+            arguments.eta,
             arguments.definition or definition,
             arguments.gain or gain,
             arguments.source == "finetuned",
-            confidence,
+            arguments.confidence,
             arguments.skip_unplayable,
         )
         answer = scope_cover(run, scope, question)
@@ -223,11 +219,12 @@ def cover(arguments: Namespace) -> CommandResult:
 
 def decisions(arguments: Namespace) -> CommandResult:
     """All decisions of a run, or one traced back to its plays."""
-    from archive.views.decisions import decision_rows, explain, show_list, show_why
+    from archive.views.decisions import explain, show_list, show_why
 
     with open_run(arguments) as run:
         if arguments.why is None:
-            return CommandResult(decision_rows(run, arguments.verdict), show_list)
+            rows = [row for row in run.decisions if arguments.verdict in (None, row["verdict"])]
+            return CommandResult(rows, show_list)
         return CommandResult(explain(run, arguments.why), show_why)
 
 
@@ -262,12 +259,10 @@ def ratings(arguments: Namespace) -> CommandResult:
     size = len(block.models), len(block.tasks)
     question = RatingQuestion(
         Preference.JUDGED if block.mean_of == "win rate" else preference,
-        parsed("--confidence", arguments.confidence, "between 0.5 and 1", lambda p: 0.5 < p < 1),
+        arguments.confidence,
         resamples(arguments, *size),
     )
-    workers = useful_workers(*size, question.resamples)
-    if arguments.workers is not None:
-        workers = _count("--workers", arguments.workers, 1)
+    workers = arguments.workers or useful_workers(*size, question.resamples)
     with resampling() as progress:
         ratings = rate_block(block, question, workers, progress)
     if arguments.output:
@@ -292,14 +287,8 @@ def resamples(arguments: Namespace, models: int, tasks: int) -> int:
     from archive.statistics.ratings import RatingQuestion
 
     if arguments.resamples is not None:
-        return _count("--resamples", arguments.resamples, 0)
+        return int(arguments.resamples)
     return 0 if arguments.table and models**2 * tasks > LARGE_TABLE else RatingQuestion().resamples
-
-
-def _count(name: str, text: str, least: int) -> int:
-    """A whole number of at least ``least``. Raises ArchiveError."""
-    expected = f"a whole number from {least} up"
-    return int(parsed(name, text, expected, lambda n: n >= least and n == int(n)))
 
 
 def verify(arguments: Namespace) -> CommandResult:
@@ -334,32 +323,10 @@ def report(arguments: Namespace) -> CommandResult:
 
 def export(arguments: Namespace) -> CommandResult:
     """Games as files, as a measure for an evaluation, or as rows and environments to train on."""
-    playable, eta = arguments.playable, arguments.eta
-    if eta is not None:
-        eta = parsed("--eta", eta, "a number above 0, such as 0.3", lambda eta: 0 < eta < math.inf)
-    options = Options(
-        format=arguments.format,
-        eta=eta,
-        maps=None if arguments.maps is None else _count("--maps", arguments.maps, 1),
-        judge=arguments.judge,
-        definition=arguments.definition,
-        skip_unplayable=arguments.skip_unplayable,
-        allow_inexact=arguments.allow_inexact,
-        with_judge=arguments.with_judge,
-        scores=not arguments.no_scores,
-        playable=None if playable is None else _count("--playable", playable, 0),
-        draw=_count("--draw", arguments.draw, 0),
-        discriminating=_tolerance(arguments.discriminating),
-    )
+    names = [field.name for field in fields(Options)]
+    options = Options(**{name: getattr(arguments, name) for name in names})
     with open_run(arguments) as run:
         return _lines(*write_export(run, arguments.folder, options))
-
-
-def _tolerance(text: str | None) -> float | None:
-    between = "a share from 0 to 1, such as 0.1"
-    if text is None:
-        return None
-    return parsed("--discriminating", text, between, lambda share: 0 <= share <= 1)
 
 
 _TABLE = "any table"
@@ -383,11 +350,13 @@ _COMPONENTS = (
     ),
 )
 _COVER = (
-    Argument(
+    numeric(
         "--eta",
         "how much of each game's own gain the cover must teach; default: 0.3",
+        "a number from 0 up",
+        lambda eta: 0 <= eta < math.inf,
         metavar="η",
-        default="0.3",
+        default=0.3,
     ),
     choice("--definition", _SHARE, Definition),
     choice("--gain", GAIN, GainKind),
@@ -398,11 +367,13 @@ _COVER = (
         choices=("scope", "finetuned"),
         default="scope",
     ),
-    Argument(
+    numeric(
         "--confidence",
         f"of the cover that holds by bounds; default: {CONFIDENCE}",
+        "a number between 0.5 and 1",
+        lambda share: 0.5 < share < 1,
         metavar="P",
-        default=str(CONFIDENCE),
+        default=CONFIDENCE,
     ),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
     flag("--sweep", "a cover for each η from 0 to 1"),
@@ -431,12 +402,14 @@ _EXPORT = (
         choices=tuple(FORMATS),
         default="xgl",
     ),
-    Argument(
+    numeric(
         "--eta",
         "the fewest games that teach the others this share of their gain; default: all",
+        "a number above 0, such as 0.3",
+        lambda eta: 0 < eta < math.inf,
         metavar="η",
     ),
-    Argument("--maps", "of a game, at most; default: 20 (rows to train on: 256)", metavar="N"),
+    count("--maps", "of a game, at most; default: 20 (rows to train on: 256)", 1, metavar="N"),
     Argument(
         "--judge",
         "the run's judge, to be named where another user began the run",
@@ -445,9 +418,7 @@ _EXPORT = (
     flag(
         "--allow-inexact", "also games that are nearly the same in the authors' engine", group=_XENT
     ),
-    choice(
-        "--definition", "what a gain is a share of; default: the run's", Definition, group=_XENT
-    ),
+    choice("--definition", _SHARE, Definition, group=_XENT),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach", group=_XENT),
     Argument(
         "--with-judge",
@@ -457,21 +428,30 @@ _EXPORT = (
         default=None,
     ),
     Argument("--without-judge", group=_XENT, dest="with_judge", action="store_false"),
-    flag("--no-scores", "load no judge, and do not score the best known moves", group=_XENT),
     Argument(
+        "--no-scores",
+        "load no judge, and do not score the best known moves",
+        group=_XENT,
+        dest="scores",
+        action="store_false",
+    ),
+    count(
         "--playable",
         "number of games drawn from all learned ones, accepted or not, instead of a cover",
+        0,
         group=_XENT,
         metavar="N",
     ),
-    Argument(
+    numeric(
         "--discriminating",
         "of a measured run: the fewest games that rank its players as all do, with no mean narms "
         "off by more than this share; default: all games",
+        "a share from 0 to 1, such as 0.1",
+        lambda share: 0 <= share <= 1,
         group=_XENT,
         metavar="SHARE",
     ),
-    Argument("--draw", "which draw of --playable; default: 0", group=_XENT, default="0"),
+    count("--draw", "which draw of --playable; default: 0", 0, group=_XENT, default=0),
 )
 _RATINGS = (
     Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="*"),
@@ -501,32 +481,38 @@ _RATINGS = (
         default="leave-out",
         group=_TABLE,
     ),
-    Argument(
+    count(
         "--resamples",
         "of maps, of a table's tasks or judgements; 0: no intervals; default: 200, and 0 for large "
         "tables",
+        0,
         metavar="B",
     ),
-    Argument(
-        "--confidence", f"of intervals; default: {CONFIDENCE}", metavar="P", default=str(CONFIDENCE)
+    numeric(
+        "--confidence",
+        f"of intervals; default: {CONFIDENCE}",
+        "between 0.5 and 1",
+        lambda share: 0.5 < share < 1,
+        metavar="P",
+        default=CONFIDENCE,
     ),
-    Argument(
+    count(
         "--workers",
         "processes; default: one for each core if there is much to compute",
+        1,
         metavar="N",
-        default=None,
     ),
 )
 
 COMMANDS = (
-    Subcommand(inspect, (*OPTIONAL_RUN, JSON)),
-    Subcommand(show, (*OPTIONAL_RUN, GAME, JSON)),
-    Subcommand(matrix, (*OPTIONAL_RUN, *SAMPLE, JSON)),
-    Subcommand(components, (*OPTIONAL_RUN, *_COMPONENTS, *SAMPLE, JSON)),
+    Subcommand(inspect, (*RUN, JSON)),
+    Subcommand(show, (*RUN, GAME, JSON)),
+    Subcommand(matrix, (*RUN, *SAMPLE, JSON)),
+    Subcommand(components, (*RUN, *_COMPONENTS, *SAMPLE, JSON)),
     Subcommand(cover, (*RUN, JSON, *_COVER)),
-    Subcommand(decisions, (*OPTIONAL_RUN, *_DECISIONS, JSON)),
+    Subcommand(decisions, (*RUN, *_DECISIONS, JSON)),
     Subcommand(report, (*RUN, *_REPORT)),
     Subcommand(ratings, (*_RATINGS, JSON)),
     Subcommand(export, (*RUN, *_EXPORT)),
-    Subcommand(verify, (*OPTIONAL_RUN, JSON)),
+    Subcommand(verify, (*RUN, JSON)),
 )

@@ -304,8 +304,9 @@ class Run:
         facts = f"seed {about.seed}; {state}; {len(games)} games in the scope"
         verdicts = [(each.kind, each.name, f"{each.count:,}") for each in report.verdicts]
         rows = [
-            (game.name, game.pay, *map(_plain, (game.own.total.value, game.member.gamma)))
+            (game.name, game.pay, *("–" if n is None else plain(n) for n in numbers))
             for game in games[:MOST]
+            for numbers in [(game.own.total.value, game.member.gamma)]
         ]
         more = len(games) - MOST
         return panel(
@@ -369,7 +370,3 @@ def _square(pairs: pa.Table, value: str) -> pa.Table:
         line[named[row["target"], row["target_role"]]] = row[value]
     columns = _columns(pa.string(), "source") + _columns(pa.float64(), *named.values())
     return pa.Table.from_pylist(list(lines.values()), pa.schema(columns))
-
-
-def _plain(number: float | None) -> str:
-    return "–" if number is None else plain(number)

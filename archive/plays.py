@@ -36,13 +36,9 @@ class Plays:
         """The plays with these indices (a slice, an array or a mask), in their order."""
         return Plays(self.seeds[indices], self.own[indices], self.permuted_scores[indices])
 
-    def in_play_order(self) -> Plays:
-        """The plays by play seed, so that a smaller sample on the same maps is a prefix."""
-        return self.at(np.argsort(self.seeds[:, 1], kind="stable"))
-
     def of_play_seeds(self, play_seeds: Sequence[int] | NDArray[np.int64]) -> Plays:
         """The plays with these play seeds, ascending."""
-        ordered = self.in_play_order()
+        ordered = self.at(np.argsort(self.seeds[:, 1], kind="stable"))
         return ordered.at(np.isin(ordered.seeds[:, 1], play_seeds))
 
     def kind(self, gain: GainKind) -> Scores:
@@ -72,23 +68,15 @@ def representative_policies(
     newest one."""
     policies = policies_of(finetunes, replicates)
     by_game = policies_of(finetunes, len(finetunes) or 1)
-    named_policies = [row["scope_finetunes"] for row in decisions]
-    for task_id, best in _best(by_game, named_policies).items():
-        start = by_game[task_id].index(best)
-        policies[task_id] = by_game[task_id][start : start + replicates]
-    return policies
-
-
-def _best(
-    by_game: Mapping[TaskId, Sequence[str]], named_policies: Iterable[Sequence[str]]
-) -> dict[TaskId, str]:
-    """For each game the fine-tuning that the last decision naming the game lists first."""
     game = {policy_id: task_id for task_id, ids in by_game.items() for policy_id in ids}
     best: dict[TaskId, str] = {}
-    for policies in named_policies:
-        first = {game[policy]: policy for policy in reversed(policies) if policy in game}
-        best |= first
-    return best
+    for row in decisions:
+        named = row["scope_finetunes"]
+        best |= {game[policy]: policy for policy in reversed(named) if policy in game}
+    for task_id, policy in best.items():
+        start = by_game[task_id].index(policy)
+        policies[task_id] = by_game[task_id][start : start + replicates]
+    return policies
 
 
 def policies_of(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 from functools import cache, cached_property
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from shlex import quote
 from string import ascii_uppercase
@@ -76,7 +76,7 @@ def parents(members: Sequence[ScopeRow]) -> list[int | None]:
 def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list[str]:
     """``Rival.2`` is the second game that was accepted from ``Rival``; a game without a parent has
     its library title or a letter."""
-    letters, used_names = _letters(), set()
+    letters, used_names = chain(ascii_uppercase, map(str, count(27))), set()
     names: list[str] = []
     child_counts: dict[int, int] = {}
     several = len({member.role for member in members}) > 1
@@ -94,11 +94,6 @@ def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list
     return names
 
 
-def _letters() -> Iterator[str]:
-    yield from ascii_uppercase
-    yield from (str(number) for number in count(27))
-
-
 GROWTH = "scope_growth"
 """The experiment whose runs have a scope."""
 Row = Mapping[str, Any]
@@ -112,15 +107,6 @@ class RunHistory(NamedTuple):
     config_hash: str
     code_version: str | None
     events: tuple[tuple[str, datetime], ...]
-
-
-@dataclass(frozen=True)
-class VerdictCount:
-    """Number of candidates with this verdict for this reason."""
-
-    verdict: str
-    reason: str
-    count: int
 
 
 MapTexts = Mapping[int, Sequence[Mapping[str, Any]]]
@@ -310,25 +296,28 @@ class Run:
         return games(self.archive, game_ids)
 
     @cached_property
+    def _newest_games(self) -> list[tuple[ScopeRow, Row]]:
+        """The newest scope's members with their games; none without a scope."""
+        *_, newest = [[], *self.scopes.values()]
+        rows = self.games(member.game_id for member in newest)
+        return [(member, rows[member.game_id]) for member in newest]
+
+    @cached_property
     def names(self) -> Mapping[TaskId, str]:
         """Names of the newest scope's members in the order of acceptance; none without a scope."""
-        *_, newest = [[], *self.scopes.values()]
-        members = sorted(newest, key=lambda member: member.generation)
-        rows = self.games(member.game_id for member in members) if members else {}
-        titles = [library_title(rows[member.game_id]) for member in members]
-        names = names_by_descent(members, titles)
+        ordered = sorted(self._newest_games, key=lambda each: each[0].generation)
+        members = [member for member, _ in ordered]
+        names = names_by_descent(members, [library_title(row) for _, row in ordered])
         return {member.task_id: name for member, name in zip(members, names, strict=True)}
 
     @cached_property
     def titles(self) -> Mapping[TaskId, str]:
         """What each member of the newest scope pays for, in a few words
         (:mod:`xgl.analysis.plain_english`); none for a game that this version cannot read."""
-        *_, newest = [[], *self.scopes.values()]
-        rows = self.games(member.game_id for member in newest) if newest else {}
         found: dict[TaskId, str] = {}
-        for member in newest:
+        for member, row in self._newest_games:
             with suppress(DamagedError):
-                found[member.task_id] = title(stored_game(rows[member.game_id]), member.role)
+                found[member.task_id] = title(stored_game(row), member.role)
         return dict(zip(found, unique(found.values()), strict=True))
 
     def find_game(self, text: str, known_ids: Iterable[str] | None = None) -> str:
@@ -359,17 +348,15 @@ class Run:
         """The policies that represented each game at a decision, the best first: those that its row
         names, else the oldest of the whole budget; for its candidate those from the named fine-tune
         on."""
-        size, by_game = self.replicates, self._whole_finetunes
-        policies: dict[TaskId, tuple[tuple[str, ...], ...]] = {
-            task_id: (ids[:size],) for task_id, ids in by_game.items()
-        }
-        for task_id, ids in by_game.items():
-            if best_first := [each for each in decision["scope_finetunes"] if each in ids]:
-                policies[task_id] = tuple(_from(ids, policy, size) for policy in best_first)
+        size, policies = self.replicates, dict[TaskId, tuple[tuple[str, ...], ...]]()
+        for task_id, ids in self._whole_finetunes.items():
+            starts = [ids.index(each) for each in decision["scope_finetunes"] if each in ids] or [0]
+            policies[task_id] = tuple(ids[start : start + size] for start in starts)
         if (first := decision["finetune_id"]) is not None:
             task_id = TaskId.of(decision)
             its = [row["finetune_id"] for row in self.finetunes if TaskId.of(row) == task_id]
-            policies[task_id] = (_from(its, first, size),)
+            start = its.index(first) if first in its else len(its)
+            policies[task_id] = (tuple(its[start : start + size]) or (first,),)
         return policies
 
     @cached_property
@@ -379,27 +366,22 @@ class Run:
 
     # -- decisions and maps ------------------------------------------------------------------
 
-    def verdict_counts(self) -> list[VerdictCount]:
+    def verdict_counts(self) -> list[dict[str, Any]]:
         """Verdicts by reason, the most frequent first within each verdict."""
-        counter = Counter((row["verdict"], row["reason"]) for row in self.decisions)
-        counts = [VerdictCount(*names, count) for names, count in counter.items()]
-        return sorted(counts, key=lambda each: (each.verdict, -each.count, each.reason))
+        counts = Counter((row["verdict"], row["reason"]) for row in self.decisions)
+        by_verdict = sorted(counts, key=lambda each: (each[0], -counts[each], each[1]))
+        names = ("verdict", "reason", "count")
+        return [dict(zip(names, (*each, counts[each]), strict=True)) for each in by_verdict]
 
-    def map_texts(self, map_seeds: Iterable[int]) -> dict[int, MapTexts]:
-        """The texts of maps, by seed."""
-        seeds = sorted(set(map_seeds))
+    def map_texts(self, column: str, values: Iterable[Any]) -> dict[int, MapTexts]:
+        """The texts of the maps whose ``column`` is one of the values, by seed, in the order of the
+        archive."""
+        wanted: list[Filter] = [(column, "in", sorted(set(values)))]
         columns = ["map_seed", "site", "source", "text", "n_tokens"]
-        rows = self.rows("maps", columns, [("map_seed", "in", seeds)]) if seeds else []
         texts: dict[int, dict[int, list[Row]]] = {}
-        for row in rows:
+        for row in self.rows("maps", columns, wanted) if wanted[0][2] else ():
             texts.setdefault(row["map_seed"], {}).setdefault(row["site"], []).append(row)
         return dict(texts)
-
-
-def _from(ids: Sequence[str], first: str, size: int) -> tuple[str, ...]:
-    """``size`` ids, beginning with ``first``."""
-    start = ids.index(first) if first in ids else 0
-    return tuple(ids[start : start + size]) if first in ids else (first,)
 
 
 def newest_run(experiment: str | None = None) -> Path:

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from html import escape
 from importlib.resources import files
 
 import numpy as np
@@ -102,14 +101,6 @@ class Plot:
         if label:
             middle = (self.x.start + self.x.end) / 2
             yield text(middle, bottom + 36, label, "axis", "middle")
-
-    def stairs(self, values: Sequence[Point]) -> list[Point]:
-        """A staircase through values: up to each x the y of that value holds."""
-        corners: list[Point] = []
-        for value in values:
-            x, y = self.place(*value)
-            corners += [(corners[-1][0], y), (x, y)] if corners else [(x, y)]
-        return corners
 
 
 def nice_step(rough: float) -> float:
@@ -251,28 +242,3 @@ def document(figure: Element) -> str:
         **figure.attributes,
     )
     return render(root).replace("><", ">\n<") + "\n"
-
-
-# -- pages without a template ----------------------------------------------------------------------
-
-
-def sheet(title: str, *parts: str) -> str:
-    """A page of HTML ``parts`` under a title."""
-    own = files("archive.charts").joinpath("sheet.css").read_text("utf-8")
-    return "\n".join(
-        [
-            "<!doctype html><html lang=en><meta charset=utf-8>",
-            '<meta name=viewport content="width=device-width, initial-scale=1">',
-            f"<title>{escape(title)}</title><style>{style_sheet()}{own}</style>",
-            f"<h1>{escape(title)}</h1>",
-            *parts,
-            "</html>",
-        ]
-    )
-
-
-def html_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table whose cells are text, never markup."""
-    head = "".join(f"<th>{escape(column)}" for column in columns)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(cell)}' for cell in row)}" for row in rows)
-    return f"<div class=wide><table><tr>{head}{body}</table></div>"

@@ -185,14 +185,13 @@ def copy(judge: str, folder: Path) -> None:
         (folder / path.name).chmod(0o644)  # it is written for its writer alone
     for path in source.glob("*.safetensors.index.json"):
         shutil.copyfile(path, folder / path.name)
-    _edit(source / "config.json", folder / "config.json", _compatible_config)
-    _edit(folder / "tokenizer_config.json", folder / "tokenizer_config.json", _plain_class_config)
-
-
-def _edit(source: Path, target: Path, change: Any) -> None:
-    if source.is_file():
-        new_config = change(json.loads(source.read_text(encoding="utf-8")))
-        target.write_text(json.dumps(new_config, indent=2) + "\n", encoding="utf-8")
+    for name, change in (
+        ("config.json", _compatible_config),
+        ("tokenizer_config.json", _plain_class_config),
+    ):
+        if (source / name).is_file():
+            changed = change(json.loads((source / name).read_text(encoding="utf-8")))
+            (folder / name).write_text(json.dumps(changed, indent=2) + "\n", encoding="utf-8")
 
 
 def _compatible_config(config: Mapping[str, Any]) -> dict[str, Any]:

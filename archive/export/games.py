@@ -12,9 +12,9 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from archive.errors import ExportError
+from archive.errors import ExportError, LookupFailedError
 from archive.export.folder import Files, Options
-from archive.export.selection import choose, extension, game_name
+from archive.export.selection import choose, game_name
 from archive.run import Run, read_settings
 from archive.schema import ScopeRow, TaskId
 from archive.text import plural
@@ -22,6 +22,9 @@ from xgl.errors import MetadataError
 from xgl.escaping import code_span, comment, python_string, visible_lines
 from xgl.files import may_use, read_json, remember
 from xgl.language.canonical import own_metadata, read_metadata
+
+EXTENSIONS: Mapping[str, str] = {"xent": ".xent", "paper": ".xgl"}
+"""Of the files of each dialect."""
 
 
 def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
@@ -32,14 +35,19 @@ def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     dialect without files.
     """
     scope_number, scope = run.newest_scope
-    selection = choose(run, options.eta).covers
+    selection = choose(run, Options(eta=options.eta)).covers
     members = [member for member in scope if member.task_id in selection]
     by_id = run.games(member.game_id for member in members)
     contents: Files = {}
     for member in members:
         game = by_id[member.game_id]
+        if (dialect := game["dialect"]) not in EXTENSIONS:
+            expected = f"one of {', '.join(EXTENSIONS)}"
+            raise LookupFailedError(
+                f"game {member.game_id}: found dialect {dialect!r}, expected {expected}"
+            )
         text = _header(member, scope_number, game) + visible_lines(game["code"])
-        contents[game_name(member.task_id, by_id) + extension(game)] = text.rstrip("\n") + "\n"
+        contents[game_name(member.task_id, by_id) + EXTENSIONS[dialect]] = text.rstrip("\n") + "\n"
     return contents, [f"{plural(len(contents), 'game')} written to {{folder}}"]
 
 
@@ -83,7 +91,7 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
 
     Raises ExportError if no game of it was fine-tuned.
     """
-    tasks = choose(run, options.eta).covers
+    tasks = choose(run, Options(eta=options.eta)).covers
     stored = {*run.archive.adapters()}  # those of attempts that were given up are removed
     whole = [row for row in run.finetunes if row["state_hash"] is None]  # not those of a pause
     own = [row for row in whole if TaskId.of(row) in tasks]

@@ -8,14 +8,14 @@ that tell the players apart.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from archive.errors import CoverError, DamagedError, ExportError, LookupFailedError
-from archive.run import Row, Run, longest_text, read_settings, stored_game
+from archive.export.folder import Options
+from archive.run import MapTexts, Run, longest_text, read_settings, stored_game
 from archive.schema import Definition, Purpose, TaskId
 from archive.statistics.covers import CoverQuestion, discriminating_games, scope_cover
 from xgl.language.canonical import Game
@@ -74,51 +74,17 @@ class Map(NamedTuple):
         return {"map_seed": self.map_seed, "stories": stories}
 
 
-class Texts:
-    """The archived texts of maps, by seed and site."""
+def map_of(texts: MapTexts, seed: int, asked: Sequence[StoryRequest]) -> Map | None:
+    """The map of a game that asks for these texts; None if one is not archived.
 
-    def __init__(self, run: Run, purposes: Sequence[str]) -> None:
-        columns = ["map_seed", "site", "source", "text", "n_tokens"]
-        rows = run.rows("maps", columns, [("purpose", "in", list(purposes))])
-        self._rows: defaultdict[tuple[int, int], list[Row]] = defaultdict(list)
-        for row in rows:
-            self._rows[row["map_seed"], row["site"]].append(row)
-
-    @property
-    def seeds(self) -> tuple[int, ...]:
-        """Every map seed that has a text, in the order of the archive."""
-        return tuple(dict.fromkeys(seed for seed, _ in self._rows))
-
-    def map(self, seed: int, asked: Sequence[StoryRequest]) -> Map | None:
-        """The map of a game that asks for these texts; None if one is not archived.
-
-        A seed has one text at a site, cut to the length that each game asks for: the longest
-        archived one that fits is the game's own.
-        """
-        stories = []
-        for request in asked:
-            text = longest_text(self._rows.get((seed, request.site), ()), request)
-            if text is None:
-                return None
-            stories.append(text)
-        return Map(seed, tuple(stories))
+    A seed has one text at a site, cut to the length that each game asks for: the longest
+    archived one that fits is the game's own.
+    """
+    found = [longest_text(texts.get(request.site, ()), request) for request in asked]
+    stories = tuple(text for text in found if text is not None)
+    return Map(seed, stories) if len(stories) == len(asked) else None
 
 
-def played_seeds(run: Run, task_id: TaskId) -> dict[str, tuple[int, ...]]:
-    """Map seeds that a game was evaluated on, by purpose, in the order of play seeds."""
-    table = "rounds" if run.is_measured else "scores"
-    rows = run.rows_of(task_id, table, ["purpose", "map_seed", "play_seed"])
-    seeds: defaultdict[str, dict[int, int]] = defaultdict(dict)
-    for row in rows:
-        seeds[row["purpose"]].setdefault(row["map_seed"], row["play_seed"])
-    return {
-        purpose: tuple(sorted(seeds[purpose], key=seeds[purpose].__getitem__))
-        for purpose in EVALUATED
-        if purpose in seeds
-    }
-
-
-EXTENSIONS: Mapping[str, str] = {"xent": ".xent", "paper": ".xgl"}
 _SHORT = 12
 # Ids and roles become file names: only what cannot lead out of the folder is let through.
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
@@ -140,16 +106,6 @@ def game_name(task_id: TaskId, games: Iterable[str]) -> str:
     if sum(other.startswith(short) for other in games) > 1:
         short = game_id
     return f"{short}-{role}"
-
-
-def extension(game: Mapping[str, Any]) -> str:
-    """The extension of the dialect's files. Raises LookupFailedError for one without files."""
-    if game["dialect"] not in EXTENSIONS:
-        raise LookupFailedError(
-            f"game {game['game_id']}: found dialect {game['dialect']!r}, expected one of "
-            f"{', '.join(EXTENSIONS)}"
-        )
-    return EXTENSIONS[game["dialect"]]
 
 
 class GameSelection(NamedTuple):
@@ -207,21 +163,17 @@ def archived_game(row: Mapping[str, Any]) -> Game:
     return game
 
 
-def choose(
-    run: Run,
-    eta: float | None = None,
-    definition: Definition | None = None,
-    skip_unplayable: bool = False,
-    tolerance: float | None = None,
-) -> GameSelection:
-    """The optimal cover at `eta` by the run's own value and gain; without `eta` every game of the
-    newest scope, each covering itself. Of a measured run its games, or the fewest that tell its
-    players apart within `tolerance`.
+def choose(run: Run, options: Options) -> GameSelection:
+    """The optimal cover at η by the run's own value and gain; without η every game of the newest
+    scope, each covering itself, or ``playable`` games drawn at random from all playable ones, for
+    comparison with a growth's choice. Of a measured run its games, or the fewest that tell its
+    players apart.
 
-    Raises ExportError for an η that is no positive number or out of reach, naming the largest, and
-    for players that no game tells apart; LookupFailedError if the run has no scope.
+    Raises ExportError for an η out of reach, naming the largest, for more games than are playable,
+    and for players that no game tells apart; LookupFailedError if the run has no scope.
     """
-    if run.is_measured:
+    eta, tolerance = options.eta, options.discriminating
+    if run.is_measured and options.playable is None:
         if eta is not None:
             raise ExportError(f"--eta: found {eta:g} and a measured run, expected a growth")
         tasks = played_tasks(run) if tolerance is None else discriminating(run, tolerance)[0]
@@ -231,22 +183,22 @@ def choose(
     number, members = run.newest_scope
     scope = [member.task_id for member in members]
     usual, gain = run.deciding_value
-    value = definition or usual
-    if eta is None:
-        return GameSelection(run.run_id, number, value, _each(scope))
-    if not eta > 0:
-        raise ExportError(f"--eta: found {eta:g}, expected a number above 0, such as 0.3")
-    question = CoverQuestion(eta, value, gain, skip_unplayable=skip_unplayable)
-    try:
-        answer = scope_cover(run, scope, question)
-    except CoverError as error:
-        raise ExportError(f"--eta: {error}") from error
-    covers = {
-        answer.matrix.sources[member]: tuple(task_id.game_id for task_id in task_ids)
-        for member, task_ids in zip(answer.cover.members, answer.covers, strict=True)
-    }
-    delta = None if answer.skipped_targets else answer.cover.delta
-    return GameSelection(run.run_id, number, value, covers, eta, delta)
+    value = options.definition or usual
+    if options.playable is not None:
+        scope = _random_playable(run, options.playable, options.draw)
+    elif eta is not None:
+        question = CoverQuestion(eta, value, gain, skip_unplayable=options.skip_unplayable)
+        try:
+            answer = scope_cover(run, scope, question)
+        except CoverError as error:
+            raise ExportError(f"--eta: {error}") from error
+        covers = {
+            answer.matrix.sources[member]: tuple(task_id.game_id for task_id in task_ids)
+            for member, task_ids in zip(answer.cover.members, answer.covers, strict=True)
+        }
+        delta = None if answer.skipped_targets else answer.cover.delta
+        return GameSelection(run.run_id, number, value, covers, eta, delta)
+    return GameSelection(run.run_id, number, value, _each(scope))
 
 
 def playable_tasks(run: Run) -> list[TaskId]:
@@ -264,72 +216,66 @@ def draw_tasks(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> lis
     return [tasks[index] for index in sorted(stream(name, seed).permutation(len(tasks))[:count])]
 
 
-def choose_playable(run: Run, count: int, seed: int = 0) -> GameSelection:
-    """``count`` games drawn at random from all playable ones, for comparison with a growth's
-    choice.
-
-    Raises ExportError if there are fewer.
-    """
-    number, _ = run.newest_scope
+def _random_playable(run: Run, count: int, seed: int) -> list[TaskId]:
     playable = playable_tasks(run)
     if not 0 < count <= len(playable):
         raise ExportError(
             f"--playable: found {count}, expected a number from 1 to {len(playable)}, the "
             "number of games that the run's fine-tunes surely learned"
         )
-    value, _ = run.deciding_value
-    tasks = draw_tasks(playable, count, seed, "playable games")
-    return GameSelection(run.run_id, number, value, _each(tasks))
+    return draw_tasks(playable, count, seed, "playable games")
 
 
 def gather(
     run: Run, selection: GameSelection, count: int, allow_inexact: bool = False
 ) -> list[ExportedGame]:
-    """The selection games in their order, on at most `count` maps each.
+    """The selected games in their order, on at most `count` maps each.
 
     Raises ExportError naming every game that the authors' engine cannot play, with the reasons,
     and a game of which no map is archived; LookupFailedError if a game is not.
     """
     rows = run.games(game_id for game_id, _ in selection.covers)
-    texts = Texts(run, EVALUATED)
-    lowered_games = _lower_games(selection, rows, allow_inexact)
-    members = []
-    for task_id, (source, lowered_game) in lowered_games.items():
-        maps, purpose = _maps(run, texts, source, task_id, count)
-        name = game_name(task_id, rows)
-        members.append(ExportedGame(source, task_id.role, name, lowered_game, tuple(maps), purpose))
-    return members
-
-
-def _lower_games(
-    selection: GameSelection, rows: dict[str, dict[str, Any]], allow_inexact: bool
-) -> dict[TaskId, tuple[Game, LoweredProgram]]:
-    lowered_games: dict[TaskId, tuple[Game, LoweredProgram]] = {}
-    refusals: list[str] = []
-    for task_id in selection.covers:
-        game_id, role = task_id
-        source = archived_game(rows[game_id])
+    sources = {task_id: archived_game(rows[task_id.game_id]) for task_id in selection.covers}
+    lowered, refusals = dict[TaskId, LoweredProgram](), list[str]()
+    for task_id, source in sources.items():
         try:
-            lowered_games[task_id] = source, lower(source, role, allow_inexact)
+            lowered[task_id] = lower(source, task_id.role, allow_inexact)
         except LoweringError as error:
-            refusals.append(f"{game_id} ({role}): {error}")
+            refusals.append(f"{task_id.game_id} ({task_id.role}): {error}")
     if refusals:
         able = "" if allow_inexact else ", --allow-inexact where a game may differ"
         raise ExportError(
             f"the authors' engine cannot play {len(refusals)} of {len(selection.covers)} games: "
             f"found {'; '.join(refusals)}; expected games that it plays, of another η say{able}"
         )
-    return lowered_games
+    texts = run.map_texts("purpose", EVALUATED)
+    return [
+        ExportedGame(
+            source,
+            task_id.role,
+            game_name(task_id, rows),
+            lowered[task_id],
+            *_maps(run, texts, source, task_id, count),
+        )
+        for task_id, source in sources.items()
+    ]
 
 
 def _maps(
-    run: Run, texts: Texts, source: Game, task_id: TaskId, count: int
-) -> tuple[Sequence[Map], str]:
-    asked = asked_stories(source)
-    for purpose, seeds in played_seeds(run, task_id).items():
-        maps = [game_map for seed in seeds if (game_map := texts.map(seed, asked))][:count]
-        if maps:
-            return maps, purpose
+    run: Run, texts: Mapping[int, MapTexts], source: Game, task_id: TaskId, count: int
+) -> tuple[tuple[Map, ...], str]:
+    """Maps that a game was evaluated on, in the order of play seeds, and the purpose of the plays:
+    the most careful of those whose texts are archived."""
+    table, asked = "rounds" if run.is_measured else "scores", asked_stories(source)
+    rows = run.rows_of(task_id, table, ["purpose", "map_seed", "play_seed"])
+    for purpose in EVALUATED:
+        first: dict[int, int] = {}
+        for row in (row for row in rows if row["purpose"] == purpose):
+            first.setdefault(row["map_seed"], row["play_seed"])
+        seeds = sorted(first, key=first.__getitem__)
+        maps = [map_of(texts.get(seed, {}), seed, asked) for seed in seeds]
+        if found := [each for each in maps if each is not None][:count]:
+            return tuple(found), purpose
     raise ExportError(
         f"game {task_id.game_id} ({task_id.role}): found no map whose texts are archived, "
         "expected one that it was evaluated on"

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from itertools import zip_longest
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from archive.errors import ExportError
 from archive.export.folder import ROWS, Files, Options, json_lines, reference_of, template
-from archive.export.selection import Map, Texts, archived_game, choose, levels_of
-from archive.run import Run
+from archive.export.selection import Map, archived_game, choose, levels_of, map_of
+from archive.run import MapTexts, Run
 from archive.schema import BASE_POLICY, SEARCH_POLICIES, TaskId
 from archive.statistics.rounds import thresholds
 from archive.text import listed, plural
@@ -41,22 +41,13 @@ from xgl.runtime.requests import Judge, MoveRequest, StoryRequest
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
 
 
-class KnownScores(NamedTuple):
-    """The archived scores of a game in a role, in bits: the floor, the base player's plays, and the
-    best score of any policy, over all maps and by map seed."""
-
-    floor: float
-    base: Base | None
-    best: float | None
-    best_on: Mapping[int, float]
-
-
 class TaskRow(NamedTuple):
-    """One row: its split, what is played, and what is known of the game's scores."""
+    """One row: its split, what is played, and the best archived score of any policy on each map of
+    the game, in bits."""
 
     split: str
     row: Row
-    scores: KnownScores
+    best_on: Mapping[int, float]
 
     @property
     def task_id(self) -> TaskId:
@@ -86,7 +77,7 @@ class TaskRow(NamedTuple):
 
     def columns(self) -> dict[str, Any]:
         """Id, game, role, split and scores, as the card of a data set describes them."""
-        base = self.scores.base
+        base = self.row.base
         return {
             "id": self.id,
             "game_id": self.row.game.game_id,
@@ -95,8 +86,8 @@ class TaskRow(NamedTuple):
             "limits": [limit for _, limit in self.row.asks],
             "base_mean": None if base is None else base.mean,
             "base_spread": None if base is None else base.spread,
-            "best_score": self.scores.best,
-            "best_score_on_map": self.scores.best_on.get(self.row.map_seed),
+            "best_score": max(self.best_on.values(), default=None),
+            "best_score_on_map": self.best_on.get(self.row.map_seed),
         }
 
 
@@ -106,19 +97,19 @@ def task_rows(run: Run, options: Options) -> list[TaskRow]:
 
     Raises ExportError if no map is archived; also LookupFailedError for a game that is not.
     """
-    selection = choose(run, options.eta)
+    selection = choose(run, Options(eta=options.eta))
     game_rows = run.games(game_id for game_id, _ in selection.covers)
     games = [(archived_game(game_rows[game_id]), role) for game_id, role in selection.covers]
-    known = [known_scores(run, whole, role) for whole, role in games]
+    known = [_known_scores(run, whole, role) for whole, role in games]
     rows: list[TaskRow] = []
     for split, purposes in SPLITS.items():
-        texts = Texts(run, purposes)
+        texts = run.map_texts("purpose", purposes)
         by_game = [
             [
-                TaskRow(split, Row(whole, role, *game_map, scores.floor, scores.base), scores)
+                TaskRow(split, Row(whole, role, *game_map, floor, base), best_on)
                 for game_map in _maps(texts, asked_stories(whole), options.maps or ROWS)
             ]
-            for (whole, role), scores in zip(games, known, strict=True)
+            for (whole, role), (floor, base, best_on) in zip(games, known, strict=True)
         ]
         rows += (row for turn in zip_longest(*by_game) for row in turn if row is not None)
     if not rows:
@@ -144,31 +135,32 @@ def counts_text(splits: Iterable[str]) -> str:
     return listed([f"{counts[split]} {split}" for split in SPLITS])
 
 
-def _maps(texts: Texts, asked: Sequence[StoryRequest], count: int) -> list[Map]:
-    if not asked:
-        return [Map(seed, ()) for seed in texts.seeds[:1]]
-    maps = (texts.map(seed, asked) for seed in texts.seeds)
-    return [game_map for game_map in maps if game_map is not None][:count]
+def _maps(
+    texts: Mapping[int, MapTexts], asked: Sequence[StoryRequest], count: int
+) -> Iterator[Map]:
+    seeds = texts if asked else [*texts][:1]
+    maps = (map_of(texts[seed], seed, asked) for seed in seeds)
+    return islice((game_map for game_map in maps if game_map is not None), count)
 
 
-def known_scores(run: Run, whole: Game, role: str) -> KnownScores:
-    """The scores of all plays of the run but of searches; unfinished ones count as the floor, never
-    as the best."""
+def _known_scores(
+    run: Run, whole: Game, role: str
+) -> tuple[float, Base | None, Mapping[int, float]]:
+    """The floor, the base player's scores, and the best score of any policy by map seed, in bits:
+    of all plays of the run but of searches; unfinished ones count as the floor, never as the
+    best."""
     columns = ["policy_id", "map_seed", "outcome", "score"]
     plays = run.rows_of(TaskId(whole.game_id, role), "scores", columns)
     plays = [row for row in plays if row["policy_id"] not in SEARCH_POLICIES]
-    finished_plays = [row for row in plays if row["outcome"] == "finished"]
     best_on: dict[int, float] = {}
-    for row in finished_plays:
-        best_on[row["map_seed"]] = max(row["score"], best_on.get(row["map_seed"], row["score"]))
+    for row in plays:
+        if row["outcome"] == "finished":
+            seed, score = row["map_seed"], row["score"]
+            best_on[seed] = max(score, best_on.get(seed, score))
     own = [row["score"] for row in plays if row["policy_id"] == BASE_POLICY]
     spread = float(np.std(own, ddof=1)) if len(own) > 1 else 0.0
-    return KnownScores(
-        floor=base_floor(run, whole, role),
-        base=Base(float(np.mean(own)), spread, len(own)) if own else None,
-        best=max(best_on.values(), default=None),
-        best_on=best_on,
-    )
+    base = Base(float(np.mean(own)), spread, len(own)) if own else None
+    return base_floor(run, whole, role), base, best_on
 
 
 # -- thresholds of narms (Def. 42), from the base player's repeated plays --------------------------
@@ -218,36 +210,6 @@ def _scores(rows: Iterable[Mapping[str, Any]]) -> NDArray[np.float64]:
     return np.array([[sample[k] for k in sorted(sample)] for sample in whole], dtype=float)
 
 
-FEATURES: Mapping[str, tuple[str, str]] = {
-    "id": ("string", "game, role and map"),
-    "game_id": ("string", "the game"),
-    "role": ("string", "who is asked for moves"),
-    "split": ("string", "train, or test: maps that the run did not train on"),
-    "prompt": ("messages", "chat messages that ask for the moves"),
-    "prompt_text": ("string", "the same as one text"),
-    "view": ("string", "what the player sees, for a model without a chat format"),
-    "limits": ("integers", "judge tokens that each move may have; the rest is cut"),
-    "base_mean": ("float64", "bits: mean score of the run's base player on the game"),
-    "base_spread": ("float64", "bits: standard deviation of its scores"),
-    "best_score": ("float64", "bits: the best score of any policy on the game"),
-    "best_score_on_map": ("float64", "bits: the best score on this map; null: not played"),
-    "answer": ("string", "empty: nothing is to be matched"),
-    "task": ("string", '"xent"'),
-    "info": ("string", "JSON: the game, its map, the floor and the base, to score an answer by"),
-}
-"""Type and meaning of each column."""
-ENVIRONMENT_FEATURES = tuple(
-    name for name in FEATURES if name not in ("prompt", "prompt_text", "view", "answer", "task")
-)
-"""Columns of the rows without a prompt, whose first view an environment shows."""
-
-_TYPES = {
-    "messages": "list:\n    - name: role\n      dtype: string\n    - name: content\n      "
-    "dtype: string",
-    "integers": "list: int64",
-}
-
-
 def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     """`train.jsonl`, `test.jsonl`, the same in `environments` with all games and without prompts,
     and a card; for sft and dpo one file of archived moves.
@@ -264,18 +226,19 @@ def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]
     why = [f"{game_id} ({role}): {reason}" for (game_id, role), reason in left_out.items()]
     if len(left_out) == len(by_task):
         raise ExportError(f"found no game that one prompt can ask for: {'; '.join(why)}")
-    text = card(
+    judge = reference_of(run, options.judge)
+    text = template("dataset_readme.md").format(
         games=plural(len(by_task) - len(left_out), "game"),
-        run_id=run.run_id,
-        judge=reference_of(run, options.judge),
-        left_out="; ".join(why),
+        run_id=code_span(run.run_id),
+        judge=python_string(judge),
+        judge_name=code_span(judge),
+        left_out=code_span("; ".join(why)) if why else "none",
     )
     prompts = [_columns(each) for each in rows if each.task_id not in left_out]
     facts = [each.columns() | {"info": each.info} for each in rows]
-    views = [{name: columns[name] for name in ENVIRONMENT_FEATURES} for columns in facts]
     files: Files = {"README.md": text}
     for split in SPLITS:
-        for folder_name, some in (("", prompts), ("environments/", views)):
+        for folder_name, some in (("", prompts), ("environments/", facts)):
             its = [row for row in some if row["split"] == split]
             files[f"{folder_name}{split}.jsonl"] = json_lines(its)
     counts = counts_text(row["split"] for row in prompts)
@@ -284,19 +247,15 @@ def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]
 
 
 def _columns(task_row: TaskRow) -> dict[str, Any]:
-    """One row of the file; its keys are those of the card's features."""
+    """One row of the file, with the columns that the card describes, in their order."""
     request = first_request(task_row.row)
     assert request is not None
     messages = first_messages(request, later=task_row.row.asks[1:])
-    columns = task_row.columns() | {
-        "prompt": messages,
-        "prompt_text": "\n\n".join(message["content"] for message in messages),
-        "view": render(request.view),
-        "answer": "",
-        "task": "xent",
-        "info": task_row.info,
-    }
-    return {name: columns[name] for name in FEATURES}
+    columns = task_row.columns()
+    ids = {name: columns.pop(name) for name in ("id", "game_id", "role", "split")}
+    text = "\n\n".join(message["content"] for message in messages)
+    asked = {"prompt": messages, "prompt_text": text, "view": render(request.view)}
+    return ids | asked | columns | {"answer": "", "task": "xent", "info": task_row.info}
 
 
 def misfit(row: Row) -> str:
@@ -323,26 +282,6 @@ def first_request(row: Row) -> MoveRequest | None:
     except JudgeError:
         return None
     return turn.request if turn else None
-
-
-def card(games: str, run_id: str, judge: str, left_out: str) -> str:
-    """The card's text."""
-    columns = [f"| `{name}` | {meaning} |" for name, (_, meaning) in FEATURES.items()]
-    return template("dataset_readme.md").format(
-        features=_features(FEATURES),
-        environment_features=_features(ENVIRONMENT_FEATURES),
-        columns="\n".join(columns),
-        games=games,
-        run_id=code_span(run_id),
-        judge=python_string(judge),
-        judge_name=code_span(judge),
-        left_out=code_span(left_out) if left_out else "none",
-    )
-
-
-def _features(names: Iterable[str]) -> str:
-    kinds = ((name, FEATURES[name][0]) for name in names)
-    return "\n".join(f"  - name: {n}\n    {_TYPES.get(k, f'dtype: {k}')}" for n, k in kinds)
 
 
 # -- archived moves for supervised fine-tuning and preference training ----------------------------
@@ -438,7 +377,12 @@ def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[s
     }
     files: Files = {path: template(source).format(**facts) for path, source in templates.items()}
     for split in SPLITS:
-        its = [_record(task_row) for task_row in rows if task_row.split == split]
+        its = [
+            {"id": each.id, "name": f"{id_[:12]}-{role}", "role": role, "info": each.info}
+            for each in rows
+            for id_, role in [each.task_id]
+            if each.split == split
+        ]
         files[f"{name}/rows/{split}.jsonl"] = json_lines(its)
     counts = counts_text(task_row.split for task_row in rows)
     return files, [f"{counts} tasks written to {{folder}} as {name}; see its README.md"]
@@ -448,13 +392,3 @@ def package_name(folder: Path) -> str:
     """The name of a module that no other package has, from the folder's name."""
     stem = re.sub(r"\W+", "_", folder.resolve().name.lower(), flags=re.ASCII).strip("_")
     return f"xent_{stem.removeprefix('xent_') or 'games'}"
-
-
-def _record(task_row: TaskRow) -> dict[str, str]:
-    """A row as the package's task data."""
-    return {
-        "id": task_row.id,
-        "name": f"{task_row.row.game.game_id[:12]}-{task_row.row.role}",
-        "role": task_row.row.role,
-        "info": task_row.info,
-    }

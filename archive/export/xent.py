@@ -21,19 +21,12 @@ from typing import Any
 from archive.errors import ExportError
 from archive.export import folder as judges
 from archive.export.folder import Files, Options, template
-from archive.export.selection import (
-    ExportedGame,
-    GameSelection,
-    Map,
-    choose,
-    choose_playable,
-    gather,
-)
+from archive.export.selection import ExportedGame, GameSelection, Map, choose, gather
 from archive.export.training import base_thresholds
 from archive.run import ArchivedStories, Run
 from archive.schema import SEARCH_POLICIES, TaskId
 from archive.statistics.measure import BestKnown
-from archive.store.disk import digests
+from archive.store.disk import file_hash
 from archive.text import number, plural
 from xgl.analysis.plain_english import in_words
 from xgl.analysis.static_facts import analyse
@@ -62,34 +55,38 @@ def configurations(
     for role in dict.fromkeys(member.role for member in members):
         some = [member for member in members if member.role == role]
         end = "" if role == MAIN_PLAYER else f"-{role}"
-        common = _common(some, role, judge, benchmark_id + end, seed)
-        by_file[f"condensed{end}.json"] = _condensed_config(common, some)
-        by_file[f"expanded{end}.json"] = _expanded_config(common, some)
-    return by_file
-
-
-def _common(
-    members: Sequence[ExportedGame], role: str, judge: str, benchmark_id: str, seed: int
-) -> Json:
-    chairs = {name for member in members for name in analyse(member.lowered_game.program).players}
-    metadata = {
-        "benchmark_id": benchmark_id,
-        "xent_version": XENT_VERSION,
-        "judge_model": judge,
-        "num_rounds_per_game": ROUNDS,
-        "seed": str(seed),
-        "store_full_player_interactions": False,
-        "npcs": [_player(name) for name in sorted(chairs - {role})],
-    }
-    games = [
-        {
-            "name": member.name,
-            "code": member.lowered_game.text,
-            "presentation_function": presentation(member.lowered_game, member.role),
+        chairs = {name for each in some for name in analyse(each.lowered_game.program).players}
+        metadata = {
+            "benchmark_id": benchmark_id + end,
+            "xent_version": XENT_VERSION,
+            "judge_model": judge,
+            "num_rounds_per_game": ROUNDS,
+            "seed": str(seed),
+            "store_full_player_interactions": False,
+            "npcs": [_player(name) for name in sorted(chairs - {role})],
         }
-        for member in members
-    ]
-    return {"metadata": metadata, "players": [_player(role)], "games": games}
+        games = [
+            {
+                "name": each.name,
+                "code": each.lowered_game.text,
+                "presentation_function": presentation(each.lowered_game, role),
+            }
+            for each in some
+        ]
+        common = {"metadata": metadata, "players": [_player(role)], "games": games}
+        by_file[f"condensed{end}.json"] = {
+            "config_type": "condensed_xent_config",
+            **common,
+            "expansion_config": _drawn(some),
+        }
+        maps = [
+            {**a_game, "code": with_texts(a_game["code"], one), "map_seed": str(one.map_seed)}
+            for a_game, member in zip(games, some, strict=True)
+            for one in member.maps
+        ]
+        expanded = {"config_type": "expanded_xent_config", **common, "maps": maps}
+        by_file[f"expanded{end}.json"] = expanded
+    return by_file
 
 
 def _player(name: str) -> Json:
@@ -97,29 +94,12 @@ def _player(name: str) -> Json:
     return {"name": name, "id": f"mock-{name}", "player_type": "mock", "options": {}}
 
 
-def _condensed_config(common: Json, members: Sequence[ExportedGame]) -> Json:
+def _drawn(members: Sequence[ExportedGame]) -> Json:
+    """Maps that the package draws by itself."""
     tokens = max(member.lowered_game.metadata.story_tokens for member in members)
     generation = {"generator_type": "JUDGE", "generator_config": {}, "max_length": tokens}
     count = max(len(member.maps) for member in members)
-    expansion = {"num_maps_per_game": count, "text_generation_config": generation}
-    return {"config_type": "condensed_xent_config", **common, "expansion_config": expansion}
-
-
-def _expanded_config(common: Json, members: Sequence[ExportedGame]) -> Json:
-    presentations: Mapping[str, str] = {
-        g["name"]: g["presentation_function"] for g in common["games"]
-    }
-    maps = [
-        {
-            "name": member.name,
-            "code": with_texts(member.lowered_game.text, game_map),
-            "presentation_function": presentations[member.name],
-            "map_seed": str(game_map.map_seed),
-        }
-        for member in members
-        for game_map in member.maps
-    ]
-    return {"config_type": "expanded_xent_config", **common, "maps": maps}
+    return {"num_maps_per_game": count, "text_generation_config": generation}
 
 
 def with_texts(code: str, game_map: Map) -> str:
@@ -175,37 +155,25 @@ MOST_MOVES = 8
 COLUMNS = ["policy_id", "map_seed", "outcome", "score", "moves"]
 
 
-def best_known(run: Run, member: ExportedGame, target: Game, judge: Judge) -> dict[int, BestKnown]:
-    """The best of archived moves on ``target``, the game as the file has it, by map seed. Empty if
-    other players move too: their moves depend on the measurement."""
-    if analyse(target.program).players != (member.role,):
-        return {}
-    moves_by_map = _archived_moves(run, member.task_id)
-    return {
-        seeds.map_seed: best
-        for seeds in (Seeds(game_map.map_seed, index) for index, game_map in enumerate(member.maps))
-        if (best := _best_on_map(member, target, judge, seeds, moves_by_map[seeds.map_seed]))
-    }
-
-
-def _best_on_map(
-    member: ExportedGame,
-    target: Game,
-    judge: Judge,
-    seeds: Seeds,
-    archived_moves: Mapping[tuple[str, ...], str],
-) -> BestKnown | None:
+def best_known(run: Run, member: ExportedGame, judge: Judge) -> dict[int, BestKnown]:
+    """The best of archived moves on the game as the file has it, by map seed. Empty if other
+    players move too: their moves depend on the measurement."""
     from xgl.solvers.trials import MapTrials
 
-    trials = MapTrials(
-        target, member.role, seeds, Cast(judge, ArchivedStories(dict(member.maps)), {})
-    )
-    attempts = trials.play_moves([*archived_moves])
-    both = zip(archived_moves.values(), attempts, strict=True)
-    if not (complete := [each for each in both if each[1].finished]):
-        return None
-    policy, best = max(complete, key=lambda each: each[1].score)
-    return BestKnown(best.score, policy, best.moves)
+    whole = member.lowered_game
+    target = Game(whole.program, whole.metadata, member.name, whole.text)
+    if analyse(target.program).players != (member.role,):
+        return {}
+    moves_by_map, best = _archived_moves(run, member.task_id), dict[int, BestKnown]()
+    cast = Cast(judge, ArchivedStories(dict(member.maps)), {})
+    for index, (seed, _) in enumerate(member.maps):
+        moves = moves_by_map[seed]
+        trials = MapTrials(target, member.role, Seeds(seed, index), cast)
+        both = zip(moves.values(), trials.play_moves([*moves]), strict=True)
+        if complete := [each for each in both if each[1].finished]:
+            policy, attempt = max(complete, key=lambda each: each[1].score)
+            best[seed] = BestKnown(attempt.score, policy, attempt.moves)
+    return best
 
 
 def _archived_moves(run: Run, task_id: TaskId) -> dict[int, dict[tuple[str, ...], str]]:
@@ -231,12 +199,7 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     Raises ExportError for games that the authors' engine cannot play, and for a judge that is not
     to be had.
     """
-    if options.playable is None:
-        selection = choose(
-            run, options.eta, options.definition, options.skip_unplayable, options.discriminating
-        )
-    else:
-        selection = choose_playable(run, options.playable, options.draw)
+    selection = choose(run, options)
     members = gather(run, selection, options.maps or MAPS, options.allow_inexact)
     reference = judges.judge_of(run.config_json)
     refusal = run.judge_refusal(reference, options.judge, "--no-scores --without-judge")
@@ -245,11 +208,18 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     best: list[Mapping[int, BestKnown]] = [{} for _ in members]
     if options.scores:
         judge = judges.load(reference)
-        best = [best_known(run, m, exported_game(m), judge) for m in members]
-    with_judge = options.scores and judges.is_small(reference)
-    with_judge = options.with_judge if options.with_judge is not None else with_judge
+        best = [best_known(run, member, judge) for member in members]
+    with_judge = options.with_judge
+    if with_judge is None:
+        with_judge = options.scores and judges.is_small(reference)
     files: Files = {judges.FOLDER: partial(judges.copy, reference)} if with_judge else {}
-    files |= _texts(selection, members, run, reference, with_judge)
+    files |= {member.file: member.text for member in members}
+    files |= {each.presentation: presentation(each.lowered_game, each.role) for each in members}
+    name = reference if is_hub_id(reference) and not with_judge else judges.FOLDER
+    ident = f"xent-measure-{word(run.run_id)}"  # names a folder there
+    for file, config in configurations(members, name, ident, run.history.seed).items():
+        files[file] = _json(config)
+    files["README.md"] = readme(selection, members, with_judge)
     if options.format == "inspect":
         files["task.py"] = template("inspect_task.py")
     facts = _facts(selection, run, reference, with_judge, members)
@@ -259,31 +229,6 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     return files, [
         f"{plural(len(members), 'game')}{delta} written to {{folder}}; see its README.md"
     ]
-
-
-def exported_game(member: ExportedGame) -> Game:
-    """The game of the exported file, as it is played here."""
-    lowered_game = member.lowered_game
-    return Game(lowered_game.program, lowered_game.metadata, member.name, lowered_game.text)
-
-
-def _texts(
-    selection: GameSelection,
-    members: Sequence[ExportedGame],
-    run: Run,
-    reference: str,
-    with_judge: bool,
-) -> Files:
-    """Every text file but measure.json, by name."""
-    name = reference if is_hub_id(reference) and not with_judge else judges.FOLDER
-    files: Files = {member.file: member.text for member in members}
-    for member in members:
-        files[member.presentation] = presentation(member.lowered_game, member.role)
-    ident = f"xent-measure-{word(run.run_id)}"  # names a folder there
-    for file, config in configurations(members, name, ident, run.history.seed).items():
-        files[file] = _json(config)
-    files["README.md"] = readme(selection, members, with_judge)
-    return files
 
 
 def _facts(
@@ -359,7 +304,8 @@ def _member(
 
 def _write_facts(facts: Mapping[str, Any], is_own: bool, path: Path) -> None:
     """The last file, with hashes of all others; ``is_own``: no stranger named the judge."""
-    hashes = digests(path.parent)
+    others = sorted(each for each in path.parent.rglob("*") if each.is_file())
+    hashes = {each.relative_to(path.parent).as_posix(): file_hash(each) for each in others}
     judge = facts["judge"] | {"sha256": hashes.get(f"{judges.FOLDER}/model.safetensors")}
     text = _json({**facts, "judge": judge, "files": hashes})
     path.write_text(text, encoding="utf-8")

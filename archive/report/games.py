@@ -28,7 +28,7 @@ from archive.run import (
     stored_game,
     story_texts,
 )
-from archive.schema import BASE_POLICY, Definition, GainKind, ScopeRow, TaskId
+from archive.schema import BASE_POLICY, Definition, ScopeRow, TaskId
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import TransferMatrix, transfer_matrix
 from archive.statistics.rule import OwnGain
@@ -98,7 +98,7 @@ def best_plays(
     filters = [("purpose", "in", [*PURPOSES]), ("policy_id", "in", ids)]
     rows = run.table("scores", _COLUMNS, filters).sort_by([("score", "descending")])
     best, base = _best_rows(rows, policies, PLAYS if len(policies) <= FEW else 1)
-    maps = run.map_texts(row["map_seed"] for its in best.values() for row in its)
+    maps = run.map_texts("map_seed", (row["map_seed"] for its in best.values() for row in its))
     scored_texts = read_scored_texts(run)
     return {
         task_id: tuple(
@@ -142,10 +142,8 @@ def _best_rows(
 
 def unarchived_moves(whole: Game, role: str) -> str:
     """Why the archive does not hold all moves of a play of ``role``; empty if it does."""
-    others = [name for name in analyse(whole.program).players if name != role]
-    if not others:
-        return ""
-    return f"{listed(others)} moved too, and the archive holds the main player's moves"
+    others = listed([name for name in analyse(whole.program).players if name != role])
+    return others and f"{others} moved too, and the archive holds the main player's moves"
 
 
 # -- the archive's rows ------------------------------------------------------------------------
@@ -269,14 +267,9 @@ class GameFacts:
 
 
 def deciding(decisions: Sequence[Row]) -> Row | None:
-    """The last decision that has thresholds: α1 and α2, the value that decides, its gain."""
+    """The last decision that has thresholds: α1 and α2."""
     have = (row for row in reversed(decisions) if None not in (row["alpha1"], row["alpha2"]))
     return next(have, None)
-
-
-def definition(limits: Row | None) -> Definition:
-    """The value that decides; C where nothing was decided."""
-    return Definition.CAPTURED if limits is None else Definition(limits["definition"])
 
 
 def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
@@ -286,7 +279,7 @@ def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
     Raises LookupFailedError without a scope, and for a member whose game is not archived.
     """
     members = sorted(run.newest_scope[1], key=lambda member: member.generation)
-    scope, limits = [member.task_id for member in members], deciding(run.decisions)
+    scope, (value, kind) = [member.task_id for member in members], run.deciding_value
     rows = run.games(member.game_id for member in members)
     library_titles = [library_title(rows[member.game_id]) for member in members]
     names, parent_places = names_by_descent(members, library_titles), parents(members)
@@ -294,10 +287,9 @@ def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
     candidates = run.rows("proposals", columns, [("outcome", "=", "candidate")])
     proposals = {row["game_id"]: row for row in reversed(candidates)}
     finetunes = _newest_finetunes(run.finetunes, run.policies)
-    kind = GainKind.TOTAL if limits is None else GainKind(limits["gain_kind"])
     matrix = transfer_matrix(run.plays, run.policies, scope, scope, kind)
     plays = best_plays(run, {task_id: run.policies.get(task_id, ()) for task_id in scope}, rows)
-    teaches, taught_by = _lessons(matrix, definition(limits))
+    teaches, taught_by = _lessons(matrix, value)
     cards = []
     for place, (member, task_id) in enumerate(zip(members, scope, strict=True)):
         row, proposal = rows[member.game_id], proposals.get(member.game_id, {})

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.report.games import GameFacts, deciding, definition, gather_games
+from archive.report.games import GameFacts, deciding, gather_games
 from archive.report.measures import (
     PlayerMeasure,
     RatingsSection,
@@ -20,7 +19,7 @@ from archive.report.measures import (
     gather_ratings,
 )
 from archive.run import Row, Run, reason_of
-from archive.schema import SCRIPT_POLICY, Definition, ScopeRow, TaskId
+from archive.schema import SCRIPT_POLICY, Definition, TaskId
 from archive.statistics.covers import (
     Cover,
     fewest,
@@ -125,7 +124,7 @@ class RunReport:
     @property
     def definition(self) -> Definition:
         """The value that decides."""
-        return definition(self.limits)
+        return self.run.deciding_value[0]
 
     @property
     def generations(self) -> tuple[int, ...]:
@@ -148,15 +147,18 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     games, matrix = gather_games(run)
     names = {game.task_id: (game.place, game.name) for game in games}
     fates = Counter(run.table("proposals", ["outcome"])["outcome"].to_pylist())
-    values = matrix.values(definition(limits))
+    scopes = [{member.task_id for member in members} for members in run.scopes.values()]
+    values = matrix.values(run.deciding_value[0])
     coverable = values[:, np.isfinite(values).any(axis=0)]
     return RunReport(
         run=run,
-        scope_sizes=_scope_sizes(run.scopes),
+        scope_sizes=tuple(
+            (len(ids), len(ids.difference(*scopes[:k]))) for k, ids in enumerate(scopes)
+        ),
         games=games,
         matrix=matrix,
         limits=limits,
-        candidates=_candidates(run.decisions, limits, games),
+        candidates=_candidates(run, games) if limits else (),
         verdicts=_verdicts(run.decisions),
         fates=tuple(
             Count("proposal", fate, FATES.get(fate, "so called by the sampler"), count)
@@ -187,18 +189,9 @@ def _covers(values: np.ndarray) -> tuple[tuple[float, Cover], ...]:
     )
 
 
-def _scope_sizes(by_number: Mapping[int, Sequence[ScopeRow]]) -> tuple[tuple[int, int], ...]:
-    scopes = [{member.task_id for member in members} for members in by_number.values()]
-    return tuple((len(ids), len(ids.difference(*scopes[:k]))) for k, ids in enumerate(scopes))
-
-
-def _candidates(
-    decisions: Sequence[Row], limits: Row | None, games: Sequence[GameFacts]
-) -> tuple[Candidate, ...]:
+def _candidates(run: Run, games: Sequence[GameFacts]) -> tuple[Candidate, ...]:
     """Decisions that got as far as a value and γ, in their order."""
-    if limits is None:
-        return ()
-    name = definition(limits).column
+    name = run.deciding_value[0].column
     places = {game.task_id: game.place for game in games}
     return tuple(
         Candidate(
@@ -207,7 +200,7 @@ def _candidates(
             bounds_of(row, "gamma"),
             places.get(TaskId.of(row)) if row["verdict"] == "accepted" else None,
         )
-        for row in decisions
+        for row in run.decisions
         if row[name] is not None and row["gamma"] is not None
     )
 
@@ -229,23 +222,17 @@ def _stages(run: Run) -> tuple[StageCost, ...]:
     scores = run.table("scores", ["policy_id", "purpose", "tokens", "seconds"])
     by_script = pc.starts_with(scores["policy_id"], SCRIPT_POLICY)
     plays = scores.filter(pc.invert(by_script))
-    totals = {
-        "proposing": (_sums(run.table("proposals", ["tokens", "seconds"])), "proposal"),
-        "fine-tuning": (_sums(run.table("finetunes", ["tokens", "seconds"])), "training"),
+    tables = {
+        "proposing": (run.table("proposals", ["tokens", "seconds"]), "proposal"),
+        "fine-tuning": (run.table("finetunes", ["tokens", "seconds"]), "training"),
+        "scripts": (scores.filter(by_script), "play"),
     }
     for purpose in pc.unique(plays["purpose"]).to_pylist():
-        totals[purpose] = (_sums(plays.filter(pc.field("purpose") == purpose)), "play")
-    totals["scripts"] = (_sums(scores.filter(by_script)), "play")
-    names = sorted(totals, key=lambda name: [*STAGES, name].index(name))
-    return tuple(
-        StageCost(name, STAGES.get(name, ""), items, noun, tokens, seconds)
-        for name in names
-        for (items, tokens, seconds), noun in [totals[name]]
-        if items
-    )
-
-
-def _sums(rows: pa.Table) -> tuple[int, int, float]:
-    """Rows, tokens and seconds."""
-    tokens, seconds = (pc.sum(rows[name]).as_py() or 0 for name in ("tokens", "seconds"))
-    return rows.num_rows, int(tokens), float(seconds)
+        tables[purpose] = plays.filter(pc.field("purpose") == purpose), "play"
+    stages = []
+    for name in sorted(tables, key=lambda name: [*STAGES, name].index(name)):
+        rows, noun = tables[name]
+        tokens, seconds = (pc.sum(rows[column]).as_py() or 0 for column in ("tokens", "seconds"))
+        facts = rows.num_rows, noun, int(tokens), float(seconds)
+        stages += [StageCost(name, STAGES.get(name, ""), *facts)] if rows else []
+    return tuple(stages)

@@ -98,7 +98,7 @@ def gather_measures(
     rows += [row for source in measured_archives for row in source.rows("measures", columns)]
     by_player: dict[str, list[Row]] = {}
     for row in rows:
-        if _task_id(row) in scope_ids:
+        if TaskId(row["exported_game_id"], row["role"]) in scope_ids:
             by_player.setdefault(row["policy_id"], []).append(row)
     covers = _covers(run)
     return tuple(_measure(player, rows, run.scopes, covers) for player, rows in by_player.items())
@@ -119,7 +119,7 @@ def _measure(
     covers: Mapping[int, set[TaskId]],
 ) -> PlayerMeasure:
     """The newest score of each game counts."""
-    scores = {_task_id(row): row["narms"] for row in rows}
+    scores = {TaskId(row["exported_game_id"], row["role"]): row["narms"] for row in rows}
     histograms: list[HistogramScores] = []
     for number, members in scopes.items():
         task_ids = covers.get(number) or {member.task_id for member in members}
@@ -140,11 +140,6 @@ def _measure(
         tuple(histograms),
         bool(covers),
     )
-
-
-def _task_id(row: Row) -> TaskId:
-    """The task of the scope that a measured game was exported from."""
-    return TaskId(row["exported_game_id"], row["role"])
 
 
 RESAMPLES = 200

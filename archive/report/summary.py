@@ -56,7 +56,8 @@ def share_text(share: float | None) -> str:
 
 
 def _outcome(report: RunReport) -> str:
-    initial_count, new_count = _counts(report)
+    new_count = sum(game.member.generation > 0 for game in report.games)
+    initial_count = len(report.games) - new_count
     proposals = sum(fate.count for fate in report.fates)
     decisions = sum(verdict.count for verdict in report.verdicts)
     # a game has several fine-tunes where it has attempts, rungs or replicates
@@ -81,7 +82,7 @@ def _outcome(report: RunReport) -> str:
 
 
 def _novelty(report: RunReport) -> str:
-    _, new_count = _counts(report)
+    new_count = sum(game.member.generation > 0 for game in report.games)
     if not new_count:
         return _refusal_text(report)
     gammas = [game.member.gamma for game in report.games if game.member.gamma is not None]
@@ -135,12 +136,6 @@ def _refusal_text(report: RunReport) -> str:
     return f"Of {plural(decisions, 'decision')}, {worst.count:,} ended as “{worst.name}”" + (
         f": {worst.meaning}." if worst.meaning else "."
     )
-
-
-def _counts(report: RunReport) -> tuple[int, int]:
-    """The numbers of games that the run started with, and that it found."""
-    initial_count = sum(game.member.generation == 0 for game in report.games)
-    return initial_count, len(report.games) - initial_count
 
 
 FULL = 6

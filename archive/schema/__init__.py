@@ -83,8 +83,8 @@ class Reason(StrEnum):
     verdict: Verdict
     meaning: str
 
-    # The defaults are for type checkers, which treat the look-up Reason(text) as a call of this.
-    def __new__(cls, text: str, verdict: Verdict = Verdict.REFUSED, meaning: str = "") -> Self:
+    # Without a default for the meaning, type checkers would refuse the look-up Reason(text).
+    def __new__(cls, text: str, meaning: str = "", verdict: Verdict = Verdict.REFUSED) -> Self:
         member = str.__new__(cls, text)
         member._value_ = text
         member.verdict, member.meaning = verdict, meaning
@@ -92,118 +92,85 @@ class Reason(StrEnum):
 
     NEW_AND_USEFUL = (
         "helps and is new",
-        Verdict.ACCEPTED,
         "teaches enough of its parent, and no game of the scope teaches it",
+        Verdict.ACCEPTED,
     )
-    NEVER_FEASIBLE = (
-        "never feasible",
-        Verdict.REFUSED,
-        "no try of the untrained player satisfied the rules",
-    )
-    FORFEIT_RATE = (
-        "forfeit rate",
-        Verdict.REFUSED,
-        "the untrained player broke the rules too often",
-    )
+    NEVER_FEASIBLE = ("never feasible", "no try of the untrained player satisfied the rules")
+    FORFEIT_RATE = ("forfeit rate", "the untrained player broke the rules too often")
     TOO_LONG = (
         "too long to learn",
-        Verdict.REFUSED,
         "its plays are so long that the budget pays for too few training steps",
     )
-    CONSTANT_SCORE = (
-        "constant score",
-        Verdict.REFUSED,
-        "every play scores the same: nothing can be learned",
-    )
+    CONSTANT_SCORE = ("constant score", "every play scores the same: nothing can be learned")
     NO_HEADROOM = (
         "nothing about the map to learn",
-        Verdict.REFUSED,
         "no scripted player that looks at the map earns more than one that does not",
     )
-    ILL_POSED = (
-        "ill-posed",
-        Verdict.REFUSED,
-        "its best move changes too often when tiny probabilities are clipped",
-    )
+    ILL_POSED = ("ill-posed", "its best move changes too often when tiny probabilities are clipped")
     NOT_FEW_SHOT = (
         "not few-shot playable",
-        Verdict.REFUSED,
         "the untrained player was not shown to improve from round to round",
     )
     FEW_SHOT_LUCK = (
         "no more than luck in few-shot mode",
-        Verdict.REFUSED,
         "rounds on other maps improved the untrained player as much",
     )
-    NOT_LEARNED = (
-        "not playable",
-        Verdict.REFUSED,
-        "training on it did not improve play of the game itself",
-    )
+    NOT_LEARNED = ("not playable", "training on it did not improve play of the game itself")
     NOT_ABOUT_MAP = (
         "its gain is not about the map",
-        Verdict.ARTIFACT,
         "training improved play alike on every map: no skill",
+        Verdict.ARTIFACT,
     )
     NO_HELP = (
         "does not help its parent",
-        Verdict.REFUSED,
         "training on it improves play of its parent too little (C < α1)",
     )
     COVERED = (
         "covered by the scope",
-        Verdict.REFUSED,
         "a game of the scope already teaches most of it (γ > 1 − α2)",
     )
-    SCRIPTED = (
-        "no more than a script",
-        Verdict.REFUSED,
-        "a scripted player earns as much without training",
-    )
+    SCRIPTED = ("no more than a script", "a scripted player earns as much without training")
     SAME_SKILL = (
         "teaches what a game of the scope teaches",
-        Verdict.REFUSED,
         "it and a game of the scope teach each other most of what they teach (C·γ > 1 − α2)",
     )
     RIVAL_ACCEPTED = (
         "another of its list was accepted",
-        Verdict.REFUSED,
         "of the candidates proposed together, another passed its test first",
     )
     RIVALS_TESTED = (
         "others of its list were tested instead",
-        Verdict.REFUSED,
         "of the candidates proposed together, others were likelier to be new and took the tests",
     )
     PASSED_OVER = (
         "passed over before training",
-        Verdict.UNDECIDED,
         "a guess from cheap plays: known games teach it, it helps none, or others were likelier",
+        Verdict.UNDECIDED,
     )
     UNLIKELY = (
         "acceptance too unlikely",
-        Verdict.UNDECIDED,
         "selection left an acceptance test a chance below 5 %, not worth its plays",
+        Verdict.UNDECIDED,
     )
     OWN_GAIN_OPEN = (
         "own gain not confirmed",
-        Verdict.UNDECIDED,
         "its own gain was not seen again on fresh maps",
+        Verdict.UNDECIDED,
     )
     HELP_OPEN = (
         "help to its parent not settled",
-        Verdict.UNDECIDED,
         "plays ran out before it was clear whether it teaches enough of its parent",
+        Verdict.UNDECIDED,
     )
     COVERAGE_OPEN = (
         "coverage not settled",
-        Verdict.UNDECIDED,
         "plays ran out before it was clear whether known games teach it (γ) or equal it (C·γ)",
+        Verdict.UNDECIDED,
     )
     SCRIPTS_OPEN = (
         "gain beyond scripts not settled",
-        Verdict.UNDECIDED,
         "plays ran out before it was clear whether a scripted player earns as much",
+        Verdict.UNDECIDED,
     )
 
 

@@ -15,9 +15,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
+from dataclasses import asdict
+from hashlib import sha256
 from itertools import chain
 from pathlib import Path
 from threading import Lock
@@ -29,7 +32,6 @@ from cachetools import LRUCache
 from filelock import FileLock, Timeout
 
 from archive.errors import (
-    ArchiveError,
     DamagedError,
     LockedError,
     LookupFailedError,
@@ -43,12 +45,10 @@ from archive.store.files import (
     ADAPTERS,
     COMMITS,
     HEAD,
-    Adapters,
     Commit,
     DataFile,
     Row,
     check_size,
-    encode,
     read_batches,
     read_commits,
     read_head,
@@ -67,6 +67,10 @@ SMALL_FILE = 1 << 18
 """Bytes of the largest data file whose rows are kept after writing or reading."""
 KEPT_ROWS = 1 << 25
 """Bytes of rows that are kept, in memory."""
+MOST_BYTES = 4 << 30
+"""Bytes of one adapter."""
+_SUFFIX = ".safetensors"
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 Mode = Literal["r", "a"]
 Filter = tuple[str, str, object]
@@ -82,11 +86,13 @@ class Archive:
     def __init__(self, folder: Path, lock: FileLock | None) -> None:
         self.folder = folder
         self._lock = lock
-        self._adapters = Adapters(folder / ADAPTERS)
         self._failed = False
         self.head = read_head(folder)  # first: it may not be newer than what is read next
-        self._commits = list(read_commits(folder))
-        self._kept_rows: LRUCache[object, tuple[pa.Table, ...]] = LRUCache(KEPT_ROWS, _memory)
+        self.commits = list(read_commits(folder))  # in order
+        # a table of no rows holds its schema
+        self._kept_rows: LRUCache[object, tuple[pa.Table, ...]] = LRUCache(
+            KEPT_ROWS, lambda parts: 4096 + sum(part.nbytes for part in parts)
+        )
         self._kept_rows_lock = Lock()
 
     @classmethod
@@ -101,13 +107,7 @@ class Archive:
             names = strays(folder)
         if names:
             raise WriteError(f"{folder} is in use: found {min(names)}, expected an empty folder")
-        lock = _acquire_lock(folder)
-        try:
-            _write_marker(folder)
-            return cls._writer(folder, lock)
-        except BaseException:
-            lock.release()
-            raise
+        return cls._writer(folder, is_new=True)
 
     @classmethod
     def open(cls, folder: str | Path, mode: Mode = "r") -> Self:
@@ -118,29 +118,34 @@ class Archive:
         WriteError. Opening to read writes nothing.
         """
         folder = locate(folder)
-        if mode not in ("r", "a"):
-            raise ArchiveError(f"{folder}: found mode {mode!r}, expected 'r' or 'a'")
         _check_version(folder)
-        if mode == "r":
-            return cls(folder, None)
-        lock = _acquire_lock(folder)
-        try:
-            return cls._writer(folder, lock)
-        except BaseException:
-            lock.release()
-            raise
+        return cls(folder, None) if mode == "r" else cls._writer(folder)
 
     @classmethod
-    def _writer(cls, folder: Path, lock: FileLock) -> Self:
+    def _writer(cls, folder: Path, is_new: bool = False) -> Self:
+        lock = _acquire_lock(folder)
+        with ExitStack() as stack:
+            stack.callback(lock.release)
+            if is_new:
+                marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION}
+                with writing(folder):
+                    write_whole(folder / MARKER, json.dumps(marker).encode())
+            archive = cls._opened(folder, lock)
+            stack.pop_all()
+        return archive
+
+    @classmethod
+    def _opened(cls, folder: Path, lock: FileLock) -> Self:
+        """The writer, once what a killed one left is removed."""
         for name in (*TABLES, COMMITS, ADAPTERS):
             # A writer deletes leftover files, but never in a folder behind a symbolic link.
             if (folder / name).is_symlink():
                 raise DamagedError(folder / name, "a link", "a folder")
         archive = cls(folder, lock)
-        for commit in archive._commits:
+        for commit in archive.commits:
             for file in commit.files:
                 check_size(folder, file)
-        newest = len(archive._commits) - 1
+        newest = len(archive.commits) - 1
         if archive.head[0] > newest:
             raise DamagedError(
                 record_path(folder, archive.head[0]),
@@ -152,7 +157,7 @@ class Archive:
             archive._sweep()
             if archive.head[0] < newest:
                 archive.head = write_head(folder, newest)
-        if not archive._commits:
+        if not archive.commits:
             # One empty file for each table, so that every glob of the documentation has a match.
             empty_tables = {name: to_arrow(name, []) for name in TABLES}
             archive._write(empty_tables)
@@ -187,7 +192,7 @@ class Archive:
         return number
 
     def _write(self, tables: Mapping[str, pa.Table]) -> int:
-        number = len(self._commits)
+        number = len(self.commits)
         # Until the record is on disk, the state that a later commit would build on is unknown.
         self._failed = True
         with writing(self.folder):
@@ -195,15 +200,16 @@ class Archive:
             previous = record_hash(self.folder, number - 1)
             commit = Commit(number, files, previous)
             make_folder(self.folder / COMMITS)
-            write_whole(record_path(self.folder, number), encode(commit))
+            record = json.dumps(asdict(commit), indent=1).encode()
+            write_whole(record_path(self.folder, number), record)
             self.head = write_head(self.folder, number)
-        self._commits.append(commit)
+        self.commits.append(commit)
         self._failed = False
         return number
 
     def _keep(self, tables: Mapping[str, pa.Table]) -> None:
         """The rows of the last commit need not be read from its small files."""
-        for file in self._commits[-1].files:
+        for file in self.commits[-1].files:
             if file.table in tables and file.bytes <= SMALL_FILE:
                 with self._kept_rows_lock, suppress(ValueError):  # too large to be kept
                     self._kept_rows[file] = (tables[file.table],)
@@ -214,12 +220,20 @@ class Archive:
         Raises WriteError. Adapters are not part of commits: put first, then commit the hash.
         """
         self._require_writer()
-        return self._adapters.put(content)
+        digest = sha256(content).hexdigest()
+        path = self._adapter_path(digest)
+        # Equal content is rewritten on purpose: this repairs a damaged file.
+        with writing(path):
+            make_folder(path.parent)
+            write_whole(path, content)
+        return digest
 
     def drop_adapter(self, digest: str) -> None:
         """Removes an adapter; one that is not there already is no error. Raises WriteError."""
         self._require_writer()
-        self._adapters.drop(digest)
+        path = self._adapter_path(digest)
+        with writing(path):
+            path.unlink(missing_ok=True)
 
     def _require_writer(self) -> None:
         if self._lock is None:
@@ -232,7 +246,7 @@ class Archive:
 
     def _sweep(self) -> None:
         """Removes data files that no commit names, and temporary files."""
-        named = {file.file for commit in self._commits for file in commit.files}
+        named = {file.file for commit in self.commits for file in commit.files}
         for folder in (*TABLES, COMMITS, ADAPTERS, "."):
             for path in (self.folder / folder).glob("*"):
                 stray = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
@@ -240,11 +254,6 @@ class Archive:
                     path.unlink()
 
     # Reading
-
-    @property
-    def commits(self) -> tuple[Commit, ...]:
-        """The commits that this object sees, in order."""
-        return tuple(self._commits)
 
     def count(self, name: str) -> int:
         """The number of rows of a table, without reading it."""
@@ -322,16 +331,37 @@ class Archive:
         Raises LookupFailedError if there is none of that name, DamagedError if the hash of the
         bytes differs from the name.
         """
-        return self._adapters.get(digest)
+        path = self._adapter_path(digest)
+        try:
+            content = read_bytes(path, MOST_BYTES, within=path.parent)
+        except FileNotFoundError:
+            raise LookupFailedError(
+                f"{path}: found no such adapter, expected one of the {len(self.adapters())} stored"
+            ) from None
+        except OSError as error:
+            expected = "a file that can be read"
+            raise DamagedError(path, f"'{error.strerror}'", expected, "unreadable") from error
+        if (actual := sha256(content).hexdigest()) != digest:
+            raise DamagedError(path, f"SHA-256 {actual}", digest)
+        return content
 
     def adapters(self) -> list[str]:
         """The hashes of all stored adapters, sorted."""
-        return self._adapters.digests()
+        stems = (path.stem for path in (self.folder / ADAPTERS).glob(f"*{_SUFFIX}"))
+        return sorted(name for name in stems if _DIGEST.fullmatch(name))
+
+    def _adapter_path(self, digest: str) -> Path:
+        # The name reaches the file system: nothing but a digest may become a path.
+        if not _DIGEST.fullmatch(digest):
+            raise LookupFailedError(
+                f"{self.folder}: found adapter name {digest!r}, expected 64 hexadecimal digits"
+            )
+        return self.folder / ADAPTERS / f"{digest}{_SUFFIX}"
 
     def files(self, name: str) -> list[DataFile]:
         """The files that hold the rows of a table, in the order of their commits."""
         _known_table(name)
-        return [file for commit in self._commits for file in commit.files if file.table == name]
+        return [file for commit in self.commits for file in commit.files if file.table == name]
 
 
 def locate(path: str | Path) -> Path:
@@ -367,21 +397,16 @@ def strays(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()} - {LOCK, MARKER + TEMPORARY}
 
 
-def _write_marker(folder: Path) -> None:
-    """Raises WriteError."""
-    marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION}
-    with writing(folder):
-        write_whole(folder / MARKER, json.dumps(marker).encode())
-
-
 def _check_version(folder: Path) -> None:
     """Raises NotAnArchiveError, DamagedError and VersionError."""
     path = folder / MARKER
     if not path.is_file():
-        raise NotAnArchiveError(
-            f"{folder} is not an archive: found {_instead(folder)}, expected a run folder or its "
-            f"archive{_run_within(folder)}"
-        )
+        found = "a file" if folder.exists() else "no such folder"
+        found = f"no {MARKER}" if folder.is_dir() else found
+        inner = min(folder.glob(f"*/archive/{MARKER}"), default=None)
+        example = f", such as {inner.parent.parent}" if inner else ""
+        expected = f"expected a run folder or its archive{example}"
+        raise NotAnArchiveError(f"{folder} is not an archive: found {found}, {expected}")
     try:
         marker = read_json(read_bytes(path, within=folder))
         form, version = marker["format"], marker["schema_version"]
@@ -393,29 +418,11 @@ def _check_version(folder: Path) -> None:
         )
     if version != SCHEMA_VERSION:
         newer = isinstance(version, int) and version > SCHEMA_VERSION
+        release = f"{'a newer' if newer else 'an older'} release of this project reads it"
         raise VersionError(
-            f"{folder} has another schema: found version {version!r}, expected "
-            f"{SCHEMA_VERSION}; {'a newer' if newer else 'an older'} release of this project reads "
-            "it"
+            f"{folder} has another schema: found version {version!r}, expected {SCHEMA_VERSION}; "
+            f"{release}"
         )
-
-
-def _instead(folder: Path) -> str:
-    """Description of a path that is not an archive."""
-    if folder.is_dir():
-        return f"no {MARKER}"
-    return "a file" if folder.exists() else "no such folder"
-
-
-def _run_within(folder: Path) -> str:
-    """An example, one run of a folder that holds several; empty if there is none."""
-    inner = min(folder.glob(f"*/archive/{MARKER}"), default=None)
-    return f", such as {inner.parent.parent}" if inner else ""
-
-
-def _memory(parts: tuple[pa.Table, ...]) -> int:
-    """Bytes that parts of a file hold; a table of no rows holds its schema."""
-    return 4096 + sum(part.nbytes for part in parts)
 
 
 def _known_table(name: str) -> Table:

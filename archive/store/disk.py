@@ -65,12 +65,6 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
             raise
 
 
-def digests(folder: Path) -> dict[str, str]:
-    """SHA-256 (hex) of every file below `folder`, by its path relative to `folder`."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
-    return {path.relative_to(folder).as_posix(): file_hash(path) for path in files}
-
-
 def file_hash(path: Path) -> str:
     """SHA-256 of a file in hex; the file is read in pieces. Raises OSError."""
     content = sha256()

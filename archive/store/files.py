@@ -3,17 +3,16 @@ Parquet written whole with its SHA-256, and read in batches of bounded size.
 
 Rows become Arrow strictly: a value that does not fit the schema raises and is never repaired.
 Conversions that keep the value are allowed: an int in a float column, a NumPy scalar, a member
-of a StrEnum. A column whose values are of the plain Python type is checked by its set of types
-and by Arrow; only a doubtful one is checked value by value, to name the first row at fault.
+of a StrEnum. A column is checked whole, by its set of types and by Arrow; value by value only to
+name the first row at fault.
 """
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import astuple, dataclass
 from datetime import datetime
 from functools import cache
 from hashlib import sha256
@@ -25,21 +24,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from archive.errors import DamagedError, LookupFailedError, RowError
+from archive.errors import DamagedError, RowError
 from archive.schema import BOOL, FLOAT64, INSTANT, INT32, INT64, STRING, TABLES, Column, Table
-from archive.store.disk import make_folder, writing
+from archive.store.disk import make_folder
 from xgl.files import is_inside, read_bytes, read_json, write_whole
 
 Row = Mapping[str, object]
 
-_PLAIN: Mapping[pa.DataType, type] = {
-    STRING: str,
-    BOOL: bool,
-    INT32: int,
-    INT64: int,
-    FLOAT64: float,
-    INSTANT: datetime,
-}
 _ACCEPTED: Mapping[pa.DataType, tuple[type, ...]] = {
     STRING: (str,),
     BOOL: (bool, np.bool_),
@@ -48,15 +39,7 @@ _ACCEPTED: Mapping[pa.DataType, tuple[type, ...]] = {
     FLOAT64: (float, int, np.floating, np.integer),
     INSTANT: (datetime,),
 }
-_LIMITS: Mapping[pa.DataType, int] = {INT32: 2**31, INT64: 2**63}
-_ARROW_REFUSALS = (pa.ArrowException, OverflowError, UnicodeError, TypeError, ValueError)
-
-
-def table_of(name: str) -> Table:
-    """The declared table `name`. Raises RowError for a name that is not declared."""
-    if name not in TABLES:
-        raise RowError(f"found table {name!r}, expected one of {', '.join(TABLES)}")
-    return TABLES[name]
+"""The Python types of a column's values. A bool is an int only by inheritance: it needs naming."""
 
 
 def to_arrow(name: str, rows: Sequence[Row]) -> pa.Table:
@@ -66,17 +49,55 @@ def to_arrow(name: str, rows: Sequence[Row]) -> pa.Table:
     column, a null where null has no meaning, a value of another type or out of range, a naive
     datetime, a NaN, an infinity in a finite column, or a word that is not of the enum.
     """
-    table = table_of(name)
-    expected = set(table.names)
+    if name not in TABLES:
+        raise RowError(f"found table {name!r}, expected one of {', '.join(TABLES)}")
+    table = TABLES[name]
     for number, row in enumerate(rows):
-        if row.keys() != expected:
-            raise RowError(f"{name} row {number}: {_wrong_keys(row, expected)}")
+        if odd := row.keys() ^ set(table.names):
+            raise RowError(
+                f"{name} row {number}: found unknown or missing column {', '.join(map(str, odd))}, "
+                f"expected {', '.join(table.names)}"
+            )
     arrays = [_array(table, column, [row[column.name] for row in rows]) for column in table.columns]
     return pa.table(arrays, schema=table.schema)
 
 
-def _sound_array(column: Column, array: pa.Array | pa.ChunkedArray) -> bool:
-    """Whether the column accepts every value of the array, checked only by Arrow."""
+def _array(table: Table, column: Column, values: list[object]) -> pa.Array:
+    if (array := _fitting(column, values)) is not None:
+        return array
+    # One by one, to name the first at fault.
+    number = next(n for n, value in enumerate(values) if _fitting(column, [value]) is None)
+    found = values[number]
+    text = "null" if found is None else f"{ascii(found)[:60]} of type {type(found).__name__}"
+    kind = f"{'finite ' if column.finite else ''}{column.type} ({column.unit})"
+    expected = f"one of {', '.join(column.values)}" if column.values else kind
+    raise RowError(
+        f"{table.name} row {number}, column {column.name!r}: found {text}, expected {expected}"
+    )
+
+
+def _fitting(column: Column, values: list[object]) -> pa.Array | None:
+    """The values as the column has them; None if one of them does not fit."""
+    kind, types = column.type, set(map(type, values)) - {type(None)}
+    if pa.types.is_list(kind):
+        if not types <= {list, tuple}:
+            return None
+        lists = (value for value in values if isinstance(value, list | tuple))
+        kind, types = kind.value_type, set(map(type, chain.from_iterable(lists)))
+    allowed = _ACCEPTED[kind]
+    if not all(issubclass(t, allowed) and (t is not bool or bool in allowed) for t in types):
+        return None
+    if any(isinstance(value, datetime) and value.tzinfo is None for value in values):
+        return None
+    try:
+        array = pa.array(values, type=column.type)
+    except (pa.ArrowException, OverflowError, UnicodeError, TypeError, ValueError):
+        return None  # out of range, or a lone surrogate
+    return array if _is_sound(column, array) else None
+
+
+def _is_sound(column: Column, array: pa.Array | pa.ChunkedArray) -> bool:
+    """Whether the column accepts every value of an array of its type."""
     if array.null_count and column.null is None:
         return False
     scalars = pc.list_flatten(array) if pa.types.is_list(array.type) else array
@@ -89,94 +110,7 @@ def _sound_array(column: Column, array: pa.Array | pa.ChunkedArray) -> bool:
     return allowed is None or bool(pc.all(pc.is_in(scalars, allowed), min_count=0).as_py())
 
 
-def _wrong_keys(row: Row, expected: set[str]) -> str:
-    if missing := sorted(expected - row.keys()):
-        return f"found no column {', '.join(missing)}, expected every declared column"
-    unknown = ", ".join(sorted(map(str, row.keys() - expected)))
-    return f"found unknown column {unknown}, expected {', '.join(sorted(expected))}"
-
-
-def _array(table: Table, column: Column, values: list[object]) -> pa.Array:
-    try:
-        array = pa.array(values, type=column.type)
-    except _ARROW_REFUSALS as refusal:
-        _raise_first_fault(table, column, values)
-        raise RowError(f"{table.name}, column {column.name!r}: {refusal}") from refusal
-    if not (_is_plain(column, values) and _sound_array(column, array)):
-        _raise_first_fault(table, column, values)
-    return array
-
-
-def _is_plain(column: Column, values: list[object]) -> bool:
-    """Whether all values are null or of the one Python type that Arrow converts as it stands; times
-    may lack their zone."""
-    types, kind = set(map(type, values)) - {type(None)}, column.type
-    if pa.types.is_list(kind) and types <= {list}:
-        kind, lists = kind.value_type, (value for value in values if isinstance(value, list))
-        types = set(map(type, chain.from_iterable(lists)))
-    return kind != INSTANT and types <= {_PLAIN.get(kind)}
-
-
-def _raise_first_fault(table: Table, column: Column, values: Sequence[object]) -> None:
-    for number, value in enumerate(values):
-        if fault := _fault(column, value):
-            raise RowError(f"{table.name} row {number}, column {column.name!r}: {fault}")
-
-
-def _fault(column: Column, value: object) -> str | None:
-    """The fault of a value, as 'found …, expected …', or None."""
-    if value is None:
-        return None if column.null is not None else f"found null, expected {_expected_type(column)}"
-    if not pa.types.is_list(column.type):
-        return _scalar_fault(column, column.type, value)
-    if not isinstance(value, list | tuple):
-        return f"found {_value_text(value)}, expected {_expected_type(column)}"
-    faults = (_scalar_fault(column, column.type.value_type, item) for item in value)
-    return next((fault for fault in faults if fault), None)
-
-
-def _scalar_fault(column: Column, kind: pa.DataType, value: object) -> str | None:
-    fault = f"found {_value_text(value)}, expected {_expected_type(column)}"
-    if not isinstance(value, _ACCEPTED[kind]) or (isinstance(value, bool) and kind != BOOL):
-        return fault
-    if isinstance(value, datetime):
-        return f"{fault} with a time zone" if value.tzinfo is None else None
-    if isinstance(value, str):
-        if column.values and value not in column.values:
-            return f"found {_value_text(value)}, expected one of {', '.join(column.values)}"
-        return None if _encodes(value) else fault
-    if kind in _LIMITS and not -_LIMITS[kind] <= int(value) < _LIMITS[kind]:  # type: ignore[call-overload]
-        return fault
-    return fault if kind == FLOAT64 and not _sound(column, value) else None
-
-
-def _sound(column: Column, value: object) -> bool:
-    """Whether the number is representable, no NaN, and finite where it must be."""
-    if isinstance(value, int | np.integer):
-        return abs(int(value)) <= 2**53
-    number = float(value)  # type: ignore[arg-type]
-    return math.isfinite(number) if column.finite else not math.isnan(number)
-
-
-def _encodes(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a lone surrogate
-        return False
-    return True
-
-
-def _expected_type(column: Column) -> str:
-    finite = "finite " if column.finite else ""
-    return f"{finite}{column.type} ({column.unit})"
-
-
-def _value_text(value: object) -> str:
-    text = ascii(value)
-    return f"{text if len(text) <= 60 else text[:57] + '...'} of type {type(value).__name__}"
-
-
-COMMITS, HEAD = "commits", "head.json"
+COMMITS, HEAD, ADAPTERS = "commits", "head.json", "adapters"
 _RECORD = re.compile(r"(\d{6,})\.json")
 
 
@@ -204,11 +138,6 @@ class Commit:
 def record_path(folder: Path, number: int) -> Path:
     """Path of the record of commit `number`."""
     return folder / COMMITS / f"{number:06d}.json"
-
-
-def encode(commit: Commit) -> bytes:
-    """The record as it is stored."""
-    return json.dumps(asdict(commit), indent=1).encode()
 
 
 def record_hash(folder: Path, number: int) -> str | None:
@@ -250,7 +179,8 @@ def read_commits(folder: Path) -> tuple[Commit, ...]:
 
     Raises DamagedError when a record is unreadable, or missing between others.
     """
-    numbers = sorted(_numbers(folder / COMMITS))
+    names = (path.name for path in (folder / COMMITS).glob("*"))
+    numbers = sorted(int(match[1]) for match in map(_RECORD.fullmatch, names) if match)
     for expected, number in enumerate(numbers):
         if number != expected:
             path = record_path(folder, expected)
@@ -259,23 +189,16 @@ def read_commits(folder: Path) -> tuple[Commit, ...]:
     return tuple(_read(folder, number) for number in numbers)
 
 
-def _numbers(commits: Path) -> Iterator[int]:
-    if commits.is_dir():
-        for path in commits.iterdir():
-            if match := _RECORD.fullmatch(path.name):
-                yield int(match[1])
-
-
 def _read(folder: Path, number: int) -> Commit:
     path = record_path(folder, number)
     try:
         record = read_json(read_bytes(path, within=folder))
         files = tuple(DataFile(**file) for file in record["files"])
         commit = Commit(record["number"], files, record["previous"])
+        if commit.number != number or not _well_formed(files):
+            raise ValueError
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise _damaged_error(path, number) from error
-    if commit.number != number or not _well_formed(commit.files):
-        raise _damaged_error(path, number)
+        raise DamagedError(path, "no readable record", f"commit {number}") from error
     return commit
 
 
@@ -288,72 +211,6 @@ def _well_formed(files: Sequence[DataFile]) -> bool:
         and re.fullmatch(rf"{file.table}/\d{{6,}}\.parquet", file.file)
         for file in files
     )
-
-
-def _damaged_error(path: Path, number: int) -> DamagedError:
-    return DamagedError(path, "no readable record", f"commit {number}")
-
-
-# -- adapters: content-addressed files, named by their SHA-256 -------------------------------------
-
-ADAPTERS = "adapters"
-_SUFFIX = ".safetensors"
-MOST_BYTES = 4 << 30
-"""Bytes of one adapter."""
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-
-
-class Adapters:
-    """The adapters of one archive; `Archive` delegates to it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def put(self, content: bytes) -> str:
-        """Stores `content` whole and returns its SHA-256 in hex. Raises WriteError."""
-        digest = sha256(content).hexdigest()
-        path = self._path(digest)
-        # Equal content is rewritten on purpose: this repairs a damaged file.
-        with writing(path):
-            make_folder(self.folder)
-            write_whole(path, content)
-        return digest
-
-    def get(self, digest: str) -> bytes:
-        """The content named `digest`. Raises LookupFailedError or DamagedError."""
-        path = self._path(digest)
-        try:
-            content = read_bytes(path, MOST_BYTES, within=self.folder)
-        except FileNotFoundError:
-            raise LookupFailedError(
-                f"{path}: found no such adapter, expected one of the {len(self.digests())} stored"
-            ) from None
-        except OSError as error:
-            raise DamagedError(
-                path, f"'{error.strerror}'", "a file that can be read", "unreadable"
-            ) from error
-        if (actual := sha256(content).hexdigest()) != digest:
-            raise DamagedError(path, f"SHA-256 {actual}", digest)
-        return content
-
-    def drop(self, digest: str) -> None:
-        """Removes the content named `digest`, if it is there. Raises WriteError."""
-        path = self._path(digest)
-        with writing(path):
-            path.unlink(missing_ok=True)
-
-    def digests(self) -> list[str]:
-        """The digests stored, sorted."""
-        stems = (path.stem for path in self.folder.glob(f"*{_SUFFIX}"))
-        return sorted(name for name in stems if _DIGEST.fullmatch(name))
-
-    def _path(self, digest: str) -> Path:
-        # The name reaches the file system: nothing but a digest may become a path.
-        if not _DIGEST.fullmatch(digest):
-            raise LookupFailedError(
-                f"{self.folder}: found adapter name {digest!r}, expected 64 hexadecimal digits"
-            )
-        return self.folder / f"{digest}{_SUFFIX}"
 
 
 # -- tables ----------------------------------------------------------------------------------------

@@ -40,13 +40,19 @@ def read_columns(path: Path) -> Columns:
             f"--table: found {path}, expected a name that ends in {', '.join(readers)}"
         )
     try:
-        return readers[path.suffix.lower()](path)
+        columns = readers[path.suffix.lower()](path)
     except FileNotFoundError:
         raise RatingError(f"--table: found no file {path}, expected a table") from None
     except UnicodeDecodeError as error:
         raise RatingError(f"{path}: found a byte that is no UTF-8 at {error.start}") from None
     except OSError as error:
         raise RatingError(f"{path} cannot be read: found {error.strerror}") from None
+    except (csv.Error, json.JSONDecodeError, RecursionError, pa.ArrowException) as error:
+        kind, (problem, *_) = path.suffix[1:].upper(), str(error).splitlines()
+        raise RatingError(f"{path}: found a table that is no {kind} ({problem})") from None
+    if not columns.cells:
+        raise RatingError(f"{path} is empty: found no row, expected rows with named columns")
+    return columns
 
 
 def _csv(path: Path) -> Columns:
@@ -57,15 +63,10 @@ def _csv(path: Path) -> Columns:
         file.seek(0)
         counts = {d: len(next(csv.reader([line], delimiter=d), ())) for d in DELIMITERS}
         delimiter = max(DELIMITERS, key=lambda d: counts[d])
-        try:
-            rows = list(csv.reader(file, delimiter=delimiter, strict=True))
-        except csv.Error as error:
-            raise RatingError(f"{path}: found a table that is no CSV ({error})") from None
+        rows = list(csv.reader(file, delimiter=delimiter, strict=True))
     while rows and not any(rows[-1]):
         rows.pop()
-    if not rows:
-        raise RatingError(f"{path} is empty: found no row, expected a header and rows")
-    header = rows[0]
+    header = rows[0] if rows else []
     while header and not header[-1].strip() and not any(row[len(header) - 1 :] for row in rows[1:]):
         header = header[:-1]
     names = _names(path, header)
@@ -94,37 +95,23 @@ def _names(path: Path, header: Iterable[str]) -> list[str]:
 def _json(path: Path) -> Columns:
     """A list of objects, or an object a line."""
     text = path.read_text(encoding="utf-8-sig")
-    try:
-        if text.lstrip().startswith("["):
-            rows = json.loads(text)
-        else:
-            rows = []
-            for line in text.splitlines():
-                rows += [json.loads(line)] if line.strip() else []
-    except (json.JSONDecodeError, RecursionError) as error:
-        raise RatingError(f"{path}, row {len(rows) + 1}: found no JSON ({error})") from None
+    if text.lstrip().startswith("["):
+        rows = json.loads(text)
+    else:
+        rows = [json.loads(line) for line in text.splitlines() if line.strip()]
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             raise RatingError(
                 f"{path}, row {number}: found {type(row).__name__}, expected an object"
             )
     names = dict.fromkeys(name for row in rows for name in row)
-    if not names:
-        raise RatingError(f"{path} is empty: found no row, expected objects with columns")
     cells = {name: [row.get(name) for row in rows] for name in names}
-    return Columns(str(path), {n: c for n, c in cells.items() if not _nested(c)}, 1)
-
-
-def _nested(cells: Iterable[Any]) -> bool:
-    return any(isinstance(cell, list | dict) for cell in cells)
+    nested = {name for name in names if any(isinstance(c, list | dict) for c in cells[name])}
+    return Columns(str(path), {n: c for n, c in cells.items() if n not in nested}, 1)
 
 
 def _parquet(path: Path) -> Columns:
-    try:
-        table = pq.read_table(path)
-    except pa.ArrowException as error:
-        raise RatingError(f"{path}: found no Parquet file ({str(error).splitlines()[0]})") from None
-    names = _names(path, table.column_names)
-    columns = zip(names, table.columns, strict=True)
+    table = pq.read_table(path)
+    columns = zip(_names(path, table.column_names), table.columns, strict=True)
     cells = {n: c.to_pylist() for n, c in columns if not pa.types.is_nested(c.type)}
     return Columns(str(path), cells, 1)

@@ -19,7 +19,7 @@ from archive.statistics.replay import (
     decide_again,
     replay,
 )
-from archive.statistics.rule import Answer, Decision, bounds_of, helps, is_new
+from archive.statistics.rule import Answer, bounds_of, helps, is_new
 from archive.statistics.scripts import apply_script_gate, replay_script_comparison
 from archive.text import listed
 from archive.views.inspection import verdict_text
@@ -28,11 +28,6 @@ from archive.views.tables import LEGEND, SHORT, listing, plain_text, short, stac
 Step = dict[str, Any]
 """One question of the rule: the ``question``, the estimate (``value``, ``low``, ``high``) with the
 ``plays`` that it is over, the ``threshold`` that it is compared with, and the ``answer``."""
-
-
-def decision_rows(run: Run, verdict: str | None) -> list[Row]:
-    """The decisions of a run in order, all columns; of one verdict, or of all."""
-    return [row for row in run.decisions if verdict in (None, row["verdict"])]
 
 
 def explain(run: Run, game: str) -> list[dict[str, Any]]:
@@ -72,14 +67,11 @@ def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:
             steps.append(_gain("earns more than any script", scripts.total))
             steps.append(_gain("and so about the map", scripts.specific))
     failed = [step["question"] for step in steps if step["answer"] is not Answer.YES]
-    return why | {"steps": steps, "again": _decision_facts(again), "failed": failed}
-
-
-def _decision_facts(decision: Decision | None) -> dict[str, Any]:
-    if decision is None:
-        reason = "passed selection; another of its list was preferred"
-        return {"verdict": Verdict.REFUSED, "reason": reason, "decided": False}
-    return {name: getattr(decision, name) for name in ("verdict", "reason", "decided")}
+    facts = {"verdict": Verdict.REFUSED, "decided": False}
+    facts["reason"] = "passed selection; another of its list was preferred"
+    if again is not None:
+        facts = {name: getattr(again, name) for name in ("verdict", "reason", "decided")}
+    return why | {"steps": steps, "again": facts, "failed": failed}
 
 
 def _steps(case: Case, result: RaceReplay) -> Iterator[Step]:

@@ -142,11 +142,7 @@ def _gains(decision: Mapping[str, Any]) -> str:
 
 def _verdicts_and_decisions(state: State) -> list[Table]:
     """Verdicts by reason; the latest decisions, with the lead over scripts where scripts played."""
-    verdicts = {
-        "verdict": lambda each: each.verdict,
-        "reason": lambda each: each.reason,
-        "count": lambda each: each.count,
-    }
+    verdicts = {name: name for name in ("verdict", "reason", "count")}
     decisions = {
         "game": lambda row: f"{short(row['game_id'])}\n({row['role']})",
         "verdict": verdict_text,
@@ -198,6 +194,9 @@ def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
     finetunes = archive.rows("finetunes", filters=its)
     for row in finetunes:
         row["adapter_stored"] = row["adapter_hash"] in archive.adapters()
+    keys = ["run_id", "policy_id", "purpose"]
+    groups = archive.table("scores", [*keys, "score"], its).group_by(keys, use_threads=False)
+    counts = groups.aggregate([("score", "count"), ("score", "mean")])
     children = archive.rows("scopes", filters=[("parent_game_id", "=", game_id)])
     return {
         "game": game,
@@ -206,7 +205,7 @@ def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
         "decisions": archive.rows("decisions", filters=its),
         "scopes": _unique_members(archive.rows("scopes", filters=its)),
         "children": _unique_members(children),
-        "plays": _plays(archive, its),
+        "plays": counts.rename_columns([*keys, "plays", "mean"]).to_pylist(),
     }
 
 
@@ -216,13 +215,6 @@ def _unique_members(rows: Sequence[Row]) -> list[Row]:
     for row in rows:
         members.setdefault((row["run_id"], row["game_id"], row["role"]), row)
     return list(members.values())
-
-
-def _plays(archive: Archive, its: list[tuple[str, str, object]]) -> list[dict[str, Any]]:
-    keys = ["run_id", "policy_id", "purpose"]
-    groups = archive.table("scores", [*keys, "score"], its).group_by(keys, use_threads=False)
-    counts = groups.aggregate([("score", "count"), ("score", "mean")])
-    return counts.rename_columns([*keys, "plays", "mean"]).to_pylist()
 
 
 # -- for people ------------------------------------------------------------------------------------

@@ -13,7 +13,6 @@ from archive.statistics.intervals import Scores
 from archive.statistics.ratings import (
     GameRating,
     MeasureRatings,
-    ModelRating,
     largest_contributions,
     notes,
 )
@@ -72,25 +71,16 @@ def _models(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     resampled = many.resamples and ratings.resampled
     how = "judged pairs" if many.preference == "judged" else many.preference
     columns = ("rank", "model", "NE", "P(1st)", "mass", "CCE", "τ=0.1", "held out", "Elo")
-    rows = [_model_cells(model, names[model.model]) for model in ratings.models]
+    rows = []
+    for each in ratings.models:
+        unknown = math.isnan(each.rank_low)
+        ranks = "" if unknown else f"\n{each.rank_low:.0f}–{each.rank_high:.0f}"
+        exact = (each.cce_rating.value, each.warm_rating, each.fitted_rating)
+        cells = [f"{each.rank}{ranks}", names[each.model], stacked(each.rating)]
+        cells += [number(each.first), number(each.mass), *(number(value, 3) for value in exact)]
+        rows.append([*cells, number(each.elo, 0), number(each.mean)])
     title = f"Models, rated by {how}{bounds if resampled else ''}"
     return _filled(title, (*columns, ratings.mean_of), rows, whole="NE")
-
-
-def _model_cells(model: ModelRating, label: str) -> tuple[str, ...]:
-    ranks = "" if math.isnan(model.rank_low) else f"\n{model.rank_low:.0f}–{model.rank_high:.0f}"
-    return (
-        f"{model.rank}{ranks}",
-        label,
-        stacked(model.rating),
-        number(model.first),
-        number(model.mass),
-        number(model.cce_rating.value, 3),
-        number(model.warm_rating, 3),
-        number(model.fitted_rating, 3),
-        number(model.elo, 0),
-        number(model.mean),
-    )
 
 
 def _games(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:

@@ -19,6 +19,7 @@ import numpy as np
 
 from archive import Archive, Purpose, Run, RunEvent
 from archive.errors import ArchiveError
+from archive.export.folder import Options
 from archive.export.selection import choose, draw_tasks, playable_tasks
 from archive.run import games, stored_game
 from archive.schema import BASE_POLICY, GainKind, PlaysKey, Reason, TaskId
@@ -66,7 +67,8 @@ def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
             run = Run(archive)
             _require_same_models(config, run.config, folder)
             _require_unseen(archive, held_out, folder)
-            cover = list(choose(run, config.curriculum.eta, skip_unplayable=True).covers)
+            options = Options(eta=config.curriculum.eta, skip_unplayable=True)
+            cover = list(choose(run, options).covers)
             members, seed, size = run.newest_scope[1], config.seed, len(cover)
             last = {TaskId.of(row): row["reason"] for row in run.decisions}
             covered = {task_id for task_id, reason in last.items() if reason in COVERED}

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from support.rows import AT, row
+from support.archives import write_large
+from support.measured import Given, game_row
+from support.rows import AT, row, write
 from support.search import Listed, Nature, Search, code, of_limits
 
 from archive import Archive
+from xgl import Metadata
 
-MakeRow = Callable[..., dict[str, Any]]
-
-
-@pytest.fixture(scope="session")
-def make_row() -> MakeRow:
-    """make_row(table, **changes): a row with null, zero or empty values but for the changes."""
-    return row
+ATTACKS = (
+    "</script><script>document.title='owned'</script>",
+    "<img src=x onerror=\"document.title='owned'\">",
+    "\u2028document.title='owned'//\u202e",
+    "{{ 7*7 }}{% raw %}&lt;b&gt;]]>--><svg onload=\"document.title='owned'\">",
+    "'\"><a href=javascript:document.title='owned'>",
+)
+"""Texts that would run, break out or mislead if they were taken for markup."""
 
 
 def _decision(game_id: str, verdict: str, reason: str, **changes: object) -> dict[str, Any]:
@@ -102,3 +106,54 @@ def kept_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         gate = ("growth.list_size=1", "growth.beyond_scripts=true")
         assert search.run(world, *gate, sampler=Listed([code(20)]), name="apply_script_gate") == 0
     return folder / "run"
+
+
+@pytest.fixture(scope="session")
+def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose every string is an attack: a valid game, and one that is no program at all."""
+    folder = tmp_path_factory.mktemp("hostile")
+    printable = ["".join(filter(str.isprintable, text)) for text in ATTACKS]
+    texts = [json.dumps(text) for text in printable]
+    source = (
+        f"assign(s=story(), t={texts[0]} + {texts[1]})\nelicit(x, 8)\n"
+        f"ensure({texts[2]} + x)\nassign(y={texts[3]} + {texts[4]})\nreward(xed(s | x + t + y))"
+    )
+    hostile, bad_id = Given(source, metadata=Metadata(max_len=8)), "broken" + ATTACKS[0]
+    attack = " ".join(ATTACKS)
+    place = {"game_id": hostile.game.game_id, "role": "black"}
+    own = {**place, "policy_id": attack, "outcome": "finished", "purpose": "acceptance"}
+    plays = [
+        row("scores", **own | {"policy_id": policy}, map_seed=seed, play_seed=seed)
+        | {"score": score + 0.1 * seed, "raw_score": score, "moves": list(ATTACKS)}
+        for policy, score in (("base", 1.0), (attack, 5.0))
+        for seed in (1, 3, 5)
+    ]
+    decision = {"alpha1": 0.3, "alpha2": 0.2, "captured": 0.5, "gamma": 0.1, "detail": attack}
+    proposal = {"outcome": "candidate", "sampler": attack, "operators": [attack]}
+    refused = row("decisions", game_id=attack, role=attack, verdict="refused") | decision
+    child = {"parent_game_id": bad_id, "generation": 1, "gamma": 0.1}
+    bad_game = row("games", game_id=bad_id, dialect=attack, code=attack)
+    maps = [row("maps", map_seed=seed, text=attack, n_tokens=9) for seed in (1, 3, 5)]
+    rows = {
+        "runs": [row("runs", config_json=json.dumps({attack: attack}))],
+        "games": [game_row(hostile.game), bad_game],
+        "maps": maps,
+        "finetunes": [row("finetunes", **place, finetune_id=attack, curve=[1.0, 2.0, 4.0])],
+        "scores": plays,
+        "proposals": [
+            row("proposals", **place, **proposal),
+            row("proposals", outcome=attack),
+        ],
+        "decisions": [row("decisions", **place, verdict="accepted", **decision), refused],
+        "scopes": [
+            row("scopes", game_id=bad_id, role=attack),
+            row("scopes", **place, **child),
+        ],
+    }
+    return write(folder / "archive", **rows).parent
+
+
+@pytest.fixture(scope="session")
+def grown_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of sixteen games."""
+    return write_large(tmp_path_factory.mktemp("grown"), 16, 4)

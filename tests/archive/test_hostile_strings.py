@@ -12,10 +12,8 @@ import tomllib
 from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from functools import cache
-from html.parser import HTMLParser
 from io import StringIO
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +23,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from safetensors.numpy import save
+from support.markup import Markup
 from support.measured import Given, rows_of
 from support.rows import row
 
@@ -47,6 +46,7 @@ BREAKS = (
     *("{0}", "{judge}", "{%", "%}", "]]>", "-->", "|", "#", "---", "../../", "/etc/", "a@b"),
     *("[a](http://b)", "![a](b)", "<script>alert(1)</script>", "<img src=x onerror=y>"),
     *("&lt;", "*a*", "_a_", "<!--", ": ", "- ", "évil", "😀", "1. ", "    ", "\t"),
+    "[bold]x[/nonsense]",
 )
 HOSTILE = st.one_of(
     st.lists(st.sampled_from(BREAKS), min_size=1, max_size=6).map("".join),
@@ -254,23 +254,6 @@ def test_no_column_is_a_traceback_of_a_command(
     assert visible(shown.getvalue(), "\n") == shown.getvalue()
 
 
-class Tags(HTMLParser):
-    """The tags of a page, and the attributes by which it could act or load."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.scripts, self.addresses, self.handlers = 0, set[str](), set[str]()
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, Any]]) -> None:
-        self.scripts += tag == "script"
-        for name, value in attrs:
-            if name in ("href", "src", "action", "srcset", "data"):
-                self.addresses.add(value)
-            if name.startswith("on"):
-                self.handlers.add(name)
-
-
 @settings(max_examples=10, deadline=None)
 @given(st.sampled_from(STRINGS), HOSTILE)
 @example(("decisions", "best_script"), "")  # a script without its gain
@@ -284,8 +267,9 @@ def test_the_report_holds_no_tag_of_a_string(column: tuple[str, str], value: str
         if not (folder / "report.html").exists():
             return
         text = (folder / "report.html").read_bytes().decode()
-    tags = Tags(text)
-    assert tags.scripts <= 1
-    assert not tags.handlers
-    assert all(address.startswith("#") for address in tags.addresses)
+    page = Markup(text)
+    assert page.tags.count("script") <= 1
+    assert not page.handlers
+    addresses = page.values("href", "src", "action", "srcset", "data")
+    assert all(address.startswith("#") for address in addresses)
     assert visible(text, "\n\t") == text

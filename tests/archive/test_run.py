@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.rows import row as make_row
 
-from archive import Archive, LookupFailedError, Run, notebook, resolve, runs
+from archive import Archive, LookupFailedError, Run, resolve, runs
 from archive.__main__ import main
 from archive.cli import COMMANDS
 from archive.run import asked_of, longest_text, map_source, names_by_descent, parents
@@ -16,18 +16,7 @@ from archive.schema import ScopeRow
 from xgl.runtime.requests import StoryRequest
 
 
-@pytest.fixture
-def archive(run_folder: Path) -> Archive:
-    return Archive.open(run_folder / "archive")
-
-
-def test_runs_are_grouped_with_their_events(archive: Archive) -> None:
-    [run] = runs(archive)
-    assert (run.run_id, run.seed) == ("r1", 7)
-    assert [event for event, _ in run.events] == ["created", "finished"]
-
-
-def test_the_last_touched_run_is_the_default(tmp_path: Path, make_row: Any) -> None:
+def test_the_last_touched_run_is_the_default(tmp_path: Path) -> None:
     with Archive.create(tmp_path) as archive:
         with pytest.raises(LookupFailedError, match=r"is empty: found no run, expected at least"):
             Run(archive)
@@ -39,7 +28,7 @@ def test_the_last_touched_run_is_the_default(tmp_path: Path, make_row: Any) -> N
             _ = Run(archive, "r1").newest_scope
 
 
-def test_a_run_without_a_scope_says_whether_it_can_go_on(tmp_path: Path, make_row: Any) -> None:
+def test_a_run_without_a_scope_says_whether_it_can_go_on(tmp_path: Path) -> None:
     config = '{"experiment": "scope_growth"}'
     with Archive.create(tmp_path) as archive:
         for event, expected in [("created", "can be resumed"), ("finished", "it learned none")]:
@@ -119,13 +108,6 @@ def test_every_command_about_a_game_takes_its_name(
         return  # nothing was decided on it
     assert main([command, str(EXAMPLE / "run"), *option, name]) == 0
     assert IDS.get(name.capitalize(), name) in capsys.readouterr().out
-
-
-def test_a_run_in_python_takes_names() -> None:
-    run = notebook.Run.open(EXAMPLE / "run", backend="pyarrow")
-    for name, short_id in IDS.items():
-        assert run.game(name.upper()) == run.game(short_id)
-        assert run.plays(name).num_rows > 0
 
 
 def test_roles_tell_twins_apart() -> None:

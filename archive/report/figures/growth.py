@@ -5,6 +5,7 @@ cover by η, and mean scores while training."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,10 @@ from archive.charts import (
     running_mean,
     text,
 )
-from archive.report.games import GameFacts, definition
+from archive.report.games import GameFacts
 from archive.report.gathering import Candidate
 from archive.run import Row
+from archive.schema import Definition
 from archive.statistics.covers import Cover
 from archive.statistics.intervals import Interval
 from archive.text import bounds, listed, plural
@@ -69,17 +71,20 @@ def lineage(games: Sequence[GameFacts]) -> Element:
     few = len(games) <= MANY
     column, row = (200.0, 42.0) if few else (120.0, 13.0)
     rows = _rows(games)
-    shapes = [*_generations(games, column, TOP + len(set(rows.values())) * row)]
+    last = max((game.member.generation for game in games), default=0)
+    shapes: list[Element] = []
+    for number in range(last + 1):
+        x = LEFT + number * column
+        shapes.append(line(x, 28, x, TOP + len(set(rows.values())) * row, "grid"))
+        shapes.append(text(x - 6, 18, f"generation {number}" if number else "start", "tick"))
     at = {
         g.place: (LEFT + g.member.generation * column, TOP + 18 + rows[g.place] * row)
         for g in games
     }
-    for game in games:
-        if game.parent is not None:
-            shapes.append(_edge(at[game.parent], at[game.place], game))
-    for game in games:
-        shapes.append(_node(game, *at[game.place], few))
-    last = max((game.member.generation for game in games), default=0)
+    shapes += [
+        _edge(at[game.parent], at[game.place], game) for game in games if game.parent is not None
+    ]
+    shapes += [_node(game, *at[game.place], few) for game in games]
     right = LEFT + last * column + (190 if few else 60)
     bottom = TOP + 18 + (max(rows.values(), default=0) + 1) * row
     title = f"Descent of {plural(len(games), 'game')}; each is a link to its card"
@@ -103,14 +108,6 @@ def _rows(games: Sequence[GameFacts]) -> dict[int, int]:
             kids = games[place].children
             waiting += [(kid, kid == kids[0]) for kid in reversed(kids)]
     return rows
-
-
-def _generations(games: Sequence[GameFacts], column: float, bottom: float) -> Iterator[Element]:
-    last = max((game.member.generation for game in games), default=0)
-    for number in range(last + 1):
-        x = LEFT + number * column
-        yield line(x, 28, x, bottom, "grid")
-        yield text(x - 6, 18, "start" if number == 0 else f"generation {number}", "tick")
 
 
 def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts) -> Element:
@@ -155,15 +152,14 @@ def _node(game: GameFacts, x: float, y: float, few: bool) -> Element:
 EDGE, HEAD, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
 MOST_NAMES = 12
 """Most accepted games that are labelled with their names."""
-CROWD = 60
-"""With more accepted games than this, points are small and have no error bars."""
-MOST_REFUSALS = 400
-"""Beyond this many refusals they are one mark without tooltips or whiskers."""
+CROWD = 200
+"""With more candidates than this, points are small and have no error bars."""
 
 
 def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str]) -> Element:
     """A point for each candidate that has both values; in the corner are those that pass."""
-    letter, alpha1, most = definition(limits).symbol, limits["alpha1"], 1 - limits["alpha2"]
+    letter = Definition(limits["definition"]).symbol
+    alpha1, most = limits["alpha1"], 1 - limits["alpha2"]
     xs = _range([c.value for c in candidates], alpha1)
     ys = _range([c.gamma for c in candidates], most)
     plot = Plot.box((EDGE, HEAD), (WIDTH, HEIGHT), xs, ys)
@@ -179,8 +175,14 @@ def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str
         line(EDGE, limit, right, limit, "limit"),
         text(edge + 5, HEAD + 13, f"α1 = {alpha1:g}", "limitname"),
         text(EDGE + 4, limit - 6, f"1 − α2 = {most:g}", "limitname"),
-        *_points(candidates, plot, letter, names),
+        *(
+            _point(each, plot, letter, names, small=len(candidates) > CROWD)
+            for each in sorted(candidates, key=lambda each: each.place is not None)  # on top
+        ),
     ]
+    acceptances = [candidate for candidate in candidates if candidate.place is not None]
+    if len(acceptances) <= MOST_NAMES:
+        shapes += _names(acceptances, plot, names)
     title = (
         f"{plural(len(candidates), 'candidate')} by {letter} and γ; accepted are those with "
         f"{letter} at least {alpha1:g} and γ at most {most:g}"
@@ -194,23 +196,6 @@ def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
     low = max(min([0.0, limit, *known_values]), -0.6)
     high = min(max([1.0, limit, *known_values]), 1.6)
     return low - 0.05, high + 0.05
-
-
-def _points(
-    candidates: Sequence[Candidate], plot: Plot, letter: str, names: Sequence[str]
-) -> Iterator[Element]:
-    refusals = [candidate for candidate in candidates if candidate.place is None]
-    if len(refusals) > MOST_REFUSALS:
-        spots = (_middle(candidate, plot) for candidate in refusals)
-        yield el("path", d="".join(f"M{x:.1f},{y:.1f}h0" for x, y in spots), class_="refused many")
-    else:
-        for candidate in refusals:
-            yield _point(candidate, plot, letter, names)
-    acceptances = [candidate for candidate in candidates if candidate.place is not None]
-    for candidate in acceptances:
-        yield _point(candidate, plot, letter, names, small=len(acceptances) > CROWD)
-    if len(acceptances) <= MOST_NAMES:
-        yield from _names(acceptances, plot, names)
 
 
 def _middle(candidate: Candidate, plot: Plot) -> Point:
@@ -231,7 +216,7 @@ def _names(acceptances: Sequence[Candidate], plot: Plot, names: Sequence[str]) -
 
 
 def _point(
-    candidate: Candidate, plot: Plot, letter: str, names: Sequence[str], small: bool = False
+    candidate: Candidate, plot: Plot, letter: str, names: Sequence[str], small: bool
 ) -> Element:
     x, y = _middle(candidate, plot)
     name = f"{candidate.row['game_id'][:8]}" if candidate.place is None else names[candidate.place]
@@ -262,25 +247,24 @@ def cover_curve(covers: Sequence[tuple[float, Cover]], names: Sequence[str], gam
     most = max(2, *(len(cover.members) for _, cover in covers))
     plot = Plot.box((44, 28), (400, 184), (0, 1), (0, most), "y")
     values = [(eta, float(len(cover.members))) for eta, cover in covers]
+    ends = [(0.0, values[0][1]), *values]
+    corners = [(x, y) for (low, _), (high, y) in pairwise(ends) for x in (low, high)]
     shapes = [
         *plot.grid(
             "η: how much of each game must be covered →", "games needed", y_ticks=min(5, most)
         ),
-        polyline(plot.stairs([(0.0, values[0][1]), *values]), "steps"),
+        polyline(plot.places(*zip(*corners, strict=True)), "steps"),
     ]
     for (eta, cover), value in zip(covers, values, strict=True):
         spot = circle(*plot.place(*value), 4, "spot open" if cover.gap else "spot")
-        shapes.append(mark(_cover_in_words(eta, cover, names), spot))
+        members = [names[place] for place in cover.members[:TOOLTIP_NAMES]]
+        more = len(cover.members) - len(members)
+        members += [f"{more} more"] if more else []
+        least = f"; at least {cover.least} are needed" if cover.gap else ""
+        words = f"η = {eta:g}: {plural(len(cover.members), 'game')} ({listed(members)}){least}"
+        shapes.append(mark(words, spot))
     title = f"Games of the smallest cover of {plural(games, 'game')} by η, up to {covers[-1][0]:g}"
     return canvas((460, 260), title, *shapes, class_="covers")
-
-
-def _cover_in_words(eta: float, cover: Cover, names: Sequence[str]) -> str:
-    members = [names[place] for place in cover.members[:TOOLTIP_NAMES]]
-    more = len(cover.members) - len(members)
-    members += [f"{more} more"] if more else []
-    least = f"; at least {cover.least} are needed" if cover.gap else ""
-    return f"η = {eta:g}: {plural(len(cover.members), 'game')} ({listed(members)}){least}"
 
 
 def learning_curve(curve: Sequence[float]) -> Element | None:

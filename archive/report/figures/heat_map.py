@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from archive.report.games import GameFacts
 from archive.schema import Definition
 from archive.statistics.matrix import Cell, TransferMatrix
 from archive.text import bounds, plural
-from xgl.diagram.svg import Element, el
+from xgl.diagram.svg import Element, Point, el
 
 # -- shades of values and bits, with legends -------------------------------------------------------
 
@@ -68,21 +68,6 @@ def token_shade(bits: float | None) -> str:
     return f"{'g' if (bits or 0.0) > 0 else 'l'}{level}" if level else ""
 
 
-def token_legend() -> Element:
-    """What the shades of tokens mean."""
-    keys = [f"l{k}" for k in (5, 4, 3, 2, 1)] + [""] + [f"g{k}" for k in (1, 2, 3, 4, 5)]
-    labels = {0: "−5 bits", 5: "0", 10: "+5 bits"}
-    shapes = [text(0, 15, "costs", "axis")]
-    for index, class_ in enumerate(keys):
-        x = 44 + index * 22
-        shapes.append(rect(x, 3, 22, 15, f"token {class_}".strip()))
-        if index in labels:
-            shapes.append(text(x + 11, 33, labels[index], "tick", "middle"))
-    shapes.append(text(44 + 11 * 22 + 8, 15, "gains", "axis"))
-    title = "Legend: shade of a token by the bits that it adds to the reward"
-    return canvas((340, 38), title, *shapes, class_="heatlegend")
-
-
 MOST = 60
 """Games of which every pair is drawn."""
 OPTIMAL = 200
@@ -96,79 +81,70 @@ def heat_map(matrix: TransferMatrix, games: Sequence[GameFacts], definition: Def
     """Rows are trained on, columns are played; neighbours teach alike. Of more games than a screen
     has room for, the newest ones."""
     shown = [*range(len(games))][-MOST:]
-    order = similar_order(matrix.values(definition)[np.ix_(shown, shown)])
-    return _Cells(matrix, games, definition, [shown[place] for place in order]).figure()
+    similar = similar_order(matrix.values(definition)[np.ix_(shown, shown)])
+    order = [games[shown[place]] for place in similar]
+    ages = {game.place: age for age, game in enumerate(sorted(order, key=lambda game: game.place))}
+    count = len(order)
+    side = 38.0 if count <= 14 else 24.0 if count <= 30 else 16.0
+    left = 40.0 + max((len(game.name) for game in order), default=0) * 8.2
+    shapes: list[Element] = []
+    for rank, game in enumerate(order):
+        moves = {"data_rank": rank, "data_age": ages[game.place]}
+        shapes += _labels(game, left, (rank + 0.5) * side, moves)
+    for (row, game), (column, other) in itertools.product(enumerate(order), repeat=2):
+        moves = {"data_rank": f"{row} {column}"}
+        moves["data_age"] = f"{ages[game.place]} {ages[other.place]}"
+        cell = matrix.cells.get((game.task_id, other.task_id))
+        title = f"trained on {game.name}, playing {other.name}: {cell_in_words(cell, definition)}"
+        corner = left + column * side, TOP + row * side
+        value = None if cell is None else cell.values.of(definition).value
+        shapes.append(_cell(title, cell is not None, value, corner, side, moves))
+    shapes.append(text(left, 14, "plays … (numbers are those of the rows)", "axis"))
+    shapes.append(text(left - 8, TOP - 8, "trained on", "axis", "end"))
+    title = f"Transfer matrix of {plural(count, 'game')}; rows are trained on, columns played"
+    size = (max(left + count * side + 8, left + 270), TOP + count * side + 8)
+    figure = canvas(size, title, *shapes, class_="matrix", role="group")
+    attributes = {"data-side": side, "data-left": left, "data-top": TOP}
+    return Element("svg", {**figure.attributes, **attributes}, figure.children)
 
 
-@dataclass(frozen=True)
-class _Cells:
-    """A cell for each pair of games; ``order`` are places in the list of games."""
+def _labels(
+    game: GameFacts, left: float, middle: float, moves: Mapping[str, Any]
+) -> Iterator[Element]:
+    """A game's name and number beside its row, a link to its card, and its number on its column."""
+    y, number = TOP + middle + 4, str(game.place + 1)
+    yield el(
+        "a",
+        el("title", game.pay),
+        text(left - 24, y, game.name, "name", "end"),
+        text(left - 8, y, number, "tick", "end"),
+        href=f"#game-{game.place}",
+        class_="mark row",
+        **moves,
+    )
+    column = text(left + middle, TOP - 8, number, "tick", "middle")
+    yield Element("text", {**column.attributes, **moves}, column.children)
 
-    matrix: TransferMatrix
-    games: Sequence[GameFacts]
-    definition: Definition
-    order: Sequence[int]
 
-    @property
-    def side(self) -> float:
-        count = len(self.order)
-        return 38.0 if count <= 14 else 24.0 if count <= 30 else 16.0
-
-    @property
-    def left(self) -> float:
-        return 40.0 + max((len(self.games[k].name) for k in self.order), default=0) * 8.2
-
-    def figure(self) -> Element:
-        side, left, count = self.side, self.left, len(self.order)
-        ages = {place: rank for rank, place in enumerate(sorted(self.order))}
-        shapes = [
-            *self._labels(ages),
-            *self._cells(ages),
-            text(left, 14, "plays … (numbers are those of the rows)", "axis"),
-            text(left - 8, TOP - 8, "trained on", "axis", "end"),
-        ]
-        title = f"Transfer matrix of {plural(count, 'game')}; rows are trained on, columns played"
-        size = (max(left + count * side + 8, left + 270), TOP + count * side + 8)
-        figure = canvas(size, title, *shapes, class_="matrix", role="group")
-        attributes = {"data-side": side, "data-left": left, "data-top": TOP}
-        return Element("svg", {**figure.attributes, **attributes}, figure.children)
-
-    def _labels(self, ages: dict[int, int]) -> Iterator[Element]:
-        """For each row its name, a link to its card, and its number; for each column its number."""
-        for rank, place in enumerate(self.order):
-            name, number = self.games[place].name, str(place + 1)
-            moves = {"data_rank": rank, "data_age": ages[place]}
-            y = TOP + (rank + 0.5) * self.side + 4
-            yield el(
-                "a",
-                el("title", self.games[place].pay),
-                text(self.left - 24, y, name, "name", "end"),
-                text(self.left - 8, y, number, "tick", "end"),
-                href=f"#game-{place}",
-                class_="mark row",
-                **moves,
-            )
-            x = self.left + (rank + 0.5) * self.side
-            column = text(x, TOP - 8, number, "tick", "middle")
-            yield Element("text", {**column.attributes, **moves}, column.children)
-
-    def _cells(self, ages: dict[int, int]) -> Iterator[Element]:
-        side = self.side
-        for (row, source), (column, target) in itertools.product(enumerate(self.order), repeat=2):
-            game, other = self.games[source], self.games[target]
-            cell = self.matrix.cells.get((game.task_id, other.task_id))
-            value = None if cell is None else cell.values.of(self.definition).value
-            x, y = self.left + column * side, TOP + row * side
-            number = _short_number(value) if side >= 30 else ""
-            yield mark(
-                f"trained on {game.name}, playing {other.name}: "
-                + cell_in_words(cell, self.definition),
-                rect(x + 1, y + 1, side - 2, side - 2, "", rx=2),
-                text(x + side / 2, y + side / 2 + 4, number, "in", "middle") if number else None,
-                class_=f"cell {_cell_class(cell, value)}",
-                data_rank=f"{row} {column}",
-                data_age=f"{ages[source]} {ages[target]}",
-            )
+def _cell(
+    title: str,
+    is_measured: bool,
+    value: float | None,
+    corner: Point,
+    side: float,
+    moves: Mapping[str, Any],
+) -> Element:
+    """A square in the shade of its value, with the number where there is room for it."""
+    x, y = corner
+    shade = "undefined" if is_measured else "unmeasured"
+    shapes: list[Element] = [rect(x + 1, y + 1, side - 2, side - 2, "", rx=2)]
+    if value is not None:
+        shade = value_shade(value)
+        number = f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}".replace("0.", ".", 1)
+        number = number.replace("-", "−")
+        if side >= 30:
+            shapes.append(text(x + side / 2, y + side / 2 + 4, number, "in", "middle"))
+    return mark(title, *shapes, class_=f"cell {shade}", **moves)
 
 
 def cell_in_words(cell: Cell | None, definition: Definition) -> str:
@@ -176,30 +152,12 @@ def cell_in_words(cell: Cell | None, definition: Definition) -> str:
     if cell is None:
         return "not measured"
     value, gain = cell.values.of(definition), cell.values.gain
-    is_defined = value.value is not None
-    amount = (
-        f"{definition.symbol} = {bounds(value)}"
-        if is_defined
-        else (f"{definition.symbol} is not defined")
-    )
+    link = "is" if value.value is None else "="
+    amount = f"{definition.symbol} {link} {bounds(value)}"
     if gain.value is not None:
         amount += f", gain {gain.value:+.1f} bits".replace("-", "−")
     plays = "plays that also chose games" if cell.from_selection else "fresh plays"
     return f"{amount} ({cell.plays} {plays})"
-
-
-def _cell_class(cell: Cell | None, value: float | None) -> str:
-    if cell is None:
-        return "unmeasured"
-    return "undefined" if value is None else value_shade(value)
-
-
-def _short_number(value: float | None) -> str:
-    if value is None:
-        return ""
-    if abs(value) >= 1:
-        return f"{value:.1f}"
-    return f"{value:.2f}".replace("-", "−").replace("0.", ".", 1)
 
 
 # -- order ----------------------------------------------------------------------------------------

@@ -8,13 +8,13 @@ from pathlib import Path
 from statistics import mean, stdev
 
 import pytest
+import yaml
 from support.doubles import WordJudge
 from support.measured import Given, build, rows_of, story
 
 from archive import Archive, Run
 from archive.errors import ExportError
 from archive.export.folder import Options, export
-from archive.export.training import FEATURES
 from archive.schema import SEARCH_POLICIES
 from xgl.environments.rewards import Rewards
 from xgl.environments.rows import read_row
@@ -47,7 +47,6 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     assert user["content"].endswith("Write x, at most 10 tokens, as <move>...</move>.")
     request = "Write t, at most 4 tokens, then x, at most 4 tokens: 2 moves in this order"
     assert request in str(train[1]["prompt_text"])
-    assert set(train[0]) == set(FEATURES)
     assert [train[0]["limits"], train[1]["limits"]] == [[10], [4, 4]]
     assert len({row["id"] for row in (*train, *test)}) == 8
     assert {row["split"] for row in train} == {"train"}
@@ -55,6 +54,13 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     [one, two] = Rewards(WordJudge())(replies, [str(train[0]["info"]), str(train[1]["info"])])
     assert one != two
     card = (out / "README.md").read_text()
+    described = {
+        each["config_name"]: [feature["name"] for feature in each["features"]]
+        for each in yaml.safe_load(card.split("---")[1])["dataset_info"]
+    }
+    [environment, *_] = rows(out / "environments" / "train.jsonl")
+    assert described == {"default": [*train[0]], "environments": [*environment]}
+    assert re.findall(r"^\| `(\w+)` \|", card, re.M) == described["default"]
     assert "train.jsonl" in card
     assert f"{BOB.game.game_id} (bob)" in card
     for line in re.findall(r"^from xgl\..*", card, re.M):

@@ -15,16 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.doubles import WordJudge
 from support.measured import Given, build, story
+from support.rows import row as make_row
 
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.errors import DamagedError, ExportError
 from archive.export.folder import Options, export
-from archive.export.selection import Map, archived_game, choose_playable
+from archive.export.selection import Map, archived_game, choose
 from archive.export.training import levels
 from archive.export.xent import TEMPLATE, fill_template, with_texts
 from archive.run import ArchivedStories
-from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all
+from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all, read_game
 from xgl.library import find
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.requests import Judge
@@ -129,7 +130,7 @@ def test_a_map_s_text_is_one_literal_in_its_line(first: str, second: str) -> Non
     assert values == [["story() é", "é", first], [second]]
 
 
-def test_a_program_in_the_archive_is_parsed_not_trusted(make_row: Any) -> None:
+def test_a_program_in_the_archive_is_parsed_not_trusted() -> None:
     for code in ("__import__('os').system('x')", "elicit(x, 3)\x1b"):
         with pytest.raises(DamagedError, match=r"^game g1 is damaged: found line 1: "):
             archived_game(
@@ -157,7 +158,7 @@ def test_thresholds_are_of_samples_played_to_the_end() -> None:
 # -- random playable games -----------------------------------------------------------------------
 
 
-def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path, make_row: Any) -> None:
+def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path) -> None:
     """The initial games, and what a fine-tune surely learned, accepted or refused."""
     many = [Given(f"assign(s=story())\nelicit(t, {n})\nreward(xed(s | t))") for n in range(4, 9)]
     folder = build(tmp_path / "archive", many)
@@ -168,15 +169,16 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path, mak
         decisions.append(make_row("decisions", **ids, own_gain_low=own, total_gain_low=total))
     with Archive.open(folder, "a") as archive:
         archive.commit({"decisions": decisions})
-        everything = choose_playable(Run(archive, "r1"), 7)
-        assert {"g4", "g6"} < {each.game_id for each in everything.covers}
-        assert "g5" not in {each.game_id for each in everything.covers}
-        draws = {tuple(choose_playable(Run(archive, "r1"), 3, seed).covers) for seed in range(8)}
-        assert len(draws) > 1
-        assert all(len(each) == 3 for each in draws)
-        assert choose_playable(Run(archive, "r1"), 3) == choose_playable(Run(archive, "r1"), 3)
+        run = Run(archive, "r1")
+        everything = {each.game_id for each in choose(run, Options(playable=7)).covers}
+        assert {"g4", "g6"} < everything
+        assert "g5" not in everything
+        draws = [choose(run, Options(playable=3, draw=seed)) for seed in (*range(8), 0)]
+        assert len({tuple(each.covers) for each in draws}) > 1
+        assert {len(each.covers) for each in draws} == {3}
+        assert draws[0] == draws[-1]
         with pytest.raises(ExportError, match="--playable: found 8, expected a number from 1 to 7"):
-            choose_playable(Run(archive, "r1"), 8)
+            choose(run, Options(playable=8))
     out = tmp_path / "out"
     arguments = ["export", str(folder), str(out), "--format", "xent", "--no-scores"]
     assert main([*arguments, "--playable", "0"]) == 2
@@ -213,32 +215,6 @@ def test_the_best_known_moves_earn_what_the_folder_says(run_r1: Path, tmp_path: 
 # -- what a user can get wrong ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["{out}", "--eta", "nan"], "--eta: found nan, expected a number above 0"),
-        (["{out}", "--eta", "0.3"], "its values are unknown: it was not played"),
-        (["{out}", "--maps", "0"], "--maps: found 0, expected a whole number from 1 up"),
-        (["{run}"], "is in use: found"),
-        (["{run}/archive.json/sub"], "archive.json, expected a folder to write in"),
-    ],
-)
-def test_errors_are_one_sentence_and_write_nothing(
-    run_r1: Path, tmp_path: Path, capsys: Any, arguments: list[str], message: str
-) -> None:
-    out = tmp_path / "out"
-    before = sorted(run_r1.rglob("*"))
-    paths = [part.format(run=run_r1, out=out) for part in arguments]
-    assert main(["export", str(run_r1), *paths, "--format", "xent", "--no-scores"]) == 2
-    output = capsys.readouterr()
-    assert output.err.startswith("error: ")
-    assert output.err.count("\n") == 1
-    assert message in output.err
-    assert not out.exists()
-    assert sorted(run_r1.rglob("*")) == before
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> None:
     judged_member = Given('elicit(s, 5)\nensure("It rains: " + s)\nreward(xent(s))', "paper")
     with Archive.open(build(tmp_path / "archive", [ECHO, judged_member])) as archive:
@@ -260,3 +236,27 @@ def test_a_program_of_64_lines_has_no_empty_last_one(tmp_path: Path) -> None:
         export(Run(archive), tmp_path / "out", QUICK)
     [file] = (tmp_path / "out").glob("*.xent")
     assert len(file.read_text().split("\n")) == 64
+
+
+# -- a file for each game --------------------------------------------------------------------
+
+
+def test_one_file_for_each_game_of_the_newest_scope(run_folder: Path, tmp_path: Path) -> None:
+    export(Run(Archive.open(run_folder)), tmp_path / "new" / "out", Options())
+    first, second = sorted((tmp_path / "new" / "out").iterdir())
+    assert (first.name, second.name) == ("aaaa11110000-black.xent", "bbbb22220000-black.xgl")
+    facts = {"game_id": "bbbb22220000ffff", "role": "black", "scope": "1", "generation": "1"}
+    facts |= {"gamma": "0.125", "parent": "aaaa11110000ffff", "metadata": ""}
+    head = [f"# {name}: {value}" for name, value in facts.items()]
+    assert second.read_text().splitlines() == [*head, "reward(xed(s | t))"]
+    assert "# gamma: none (initial scope)" in first.read_text()
+    assert [path.name for path in (tmp_path / "new").iterdir()] == ["out"]
+
+
+def test_a_game_with_metadata_of_its_own_is_read_back_with_them(tmp_path: Path) -> None:
+    own = Metadata(prompts={"a": "a city\n# no"}, constants={"b": "it's"}, judge="weak", npc="weak")
+    given = Given("elicit(t, 8)\nreward(xent(t | a + b))", metadata=own)
+    with Archive.open(build(tmp_path / "a", [given])) as archive:
+        export(Run(archive), tmp_path / "games", Options())
+    [path] = (tmp_path / "games").iterdir()
+    assert read_game(path) == given.game

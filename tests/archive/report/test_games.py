@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import pytest
+from support.rows import row as make_row
 
 from archive import Archive, Run
 from archive.__main__ import main
@@ -99,7 +99,7 @@ def test_a_replay_with_another_score_shows_no_bits(judge: Bench) -> None:
 
 
 def test_the_report_shows_what_the_archive_holds(
-    tmp_path: Path, make_row: Any, score: float, judge: Bench
+    tmp_path: Path, score: float, judge: Bench
 ) -> None:
     """To the bit, without a judge; before the run has scored a play it says so."""
     place = {"game_id": PLAYED.game_id, "role": "black"}

@@ -2,69 +2,33 @@
 
 from __future__ import annotations
 
-import dataclasses
 import html
-import json
 import re
 from collections.abc import Mapping, Sequence
-from html.parser import HTMLParser
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from jinja2 import Environment, nodes
 from support.archives import RUN, write_large
-from support.measured import Given
+from support.markup import Markup
+from support.measured import CONFIG, Given, game_row
 from support.measured import build as build_played
 from support.rated import CODE, THREE, build, draw_scores
 from support.rated import RUN as MEASURED_RUN
-from support.rows import row
+from support.rated import games as rated_games
+from support.rows import row, write
 
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.report import page as page_module
 from archive.report.gathering import gather_report
+from archive.report.measures import RatingsSection, gather_ratings
 from archive.report.page import page
-from archive.schema import PairPurpose
+from archive.schema import PairPurpose, TaskId
 from archive.text import signed
 from xgl import library
-
-VOID = {"meta", "input", "br", "img", "link", "hr"}
-
-
-class _Nesting(HTMLParser):
-    """Raises where a tag is closed that is not open; keeps scripts and addresses."""
-
-    def __init__(self, markup: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.scripts, self.ids, self.links = 0, [], []
-        self.events: list[str] = []
-        self.feed(markup)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag not in VOID:
-            self.open.append(tag)
-        self.scripts += tag == "script"
-        self._attributes(attrs)
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._attributes(attrs)
-
-    def _attributes(self, attrs: list[tuple[str, str | None]]) -> None:
-        for name, value in attrs:
-            if name == "id":
-                self.ids.append(value)
-            if name in ("href", "src"):
-                self.links.append(value or "")
-            if name.startswith("on"):
-                self.events.append(name)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open[-1:] == [tag], self.open[-3:]
-        self.open.pop()
 
 
 def _write_page(run: Path, out: Path, *more: str) -> str:
@@ -78,15 +42,15 @@ def grown_page(grown_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str
 
 
 def test_the_page_has_every_section_and_card(grown_page: str) -> None:
-    nesting = _Nesting(grown_page)
-    assert nesting.open == []
-    assert len(nesting.ids) == len(set(nesting.ids))
-    for name in ("growth", "transfer", "decisions", "cost", "covers", "measures", "games", "run"):
-        assert name in nesting.ids
-    assert sum(name.startswith("game-") for name in map(str, nesting.ids)) == 16
-    assert {link for link in nesting.links if link.startswith("#")} <= {
-        f"#{i}" for i in nesting.ids
-    }
+    read = Markup(grown_page)
+    ids = read.values("id")
+    assert read.open == []
+    assert len(ids) == len(set(ids))
+    sections = {"growth", "transfer", "decisions", "cost", "covers", "measures", "games", "run"}
+    assert sections <= set(ids)
+    assert sum(name.startswith("game-") for name in ids) == 16
+    links = {link for link in read.values("href") if link.startswith("#")}
+    assert links <= {f"#{name}" for name in ids}
 
 
 def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_page: str) -> None:
@@ -115,9 +79,9 @@ def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_pag
 
 
 def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) -> None:
-    nesting = _Nesting(grown_page)
-    assert nesting.scripts == 1
-    assert all(link.startswith(("#", "data:")) for link in nesting.links)
+    read = Markup(grown_page)
+    assert read.tags.count("script") == 1
+    assert all(link.startswith(("#", "data:")) for link in read.values("href", "src"))
     addresses = set(re.findall(r"https?://[^\s\"'<]+", grown_page))
     assert addresses <= {"http://www.w3.org/2000/svg"}  # a name, not an address
     assert "default-src &#39;none&#39;" in grown_page or "default-src 'none'" in grown_page
@@ -132,28 +96,13 @@ def test_models_measured_elsewhere_are_shown_on_demand(
         [row, *_] = archive.rows("measures")
     with Archive.open(run_folder / "archive") as archive:
         [member, *_] = archive.rows("scopes")
-    with Archive.create(tmp_path / "measured" / "archive") as archive:
-        ours = {**row, "run_id": "other", "exported_game_id": member["game_id"]}
-        theirs = {**row, "run_id": "other", "policy_id": "of another scope"}
-        archive.commit({"measures": [{**ours, "policy_id": "gamester-7"}, theirs]})
+    ours = {"run_id": "other", "exported_game_id": member["game_id"], "policy_id": "gamester-7"}
+    theirs = {"run_id": "other", "policy_id": "of another scope"}
+    write(tmp_path / "measured" / "archive", measures=[row | ours, row | theirs])
     text = _write_page(run_folder, tmp_path / "m.html", "--measured", str(tmp_path / "measured"))
     assert "gamester-7" in text
     assert "of another scope" not in text
     assert "gamester-7" not in _write_page(run_folder, tmp_path / "plain.html")
-
-
-def test_attacks_are_shown_and_not_obeyed(hostile_run: Path, tmp_path: Path) -> None:
-    text = _write_page(hostile_run, tmp_path / "report.html")
-    nesting = _Nesting(text)
-    assert nesting.open == []
-    assert nesting.scripts == 1
-    assert nesting.events == []
-    assert not any("javascript" in link for link in nesting.links)
-    for character in "\u2028\u202e":
-        assert character not in text
-    assert "\\u202e" in text
-    assert "&lt;img src=x onerror=" in text
-    assert "{{ 7*7 }}" in text
 
 
 def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:
@@ -165,13 +114,27 @@ def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -
 
 @pytest.mark.long
 def test_a_thousand_games_fit(tmp_path: Path) -> None:
-    from support.archives import write_large
-
     text = _write_page(write_large(tmp_path / "large", 1000, 6), tmp_path / "report.html")
     assert len(text.encode()) < 10_000_000
-    nesting = _Nesting(text)
-    assert nesting.open == []
-    assert sum(str(name).startswith("game-") for name in nesting.ids) == 1000
+    read = Markup(text)
+    assert read.open == []
+    assert sum(name.startswith("game-") for name in read.values("id")) == 1000
+
+
+def test_games_are_named_and_their_copies_folded(tmp_path: Path) -> None:
+    scores = {name: [*each[:2], each[0]] for name, each in draw_scores(0, THREE, 8).items()}
+    first, _, last = (each.game_id for each in rated_games(3))
+    names = {TaskId(f"scope{first[:4]}", "black"): (4, "cunning hen")}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("archive.report.measures.RESAMPLES", 2)
+        ratings = gather_ratings(Archive.open(build(tmp_path, scores, range(3))), [], names)
+    assert isinstance(ratings, RatingsSection)
+    assert len(ratings.games) == 2
+    copies = [{name, *copies} for _, name, copies, _ in ratings.games if copies]
+    assert copies == [{"cunning hen", last[:12]}]
+    assert sum(mass for *_, mass in ratings.games) == pytest.approx(1)
+    for model, parts, rest, total in ratings.contributions:
+        assert sum(parts) + rest == pytest.approx(total), model
 
 
 # -- Every section of every template is rendered, undefined names being errors ---------------------
@@ -228,28 +191,24 @@ def _write_many(folder: Path) -> Path:
     run = write_large(folder, 110, 2)
     entry = library.entries()[0]
     known = Given(entry.text, entry.dialect).game
-    metadata = json.dumps(dataclasses.asdict(known.metadata))
     ids = {"run_id": RUN, "game_id": known.game_id}
-    with Archive.open(run / "archive", "a") as archive:
+    with Archive.open(run / "archive") as archive:
         scope = archive.rows("scopes", filters=[("scope", "=", 2)])
-        covered = [row("covers", **_cover(each)) for each in scope[:14]]
-        roles = [row("scopes", **ids, role=role, scope=3) for role in ("black", "white")]
-        games = [row("games", game_id=known.game_id, metadata_json=metadata, code=known.code)]
-        archive.commit(
-            {
-                "runs": [archive.rows("runs")[0] | {"event": "resumed"}],
-                "games": [each | {"dialect": known.dialect} for each in games],
-                "scopes": [*({**each, "scope": 3} for each in scope), *roles],
-                "covers": covered,
-            }
-        )
+        [begun, *_] = archive.rows("runs")
+    cover = {"run_id": RUN, "scope": 2, "eta": 0.9, "definition": "captured"}
+    write(
+        run / "archive",
+        runs=[begun | {"event": "resumed"}],
+        games=[game_row(known)],
+        scopes=[each | {"scope": 3} for each in scope]
+        + [row("scopes", **ids, role=role, scope=3) for role in ("black", "white")],
+        covers=[row("covers", **cover, **_task(each)) for each in scope[:14]],
+    )
     return run
 
 
-def _cover(member: dict[str, Any]) -> dict[str, Any]:
-    return {"run_id": RUN, "scope": 2, "eta": 0.9, "definition": "captured"} | {
-        name: member[name] for name in ("game_id", "role")
-    }
+def _task(member: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: member[name] for name in ("game_id", "role")}
 
 
 def _write_measured(folder: Path, run: Path, maps: int = 8, preference: str = "win") -> Path:
@@ -261,18 +220,13 @@ def _write_measured(folder: Path, run: Path, maps: int = 8, preference: str = "w
         name: [*each, each[0], np.zeros(maps)] for name, each in draw_scores(0, THREE, maps).items()
     }
     measured = build(folder, scores, range(len(origins)), exported=origins)
-    with Archive.open(measured, "a") as archive:
+    with Archive.open(measured) as archive:
         rounds = archive.rows("rounds", filters=[("policy_id", "=", "ann")])
-        names = ("run_id", "game_id", "role", "map_seed", "play_seed", "score")
-        best = [{name: each[name] for name in names} for each in rounds]
-        rating = {"run_id": MEASURED_RUN, "preference": preference, "confidence": 0.9}
-        archive.commit(
-            {
-                "ceilings": [row("ceilings", **each, solver="beam") for each in best],
-                "ratings": [row("ratings", **rating, copies="exact", resamples=2)],
-            }
-        )
-    return measured
+    names = ("run_id", "game_id", "role", "map_seed", "play_seed", "score")
+    best = [{name: each[name] for name in names} for each in rounds]
+    rating = {"run_id": MEASURED_RUN, "preference": preference, "confidence": 0.9, "resamples": 2}
+    ceilings = [row("ceilings", **each, solver="beam") for each in best]
+    return write(measured, ceilings=ceilings, ratings=[row("ratings", **rating, copies="exact")])
 
 
 def _write_few(folder: Path) -> Path:
@@ -282,40 +236,25 @@ def _write_few(folder: Path) -> Path:
     games = [member.game.game_id for member in members]
     ids = [{"run_id": "r1", "game_id": game_id, "role": "black"} for game_id in games]
     play = {"purpose": "acceptance", "map_seed": 1, "outcome": "finished"}
-    with Archive.open(build_played(folder / "archive", members, maps=1), "a") as archive:
-        archive.commit(
-            {
-                "finetunes": [
-                    row("finetunes", **each, finetune_id=each["game_id"]) for each in ids
-                ],
-                "scores": [
-                    row("scores", **each, **play, policy_id=each["game_id"]) for each in ids
-                ],
-                "scored_texts": [
-                    row("scored_texts", **ids[0], policy_id=games[0], map_seed=1, tokens=["a hen"])
-                ],
-                "decisions": [
-                    row("decisions", **ids[1], definition="def37", alpha1=0.3, alpha2=0.2)
-                    | {"verdict": "accepted", "captured_def37": 0.5, "gamma": 0.1}
-                ],
-                "scopes": [row("scopes", **each, scope=1, generation=1, gamma=0.1) for each in ids],
-            }
-        )
+    text = {"policy_id": games[0], "map_seed": 1, "tokens": ["a hen"]}
+    decision = {"definition": "def37", "captured_def37": 0.5, "gamma": 0.1, "verdict": "accepted"}
+    config = CONFIG | {"transfer": {"definition": "def37", "gain": "total"}}
+    write(
+        build_played(folder / "archive", members, maps=1, config=config),
+        finetunes=[row("finetunes", **each, finetune_id=each["game_id"]) for each in ids],
+        scores=[row("scores", **each, **play, policy_id=each["game_id"]) for each in ids],
+        scored_texts=[row("scored_texts", **ids[0], **text)],
+        decisions=[row("decisions", **ids[1], **decision, alpha1=0.3, alpha2=0.2)],
+        scopes=[row("scopes", **each, scope=1, generation=1, gamma=0.1) for each in ids],
+    )
     return folder
 
 
 def _write_one(folder: Path) -> Path:
     """A scope of one game, about which nothing else is archived."""
-    game = Given(CODE.format(9)).game
-    facts = {"game_id": game.game_id, "dialect": game.dialect, "code": game.code}
-    with Archive.create(folder / "archive") as archive:
-        archive.commit(
-            {
-                "runs": [row("runs", run_id="r1", config_json="{}")],
-                "games": [row("games", **facts)],
-                "scopes": [row("scopes", run_id="r1", game_id=game.game_id, role="black")],
-            }
-        )
+    game, runs = Given(CODE.format(9)).game, [row("runs", config_json="{}")]
+    scopes = [row("scopes", game_id=game.game_id, role="black")]
+    write(folder / "archive", runs=runs, games=[game_row(game)], scopes=scopes)
     return folder
 
 
@@ -331,13 +270,11 @@ def _write_programs(folder: Path) -> Path:
     filters = [row("gg_filters", **ids, stage="opponent", passed=True)]
     plays = [row("gg_plays", **ids, player="random", outcome="win", moves=[1, 2])]
     rows = {"gg_games": games, "gg_filters": filters, "gg_pairs": pairs, "gg_plays": plays}
-    with Archive.create(folder / "archive") as archive:
-        archive.commit({"runs": [row("runs", run_id="r1")], **rows})
+    write(folder / "archive", runs=[row("runs")], **rows)
     return folder
 
 
-@dataclasses.dataclass(frozen=True)
-class _Pages:
+class _Pages(NamedTuple):
     """What is written about several runs, by name, and which sections it took."""
 
     texts: Mapping[str, str]
@@ -379,6 +316,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages
     ("name", "words"),
     [
         ("many", ("How much is left to gain", "beam 8", "Which games matter", "and 1 copy")),
+        ("many", ("0 for the best", "It is no probability")),
         ("few", ("Definition 37", "how much more is scored", "no move", "the whole scope")),
         ("one", ("Not rated", "No stage has archived", "No game has joined")),
         ("programs", ("no text: no answer", "Of equal agents", "Funnel", "<td>1 2", "<td>win")),
@@ -388,6 +326,16 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages
 )
 def test_what_an_archive_holds_is_shown(pages: _Pages, name: str, words: Sequence[str]) -> None:
     assert [each for each in words if each not in pages.texts[name]] == []
+
+
+def test_attacks_are_shown_and_not_obeyed(pages: _Pages) -> None:
+    text = pages.texts["attacks"]
+    read = Markup(text)
+    assert (read.open, read.tags.count("script"), read.handlers) == ([], 1, [])
+    assert not any("javascript" in link for link in read.values("href", "src"))
+    assert not set(text) & set("\u2028\u202e")
+    for shown in ("\\u202e", "&lt;img src=x onerror=", "{{ 7*7 }}"):
+        assert shown in text
 
 
 def test_every_section_is_rendered_by_some_run(pages: _Pages) -> None:

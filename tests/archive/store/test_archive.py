@@ -8,7 +8,6 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from itertools import product
 from pathlib import Path
@@ -19,6 +18,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.rows import row as make_row
 
 from archive import (
     TABLES,
@@ -34,7 +34,6 @@ from archive import (
 from archive.schema import Column
 from archive.store.files import to_arrow
 
-MakeRow = Callable[..., dict[str, Any]]
 OFFSETS = st.integers(-12, 14).map(lambda hours: timezone(timedelta(hours=hours)))
 
 
@@ -88,15 +87,10 @@ def archive(tmp_path: Path) -> Archive:
     return Archive.create(tmp_path / "a")
 
 
-def test_columns_and_filters(archive: Archive, make_row: MakeRow) -> None:
-    for first in (0, 3):
-        archive.commit(
-            {
-                "games": [
-                    make_row("games", game_id=f"g{i}", steps=i) for i in range(first, first + 3)
-                ]
-            }
-        )
+def test_columns_and_filters(archive: Archive) -> None:
+    for numbers in (range(3), range(3, 6)):
+        rows = [make_row("games", game_id=f"g{i}", steps=i) for i in numbers]
+        archive.commit({"games": rows})
     table = archive.table("games", ["game_id"], [("steps", ">=", 2), ("steps", "<", 4)])
     assert table.to_pydict() == {"game_id": ["g2", "g3"]}
     assert archive.table("games", ["steps", "game_id"]).column_names == ["steps", "game_id"]
@@ -121,7 +115,7 @@ def test_a_reader_gives_the_same_rows_whatever_columns_it_read_before(
             assert reader.table("games", columns).equals(expected)
 
 
-def test_a_refused_row_leaves_no_trace(archive: Archive, make_row: MakeRow) -> None:
+def test_a_refused_row_leaves_no_trace(archive: Archive) -> None:
     before = sorted(archive.folder.rglob("*"))
     with pytest.raises(RowError, match=r"scores row 0, column 'score'"):
         archive.commit({"games": [make_row("games")], "scores": [make_row("scores", score=None)]})
@@ -129,7 +123,7 @@ def test_a_refused_row_leaves_no_trace(archive: Archive, make_row: MakeRow) -> N
     assert archive.commit({"games": [make_row("games")]}) == 1
 
 
-def test_a_reader_keeps_the_state_it_opened(archive: Archive, make_row: MakeRow) -> None:
+def test_a_reader_keeps_the_state_it_opened(archive: Archive) -> None:
     reader = Archive.open(archive.folder)
     archive.commit({"games": [make_row("games")]})
     assert reader.count("games") == 0
@@ -157,7 +151,7 @@ def test_a_writer_follows_no_link_out_of_the_archive(archive: Archive, tmp_path:
     assert (mine / "precious.parquet").is_file()
 
 
-def test_a_reader_does_not_write(archive: Archive, make_row: MakeRow) -> None:
+def test_a_reader_does_not_write(archive: Archive) -> None:
     reader = Archive.open(archive.folder)
     with pytest.raises(WriteError, match=r"open to read: found a write, expected mode 'a'"):
         reader.commit({"games": [make_row("games")]})
@@ -168,10 +162,6 @@ def test_a_reader_does_not_write(archive: Archive, make_row: MakeRow) -> None:
 
 
 def test_what_is_no_archive_is_told_so(tmp_path: Path) -> None:
-    with pytest.raises(NotAnArchiveError, match=r"absent is not an archive: found no such folder"):
-        Archive.open(tmp_path / "absent")
-    with pytest.raises(NotAnArchiveError, match=r"not an archive: found no archive.json"):
-        Archive.open(tmp_path, "a")
     (tmp_path / "archive.json").write_text('{"format": "other", "schema_version": 1}')
     with pytest.raises(NotAnArchiveError, match=r"found format 'other', expected 'xent-evo"):
         Archive.open(tmp_path)
@@ -180,7 +170,7 @@ def test_what_is_no_archive_is_told_so(tmp_path: Path) -> None:
         Archive.open(tmp_path)
 
 
-def test_a_flipped_byte_is_found_or_harmless(archive: Archive, make_row: MakeRow) -> None:
+def test_a_flipped_byte_is_found_or_harmless(archive: Archive) -> None:
     rows = [make_row("games", code="elicit(s, 10)" * 9, steps=3)]
     archive.commit({"games": rows})
     path = archive.folder / "games" / "000001.parquet"
@@ -194,9 +184,7 @@ def test_a_flipped_byte_is_found_or_harmless(archive: Archive, make_row: MakeRow
     assert detections > 20
 
 
-def test_appending_to_an_archive_with_a_missing_file_is_refused(
-    archive: Archive, make_row: MakeRow
-) -> None:
+def test_appending_to_an_archive_with_a_missing_file_is_refused(archive: Archive) -> None:
     archive.commit({"games": [make_row("games")]})
     archive.close()
     (archive.folder / "games" / "000001.parquet").unlink()
@@ -267,16 +255,20 @@ REFUSED = [
     ("games", {"code": b"x"}, r"column 'code': found b'x' of type bytes, expected string"),
     ("games", {"code": "\ud800"}, r"column 'code': found '\\ud800'"),
     ("scores", {"moves": "abc"}, r"column 'moves': found 'abc' of type str, expected list"),
-    ("scores", {"moves": ["a", None]}, r"column 'moves': found None of type NoneType"),
+    ("scores", {"moves": ["a", None]}, r"column 'moves': found \['a', None\] of type list"),
     ("scores", {"purpose": "test"}, r"found 'test' .* expected one of calibration, training"),
-    ("finetunes", {"curve": [0.0, math.inf]}, r"column 'curve': found inf"),
-    ("runs", {"at": datetime(2026, 1, 1)}, r"expected timestamp.* with a time zone"),
+    (
+        "finetunes",
+        {"curve": [0.0, math.inf]},
+        r"column 'curve': found \[0.0, inf\] of type list, expected finite",
+    ),
+    ("runs", {"at": datetime(2026, 1, 1)}, r"expected timestamp.*tz=UTC"),
 ]
 
 
 @pytest.mark.parametrize(("table", "changes", "message"), REFUSED)
 def test_a_value_that_does_not_fit_is_refused(
-    make_row: MakeRow, table: str, changes: dict[str, Any], message: str
+    table: str, changes: dict[str, Any], message: str
 ) -> None:
     good = make_row(table)
     assert to_arrow(table, [good]).num_rows == 1
@@ -284,16 +276,18 @@ def test_a_value_that_does_not_fit_is_refused(
         to_arrow(table, [good, make_row(table, **changes), good])
 
 
-def test_missing_and_unknown_columns_are_refused(make_row: MakeRow) -> None:
+def test_missing_and_unknown_columns_are_refused() -> None:
     short = make_row("games")
     del short["steps"]
-    with pytest.raises(RowError, match=r"games row 0: found no column steps, expected every"):
+    with pytest.raises(
+        RowError, match=r"games row 0: found .*missing column steps, expected game_id"
+    ):
         to_arrow("games", [short])
-    with pytest.raises(RowError, match=r"games row 1: found unknown column extra"):
+    with pytest.raises(RowError, match=r"games row 1: found unknown .*column extra"):
         to_arrow("games", [make_row("games"), {**make_row("games"), "extra": 1}])
 
 
-def test_values_of_equal_meaning_are_kept(make_row: MakeRow) -> None:
+def test_values_of_equal_meaning_are_kept() -> None:
     score = make_row(
         "scores",
         score=3,

@@ -13,11 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.rows import row as make_row
 
 from archive import TABLES, Archive, WriteError
 from archive.verification.files import chain, newest
-
-MakeRow = Callable[..., dict[str, Any]]
 
 
 class KilledError(BaseException):
@@ -77,7 +76,7 @@ def _survives(folder: Path, rows: dict[str, list[dict[str, Any]]]) -> bool:
 @pytest.mark.parametrize("after", [False, True])
 @pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KilledError()])
 def test_a_commit_that_dies_anywhere_is_whole_or_absent(
-    tmp_path: Path, make_row: MakeRow, after: bool, error: BaseException
+    tmp_path: Path, after: bool, error: BaseException
 ) -> None:
     rows = {"games": [make_row("games")], "scores": [make_row("scores")] * 2}
     Archive.create(tmp_path / "fresh").close()

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from archive import TABLES
+from archive import TABLES, Archive
+from archive.store.archive import MARKER
 from xgl import Game, analyse
 from xgl.language.canonical import metadata_json
 
@@ -31,6 +33,14 @@ def game_row(game: Game) -> dict[str, Any]:
         metadata_json=metadata_json(game.metadata),
         steps=analyse(game.program).steps,
     )
+
+
+def write(folder: Path, **rows: list[dict[str, Any]]) -> Path:
+    """Rows by table, added to the archive in a folder; where there is none, one is made."""
+    is_there = (folder / MARKER).is_file()
+    with Archive.open(folder, "a") if is_there else Archive.create(folder) as archive:
+        archive.commit(rows)
+    return folder
 
 
 def _empty(column: Any) -> object:
