@@ -52,8 +52,7 @@ from evo.jobs.repeated_play import (
 from evo.measure import ceilings, report
 from evo.measure.authors import SUFFIX, read_benchmark
 from evo.measure.ceilings import CeilingSearch
-from evo.measure.folder import ExportedMeasure, MeasureGame, read
-from evo.measure.named_games import named_measure
+from evo.measure.folder import ExportedMeasure, MeasureGame, named_measure, read
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
@@ -294,32 +293,34 @@ class MeasureSession:
 
     def _play(self, player: MeasuredPlayer, seat: Player, member: MeasureGame) -> None:
         """Play all rounds of one game, in one commit."""
-        config = self.plan.config.measure
+        plan, config = self.plan, self.plan.config.measure
         dollars_before = seat.usage.dollars if isinstance(seat, ChatPlayer) else 0.0
-        seeds = self.plan.export.seeds(member, config.maps)
-        if stories := self.plan.export.stories.get(member.name):
+        if stories := plan.export.stories.get(member.name):
             self.host.use_stories(stories)
         self.host.begin()
-        task = self._with_floor(member).task
+        task, seeds = self._normalised(member)[0].task, plan.export.seeds(member, config.maps)
         scores = self.host.repeat(seat, task, seeds, config.rounds, config.control)
-        _clear_caches(seat)
-        if player is self.plan.base and self.plan.base_plays(member):
+        if isinstance(seat, LocalPolicy):
+            seat.clear_caches()  # a game's results must not depend on the one before
+        if player is plan.base and plan.base_plays(member):
             check_fits(task, [(each.outcome, each.reason) for each in scores])
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
         elif math.isfinite(task.floor):
             floor = task.floor
         else:  # the base finished no play that would fix it
             floor = min([0.0, *(s.score for s in scores if s.outcome == "finished")])
-        rows = round_rows(
-            player.name, task, Purpose.MEASURE, [with_round_floor(s, floor) for s in scores]
-        )
-        dollars = seat.usage.dollars - dollars_before if isinstance(seat, ChatPlayer) else None
-        maps = self.ledger.map_rows(
-            self.host.stories.map_texts, Purpose.MEASURE, f"measure {self.plan.export.digest}"
-        )
-        measure_rows = self._measure_rows(player.name, member, rows, dollars)
-        self.ledger.commit(rounds=rows, maps=maps, measures=measure_rows)
-        self.lines.say(_outcome_line(player, member, measure_rows, scores))
+        floored = [with_round_floor(score, floor) for score in scores]
+        rows = round_rows(player.name, task, Purpose.MEASURE, floored)
+        member, levels = self._normalised(member, rows if player.name == plan.base.name else ())
+        measures = []
+        if levels:  # without them a game has no row
+            dollars = seat.usage.dollars - dollars_before if isinstance(seat, ChatPlayer) else None
+            score = result(player.name, member, levels[0], rows)
+            measures = [measures_row(score, levels, rows, config.confidence, dollars)]
+        source = f"measure {plan.export.digest}"
+        maps = self.ledger.map_rows(self.host.stories.map_texts, Purpose.MEASURE, source)
+        self.ledger.commit(rounds=rows, maps=maps, measures=measures)
+        self.lines.say(_outcome_line(player, member, measures, scores))
 
     def _find_ceilings(self) -> None:
         """Commit the folder's best scores, then the solvers' solutions, one commit for each
@@ -331,19 +332,9 @@ class MeasureSession:
             with self.plan.base.seat(self.host, config.dtype, self._remaining_budget()) as seat:
                 for member in missing:
                     ceilings = search.solve(self.host, seat, member)
-                    _clear_caches(seat)
+                    if isinstance(seat, LocalPolicy):
+                        seat.clear_caches()
                     self.lines.say(f"ceiling of {member.name}: {ceilings}")
-
-    def _measure_rows(
-        self, policy: str, member: MeasureGame, rows: Sequence[Row], dollars: float | None
-    ) -> list[Row]:
-        """The row of ``measures``; none where the game has no levels."""
-        is_base = policy == self.plan.base.name
-        levels = self._levels(member, rows if is_base else None)
-        if levels is None:
-            return []
-        score = result(policy, self._with_floor(member, rows if is_base else None), levels, rows)
-        return [measures_row(score, rows, self.plan.config.measure.confidence, dollars)]
 
     def _rate(self) -> MeasureRatings | None:
         """Rate models and games together and commit the ratings; None with fewer than two models or
@@ -376,9 +367,9 @@ class MeasureSession:
         results = []
         for name in self.plan.config.players:
             for member in self.plan.export.members:
-                rows, levels = self._rows(name, member), self._levels(member)
+                rows, (game, levels) = self._rows(name, member), self._normalised(member)
                 if rows and levels:
-                    results.append(result(name, self._with_floor(member), levels, rows))
+                    results.append(result(name, game, levels[0], rows))
         return results
 
     def _first_scores(self, confidence: float) -> dict[str, dict[str, Interval]]:
@@ -395,23 +386,22 @@ class MeasureSession:
         key = PlaysKey(policy, member.task.id, Purpose.MEASURE)
         return self.ledger.rounds.get(key, [])
 
-    def _levels(self, member: MeasureGame, base_rows: Sequence[Row] | None = None) -> Levels | None:
-        if not self.plan.base_plays(member):
+    def _normalised(
+        self, member: MeasureGame, base_rows: Sequence[Row] = ()
+    ) -> tuple[MeasureGame, Levels | None]:
+        """The game with its floor, and its levels: the export's, or as the base's plays fix them,
+        which are archived, or ``base_rows``."""
+        plan = self.plan
+        if not plan.base_plays(member):
             assert member.levels is not None
-            return Levels(member.levels, member.base)
-        rows = base_rows or self._rows(self.plan.base.name, member)
-        return levels_of(rows, self.plan.base.name, self.plan.config.measure.m) if rows else None
-
-    def _with_floor(
-        self, member: MeasureGame, base_rows: Sequence[Row] | None = None
-    ) -> MeasureGame:
-        """The game with the floor from the base's plays, if they determine one."""
-        rows = base_rows or self._rows(self.plan.base.name, member)
-        if not self.plan.base_plays(member) or all(row["outcome"] != "finished" for row in rows):
-            return member
-        plays = [(row["round"], row["outcome"], row["score"]) for row in rows]
-        floor = round_floor(plays, member.task)
-        return replace(member, task=replace(member.task, floor=floor))
+            return member, (member.levels, member.base, None)
+        if not (rows := base_rows or self._rows(plan.base.name, member)):
+            return member, None
+        if any(row["outcome"] == "finished" for row in rows):
+            plays = [(row["round"], row["outcome"], row["score"]) for row in rows]
+            task = replace(member.task, floor=round_floor(plays, member.task))
+            member = replace(member, task=task)
+        return member, levels_of(rows, plan.base.name, plan.config.measure.m)
 
     def _remaining_budget(self) -> Budget:
         """The remaining budget; raises :class:`BudgetReachedError` if there is none."""
@@ -433,12 +423,6 @@ class MeasureSession:
                 unknown = sum(n for key, n in own.items() if key[:2] not in known)
                 dollars += max(prices.of(unknown, 0), prices.of(0, unknown))
         return Cost(sum(tokens.values()), dollars=dollars)
-
-
-def _clear_caches(seat: Player) -> None:
-    """Let nothing of one game be kept for the next, whose results must not depend on it."""
-    if isinstance(seat, LocalPolicy):
-        seat.clear_caches()
 
 
 def _outcome_line(

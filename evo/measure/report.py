@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from archive.charts import Plot, canvas, document, key, line, polyline, rect, series, text
 from archive.statistics.intervals import Interval, Scores
@@ -26,6 +26,11 @@ WIDE, HIGH, LEFT = 300.0, 240.0, 48.0
 """Width and height of one panel, and the distance from its left edge to its plot."""
 ACROSS = 3
 """Panels in a row."""
+CURVES: Mapping[str, Callable[[Scores], Scores]] = {
+    "mean": partial(np.mean, axis=0),
+    "arms": arms,
+}
+"""By round, from scores (maps, rounds)."""
 
 
 def policies(results: Sequence[GameResult]) -> dict[str, list[GameResult]]:
@@ -61,8 +66,14 @@ def show(console: Console, results: Sequence[GameResult], confidence: float) -> 
         at = next(iter(row.values())).at_round
         cells = [_cell(row[name], confidence) if name in row else "" for name in by_player]
         add(view, game, at, *cells)
+    columns = ("games", "mean", "median", "lower quartile", "upper quartile")
+    title = f"The Xent Measure, {percent(confidence)} over games and maps"
+    summary = table(title, "player", *columns, numbers=True)
+    for name, mu in measures(results, confidence).items():
+        estimates = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
+        add(summary, names[name], mu.games, *map(interval, estimates))
     console.print(view)
-    console.print(_summary(measures(results, confidence), confidence, names))
+    console.print(summary)
     show_labels(names, console)
 
 
@@ -95,24 +106,12 @@ def show_rounds(console: Console, results: Sequence[GameResult]) -> None:
     view = table(title, "game", "player", "of", *map(str, rounds))
     for each in results:
         control = each.series.control
-        curves = {"mean": each.series.own.mean(axis=0), "arms": arms(each.series.own)}
+        curves = {name: curve(each.series.own) for name, curve in CURVES.items()}
         curves |= {} if control is None else {"arms, control": arms(control)}
         for name, curve in curves.items():
             cells = [number(float(curve[k - 1])) if k <= len(curve) else "" for k in rounds]
             add(view, each.member.name, each.policy, name, *cells)
     console.print(view)
-
-
-def _summary(
-    by_player: dict[str, XentMeasure], confidence: float, names: Mapping[str, str]
-) -> Table:
-    columns = ("games", "mean", "median", "lower quartile", "upper quartile")
-    title = f"The Xent Measure, {percent(confidence)} over games and maps"
-    view = table(title, "player", *columns, numbers=True)
-    for name, mu in by_player.items():
-        estimates = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
-        add(view, names[name], mu.games, *map(interval, estimates))
-    return view
 
 
 # -- the figure --------------------------------------------------------------------------------
@@ -134,8 +133,8 @@ def figure(results: Sequence[GameResult], confidence: float) -> Element:
     colours = {name: series(index) for index, name in enumerate(by_player)}
     games = list(dict.fromkeys(each.member.name for each in results))
     shapes = list(_histograms(by_player, colours))
-    for index, (game, curve) in enumerate(product(games, (_mean, arms)), start=1):
-        shapes += _curves(index, [r for r in results if r.member.name == game], colours, curve)
+    for index, (game, name) in enumerate(product(games, CURVES), start=1):
+        shapes += _curves(index, [r for r in results if r.member.name == game], colours, name)
     rows = -(-(2 * len(games) + 1) // ACROSS)
     for index, (name, colour) in enumerate(colours.items()):
         shapes += key(LEFT, rows * HIGH + 16 + 18 * index, name, f"series {colour}")
@@ -160,17 +159,13 @@ def _panel(
     return plot, [text(left, top + 18, title, "heading"), *plot.grid(*labels, 4, 4)]
 
 
-def _mean(scores: Scores) -> Scores:
-    return np.asarray(scores.mean(axis=0))
-
-
 def _curves(
     place: int,
     results: Sequence[GameResult],
     colours: dict[str, str],
-    curve_of: Callable[[Scores], Scores],
+    name: str,
 ) -> Iterator[Element]:
-    levels = results[0].levels.levels
+    levels, curve_of = results[0].levels, CURVES[name]
     lines: list[tuple[Scores, str]] = []
     for each in results:
         lines.append((curve_of(each.series.own), f"series {colours[each.policy]}"))
@@ -179,8 +174,8 @@ def _curves(
     every = np.concatenate([*(curve for curve, _ in lines), [levels.b, levels.top]])
     longest = max(len(curve) for curve, _ in lines)
     ends = float(every.min()), float(every.max())
-    name = f"{results[0].member.name}: {'arms' if curve_of is arms else 'mean'}"
-    plot, axes = _panel(place, name, ("round", "bits"), (1.0, float(max(longest, 2))), ends, "x")
+    title = f"{results[0].member.name}: {name}"
+    plot, axes = _panel(place, title, ("round", "bits"), (1.0, float(max(longest, 2))), ends, "x")
     yield from axes
     for level in (levels.b, levels.top):
         y = plot.y(level)

@@ -27,14 +27,9 @@ EPSILON = 0.05
 """ε of (N, ε, θ, m); the bounds on the probability are archived, so another ε can be tried."""
 
 
-@dataclass(frozen=True)
-class Levels:
-    """Normalisation of one game: its base player's levels, the base's name, and whether the game is
-    (N, ε, θ, m)-playable by it (None: its plays are not at hand)."""
-
-    levels: ScoreLevels
-    base: str
-    crosses: Playability | None = None
+Levels = tuple[ScoreLevels, str, Playability | None]
+"""Normalisation of one game: its base player's levels, the base's name, and whether the game is
+(N, ε, θ, m)-playable by it (None: its plays are not at hand)."""
 
 
 def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
@@ -43,7 +38,7 @@ def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
     levels = thresholds(own, m)
     if levels is None:
         return None
-    return Levels(levels, base, crosses_surely(own, levels.b, levels.theta, m, EPSILON))
+    return levels, base, crosses_surely(own, levels.b, levels.theta, m, EPSILON)
 
 
 @dataclass(frozen=True)
@@ -53,7 +48,7 @@ class GameResult:
 
     policy: str
     member: MeasureGame
-    levels: Levels
+    levels: ScoreLevels
     series: Series
     at_round: int
     narms: float
@@ -65,21 +60,27 @@ class GameResult:
         return percentile_bounds(self.draws, confidence)
 
 
-def result(policy: str, member: MeasureGame, levels: Levels, rows: Sequence[Row]) -> GameResult:
+def result(
+    policy: str, member: MeasureGame, levels: ScoreLevels, rows: Sequence[Row]
+) -> GameResult:
     """The normalised score of one player's rounds on one game."""
-    plays, against = series(rows), levels.levels
-    at = min(against.k_m, plays.own.shape[1])
-    control = None if plays.control is None else narms(arms(plays.control), against, at)
-    score, draws = narms(arms(plays.own), against, at), narms_draws(plays.own, against, at)
+    plays = series(rows)
+    at = min(levels.k_m, plays.own.shape[1])
+    control = None if plays.control is None else narms(arms(plays.control), levels, at)
+    score, draws = narms(arms(plays.own), levels, at), narms_draws(plays.own, levels, at)
     return GameResult(policy, member, levels, plays, at, score, draws, control)
 
 
 def measures_row(
-    result: GameResult, rows: Sequence[Row], confidence: float, dollars: float | None
+    result: GameResult,
+    levels: Levels,
+    rows: Sequence[Row],
+    confidence: float,
+    dollars: float | None,
 ) -> dict[str, Any]:
     """Row of the table ``measures``, but for the run's id."""
-    levels, (low, high) = result.levels.levels, result.bounds(confidence)
-    crosses, at, above = result.levels.crosses, result.at_round, None
+    (own, base, crosses), at, above = levels, result.at_round, None
+    low, high = result.bounds(confidence)
     if (control := result.series.control) is not None:
         above = above_control(result.series.own[:, :at], control[:, :at], confidence)
     return {
@@ -87,9 +88,9 @@ def measures_row(
         "game_id": result.member.task.game_id,
         "role": result.member.task.role,
         "exported_game_id": result.member.origin,
-        "base": result.levels.base,
-        **{name: getattr(levels, name) for name in ("b", "theta", "m", "rounds", "k_m")},
-        "maps": levels.samples,
+        "base": base,
+        **{name: getattr(own, name) for name in ("b", "theta", "m", "rounds", "k_m")},
+        "maps": own.samples,
         "crosses_low": crosses.low if crosses else None,
         "crosses_high": crosses.high if crosses else None,
         "at_round": result.at_round,

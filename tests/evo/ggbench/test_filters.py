@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
+from support.ahead import Ahead
 from support.hostile import GOOD, game_of
 
 from evo.ggbench.box import Box
@@ -160,23 +162,17 @@ GAMES = {
 
 
 @pytest.fixture(scope="module")
-def pool() -> object:
-    with ThreadPoolExecutor(4) as threads:
-        futures: dict[str, Future[list[FilterVerdict]]] = {}
-
-        def verdicts(name: str) -> list[FilterVerdict]:
-            names = list(GAMES)
-            for each in names[names.index(name) : names.index(name) + 4]:
-                if each not in futures:
-                    futures[each] = threads.submit(run_filters, game_of(GAMES[each]))
-            return futures[name].result()
-
-        yield verdicts
+def verdicts() -> Iterator[Ahead[list[FilterVerdict]]]:
+    jobs = {name: partial(run_filters, game_of(source)) for name, source in GAMES.items()}
+    with Ahead(jobs, 4) as ahead:
+        yield ahead
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_what_models_write_daily_is_accepted(name: str, pool: object) -> None:
-    last = pool(name)[-1]  # type: ignore[operator]
+def test_what_models_write_daily_is_accepted(
+    name: str, verdicts: Ahead[list[FilterVerdict]]
+) -> None:
+    last = verdicts.of(name)[-1]
     assert last.passed, last.reason
 
 
