@@ -37,8 +37,15 @@ from evo.ggbench.box import Agent, Box, BoxLimits, GameFaultError
 from evo.ggbench.chat import expense, find_chat_model
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged
-from evo.ggbench.opponents import Pairing, find_opponent, opponent_verdict, searching
-from evo.ggbench.selfplay import Checkpoint, keep_policies, train
+from evo.ggbench.selfplay import (
+    Checkpoint,
+    Pairing,
+    find_opponent,
+    keep_policies,
+    opponent_verdict,
+    searching,
+    train,
+)
 from evo.jobs.model_host import single_threaded
 from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer, RemotePlayer

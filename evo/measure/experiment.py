@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import Self
 
 import torch
@@ -32,13 +31,12 @@ from archive.statistics.ratings import (
     rating_rows,
     useful_workers,
 )
-from archive.text import percent, plural
+from archive.text import plural
 from archive.views.ratings import show as show_ratings
 from archive.views.tables import resampling
 from evo.config.hardware import PASS_SHARE
 from evo.config.measure import MeasureRunConfig
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
-from evo.growth.initial_scope import short_name
 from evo.jobs.evaluation import check_fits
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.jobs.repeated_play import (
@@ -49,7 +47,7 @@ from evo.jobs.repeated_play import (
     series,
     with_round_floor,
 )
-from evo.measure import ceilings, report
+from evo.measure import ceilings, results
 from evo.measure.authors import SUFFIX, read_benchmark
 from evo.measure.ceilings import CeilingSearch
 from evo.measure.folder import ExportedMeasure, MeasureGame, named_measure, read
@@ -247,42 +245,29 @@ class MeasureSession:
         """A table and a figure of what has been played so far."""
         confidence = self.plan.config.measure.confidence
         if self.plan.config.measure.rounds == 1 and (scores := self._first_scores(confidence)):
-            report.show_scores(self.console, scores, confidence)
-        if results := self.results():
-            report.show(self.console, results, confidence)
+            results.show_scores(self.console, scores, confidence)
+        if found := self.results():
+            results.show(self.console, found, confidence)
             if self.plan.config.measure.games:
-                report.show_rounds(self.console, results)
+                results.show_rounds(self.console, found)
             if game_ceilings := read_ceilings(self.ledger.archive, confidence):
                 names = {m.task.id: m.name for m in self.plan.export.members}
                 self.console.print(ceilings.table(game_ceilings, names, confidence))
-            path = report.draw(self.plan.folder, results, confidence)
+            path = results.draw(self.plan.folder, found, confidence)
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
         if self.ratings:
             show_ratings(self.ratings, self.console)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """The measure of the fewest games that tell the players apart as all games do, and what
-        exports it."""
-        run, measure = Run(self.ledger.archive), self.plan.config.measure
+        """What exports the fewest games that tell the players apart as all games do."""
+        folder, tolerance = self.plan.folder, self.plan.config.measure.tolerance
         if len(self.plan.config.players) < 2:
             return ()
         with suppress(ExportError):  # no two players differ
-            tasks, error = discriminating(run, measure.tolerance)
-            names = {each.task.id: each.name for each in self.plan.export.members}
-            games = [self._entry(names[task]) for task in tasks]
-            words = ["+experiment=measure", *self.plan.config.measure_words(games)]
-            command = " ".join(["python -m evo.run", *map(quote, words)])
-            note = f"# ranks them as all {len(names)} games do, within {percent(error)}"
-            folder, share = self.plan.folder, f"{measure.tolerance:g}"
+            discriminating(Run(self.ledger.archive), tolerance)
             export = f"python -m archive export {shown(folder)} {shown(Path(f'{folder}-games'))}"
-            export += f" --format xent --discriminating {share}"
-            return [("subset", f"{command}  {note}"), ("export", export)]
+            return [("export", f"{export} --format xent --discriminating {tolerance:g}")]
         return ()
-
-    def _entry(self, name: str) -> str:
-        """A game as the settings name it."""
-        entries = self.plan.config.measure.games
-        return next((each for each in entries if name in (each, short_name(each))), name)
 
     def _missing(self, player: MeasuredPlayer) -> list[MeasureGame]:
         """Games that a player has not played: of all if it is measured, else of those that need the
@@ -364,13 +349,13 @@ class MeasureSession:
 
     def results(self) -> list[GameResult]:
         """Results of all measured players on all games that have levels and were played."""
-        results = []
+        found = []
         for name in self.plan.config.players:
             for member in self.plan.export.members:
                 rows, (game, levels) = self._rows(name, member), self._normalised(member)
                 if rows and levels:
-                    results.append(result(name, game, levels[0], rows))
-        return results
+                    found.append(result(name, game, levels[0], rows))
+        return found
 
     def _first_scores(self, confidence: float) -> dict[str, dict[str, Interval]]:
         """Mean score of round 1, bits, of each measured player on each game that it has played."""

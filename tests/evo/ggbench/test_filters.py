@@ -94,19 +94,6 @@ GAMES = {
     + GOOD.replace("self.current_player = 1\n", "self.current_player = Side.A\n").replace(
         "self.current_player *= -1", "self.current_player = Side(-self.current_player.value)"
     ),
-        "abstract base": "from abc import ABC, abstractmethod\n"
-    "class TwoPlayers(ABC):\n    @abstractmethod\n    def seen(self): ...\n"
-    + GOOD.replace("class CustomEnv(gym.Env):", "class CustomEnv(gym.Env, TwoPlayers):"),
-        "functools": "from functools import (cache, cached_property, lru_cache, partial, reduce,\n"
-    "    singledispatch, singledispatchmethod, total_ordering, wraps)\n"
-    "def loud(method):\n    @wraps(method)\n    def inner(*args):\n        return method(*args)\n"
-    "    return inner\n@cache\ndef moves(left):\n    return [m for m in range(3) if m < max(left, 1)]\n"
-    "@singledispatch\ndef name(value):\n    return str(value)\n"
-    + GOOD.replace(
-        "    def render(self):", "    @cached_property\n    def most(self):\n"
-        "        return 3\n    @loud\n    def render(self):"
-    ).replace("[move for move in range(3) if move < max(self.left, 1)]", "moves(self.left)")
-    .replace("self.left = 9", "self.left = 9; self.take = partial(min, 3); self.most"),
         "a generator in the state": _begin("self.order = (n for n in range(50))", "next(self.order)"),
         "own generators": _begin(
         "self.dice = random.Random(seed)", "self.rng = np.random.default_rng(seed)",
@@ -136,7 +123,6 @@ GAMES = {
         "moves as a set": GOOD.replace("return [move for", "return {move for").replace(
         "max(self.left, 1)]", "max(self.left, 1)}"
     ),
-        "a generic environment": GOOD.replace("(gym.Env):", "(gym.Env[np.ndarray, int]):"),
         "players are dictionaries": GOOD.replace(
         "self.current_player = 1\n", "self.current_player = {'id': 1}\n"
     ).replace("self.current_player *= -1", "self.current_player = {'id': -self.current_player['id']}"),
