@@ -163,14 +163,11 @@ class MeasureRunConfig(AnyRun):
         return [_long(each) for each in words]
 
     def own_words(self) -> list[str]:
-        return [*super().own_words(), *self.measure_words(self.measure.games)]
-
-    def measure_words(self, games: Sequence[str]) -> list[str]:
-        """The words that name the measure, with these games of it."""
-        names = f"[{','.join(map(quoted, games))}]"
+        names = f"[{','.join(map(quoted, self.measure.games))}]"
         if not self.measure.folder:
-            return [f"measure={names}"]
-        return [f"measure={self.measure.folder}", *([f"measure.games={names}"] if games else [])]
+            return [*super().own_words(), f"measure={names}"]
+        games = [f"measure.games={names}"] if self.measure.games else []
+        return [*super().own_words(), f"measure={self.measure.folder}", *games]
 
 
 def _long(argument: str) -> str:

@@ -69,7 +69,11 @@ class ModelSession(ABC):
         facts = {"stories_digest": digest} if digest else {}
         self.identity = RunIdentity.of(self.config, self.config.name, archive, **facts)
         self.ledger = Ledger(archive, self.identity.run_id, self.config.budget)
-        _check_budget(self.config, self.ledger)
+        if name := exhausted_budget(self.config.budget, self.ledger.total_cost):
+            raise ConfigError(
+                f"budget.{name}: found {getattr(self.config.budget, name):g}, expected more than "
+                f"the run has spent already ({amount(self.ledger.total_cost)})"
+            )
         if uses := _use_of_gpus(self.config):
             self.console.print(uses, highlight=False)
         if warning := _statements_by_chance(self.config, plan.initial):
@@ -132,7 +136,10 @@ class ModelSession(ABC):
     def commands(self) -> Sequence[tuple[str, str]]:
         """Commands that read the archive as far as it has come: files of earlier sessions are
         replaced or left alone."""
-        run, page, games = self.plan.folder, Path(f"{self.plan.folder}.html"), self._free_folder()
+        run, page = self.plan.folder, Path(f"{self.plan.folder}.html")
+        ends = chain([""], map("-{}".format, count(2)))
+        paths = (Path(f"{run}-games{end}") for end in ends)
+        games = next(path for path in paths if not path.exists())
         lines = [("inspect", f"python -m archive inspect {shown(run)}")]
         if self.ledger.scopes:
             force = " --force" if page.exists() else ""
@@ -142,12 +149,6 @@ class ModelSession(ABC):
         if self.ledger.finetunes:
             lines.append(("matrix", f"python -m archive matrix {shown(run)}"))
         return lines
-
-    def _free_folder(self) -> Path:
-        """A new folder beside the run's, for its games."""
-        ends = chain([""], map("-{}".format, count(2)))
-        paths = (Path(f"{self.plan.folder}-games{end}") for end in ends)
-        return next(path for path in paths if not path.exists())
 
 
 def plan_models(
@@ -224,12 +225,4 @@ def _check_stories(archive: Archive, config: RunConfig) -> None:
         raise ConfigError(
             f"judge.stories: {config.judge.stories} has changed since the run began, expected the "
             "texts it began with"
-        )
-
-
-def _check_budget(config: RunConfig, ledger: Ledger) -> None:
-    for name, limit in exhausted_budgets(config.budget, ledger.total_cost).items():
-        raise ConfigError(
-            f"budget.{name}: found {limit:g}, expected more than the run has spent already "
-            f"({amount(ledger.total_cost)})"
         )

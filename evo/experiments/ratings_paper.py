@@ -6,10 +6,10 @@ Each job is a commit; what is committed is not computed again.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from functools import partial
-from itertools import product
+from itertools import product, zip_longest
 from time import process_time
 from typing import Annotated, Any, Literal, NamedTuple
 
@@ -18,7 +18,6 @@ from pydantic import Field, Strict
 
 from archive import Archive, RunEvent
 from archive.errors import RatingError
-from archive.ratings.normal_form import Array
 from archive.ratings.paper import (
     PathSettings,
     RatingSystem,
@@ -119,71 +118,56 @@ class RatingsPaperRunConfig(NamedRun):
 Row = dict[str, Any]
 PATHS, REDUNDANCY = "improvement_paths", "redundancy_ratings"
 """Tables of the archive."""
-KEYS = {
-    PATHS: ("setting", "system", "prompt_setting", "trial"),
-    REDUNDANCY: ("trial", "jitter", "copies", "system"),
-}
-"""Columns that identify the rows of one job."""
-SETTING = "main setting"
-"""Of every path of improvement: one run has one."""
 
 
 class Job(NamedTuple):
-    """Work of one process, whose rows are one commit; ``key``: their values of ``KEYS``."""
+    """Work of one process, whose rows are one commit; ``key``: what identifies them."""
 
     table: str
-    key: tuple[Any, ...]
+    key: dict[str, Any]
     title: str
     work: Callable[[], list[Row]]
 
 
-def jobs(config: RatingsPaperRunConfig) -> list[Job]:
+def jobs(config: RatingsPaperRunConfig) -> Iterator[Job]:
     """All jobs of a run, in the order in which they are committed."""
     ours, seed = config.ratings_paper, config.seed
     tables = [(0.0, count) for count in ours.redundancy.copies]
     tables += [(ours.redundancy.jitter, count) for count in ours.redundancy.near_copies]
-    every = []
     for trial, (jitter, copies), of in product(
         range(ours.redundancy.trials), dict.fromkeys(tables), RatingSystem
     ):
+        key: Row = {"trial": trial, "jitter": jitter, "copies": copies, "system": str(of)}
         kind = f"near copies (± {jitter:g})" if jitter else "exact copies"
         title = f"table {trial} with {copies} {kind}, {of}"
         work = partial(rate_redundant, ours.redundancy, seed, trial, jitter, copies, of)
-        every.append(Job(REDUNDANCY, (trial, jitter, copies, str(of)), title, work))
+        yield Job(REDUNDANCY, key, title, work)
     for trial, system, prompts in product(range(ours.trials), System, ("initial", "additional")):
-        title = f"path {trial}, {system}, {prompts} prompts"
+        key = {"setting": "main setting", "system": str(system)}  # one run has one setting
+        key |= {"prompt_setting": prompts, "trial": trial}
         path = PathSettings(system, prompts == "additional", **asdict(ours.path))
-        work = partial(walk_path, path, seed, trial)
-        every.append(Job(PATHS, (SETTING, str(system), prompts, trial), title, work))
-    return every
+        title = f"path {trial}, {system}, {prompts} prompts"
+        yield Job(PATHS, key, title, partial(walk_path, path, seed, trial))
 
 
 def walk_path(settings: PathSettings, run_seed: int, trial: int) -> list[Row]:
     """One row for each iteration, but for the key. All kinds of one trial begin with the same
     vectors. Raises :class:`RatingError`."""
-    start, iterations = process_time(), range(settings.iterations + 1)
+    start = process_time()
     path = improvement_path(settings, named_seed("improvement", run_seed, trial))
-    seconds = process_time() - start
+    seconds = (process_time() - start) / (settings.iterations + 1)
+    # the initial vectors stand in the first row; later ones in that of the iteration they entered
+    entered = (
+        [vectors[:initial].ravel().tolist(), *vectors[initial:].tolist()]
+        for vectors, initial in ((path.prompts, settings.prompts), (path.models, settings.models))
+    )
+    entropies = path.prompt_entropies.tolist(), path.model_entropies.tolist()
+    names = ("prompts", "models", "prompt_entropy", "model_entropy")
+    facts = {"skills": settings.skills, "seconds": seconds}
     return [
-        {
-            "iteration": iteration,
-            "prompts": _new_vectors(path.prompts, settings.prompts, iteration),
-            "models": _new_vectors(path.models, settings.models, iteration),
-            "skills": settings.skills,
-            "prompt_entropy": float(path.prompt_entropies[iteration]),
-            "model_entropy": float(path.model_entropies[iteration]),
-            "seconds": seconds / len(iterations),
-        }
-        for iteration in iterations
+        {"iteration": iteration, **dict(zip(names, values, strict=True)), **facts}
+        for iteration, values in enumerate(zip_longest(*entered, *entropies))
     ]
-
-
-def _new_vectors(vectors: Array, initial: int, iteration: int) -> list[float] | None:
-    """The initial vectors, or the vector that entered in an iteration; None if none did."""
-    if iteration == 0:
-        return vectors[:initial].ravel().tolist()
-    place = initial + iteration - 1
-    return vectors[place].tolist() if place < len(vectors) else None
 
 
 def rate_redundant(
@@ -235,7 +219,7 @@ class RatingsPaperSession(RunSession):
         self.plan, self.config, self.archive = plan, plan.config, archive
         self.lines = TimedLines(plan.console)
         self.identity = RunIdentity.of(self.config, self.config.name, archive)
-        self.rows: dict[str, list[Row]] = {table: archive.rows(table) for table in KEYS}
+        self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in (PATHS, REDUNDANCY)}
         count = self.config.ratings_paper.workers or os.cpu_count()
         self.workers = Workers(count, f"{NAME}.workers")
 
@@ -244,20 +228,16 @@ class RatingsPaperSession(RunSession):
 
     def work(self) -> RunOutcome:
         """Raises :class:`archive.ArchiveError` when the disk refuses."""
-        every = jobs(self.config)
-        done = {
-            (table, *(row[name] for name in names))
-            for table, names in KEYS.items()
-            for row in self.rows[table]
-        }
-        waiting = [job for job in every if (job.table, *job.key) not in done]
+        every = list(jobs(self.config))
+        waiting = [
+            job
+            for job in every
+            if not any(job.key.items() <= row.items() for row in self.rows[job.table])
+        ]
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # of a process: there is one a core
         results = self.workers.compute([(job, job.work) for job in waiting])
         for number, (job, rows) in enumerate(results, start=1):
-            key = {
-                "run_id": self.identity.run_id,
-                **dict(zip(KEYS[job.table], job.key, strict=True)),
-            }
+            key = {"run_id": self.identity.run_id, **job.key}
             complete = [key | row for row in rows]
             self.archive.commit({job.table: complete})
             self.rows[job.table] += complete

@@ -1,4 +1,4 @@
-"""``python -m evo.run +experiment=toy_growth``: Fig. 6.1 over many seeds, and where it fails.
+"""``python -m evo.run +experiment=toy_growth``: Fig. 6.1 over many seeds.
 
 The figure shows the space, what a scope covers of it, and its games by generation.
 """
@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from hashlib import sha256
-from typing import Annotated, Any, Literal
+from operator import itemgetter
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,13 +36,7 @@ from xgl.settings import Count, Fraction, Positive, settings
 
 NAME = "toy_growth"
 CLAIM = "Fig. 6.1"
-"""Title of the setting that ``toy.setting`` describes."""
-CONTRASTS: dict[str, dict[str, Any]] = {
-    "lists of 10": {"list_size": 10},  # too few candidates to find what is new
-    "from (0.5, 0.02)": {"start": ((0.5, 0.02),)},  # α1 too strict for this corner
-    "from (0.5, 0.02), α1 = 0.8": {"start": ((0.5, 0.02),), "alpha1": 0.8},
-}
-"""Settings to compare with, as their changes to it."""
+"""What the archive calls the growths of a run."""
 
 Point = tuple[Annotated[float, Strict()], ...]
 
@@ -79,19 +74,14 @@ class SettingConfig(GrowthSettings):
 
 @settings
 class ToyConfig:
-    """The claim of Fig. 6.1, over many seeds, and where it fails."""
+    """The claim of Fig. 6.1, over many seeds."""
 
     seeds: Count = 20
-    """Growths of each setting, with the run's seed and those after it."""
+    """Growths, with the run's seed and those after it."""
     grid: Annotated[int, Strict(), Field(ge=10, le=4000)] = 400
     """Points along each axis of the grid on the unit square on which coverage is counted."""
     setting: SettingConfig = SettingConfig()
-    """The setting of the claim."""
-
-    def settings(self) -> dict[str, SettingConfig]:
-        """All settings by title, that of the claim first, then those to compare it with."""
-        changed = {title: replace(self.setting, **each) for title, each in CONTRASTS.items()}
-        return {CLAIM: self.setting, **changed}
+    """Λ, and the parameters of Algorithm 1."""
 
 
 @settings
@@ -210,20 +200,8 @@ def grid(points: int) -> Skills:
 Scope = list[ScopeMember[Game]]
 
 
-@dataclass(frozen=True)
-class ToyGrowth:
-    """The last scope of one growth; ``covered_share`` is the share of the grid at 1 − α2."""
-
-    title: str
-    setting: SettingConfig
-    seed: int
-    members: Scope
-    covered_share: float
-
-    @property
-    def generations(self) -> int:
-        """Generations in which a game was accepted."""
-        return max(member.generation for member in self.members)
+Growth = tuple[float, int, Scope]
+"""The share of the grid that the last scope of a growth covers at 1 − α2, the seed, that scope."""
 
 
 def scopes(setting: SettingConfig, seed: int) -> list[Scope]:
@@ -234,8 +212,7 @@ def scopes(setting: SettingConfig, seed: int) -> list[Scope]:
 
 def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> SettledPlan:
     """The plan of a run."""
-    text = f"{config.toy.seeds} growths of each of {len(config.toy.settings())} settings"
-    return SettledPlan(config, services.console, ToySession, text)
+    return SettledPlan(config, services.console, ToySession, f"{config.toy.seeds} growths")
 
 
 class ToySession(RunSession):
@@ -243,30 +220,26 @@ class ToySession(RunSession):
     toy game is a row of ``games`` whose code lists its skills."""
 
     def __init__(self, plan: SettledPlan, archive: Archive) -> None:
-        self.plan, self.archive, self.growths = plan, archive, list[ToyGrowth]()
+        self.plan, self.archive, self.growths = plan, archive, list[Growth]()
         self.identity = self._identity(plan.config.name, plan.config.seed)
 
     def work(self) -> RunOutcome:
-        """Grow, and draw each setting's middle growth; raises :class:`archive.ArchiveError`."""
+        """Grow, and draw the growth in the middle; raises :class:`archive.ArchiveError`."""
         config, toy = self.plan.config, self.plan.config.toy
         archived = {row["run_id"] for row in self.archive.rows("scopes", ["run_id"])}
         games, ids = grid(toy.grid), set(self.archive.table("games")["game_id"].to_pylist())
-        middle: list[ToyGrowth] = []
-        for title, setting in toy.settings().items():
-            own: list[ToyGrowth] = []
-            for seed in range(config.seed, config.seed + toy.seeds):
-                run_id = f"{title}, seed {seed}"
-                grown = scopes(setting, seed)  # in seconds, so that a resumed run grows it again
-                if run_id not in archived:
-                    self._commit(run_id, seed, grown, ids)
-                scope = np.array([member.game for member in grown[-1]])
-                share = float((coverage(scope, games) >= 1 - setting.alpha2).mean())
-                own.append(ToyGrowth(title, setting, seed, grown[-1], share))
-            own.sort(key=lambda each: each.covered_share)
-            middle.append(own[(len(own) - 1) // 2])
-            self.growths += own
+        least = 1 - toy.setting.alpha2
+        for seed in range(config.seed, config.seed + toy.seeds):
+            run_id = f"{CLAIM}, seed {seed}"
+            grown = scopes(toy.setting, seed)  # in seconds, so that a resumed run grows it again
+            if run_id not in archived:
+                self._commit(run_id, seed, grown, ids)
+            share = float((coverage(skills_of(grown[-1]), games) >= least).mean())
+            self.growths.append((share, seed, grown[-1]))
+        self.growths.sort(key=itemgetter(0))
+        middle = self.growths[(len(self.growths) - 1) // 2]
         with writing(self.plan.folder):
-            write_whole(self.plan.folder / "figure.svg", document(figure(middle)).encode())
+            write_whole(self.plan.folder / "figure.svg", document(figure(middle, least)).encode())
         message = f"{len(self.growths)} growths came to their end"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
@@ -297,11 +270,16 @@ class ToySession(RunSession):
         return RunIdentity(run_id, seed, settings, sha256(settings.encode()).hexdigest()[:16])
 
     def show(self, outcome: RunOutcome) -> None:
-        """Print a table by setting, once all growths are archived."""
+        """Print a table, once all growths are archived."""
         if outcome.event is RunEvent.FINISHED:
             self.plan.console.print(coverage_table(self.growths))
             message = f"figure   {self.plan.folder / 'figure.svg'}"
             self.plan.console.print(message, highlight=False, soft_wrap=True)
+
+
+def skills_of(scope: Scope) -> Skills:
+    """The games of a scope, shape (n, 2)."""
+    return np.array([member.game for member in scope])
 
 
 def game_id(game: Game) -> str:
@@ -309,74 +287,71 @@ def game_id(game: Game) -> str:
     return sha256(np.array(game).tobytes()).hexdigest()[:16]
 
 
-def coverage_table(growths: Sequence[ToyGrowth]) -> Table:
-    """The shares covered, of each setting over all seeds."""
-    by_title: dict[str, list[ToyGrowth]] = {}
-    for growth in growths:
-        by_title.setdefault(growth.title, []).append(growth)
-    columns = ("setting", "growths", "games", "least", "mean", "most", "at least 99 %")
+def coverage_table(growths: Sequence[Growth]) -> Table:
+    """The shares covered, over all seeds."""
+    columns = ("growths", "games", "least", "mean", "most", "at least 99 %")
     view = table("Share of the grid covered at 1 − α2", *columns, numbers=True)
-    for title, own in by_title.items():
-        shares = [growth.covered_share for growth in own]
-        games = sum(len(growth.members) for growth in own) / len(own)
-        numbers = (percent(s, 2) for s in (min(shares), sum(shares) / len(shares), max(shares)))
-        full_count = sum(share >= 0.99 for share in shares)
-        add(view, title, len(shares), f"{games:.1f}", *numbers, full_count)
+    shares = [share for share, _, _ in growths]
+    games = sum(len(scope) for _, _, scope in growths) / len(growths)
+    numbers = (percent(s, 2) for s in (min(shares), sum(shares) / len(shares), max(shares)))
+    full_count = sum(share >= 0.99 for share in shares)
+    add(view, len(shares), f"{games:.1f}", *numbers, full_count)
     return view
 
 
 # -- the figure ------------------------------------------------------------------------------------
 
 SIDE, LEFT, TOP = 330.0, 44.0, 16.0
-"""Side of one unit square, and its place in its panel."""
-WIDE, HIGH, ACROSS = 390.0, 394.0, 2
-"""Distances from one panel to the next, and panels in a row."""
+"""Side of the unit square, and its place in the figure."""
 SQUARES = 55
 """Squares along an axis that are drawn as covered or not."""
 RAMP = ((255, 222, 120), (245, 140, 60), (190, 45, 90), (60, 15, 95))
 """Colours from the first generation to the last."""
 
 
-def figure(growths: Sequence[ToyGrowth]) -> Element:
-    """One panel for each growth, in rows, and a legend beneath. ``growths`` must not be empty."""
-    last, shapes = max(growth.generations for growth in growths), list[Element]()
-    for index, growth in enumerate(growths):
-        row, column = divmod(index, ACROSS)
-        corner = column * WIDE + LEFT, row * HIGH + TOP
-        shapes += _panel(growth, Plot.box(corner, (SIDE, SIDE), (0, 1), (0, 1)), last)
-    bottom = -(-len(growths) // ACROSS) * HIGH + 20
+def figure(growth: Growth, least: float) -> Element:
+    """The unit square whose corner (0, 0) is at the lower left: what is covered at ``least``, the
+    games by generation, lines from parents, and a legend beneath."""
+    share, seed, members = growth
+    last = max(member.generation for member in members)
+    plot = Plot.box((LEFT, TOP), (SIDE, SIDE), (0, 1), (0, 1))
+    x, y = plot.place(0.34, 0.93)
+    counts = f"{len(members)} games, {last} generations"
+    words = (CLAIM, f"{percent(share, 2)} covered (seed {seed})", counts)
+    shapes = [
+        *_squares(members, plot, least),
+        *plot.grid("skill 1", "", 2, 2),
+        text(plot.x.start + 8, plot.y.end + 8, "skill 2", "axis"),
+        *_games(members, plot, last),
+        *(text(x, y + 19 * n, each, "" if n else "heading") for n, each in enumerate(words)),
+    ]
     words = ("covered at 1 − α2", "not covered", f"games, from generation 0 to {last}")
     marks = {"class_": "covered"}, {"class_": "uncovered"}, {"fill": colour(last, last)}
-    for x, text_, mark in zip((0, 172, 306), words, marks, strict=True):
-        shapes.append(el("rect", x=LEFT + x, y=bottom - 7, width=14, height=14, **mark))
-        shapes.append(text(LEFT + x + 22, bottom + 4, text_))
+    for row, (text_, mark) in enumerate(zip(words, marks, strict=True)):
+        y = TOP + SIDE + 60 + 20 * row
+        shapes += [el("rect", x=LEFT, y=y - 7, width=14, height=14, **mark)]
+        shapes += [text(LEFT + 22, y + 4, text_)]
     title = "Scope growth on the toy model: what the last scope covers, games by generation"
-    size = max(min(ACROSS, len(growths)) * WIDE, 720.0), bottom + 24
-    return canvas(size, title, *shapes, class_="toy")
+    return canvas((LEFT + SIDE + 16, y + 24), title, *shapes, class_="toy")
 
 
-def _panel(growth: ToyGrowth, plot: Plot, last: int) -> Iterator[Element]:
-    """One unit square whose corner (0, 0) is drawn at the lower left."""
+def _squares(members: Scope, plot: Plot, least: float) -> Iterator[Element]:
     squares, side = grid(SQUARES), SIDE / SQUARES
-    scope = np.array([member.game for member in growth.members])
-    covered = coverage(scope, squares) >= 1 - growth.setting.alpha2
+    covered = coverage(skills_of(members), squares) >= least
     for centre, is_covered in zip(squares.tolist(), covered.tolist(), strict=True):
         x, y = (round(each - side / 2, 1) for each in plot.place(*centre))
         class_ = "covered" if is_covered else "uncovered"
         yield el("rect", x=x, y=y, width=side, height=side, class_=class_)
-    yield from plot.grid("skill 1", "", 2, 2)
-    yield text(plot.x.start + 8, plot.y.end + 8, "skill 2", "axis")
-    for member in growth.members:
+
+
+def _games(members: Scope, plot: Plot, last: int) -> Iterator[Element]:
+    for member in members:
         if member.parent is not None:
             yield line(*plot.place(*member.parent), *plot.place(*member.game), "descent")
-    for member in growth.members:
+    for member in members:
         (x, y), fill = plot.place(*member.game), colour(member.generation, last)
         yield el("circle", cx=x, cy=y, r=3.4, fill=fill, class_="game")
-    yield from (circle(*plot.place(*m.game), 7, "start") for m in growth.members if not m.parent)
-    x, y = plot.place(0.34, 0.93)
-    yield text(x, y, growth.title, "heading")
-    yield text(x, y + 19, f"{percent(growth.covered_share, 2)} covered (seed {growth.seed})")
-    yield text(x, y + 38, f"{len(growth.members)} games, {growth.generations} generations")
+    yield from (circle(*plot.place(*m.game), 7, "start") for m in members if not m.parent)
 
 
 def colour(generation: int, last: int) -> str:

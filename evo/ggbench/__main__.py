@@ -1,4 +1,4 @@
-"""``python -m evo.ggbench``: the filters of a game, tables of runs, how alike games are."""
+"""``python -m evo.ggbench``: the filters of a game, tables of runs, kinds of games."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from archive import Archive, ArchiveError, Run
-from archive.statistics.programs import Row, as_json, gather, highest, table_5
+from archive.statistics.programs import Row, as_json, gather
 from archive.views.tables import add, table, terminal_tables, to_json
 from evo.ggbench.box import GameFaultError
 from evo.ggbench.filters import run_filters
-from evo.ggbench.game import ProgramGame, find, find_all, packaged_game, packaged_names
+from evo.ggbench.game import find, find_all, packaged
 from xgl import streams
 from xgl.chat.settings import Budget
 from xgl.console import Console
@@ -29,8 +29,7 @@ def main(arguments: Sequence[str]) -> int:
     streams.prepare_streams()
     try:
         options = _parser().parse_args(arguments)
-        commands = {"check": check, "tables": tables}
-        commands |= {"similarity": similarity, "clusters": clusters}
+        commands = {"check": check, "tables": tables, "clusters": clusters}
         return commands[options.command](options, Console())
     except SystemExit as end:
         return int(end.code or 0)
@@ -51,13 +50,10 @@ def _parser() -> argparse.ArgumentParser:
     several = "several: their authors together"
     tables.add_argument("runs", metavar="RUN", nargs="+", type=user_path, help=several)
     tables.add_argument("--json", action="store_true", help="for programs")
-    for name, meaning in (
-        ("similarity", "how alike the programs of games are"),
-        ("clusters", "kinds of games, by a chat model"),
-    ):
-        add_option = commands.add_parser(name, help=meaning).add_argument
-        add_option("games", metavar="GAME", nargs="*", help=f"{GAME}; none: all of this package")
-        add_option("--run", type=user_path, help="the games of a run of +experiment=gg_bench")
+    clusters = commands.add_parser("clusters", help="kinds of games, by a chat model")
+    add_option = clusters.add_argument
+    add_option("games", metavar="GAME", nargs="*", help=f"{GAME}; none: all of this package")
+    add_option("--run", type=user_path, help="the games of a run of +experiment=gg_bench")
     add_option("--model", required=True, help="chat:MODEL or chat:MODEL@URL")
     free = "number of kinds; without it, a kind costs half a game left out"
     add_option("--count", type=int, help=free)
@@ -93,35 +89,6 @@ def tables(options: argparse.Namespace, console: Console) -> int:
     return 0
 
 
-def _chosen(options: argparse.Namespace) -> list[ProgramGame]:
-    """The games that are named, those of a run, or all that ship."""
-    from evo.ggbench.experiment import Records
-
-    games = [game for name in options.games for game in find_all(name)]
-    if options.run:
-        with Archive.open(options.run) as archive:
-            games += Records(archive, "").games()
-    return games or [*map(packaged_game, packaged_names())]
-
-
-def similarity(options: argparse.Namespace, console: Console) -> int:
-    """Print each program's highest similarity to another, and the row of Table 5.
-
-    Raises :class:`ConfigError` for fewer than two games, and :class:`~archive.ArchiveError`.
-    """
-    games = _chosen(options)
-    if len(games) < 2:
-        raise ConfigError(f"games: found {len(games)}, expected at least 2")
-    values = highest([game.source for game in games])
-    view = table("Similarity", "game", "highest similarity to another")
-    for game, value in zip(games, values, strict=True):
-        add(view, game.name, f"{value:.3f}")
-    summary = table("Table 5", "mean", "SD", "min", "25 %", "50 %", "75 %", "max")
-    add(summary, *(f"{value:.3f}" for value in table_5(values)))
-    console.print(view, summary)
-    return 0
-
-
 def clusters(options: argparse.Namespace, console: Console) -> int:
     """Print each cluster with its games, and the games in none.
 
@@ -131,8 +98,13 @@ def clusters(options: argparse.Namespace, console: Console) -> int:
     from evo.config.measure import ChatConfig
     from evo.ggbench.chat import find_chat_model
     from evo.ggbench.clusters import Clusterer
+    from evo.ggbench.experiment import Records
 
-    games = _chosen(options)
+    games = [game for name in options.games for game in find_all(name)]
+    if options.run:
+        with Archive.open(options.run) as archive:
+            games += Records(archive, "").games()
+    games = games or [*packaged().values()]
     settings = find_chat_model(options.model, "--model", ChatConfig())
     clusterer = Clusterer(settings, options.answers, Budget(tokens=options.tokens))
     try:

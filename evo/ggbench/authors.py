@@ -8,9 +8,7 @@ the network ends the run instead, and no paid answer is paid again.
 
 from __future__ import annotations
 
-import ast
 import re
-import warnings
 from collections.abc import Sequence
 from functools import partial
 
@@ -91,18 +89,18 @@ def category(answer: str) -> str:
 
 
 def program(answer: str) -> str:
-    """The program of an answer: its blocks of Python, joined; if none has that label, blocks
-    without one, or any that are Python; or the whole answer if it is Python itself. Of several
-    classes CustomEnv, the last counts: those before it are drafts.
+    """The program of an answer: its blocks of Python, joined; if none has that label, what defines
+    the class CustomEnv, a block or the whole answer. Of several such classes the last counts: those
+    before it are drafts.
 
     Raises :class:`~evo.ggbench.chat.UnusableAnswerError`. The filters judge the program.
     """
     found = list(blocks(answer))
-    texts = (
-        [block.text for block in found if block.label in _LABELS]
-        or [block.text for block in found if not block.label]
-        or [text for text in [block.text for block in found] or [answer] if _is_python(text)]
-    )
+    texts = [block.text for block in found if block.label in _LABELS] or [
+        text
+        for text in [block.text for block in found] or [answer]
+        if _CLASS.search(text) and not _OPEN.search(text)
+    ]
     wholes = [place for place, text in enumerate(texts) if _CLASS.search(text)]
     texts = [text for place, text in enumerate(texts) if place not in wholes[:-1]]
     code = "\n\n".join(text.strip("\n") for text in texts).replace("\0", "")
@@ -111,13 +109,3 @@ def program(answer: str) -> str:
         missing = "its block of Python does not end" if is_cut else "it holds no block of Python"
         raise UnusableAnswerError(missing)
     return code + "\n"
-
-
-def _is_python(text: str) -> bool:
-    """Whether it is a program with a class."""
-    try:
-        with warnings.catch_warnings(action="ignore"):  # of the answer's syntax
-            tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return any(isinstance(node, ast.ClassDef) for node in tree.body)

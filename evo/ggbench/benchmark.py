@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Protocol
 
 import numpy as np
 import torch
@@ -20,8 +19,7 @@ from evo.config.ggbench import GGBenchConfig
 from evo.ggbench.box import MCTS, Agent, Box, GameFaultError, ProgramView, agent_named
 from evo.ggbench.chat import PaidAnswers, UnusableAnswerError, prompt
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.opponents import SECONDS_A_GAME
-from evo.ggbench.selfplay import AGENTS
+from evo.ggbench.selfplay import AGENTS, SECONDS_A_GAME
 from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.measure.players import find_player as find_model
 from meta_sampler.chat.sampler import CachedAnswer
@@ -171,13 +169,6 @@ ChosenMove = tuple[int | None, Usage, str | None]
 """A legal move, or None; its usage; the reason where there is none."""
 
 
-class Mover(Protocol):
-    """A model that plays."""
-
-    def choose(self, game: ProgramGame, turns: Sequence[Turn]) -> list[ChosenMove]:
-        """An answer to each turn."""
-
-
 def messages_of(game: ProgramGame, board: str, legal: Sequence[int]) -> list[Message]:
     """One turn: the rules and moves as the system's message, the position as the user's."""
     system = prompt("play", rules=game.rules, moves=game.moves)
@@ -271,3 +262,7 @@ def _wrong(answer: CachedAnswer, number: int | None, legal: Sequence[int]) -> st
         wrong = "did not name one number as your move"
     allowed = ", ".join(map(str, sorted(legal)))
     return f"Your answer {wrong}. Answer with one of these numbers, and nothing else: {allowed}."
+
+
+Mover = LocalMover | ChatMover
+"""A model that plays: answers turns with moves."""

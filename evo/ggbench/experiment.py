@@ -16,8 +16,8 @@ from typing import Any
 
 from rich.console import Console
 
-from archive import Archive, PairPurpose, RunEvent
-from archive.statistics.programs import NAMES
+from archive import Archive, RunEvent
+from archive.statistics.programs import NAMES, confirmed_pair
 from archive.views.tables import terminal_tables
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench import authors
@@ -36,9 +36,16 @@ from evo.ggbench.benchmark import (
 from evo.ggbench.box import Agent, Box, BoxLimits, GameFaultError
 from evo.ggbench.chat import expense, find_chat_model
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
-from evo.ggbench.game import ProgramGame, find_all, packaged_names
-from evo.ggbench.opponents import Pairing, find_opponent, opponent_verdict, searching
-from evo.ggbench.selfplay import Checkpoint, keep_policies, train
+from evo.ggbench.game import ProgramGame, find_all, packaged
+from evo.ggbench.selfplay import (
+    Checkpoint,
+    Pairing,
+    find_opponent,
+    keep_policies,
+    opponent_verdict,
+    searching,
+    train,
+)
 from evo.jobs.model_host import single_threaded
 from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer, RemotePlayer
@@ -68,7 +75,7 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
             models[key] = find_chat_model(name, f"ggbench.{key}", settings.chat)
     if "author" in models:
         models["author"] = replace(models["author"], answer_tokens=settings.author_tokens)
-    names = settings.games or (() if settings.author else packaged_names())
+    names = settings.games or (() if settings.author else tuple(packaged()))
     games = tuple(game for name in names for game in find_all(name))
     players = tuple(find_player(name, settings) for name in settings.players)
     for key, named in (("games", games), ("players", players)):
@@ -109,26 +116,26 @@ class GGBenchPlan(RunPlan):
         ]
         if written:
             lines.append(authors.estimate(self.models["author"], written))
-        playing = {p.name: p.settings for p in self.players if isinstance(p, RemotePlayer)}
-        asked = [(name, model, settings.plays) for name, model in playing.items()]
+        playing = [each for each in self.players if isinstance(each, RemotePlayer)]
+        asked = [(each.name, each.settings, settings.plays) for each in playing]
         if model := self.models.get("filter_model"):
             asked.insert(0, ("the filter", model, settings.filter_plays))
-        lines += [f"{name}: about {self._expense(model, plays)}" for name, model, plays in asked]
+        for name, model, plays in asked:
+            lines.append(f"{name}: about {self._expense(model, plays, written)}")
         for text in lines:
             self.console.print(text, highlight=False, markup=False, soft_wrap=True)
         return not self.config.estimate
 
-    def _expense(self, model: ChatSettings, plays: int) -> str:
+    def _expense(self, model: ChatSettings, plays: int, written: int) -> str:
         """Estimated cost of a chat model's plays of each game, those still to be written
         included."""
-        settings, moves = self.config.ggbench, MOVES_A_PLAY * plays
-        written = settings.count if "author" in self.models else 0
+        moves = MOVES_A_PLAY * plays
         texts = sum(len(game.rules) + len(game.moves) for game in self.games)
         prompt = texts // CHARACTERS_A_TOKEN + BOARD_TOKENS * len(self.games)
-        prompt += WRITTEN_TOKENS * written
         requests = moves * (len(self.games) + written)
-        cost = expense(model, requests, prompt * moves, 3 * requests)
-        return f"{cost}; at most {settings.attempts} times that if it gives no legal number"
+        cost = expense(model, requests, (prompt + WRITTEN_TOKENS * written) * moves, 3 * requests)
+        attempts = self.config.ggbench.attempts
+        return f"{cost}; at most {attempts} times that if it gives no legal number"
 
     def session(self, archive: Archive) -> GGBenchSession:
         """A session with what the archive holds."""
@@ -175,12 +182,9 @@ class Records:
 
     def opponent(self, game: ProgramGame) -> str | None:
         """The game's opponent, a checkpoint; None if none was confirmed."""
-        confirmed = (
-            str(row["loser"])
-            for row in self.of("gg_pairs", game)
-            if row["purpose"] == PairPurpose.CONFIRMATION and row["passed"]
-        )
-        return next(confirmed, None)
+        ids = {"run_id": self.run_id, "program_id": game.game_id}
+        pair = confirmed_pair(self.rows, ids)
+        return str(pair["loser"]) if pair else None
 
     def waits_for(self, game: ProgramGame, player: str) -> bool:
         """Whether the game has an opponent and no plays of a player, which are committed all at
@@ -307,11 +311,9 @@ class GGBenchSession(RunSession):
         for game, (verdicts, checkpoints, pairings) in self.workers.compute(jobs):
             agents = [
                 {
-                    "quarter": each.quarter,
-                    "steps": each.steps,
+                    **{name: value for name, value in vars(each).items() if name != "weights"},
                     "weights_sha256": self.records.archive.put_adapter(each.weights),
                     "seed": self.config.seed,
-                    "seconds": each.seconds,
                 }
                 for each in checkpoints
             ]

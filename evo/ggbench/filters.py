@@ -154,21 +154,18 @@ def _random_play(box: Box, number: int, run_seed: int) -> _Play:
 
 
 def _execution(plays: Sequence[_Play], box: Box) -> FilterVerdict:
-    if fault := next((play.fault for play in plays if play.fault), None):
-        return FilterVerdict("execution", False, fault, actions=box.actions)
-    moves = sum(len(play.moves) for play in plays)
-    spaces = f"{box.actions} actions, observations of {list(box.shape)}"
-    detail = f"{moves} moves in {len(plays)} games, {spaces}"
-    return FilterVerdict("execution", True, detail, actions=box.actions)
+    fault = next((play.fault for play in plays if play.fault), None)
+    moves = f"{sum(len(play.moves) for play in plays)} moves in {len(plays)} games"
+    detail = f"{moves}, {box.actions} actions, observations of {list(box.shape)}"
+    return FilterVerdict("execution", not fault, fault or detail, actions=box.actions)
 
 
 def _alternation(plays: Sequence[_Play]) -> FilterVerdict:
     """If a game names the player to move, the name must change with every move."""
     turns = [pair for play in plays for pair in pairwise(play.players) if pair[0] is not None]
-    if any(before == after for before, after in turns):
-        return FilterVerdict("alternation", False, "one player moved twice")
-    detail = "current_player changes with every move" if turns else "the game names no player"
-    return FilterVerdict("alternation", True, detail)
+    twice = any(before == after for before, after in turns)
+    changes = "one player moved twice" if twice else "current_player changes with every move"
+    return FilterVerdict("alternation", not twice, changes if turns else "the game names no player")
 
 
 def _repeatability(plays: Sequence[_Play], box: Box) -> FilterVerdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,7 +16,7 @@ from xgl.escaping import visible
 from xgl.files import read_bytes, user_path
 
 PACKAGE_FOLDER = Path(__file__).parent / "packaged"
-RULES, SOURCE, MOVES = FILES = ("rules.md", "env.py", "moves.md")
+FILES = ("rules.md", "env.py", "moves.md")
 CATEGORIES = ("number", "board", "card", "chance", "combat")
 """Of Table 2."""
 MOST_BYTES = 200_000
@@ -50,19 +50,17 @@ class ProgramGame:
     @property
     def ships(self) -> bool:
         """Whether its texts are exactly those of a game of this package."""
-        return self.game_id in _packaged_ids()
+        return self.game_id in [game.game_id for game in packaged().values()]
 
 
-def packaged_names() -> tuple[str, ...]:
-    """The names of the games of this package, in their order."""
-    return tuple(_categories())
-
-
-def packaged_game(name: str) -> ProgramGame:
-    """A game of this package. Raises :class:`ConfigError` for a name that none has."""
-    if name not in _categories():
-        raise ConfigError(f"game: found {name!r}, expected one of {', '.join(_categories())}")
-    return _read(PACKAGE_FOLDER / name, name, _categories()[name], "packaged")
+@cache
+def packaged() -> Mapping[str, ProgramGame]:
+    """The games of this package by name, in their order."""
+    categories = tomllib.loads((PACKAGE_FOLDER / "games.toml").read_text())
+    return {
+        name: _read(PACKAGE_FOLDER / name, name, category, "packaged")
+        for name, category in categories.items()
+    }
 
 
 def find(name: str) -> ProgramGame:
@@ -71,14 +69,14 @@ def find(name: str) -> ProgramGame:
 
     Raises :class:`ConfigError`.
     """
-    if name in _categories():
-        return packaged_game(name)
+    if game := packaged().get(name):
+        return game
     folder = user_path(name)
     if folder.is_dir():
         return _read(folder, folder.resolve().name, None, "folder")
     if folder.name.isdecimal() and (folder.parent / "envs").is_dir():
         return _released(folder.parent, int(folder.name))
-    names = ", ".join(packaged_names())
+    names = ", ".join(packaged())
     raise ConfigError(f"game: found {name!r}, expected a folder with a game, or one of {names}")
 
 
@@ -99,31 +97,16 @@ def _released(folder: Path, number: int) -> ProgramGame:
 def _read(
     folder: Path, name: str, category: str | None, author: str, files: Sequence[str] = FILES
 ) -> ProgramGame:
-    rules, source, moves = (_text(folder / each, files) for each in files)
+    texts = []
+    for path in (folder / file for file in files):
+        try:
+            texts.append(read_bytes(path, MOST_BYTES).decode("utf-8-sig"))
+        except OSError as error:
+            raise ConfigError(
+                f"game: {path} cannot be read ({error.strerror}), expected a folder with "
+                f"{', '.join(files)}"
+            ) from None
+        except UnicodeDecodeError:
+            raise ConfigError(f"game: {path} is no UTF-8 text") from None
+    rules, source, moves = texts
     return ProgramGame(name, rules, source, moves, category, author)
-
-
-def _text(path: Path, files: Sequence[str]) -> str:
-    try:
-        content = read_bytes(path, MOST_BYTES)
-    except OSError as error:
-        raise ConfigError(
-            f"game: {path} cannot be read ({error.strerror}), expected a folder with "
-            f"{', '.join(files)}"
-        ) from None
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        raise ConfigError(f"game: {path} is no UTF-8 text") from None
-
-
-@cache
-def _categories() -> dict[str, str]:
-    """Categories of this package's games by name."""
-    titles: dict[str, str] = tomllib.loads((PACKAGE_FOLDER / "games.toml").read_text())
-    return titles
-
-
-@cache
-def _packaged_ids() -> frozenset[str]:
-    return frozenset(packaged_game(name).game_id for name in _categories())

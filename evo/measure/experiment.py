@@ -11,7 +11,6 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from shlex import quote
 from typing import Self
 
 import torch
@@ -32,13 +31,12 @@ from archive.statistics.ratings import (
     rating_rows,
     useful_workers,
 )
-from archive.text import percent, plural
+from archive.text import plural
 from archive.views.ratings import show as show_ratings
 from archive.views.tables import resampling
 from evo.config.hardware import PASS_SHARE
 from evo.config.measure import MeasureRunConfig
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
-from evo.growth.initial_scope import short_name
 from evo.jobs.evaluation import check_fits
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.jobs.repeated_play import (
@@ -49,11 +47,10 @@ from evo.jobs.repeated_play import (
     series,
     with_round_floor,
 )
-from evo.measure import ceilings, report
+from evo.measure import ceilings, results
 from evo.measure.authors import SUFFIX, read_benchmark
 from evo.measure.ceilings import CeilingSearch
-from evo.measure.folder import ExportedMeasure, MeasureGame, read
-from evo.measure.named_games import named_measure
+from evo.measure.folder import ExportedMeasure, MeasureGame, named_measure, read
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
@@ -248,42 +245,29 @@ class MeasureSession:
         """A table and a figure of what has been played so far."""
         confidence = self.plan.config.measure.confidence
         if self.plan.config.measure.rounds == 1 and (scores := self._first_scores(confidence)):
-            report.show_scores(self.console, scores, confidence)
-        if results := self.results():
-            report.show(self.console, results, confidence)
+            results.show_scores(self.console, scores, confidence)
+        if found := self.results():
+            results.show(self.console, found, confidence)
             if self.plan.config.measure.games:
-                report.show_rounds(self.console, results)
+                results.show_rounds(self.console, found)
             if game_ceilings := read_ceilings(self.ledger.archive, confidence):
                 names = {m.task.id: m.name for m in self.plan.export.members}
                 self.console.print(ceilings.table(game_ceilings, names, confidence))
-            path = report.draw(self.plan.folder, results, confidence)
+            path = results.draw(self.plan.folder, found, confidence)
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
         if self.ratings:
             show_ratings(self.ratings, self.console)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """The measure of the fewest games that tell the players apart as all games do, and what
-        exports it."""
-        run, measure = Run(self.ledger.archive), self.plan.config.measure
+        """What exports the fewest games that tell the players apart as all games do."""
+        folder, tolerance = self.plan.folder, self.plan.config.measure.tolerance
         if len(self.plan.config.players) < 2:
             return ()
         with suppress(ExportError):  # no two players differ
-            tasks, error = discriminating(run, measure.tolerance)
-            names = {each.task.id: each.name for each in self.plan.export.members}
-            games = [self._entry(names[task]) for task in tasks]
-            words = ["+experiment=measure", *self.plan.config.measure_words(games)]
-            command = " ".join(["python -m evo.run", *map(quote, words)])
-            note = f"# ranks them as all {len(names)} games do, within {percent(error)}"
-            folder, share = self.plan.folder, f"{measure.tolerance:g}"
+            discriminating(Run(self.ledger.archive), tolerance)
             export = f"python -m archive export {shown(folder)} {shown(Path(f'{folder}-games'))}"
-            export += f" --format xent --discriminating {share}"
-            return [("subset", f"{command}  {note}"), ("export", export)]
+            return [("export", f"{export} --format xent --discriminating {tolerance:g}")]
         return ()
-
-    def _entry(self, name: str) -> str:
-        """A game as the settings name it."""
-        entries = self.plan.config.measure.games
-        return next((each for each in entries if name in (each, short_name(each))), name)
 
     def _missing(self, player: MeasuredPlayer) -> list[MeasureGame]:
         """Games that a player has not played: of all if it is measured, else of those that need the
@@ -294,32 +278,34 @@ class MeasureSession:
 
     def _play(self, player: MeasuredPlayer, seat: Player, member: MeasureGame) -> None:
         """Play all rounds of one game, in one commit."""
-        config = self.plan.config.measure
+        plan, config = self.plan, self.plan.config.measure
         dollars_before = seat.usage.dollars if isinstance(seat, ChatPlayer) else 0.0
-        seeds = self.plan.export.seeds(member, config.maps)
-        if stories := self.plan.export.stories.get(member.name):
+        if stories := plan.export.stories.get(member.name):
             self.host.use_stories(stories)
         self.host.begin()
-        task = self._with_floor(member).task
+        task, seeds = self._normalised(member)[0].task, plan.export.seeds(member, config.maps)
         scores = self.host.repeat(seat, task, seeds, config.rounds, config.control)
-        _clear_caches(seat)
-        if player is self.plan.base and self.plan.base_plays(member):
+        if isinstance(seat, LocalPolicy):
+            seat.clear_caches()  # a game's results must not depend on the one before
+        if player is plan.base and plan.base_plays(member):
             check_fits(task, [(each.outcome, each.reason) for each in scores])
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
         elif math.isfinite(task.floor):
             floor = task.floor
         else:  # the base finished no play that would fix it
             floor = min([0.0, *(s.score for s in scores if s.outcome == "finished")])
-        rows = round_rows(
-            player.name, task, Purpose.MEASURE, [with_round_floor(s, floor) for s in scores]
-        )
-        dollars = seat.usage.dollars - dollars_before if isinstance(seat, ChatPlayer) else None
-        maps = self.ledger.map_rows(
-            self.host.stories.map_texts, Purpose.MEASURE, f"measure {self.plan.export.digest}"
-        )
-        measure_rows = self._measure_rows(player.name, member, rows, dollars)
-        self.ledger.commit(rounds=rows, maps=maps, measures=measure_rows)
-        self.lines.say(_outcome_line(player, member, measure_rows, scores))
+        floored = [with_round_floor(score, floor) for score in scores]
+        rows = round_rows(player.name, task, Purpose.MEASURE, floored)
+        member, levels = self._normalised(member, rows if player.name == plan.base.name else ())
+        measures = []
+        if levels:  # without them a game has no row
+            dollars = seat.usage.dollars - dollars_before if isinstance(seat, ChatPlayer) else None
+            score = result(player.name, member, levels[0], rows)
+            measures = [measures_row(score, levels, rows, config.confidence, dollars)]
+        source = f"measure {plan.export.digest}"
+        maps = self.ledger.map_rows(self.host.stories.map_texts, Purpose.MEASURE, source)
+        self.ledger.commit(rounds=rows, maps=maps, measures=measures)
+        self.lines.say(_outcome_line(player, member, measures, scores))
 
     def _find_ceilings(self) -> None:
         """Commit the folder's best scores, then the solvers' solutions, one commit for each
@@ -331,19 +317,9 @@ class MeasureSession:
             with self.plan.base.seat(self.host, config.dtype, self._remaining_budget()) as seat:
                 for member in missing:
                     ceilings = search.solve(self.host, seat, member)
-                    _clear_caches(seat)
+                    if isinstance(seat, LocalPolicy):
+                        seat.clear_caches()
                     self.lines.say(f"ceiling of {member.name}: {ceilings}")
-
-    def _measure_rows(
-        self, policy: str, member: MeasureGame, rows: Sequence[Row], dollars: float | None
-    ) -> list[Row]:
-        """The row of ``measures``; none where the game has no levels."""
-        is_base = policy == self.plan.base.name
-        levels = self._levels(member, rows if is_base else None)
-        if levels is None:
-            return []
-        score = result(policy, self._with_floor(member, rows if is_base else None), levels, rows)
-        return [measures_row(score, rows, self.plan.config.measure.confidence, dollars)]
 
     def _rate(self) -> MeasureRatings | None:
         """Rate models and games together and commit the ratings; None with fewer than two models or
@@ -373,13 +349,13 @@ class MeasureSession:
 
     def results(self) -> list[GameResult]:
         """Results of all measured players on all games that have levels and were played."""
-        results = []
+        found = []
         for name in self.plan.config.players:
             for member in self.plan.export.members:
-                rows, levels = self._rows(name, member), self._levels(member)
+                rows, (game, levels) = self._rows(name, member), self._normalised(member)
                 if rows and levels:
-                    results.append(result(name, self._with_floor(member), levels, rows))
-        return results
+                    found.append(result(name, game, levels[0], rows))
+        return found
 
     def _first_scores(self, confidence: float) -> dict[str, dict[str, Interval]]:
         """Mean score of round 1, bits, of each measured player on each game that it has played."""
@@ -395,23 +371,22 @@ class MeasureSession:
         key = PlaysKey(policy, member.task.id, Purpose.MEASURE)
         return self.ledger.rounds.get(key, [])
 
-    def _levels(self, member: MeasureGame, base_rows: Sequence[Row] | None = None) -> Levels | None:
-        if not self.plan.base_plays(member):
+    def _normalised(
+        self, member: MeasureGame, base_rows: Sequence[Row] = ()
+    ) -> tuple[MeasureGame, Levels | None]:
+        """The game with its floor, and its levels: the export's, or as the base's plays fix them,
+        which are archived, or ``base_rows``."""
+        plan = self.plan
+        if not plan.base_plays(member):
             assert member.levels is not None
-            return Levels(member.levels, member.base)
-        rows = base_rows or self._rows(self.plan.base.name, member)
-        return levels_of(rows, self.plan.base.name, self.plan.config.measure.m) if rows else None
-
-    def _with_floor(
-        self, member: MeasureGame, base_rows: Sequence[Row] | None = None
-    ) -> MeasureGame:
-        """The game with the floor from the base's plays, if they determine one."""
-        rows = base_rows or self._rows(self.plan.base.name, member)
-        if not self.plan.base_plays(member) or all(row["outcome"] != "finished" for row in rows):
-            return member
-        plays = [(row["round"], row["outcome"], row["score"]) for row in rows]
-        floor = round_floor(plays, member.task)
-        return replace(member, task=replace(member.task, floor=floor))
+            return member, (member.levels, member.base, None)
+        if not (rows := base_rows or self._rows(plan.base.name, member)):
+            return member, None
+        if any(row["outcome"] == "finished" for row in rows):
+            plays = [(row["round"], row["outcome"], row["score"]) for row in rows]
+            task = replace(member.task, floor=round_floor(plays, member.task))
+            member = replace(member, task=task)
+        return member, levels_of(rows, plan.base.name, plan.config.measure.m)
 
     def _remaining_budget(self) -> Budget:
         """The remaining budget; raises :class:`BudgetReachedError` if there is none."""
@@ -433,12 +408,6 @@ class MeasureSession:
                 unknown = sum(n for key, n in own.items() if key[:2] not in known)
                 dollars += max(prices.of(unknown, 0), prices.of(0, unknown))
         return Cost(sum(tokens.values()), dollars=dollars)
-
-
-def _clear_caches(seat: Player) -> None:
-    """Let nothing of one game be kept for the next, whose results must not depend on it."""
-    if isinstance(seat, LocalPolicy):
-        seat.clear_caches()
 
 
 def _outcome_line(

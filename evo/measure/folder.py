@@ -1,8 +1,10 @@
-"""An exported measure as games to play: docs/how-to/measure.md is the contract."""
+"""A measure: games to play, of an export (docs/how-to/measure.md is the contract), or of the
+library and of files, without a growth (paper §5.5)."""
 
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,18 +13,25 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from archive import Purpose
 from archive.run import ArchivedStories
 from archive.statistics.measure import BestKnown
 from archive.statistics.rounds import ScoreLevels
-from evo.jobs.evaluation import Task
+from evo.config.measure import MeasureRunConfig
+from evo.growth.initial_scope import read_task, short_name
+from evo.jobs.evaluation import Task, evaluation_seeds
 from xgl import XGLError, analyse, game, parse
 from xgl.errors import ConfigError, excerpt
 from xgl.files import is_inside, may_use, read_bytes
-from xgl.language.canonical import read_metadata
+from xgl.judge.story_files import check_prompts
+from xgl.language.canonical import Metadata, read_metadata
 from xgl.language.syntax import PLAYERS
+from xgl.models.references import CORPUS
 from xgl.runtime.requests import Seeds
 
 MANIFEST = "measure.json"
+MAPS = 20
+"""Maps of a named game by default: N of Fig. 4.1."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +78,38 @@ class ExportedMeasure:
         """One play seed for each map of the member."""
         maps = self.maps[member.name][:count]
         return tuple(Seeds(map_seed, index) for index, map_seed in enumerate(maps))
+
+
+def named_measure(config: MeasureRunConfig) -> ExportedMeasure:
+    """The games of ``measure.games`` with ``measure.maps`` maps each, whose texts are the held-out
+    stories of the package. No game has levels: the base player sets them.
+
+    Raises :class:`ConfigError` for a game that cannot be read, is there twice, or needs texts
+    by prompts.
+    """
+    members: dict[str, MeasureGame] = {}
+    for entry in config.measure.games:
+        name, task = short_name(entry), read_task("measure.games", entry, Metadata())
+        check_prompts(task.game, CORPUS, task.origin, "stories")
+        if name in members or task.id in [each.task.id for each in members.values()]:
+            raise ConfigError(f"measure.games: found {entry!r} twice, by name or by program")
+        members[name] = MeasureGame(name, task.game_id, task, None, "")
+    seeds = evaluation_seeds(Purpose.MEASURE, config.seed, config.measure.maps or MAPS)
+    maps = tuple(each.map_seed for each in seeds)
+    judge, content = config.measure.judge, [[*each.task.id] for each in members.values()]
+    digest = hashlib.sha256(json.dumps([content, maps]).encode()).hexdigest()
+    return ExportedMeasure(
+        tuple(members.values()),
+        dict.fromkeys(members, maps),
+        {},
+        judge or "embedded",
+        "embedded",
+        digest,
+        {name: {} for name in members},
+    )
+
+
+# -- an exported measure ---------------------------------------------------------------------------
 
 
 class Json(BaseModel):
@@ -215,11 +256,8 @@ def _member(folder: Path, member: _Member) -> MeasureGame:
         raise ConfigError(f"measure.folder: {path}: {error}") from None
     if faults := analyse(program, exported_game.metadata).faults:
         raise ConfigError(f"measure.folder: {path}: {faults[0]}")
-    task, base = (
-        Task(exported_game, member.role, origin=f"measure.folder: {path}"),
-        member.thresholds,
-    )
-    if base is None:
+    task = Task(exported_game, member.role, origin=f"measure.folder: {path}")
+    if (base := member.thresholds) is None:
         return MeasureGame(member.name, member.game_id, task, None, "")
     task = _with_floor(task, base)
     return MeasureGame(member.name, member.game_id, task, base.levels, base.policy)

@@ -58,30 +58,20 @@ class LocalPlayer:
     @contextmanager
     def seat(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[Player]:
         """The player, with the model host's judge. The budget is checked between games."""
-        if self.folder is not None:
-            base = load_model(self.reference, dtype, lab.settings.device)
-            yield self._policy(with_peft_folder(base, self.folder), lab)
-            return
-        adapted_model = lab.adapted_model
-        if self.adapter or self.reference != lab.settings.player.model:
-            adapted_model = AdaptedModel(
-                load_model(self.reference, dtype, lab.settings.device), self.lora
+        is_base = not (self.adapter or self.folder) and self.reference == lab.settings.player.model
+        loaded = self.load(dtype, lab.settings.device)
+        with lab.adapted_model.with_adapter(None) if is_base else loaded as lm:
+            same = same_tokens(lm.tokenizer, lab.judge.lm.tokenizer)
+            count = None if same else lab.judge.count
+            decoding, template = Decoding(self.temperature), None
+            if self.chat:
+                temperature = 1.0 if self.chat.temperature is None else self.chat.temperature
+                decoding = Decoding(temperature, self.chat.top_p or 1.0)
+                options = (self.chat.extra_body or {}).get("chat_template_kwargs", {})
+                template = ChatTemplate(lm, self.chat.answer_tokens, **options)
+            yield LocalPolicy(
+                lm, decoding, count=count, memory_bytes=lab.memory, keep_caches=True, chat=template
             )
-        with adapted_model.with_adapter(self.adapter) as lm:
-            yield self._policy(lm, lab)
-
-    def _policy(self, lm: LanguageModel, lab: ModelHost) -> LocalPolicy:
-        same = same_tokens(lm.tokenizer, lab.judge.lm.tokenizer)
-        count = None if same else lab.judge.count
-        decoding, template = Decoding(self.temperature), None
-        if self.chat:
-            temperature = 1.0 if self.chat.temperature is None else self.chat.temperature
-            decoding = Decoding(temperature, self.chat.top_p or 1.0)
-            options = (self.chat.extra_body or {}).get("chat_template_kwargs", {})
-            template = ChatTemplate(lm, self.chat.answer_tokens, **options)
-        return LocalPolicy(
-            lm, decoding, count=count, memory_bytes=lab.memory, keep_caches=True, chat=template
-        )
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from support.archives import write_large
-from support.measured import Given, game_row
-from support.rows import AT, row, write
+from support.measured import Given
+from support.rows import AT, game_row, row, write
 from support.search import Listed, Nature, Search, code, of_limits
 
 from archive import Archive

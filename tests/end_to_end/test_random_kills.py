@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 KILLS = 20
 SETTINGS = {
     "scope_growth": GROWING,
-    "toy_growth": ("+experiment=toy_growth", "toy.seeds=6", "toy.grid=60", "archive.root=runs"),
+    "toy_growth": ("+experiment=toy_growth", "toy.seeds=24", "toy.grid=60", "archive.root=runs"),
 }
 
 

@@ -28,16 +28,14 @@ class Agents:
         self.policies: dict[str, Policy] = {}
 
     def agent(self, wanted: Mapping[str, Any]) -> Agent:
-        """By ``kind``: random; greedy or sampled (of ``policy``); search (``simulations``, with
+        """By ``kind``: random; greedy (of ``policy``); search (``simulations``, with
         ``policy`` or null). Raises KeyError for a policy that was not sent before."""
         policy = self.policies[wanted["policy"]] if wanted.get("policy") else None
         match wanted["kind"]:
             case "random":
                 return _random
             case "greedy" if policy:
-                return lambda position, rng: _best(position, policy.chances(position))
-            case "sampled" if policy:
-                return policy.sample
+                return lambda position, rng: policy.best(position)
             case "search":
                 return lambda position, rng: self._search(
                     position, policy, wanted["simulations"], rng
@@ -63,10 +61,6 @@ class Agents:
 
 def _random(position: Position, rng: Random) -> int:
     return position.legal[int(rng.random() * len(position.legal))]
-
-
-def _best(position: Position, chances: Sequence[float]) -> int:
-    return position.legal[chances.index(max(chances))]
 
 
 # -- a learned policy: two hidden layers of tanh units ---------------------------------------------
@@ -98,6 +92,11 @@ class Policy:
             shares = np.exp(logits - logits.max())
             self._known[key] = (shares / shares.sum()).tolist()
         return self._known[key]
+
+    def best(self, position: Position) -> int:
+        """The likeliest move."""
+        chances = self.chances(position)
+        return position.legal[chances.index(max(chances))]
 
     def sample(self, position: Position, rng: Random) -> int:
         """A move drawn from the probabilities."""

@@ -13,12 +13,12 @@ import pytest
 from jinja2 import Environment, nodes
 from support.archives import RUN, write_large
 from support.markup import Markup
-from support.measured import CONFIG, Given, game_row
+from support.measured import CONFIG, Given
 from support.measured import build as build_played
 from support.rated import CODE, THREE, build, draw_scores
 from support.rated import RUN as MEASURED_RUN
 from support.rated import games as rated_games
-from support.rows import row, write
+from support.rows import game_row, row, write
 
 from archive import Archive, Run
 from archive.__main__ import main

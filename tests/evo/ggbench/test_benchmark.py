@@ -26,7 +26,7 @@ from evo.ggbench.benchmark import (
 )
 from evo.ggbench.box import Box, BoxLimits, ProgramView
 from evo.ggbench.filters import model_timeout
-from evo.ggbench.game import packaged_game, packaged_names
+from evo.ggbench.game import packaged
 from evo.measure.players import LocalPlayer
 from evo.run import main
 from evo.runner import Services
@@ -124,11 +124,11 @@ def test_a_temperature_of_0_takes_the_likeliest_move_and_a_high_one_any() -> Non
     assert (player.reference, player.temperature) == ("embedded", 0.5)
 
 
-@pytest.mark.parametrize("name", packaged_names())
+@pytest.mark.parametrize("name", packaged())
 def test_every_turn_of_a_game_that_ships_fits_the_embedded_model(name: str) -> None:
     lm, game, rng = (
         load_model("embedded", "float32", "cpu"),
-        packaged_game(name),
+        packaged()[name],
         random.Random(name),
     )
     longest = 0
@@ -177,29 +177,16 @@ def test_a_models_own_games_are_the_timeout_filter(
     assert verdict.tokens == 35 * asked > 0
 
 
-# -- Endpoints of a run of gg-bench are asked once before anything is written or played ------------
-
-
-def run(folder: Path, *overrides: str) -> int:
-    services = Services(console=Console(file=StringIO()))
-    return main(["+experiment=gg_bench", f"archive.root={folder}", "name=x", *overrides], services)
-
-
 @pytest.mark.parametrize("named", ["ggbench.players=[random,{}]", "ggbench.author={}"])
-@pytest.mark.parametrize("answer", [refusal(401, "who?"), refusal(404, "no m"), None])
 def test_an_endpoint_that_cannot_be_used_ends_the_run_before_it_begins(
-    tmp_path: Path,
-    named: str,
-    answer: Sent | None,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path, named: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with ChatServer(lambda request: answer or reply("yes")) as server:
-        if answer is None:
-            server.close()
-        assert run(tmp_path, named.format(f"chat:m@{server.url}")) == 2
-        assert len(server.received) == (answer is not None)
+    with ChatServer(lambda request: refusal(401, "who?")) as server:
+        model = named.format(f"chat:m@{server.url}")
+        words = ["+experiment=gg_bench", f"archive.root={tmp_path}", "name=x", model]
+        assert main(words, Services(console=Console(file=StringIO()))) == 2
+        assert len(server.received) == 1
         error = capsys.readouterr().err
         assert error.startswith(f"error: {server.url}, model 'm': ")
     assert error.count("\n") == 1

@@ -6,71 +6,46 @@ import os
 import sys
 import tracemalloc
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic, sleep
+from time import sleep
 
 import numpy as np
 import pytest
 from support import hostile
+from support.ahead import Ahead
 from support.purse_game import PURSE
 
 from evo.ggbench import box as box_module
 from evo.ggbench.box import Box, BoxLimits, GameFaultError, NoLockError
 from evo.ggbench.filters import FilterVerdict, digest, run_filters
-from evo.ggbench.game import packaged_game
-from evo.ggbench.guest import frames
+from evo.ggbench.game import packaged
 from evo.ggbench.guest.lock import MACHINES, instructions
 
 LIMITS = BoxLimits(answer=2.0, total=12.0, cpu=20, memory=400 << 20)
 
 
-def _last_verdict(bad: hostile.Hostile) -> tuple[FilterVerdict, float]:
-    start = monotonic()
-    return run_filters(bad.game, limits=LIMITS)[-1], monotonic() - start
-
-
-AT_ONCE = 6
 SLOW = ("draws_answers", "lets_searches")
-CASES = [
-    pytest.param(bad, id=bad.name, marks=[pytest.mark.long] * bad.name.startswith(SLOW))
-    for bad in hostile.ALL
-]
+CASES = {bad.name: bad for bad in hostile.ALL}
+NAMES = [pytest.param(n, marks=[pytest.mark.long] * n.startswith(SLOW)) for n in CASES]
 """Those that wait for the limit of all answers take twelve seconds each."""
 
 
-class Verdicts:
-    """The last verdicts of the hostile games, of several at once: most of their time is waiting for
-    a deadline. A process of the tests starts only those that it needs, and the next few."""
-
-    def __init__(self, pool: ThreadPoolExecutor) -> None:
-        self.pool = pool
-        self.futures: dict[str, Future[tuple[FilterVerdict, float]]] = {}
-
-    def of(self, bad: hostile.Hostile) -> tuple[FilterVerdict, float]:
-        """The last verdict of a game, and the seconds until it came."""
-        place = hostile.ALL.index(bad)
-        for each in hostile.ALL[place : place + AT_ONCE]:
-            if each.name not in self.futures:
-                self.futures[each.name] = self.pool.submit(_last_verdict, each)
-        return self.futures[bad.name].result()
-
-
 @pytest.fixture(scope="module")
-def verdicts() -> Iterator[Verdicts]:
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        yield Verdicts(pool)
+def verdicts() -> Iterator[Ahead[FilterVerdict]]:
+    """The last verdict of each: most of their time is waiting for a deadline."""
+    jobs = {n: lambda bad=bad: run_filters(bad.game, limits=LIMITS)[-1] for n, bad in CASES.items()}
+    with Ahead(jobs, 6) as ahead:
+        yield ahead
 
 
-@pytest.mark.parametrize("bad", CASES)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_hostile_or_faulty_game_ends_in_its_verdict(
-    bad: hostile.Hostile, verdicts: Verdicts
+    name: str, verdicts: Ahead[FilterVerdict]
 ) -> None:
-    last, seconds = verdicts.of(bad)
+    last, bad = verdicts.of(name), CASES[name]
     assert not last.passed
     assert (last.stage, bad.reason in last.reason) == (bad.stage, True), last
-    assert seconds < LIMITS.start + LIMITS.total + 10
     assert not Path("/tmp/from_the_box").exists()
 
 
@@ -181,7 +156,7 @@ def test_a_game_that_was_not_shipped_is_refused_without_a_lock(
         Box(hostile.game_of(hostile.GOOD)),
     ):
         pass
-    with Box(packaged_game("auction")) as box:
+    with Box(packaged()["auction"]) as box:
         assert box.new(0).legal
 
 
@@ -223,10 +198,3 @@ def test_a_game_that_turns_bad_in_training_is_refused_there(lines: str, reason: 
         pytest.raises(GameFaultError, match=reason),
     ):
         learn(game_box)
-
-
-def test_frames_refuse_what_is_no_json() -> None:
-    with pytest.raises(ValueError, match="Out of range float"):
-        frames.encode({"reward": float("nan")})
-    with pytest.raises(ValueError, match="expected at most"):
-        frames.encode("x" * frames.MOST, frames.MOST)

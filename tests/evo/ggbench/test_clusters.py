@@ -14,11 +14,11 @@ from support.chat_server import ChatServer, Received, Sent, reply
 
 from archive.statistics.programs import highest, similarity, table_5, winnow
 from evo.ggbench.clusters import PRICE, Clusterer, select
-from evo.ggbench.game import packaged_game, packaged_names
+from evo.ggbench.game import packaged
 from xgl.chat.settings import Budget, ChatSettings
 from xgl.errors import PlayerError
 
-GAMES = [packaged_game(name) for name in packaged_names()]
+GAMES = list(packaged().values())
 KINDS = {
     "Number game: a number is changed by turns.": ("Sevens",),
     "Card game: cards are taken or played.": ("Six Cards", "Duel"),
@@ -102,7 +102,7 @@ def test_similarity_is_symmetric_and_a_share(left: list[int], right: list[int]) 
 
 
 def test_the_games_that_ship_are_different_programs() -> None:
-    values = highest([packaged_game(name).source for name in packaged_names()])
+    values = highest([game.source for game in packaged().values()])
     mean, sd, *quartiles = table_5(values)
     assert quartiles[-1] < 0.836, "the most alike pair of the paper's 126"
     assert quartiles == sorted(quartiles)

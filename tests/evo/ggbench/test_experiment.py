@@ -16,6 +16,7 @@ from support.purse_game import PURSE_FOLDER
 
 from archive import Archive
 from archive.__main__ import main as archive_main
+from archive.statistics.programs import NAMES
 from evo.ggbench.__main__ import main as ggbench_main
 from evo.run import main
 from evo.runner import Services
@@ -30,7 +31,7 @@ SMALL = (
     "ggbench.opponent.confirmation=10",
     "ggbench.workers=1",
 )
-SECONDS = ("seconds", "event", "at")
+TIMES = ("seconds", "event", "at", "run_id")
 
 
 def run(folder: Path, *overrides: str, small: Sequence[str] = SMALL) -> tuple[int, str]:
@@ -44,38 +45,33 @@ def run(folder: Path, *overrides: str, small: Sequence[str] = SMALL) -> tuple[in
 
 
 def science(archive: Path) -> dict[str, list[dict[str, object]]]:
-    """All rows of the family's tables, without their times."""
+    """All rows of the family's tables, without their times and the run's id."""
     with Archive.open(archive) as reader:
-        names = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays")
         return {
-            name: [
-                {key: value for key, value in row.items() if key not in SECONDS}
-                for row in reader.rows(name)
-            ]
-            for name in names
+            name: [{k: v for k, v in row.items() if k not in TIMES} for row in reader.rows(name)]
+            for name in NAMES
         }
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("gg_bench")
-
-
-@pytest.fixture(scope="module")
-def tie_folder(folder: Path) -> Path:
-    """A game that ends undecided."""
-    game = folder / "drawn"
-    game.mkdir()
+    """With a game that ends undecided."""
+    folder = tmp_path_factory.mktemp("gg_bench")
+    (folder / "drawn").mkdir()
     source = hostile.GOOD.replace("int(not self.left), not", "0, not")
     for name, text in (("rules.md", "# Drawn"), ("env.py", source), ("moves.md", "m")):
-        (game / name).write_text(text)
-    return game
+        (folder / "drawn" / name).write_text(text)
+    return folder
+
+
+def games_and_players(folder: Path) -> tuple[str, str]:
+    games = f"ggbench.games=[{PURSE_FOLDER},{folder / 'drawn'}]"
+    return games, "ggbench.players=[random,mcts@5,embedded]"
 
 
 @pytest.fixture(scope="module")
-def finished_run(folder: Path, tie_folder: Path) -> tuple[Path, str]:
-    games = f"ggbench.games=[{PURSE_FOLDER},{tie_folder}]"
-    code, output = run(folder, "name=whole", games, "ggbench.players=[random,mcts@5,embedded]")
+def finished_run(folder: Path) -> tuple[Path, str]:
+    code, output = run(folder, "name=whole", *games_and_players(folder))
     assert code == 0, output
     return folder / "whole", output
 
@@ -93,34 +89,19 @@ def test_a_run_goes_from_filters_to_scores(finished_run: tuple[Path, str]) -> No
         assert execute(command) == 0
 
 
-def page_of(run_folder: Path) -> str:
-    page = run_folder.with_suffix(".report.html")
-    assert archive_main(["report", str(run_folder), "-o", str(page), "--force"]) == 0
-    return page.read_text()
-
-
-def test_its_report_escapes_what_games_say(finished_run: tuple[Path, str]) -> None:
-    page = page_of(finished_run[0])
-    assert "The Shared Purse" in page
-    assert "&quot;&quot;&quot;The Shared Purse: hand in a token" in page
-    assert "<script" not in page
-
-
-@pytest.mark.parametrize("command", ["inspect", "verify"])
-def test_the_archives_commands_know_it(
-    command: str, finished_run: tuple[Path, str], capsys: Capsys
-) -> None:
-    assert archive_main([command, str(finished_run[0])]) == 0
-    output = capsys.readouterr().out
-    assert ("Win rates" if command == "inspect" else "Everything fits") in output
-
-
-def test_every_table_of_the_paper_comes_from_a_run(
+def test_the_archives_commands_know_it_and_escape_what_games_say(
     finished_run: tuple[Path, str], capsys: Capsys
 ) -> None:
+    for command, words in (("inspect", "Win rates"), ("verify", "Everything fits")):
+        assert archive_main([command, str(finished_run[0])]) == 0
+        assert words in capsys.readouterr().out
     assert ggbench_main(["tables", str(finished_run[0]), "--json"]) == 0
     tables = json.loads(capsys.readouterr().out)
-    page = page_of(finished_run[0])
+    report = finished_run[0].with_suffix(".report.html")
+    assert archive_main(["report", str(finished_run[0]), "-o", str(report)]) == 0
+    page = report.read_text()
+    assert "&quot;&quot;&quot;The Shared Purse: hand in a token" in page
+    assert "<script" not in page
     for title in ("Funnel", "Texts before and after filtering", "Authors", "Win rates"):
         assert tables[title]
         assert f"<h2>{title}</h2>" in page
@@ -136,7 +117,7 @@ def test_verify_finds_a_pair_that_its_wins_do_not_confirm(
     ):
         for digest in source.adapters():
             copy.put_adapter(source.get_adapter(digest))
-        for name in ("runs", "gg_games", "gg_filters", "gg_agents", "gg_plays"):
+        for name in ["runs", *(each for each in NAMES if each != "gg_pairs")]:
             copy.commit({name: source.rows(name)})
         copy.commit({"gg_pairs": [row | {"passed": True} for row in source.rows("gg_pairs")]})
     assert archive_main(["verify", str(folder / "forged")]) != 0
@@ -146,11 +127,9 @@ def test_verify_finds_a_pair_that_its_wins_do_not_confirm(
 
 @pytest.mark.long
 def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
-    finished_run: tuple[Path, str], folder: Path, tie_folder: Path
+    finished_run: tuple[Path, str], folder: Path
 ) -> None:
-    games = f"ggbench.games=[{PURSE_FOLDER},{tie_folder}]"
-    players = "ggbench.players=[random,mcts@5,embedded]"
-    code, output = run(folder, "name=parts", games, players, "budget.seconds=0.001")
+    code, output = run(folder, "name=parts", *games_and_players(folder), "budget.seconds=0.001")
     assert code == 0
     assert "budget.seconds=0.001 is reached" in output
     resume = f"resume={folder / 'parts'}"
@@ -159,16 +138,9 @@ def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
         code, output = run(folder, *shlex.split(command)[3:])
         assert code == 0, output
     whole, parts = science(finished_run[0] / "archive"), science(folder / "parts" / "archive")
-    for rows in (whole, parts):
-        for row in (row for each in rows.values() for row in each):
-            row.pop("run_id")
     assert parts == whole
-    before = json.dumps(parts, default=str)
     assert run(folder, resume)[0] == 0
-    again = science(folder / "parts" / "archive")
-    for row in (row for each in again.values() for row in each):
-        row.pop("run_id")
-    assert json.dumps(again, default=str) == before
+    assert science(folder / "parts" / "archive") == parts
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator
+from functools import partial
 
 import pytest
+from support.ahead import Ahead
 from support.hostile import GOOD, game_of
 
 from evo.ggbench.box import Box
@@ -92,19 +94,6 @@ GAMES = {
     + GOOD.replace("self.current_player = 1\n", "self.current_player = Side.A\n").replace(
         "self.current_player *= -1", "self.current_player = Side(-self.current_player.value)"
     ),
-        "abstract base": "from abc import ABC, abstractmethod\n"
-    "class TwoPlayers(ABC):\n    @abstractmethod\n    def seen(self): ...\n"
-    + GOOD.replace("class CustomEnv(gym.Env):", "class CustomEnv(gym.Env, TwoPlayers):"),
-        "functools": "from functools import (cache, cached_property, lru_cache, partial, reduce,\n"
-    "    singledispatch, singledispatchmethod, total_ordering, wraps)\n"
-    "def loud(method):\n    @wraps(method)\n    def inner(*args):\n        return method(*args)\n"
-    "    return inner\n@cache\ndef moves(left):\n    return [m for m in range(3) if m < max(left, 1)]\n"
-    "@singledispatch\ndef name(value):\n    return str(value)\n"
-    + GOOD.replace(
-        "    def render(self):", "    @cached_property\n    def most(self):\n"
-        "        return 3\n    @loud\n    def render(self):"
-    ).replace("[move for move in range(3) if move < max(self.left, 1)]", "moves(self.left)")
-    .replace("self.left = 9", "self.left = 9; self.take = partial(min, 3); self.most"),
         "a generator in the state": _begin("self.order = (n for n in range(50))", "next(self.order)"),
         "own generators": _begin(
         "self.dice = random.Random(seed)", "self.rng = np.random.default_rng(seed)",
@@ -134,7 +123,6 @@ GAMES = {
         "moves as a set": GOOD.replace("return [move for", "return {move for").replace(
         "max(self.left, 1)]", "max(self.left, 1)}"
     ),
-        "a generic environment": GOOD.replace("(gym.Env):", "(gym.Env[np.ndarray, int]):"),
         "players are dictionaries": GOOD.replace(
         "self.current_player = 1\n", "self.current_player = {'id': 1}\n"
     ).replace("self.current_player *= -1", "self.current_player = {'id': -self.current_player['id']}"),
@@ -160,23 +148,17 @@ GAMES = {
 
 
 @pytest.fixture(scope="module")
-def pool() -> object:
-    with ThreadPoolExecutor(4) as threads:
-        futures: dict[str, Future[list[FilterVerdict]]] = {}
-
-        def verdicts(name: str) -> list[FilterVerdict]:
-            names = list(GAMES)
-            for each in names[names.index(name) : names.index(name) + 4]:
-                if each not in futures:
-                    futures[each] = threads.submit(run_filters, game_of(GAMES[each]))
-            return futures[name].result()
-
-        yield verdicts
+def verdicts() -> Iterator[Ahead[list[FilterVerdict]]]:
+    jobs = {name: partial(run_filters, game_of(source)) for name, source in GAMES.items()}
+    with Ahead(jobs, 4) as ahead:
+        yield ahead
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_what_models_write_daily_is_accepted(name: str, pool: object) -> None:
-    last = pool(name)[-1]  # type: ignore[operator]
+def test_what_models_write_daily_is_accepted(
+    name: str, verdicts: Ahead[list[FilterVerdict]]
+) -> None:
+    last = verdicts.of(name)[-1]
     assert last.passed, last.reason
 
 

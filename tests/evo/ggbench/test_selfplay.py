@@ -9,8 +9,15 @@ from support.purse_game import PURSE
 
 from evo.config.ggbench import OpponentConfig, TrainConfig
 from evo.ggbench.box import Box, GameFaultError
-from evo.ggbench.opponents import contest, find_opponent, opponent_verdict
-from evo.ggbench.selfplay import TrainingGames, layers_of, learner, train
+from evo.ggbench.selfplay import (
+    TrainingGames,
+    contest,
+    find_opponent,
+    layers_of,
+    learner,
+    opponent_verdict,
+    train,
+)
 
 SHORT = TrainConfig(steps=8192)
 RANDOM = {"kind": "random"}

@@ -293,33 +293,33 @@ def test_a_game_that_never_fits_the_base_ends_the_run_by_its_file(run: Run, caps
     )
 
 
-WRONG = {
-    "no folder": (["player=embedded"], "measure.folder: found none"),
-    "no such folder": (["measure=NONE"], "NONE/measure.json cannot be read"),
-    "no such model": (["measure=OUT", "player=embeded"], "did you mean `embedded`"),
-    "no key": (["measure=OUT", "player=chat:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
-    "a judge": (
-        ["measure=OUT", "player=vllm:m@http://localhost:8000/v1"],
-        "a judge, expected embed",
-    ),
-    "a server as base": (
-        ["measure=OUT", "measure.base=chat:m@http://h/v1"],
-        "none of this machine",
-    ),
-    "a bad name": (["measure=OUT", "player=adapter:x"], "adapter:RUN_FOLDER:FINETUNE_ID"),
-    "twice": (["measure=OUT", "players=[embedded,embedded]"], "is listed twice"),
-    "a lonely map": (["measure=OUT", "measure.maps=1"], "measure.maps: found 1"),
-    "prices": (["measure=OUT", "measure.chat.prices={m: 3}"], "measure.chat.prices.m: found 3"),
-    "a bad key": (["measure=OUT", "measure.round=3"], "did you mean measure.rounds"),
-}
+WRONG = (
+    (["player=embedded"], "measure.folder: found none"),
+    (["measure=[]"], "measure.folder: found none"),
+    (["measure=NONE"], "NONE/measure.json cannot be read"),
+    (["measure=OUT", "player=embeded"], "did you mean `embedded`"),
+    (["measure=OUT", "player=chat:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
+    (["measure=OUT", "player=vllm:m@http://localhost:8000/v1"], "a judge, expected embed"),
+    (["measure=OUT", "measure.base=chat:m@http://h/v1"], "none of this machine"),
+    (["measure=OUT", "player=adapter:x"], "adapter:RUN_FOLDER:FINETUNE_ID"),
+    (["measure=OUT", "players=[embedded,embedded]"], "is listed twice"),
+    (["measure=OUT", "measure.maps=1"], "measure.maps: found 1"),
+    (["measure=OUT", "measure.chat.prices={m: 3}"], "measure.chat.prices.m: found 3"),
+    (["measure=OUT", "measure.round=3"], "did you mean measure.rounds"),
+    (["measure=OUT", "measure.games=[third]"], "found 'third', expected games of the folder"),
+    (["measure=[nothing_such]"], "measure.games: "),
+    (["measure=[missing.xent]"], "measure.games: missing.xent: no such file"),
+    (["measure=[rival,rival]"], "measure.games: found 'rival' twice"),
+    (["measure=[message]"], "expected :alice or :bob after the game's name"),
+    (["measure=[message:carol]"], "carol makes no move"),
+)
 
 
-@pytest.mark.parametrize("wrong", WRONG)
+@pytest.mark.parametrize(("arguments", "message"), WRONG, ids=[words[-1] for words, _ in WRONG])
 def test_errors_are_one_sentence(
-    run: Run, wrong: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    run: Run, arguments: list[str], message: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    arguments, message = WRONG[wrong]
     write_measure(Path("OUT"), ONE)
     assert run("+experiment=measure", *arguments) == 2
     error = capsys.readouterr().err
@@ -328,15 +328,14 @@ def test_errors_are_one_sentence(
     assert not Path("runs").exists()
 
 
-REFUSALS = {
-    "unauthorised": (refusal(401, "who are you"), "refused with 401 (who are you)"),
-    "unknown model": (refusal(404, "no model m"), "refused with 404 (no model m)"),
-    "dead": (None, "no connection"),
-}
-
-
-@pytest.mark.parametrize("named_as", ["player", "judge"])
-@pytest.mark.parametrize(("answer", "reason"), REFUSALS.values(), ids=REFUSALS.keys())
+@pytest.mark.parametrize(
+    ("named_as", "answer", "reason"),
+    [
+        ("player", refusal(401, "who are you"), "refused with 401 (who are you)"),
+        ("player", None, "no connection"),
+        ("judge", refusal(404, "no model m"), "refused with 404 (no model m)"),
+    ],
+)
 def test_an_endpoint_that_cannot_be_used_is_found_before_anything_is_played(
     run: Run,
     named_as: str,

@@ -7,7 +7,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-from support.exported import GAMES, write_measure
 from support.weak_model import weak_model
 
 import evo.run
@@ -61,28 +60,6 @@ def test_library_and_files_are_measured_with_mean_and_arms(capsys: Capsys) -> No
     Path("mine.xent").write_text("assign(s=story())\nelicit(t, 5)\nreward(xed(s | t))")
     assert evo.run.main([f"resume={folder}"]) == 2
     assert "has changed since the run began" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        (["measure=[nothing_such]"], "measure.games: "),
-        (["measure=[missing.xent]"], "measure.games: missing.xent: no such file"),
-        (["measure=[rival,rival]"], "measure.games: found 'rival' twice"),
-        (["measure=[message]"], "expected :alice or :bob after the game's name"),
-        (["measure=[message:carol]"], "carol makes no move"),
-        (["measure=[]"], "measure.folder: found none"),
-        (["measure=OUT", "measure.games=[third]"], "found 'third', expected games of the folder"),
-    ],
-)
-def test_a_game_that_cannot_be_measured_is_one_sentence(
-    words: list[str], expected: str, capsys: Capsys
-) -> None:
-    write_measure(Path("OUT"), {"first": GAMES["first"]})
-    assert run(*words) == 2
-    error = capsys.readouterr().err
-    assert expected in error
-    assert error.count("\n") == 1
 
 
 UMBRELLA = 'assign(s=story())\nelicit(t, 4)\nreward(xent(t | s, "@weak") - xent(t | s))\n'
