@@ -1,4 +1,4 @@
-"""Rounds in the terminal: by a typing person, by a script, and in a real terminal."""
+"""Rounds in the terminal: by a typing person, by a script, and by a model."""
 
 from __future__ import annotations
 
