@@ -3,6 +3,7 @@ messages."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -30,6 +31,19 @@ def excerpt_bytes(text: str, most: int = MAX_QUOTED_BYTES) -> str:
     if len(data) <= most:
         return text
     return data[: most - len("…".encode())].decode(errors="ignore") + "…"
+
+
+def first_messages(messages: Sequence[str], most: int = MAX_MESSAGE) -> list[str]:
+    """The first messages, as many as fit into ``most`` characters with one line each; then, if
+    there are more, a line with their number. A first message that is too long by itself is cut."""
+    room = most - len(f"… and {len(messages)} more")
+    lines: list[str] = []
+    for message in messages:
+        room -= len(message) + 1
+        if room < 0 and lines:
+            return [*lines, f"… and {len(messages) - len(lines)} more"]
+        lines.append(excerpt(message, len(message) + min(0, room)))
+    return lines
 
 
 class XGLError(Exception):
@@ -89,16 +103,8 @@ class ProgramError(XGLError):
         return "\n".join([head, *self.messages(MAX_MESSAGE - len(head) - 1)])
 
     def messages(self, most: int = MAX_MESSAGE) -> list[str]:
-        """Each problem as text: as many as fit into ``most`` characters with one line each; then,
-        if there are more, a line with their number. A first one too long by itself is cut."""
-        messages = [str(problem) for problem in self.problems]
-        room, lines = most - len(f"… and {len(messages)} more"), list[str]()
-        for message in messages:
-            room -= len(message) + 1
-            if room < 0 and lines:
-                return [*lines, f"… and {len(messages) - len(lines)} more"]
-            lines.append(excerpt(message, len(message) + min(0, room)))
-        return lines
+        """Each problem as text: as many as fit into ``most`` characters, and how many more."""
+        return first_messages([str(problem) for problem in self.problems], most)
 
 
 class OversizeError(XGLError):

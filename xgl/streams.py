@@ -9,10 +9,13 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from typing import IO, Any
+from functools import wraps
+from typing import IO, Any, ParamSpec
 
 from xgl.errors import MAX_MESSAGE, ProgramError, XGLError, excerpt, missing_package
 from xgl.escaping import visible
+
+Parameters = ParamSpec("Parameters")
 
 SCRIPTS = {"python -m xgl": "xgl", "python -m archive": "xent-archive"}
 """Installed commands, by the module that each runs."""
@@ -96,6 +99,16 @@ def exit_code(command: Callable[[], int], *errors: type[Exception]) -> int:
         message = missing
     print(f"error: {excerpt(message, MAX_MESSAGE)}", file=sys.stderr)
     return 2
+
+
+def command(main: Callable[Parameters, int]) -> Callable[Parameters, int]:
+    """``main`` as the main function of a command: ends as :func:`exit_code` says."""
+
+    @wraps(main)
+    def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> int:
+        return exit_code(lambda: main(*arguments, **options))
+
+    return run
 
 
 def _discard_output() -> None:

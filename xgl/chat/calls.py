@@ -9,7 +9,6 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from itertools import count
 from typing import Any, TypeVar
 
 from xgl.chat.client import Endpoint, Fault, Kind, Message, Reply, lookup, one_line, read_json
@@ -98,18 +97,18 @@ class RequestBatch:
     ) -> Result | Fault:
         """The outcome of ``send``, which is called again after faults that may pass; only the fault
         of a request beyond the model's window is one. Raises as :meth:`reply`."""
-        for number in count(1):
+        number = 0
+        while True:
             if self.failure is not None:  # the batch is over
                 raise self.failure
             self.settings.budget.check(self.meter.usage)
-            outcome = await send()
+            outcome, number = await send(), number + 1
             if not isinstance(outcome, Fault) or outcome.kind is Kind.OVERSIZE:
                 return outcome
             too_long = outcome.wait > self.settings.max_backoff
             if outcome.kind is Kind.FINAL or too_long or number > self.settings.retries:
-                break
+                raise PlayerError(f"{self.settings.place}: {self._reason(outcome, number)}")
             await self._back_off(outcome, number, key)
-        raise PlayerError(f"{self.settings.place}: {self._reason(outcome, number)}")
 
     async def _back_off(self, fault: Fault, number: int, key: tuple[str | int, ...]) -> None:
         """Wait after request ``number``: doubled with each, jittered by the key, at least as

@@ -161,9 +161,9 @@ def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
         times = "" if request.times == 1 else f", {request.times} times"
         sees = f"sees {' '.join(request.sees)}" if request.sees else "sees no text"
         misses = f", not {' '.join(request.hidden)}" if request.hidden else ""
-        where = f"line {program.source_line(request.line - 1)}: {request.player} writes"
+        asked = f"line {program.source_line(request.line - 1)}: {request.player} writes"
         limit = f"(at most {request.max_len} tokens{times})"
-        yield f"{where} {request.register} {limit}; {sees}{misses}"
+        yield f"{asked} {request.register} {limit}; {sees}{misses}"
     bounds = (*report.bounds, *report.views)
     for kind, subject in _READERS.items():
         alike = (bound for bound in bounds if bound.kind == kind)

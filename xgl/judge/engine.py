@@ -12,6 +12,7 @@ from __future__ import annotations
 import logging
 import math
 import sys
+from abc import ABC, abstractmethod
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -181,7 +182,7 @@ class EngineSettings:
     long_tokens: int = 256
 
 
-class Engine:
+class Engine(ABC):
     """Gives bits of token sequences, counts its work, and keeps scores."""
 
     def __init__(self, score_cache_bytes: int) -> None:
@@ -202,9 +203,9 @@ class Engine:
         scores: work that must not depend on earlier work begins with this call."""
         self._scores.clear()
 
+    @abstractmethod
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterable[tuple[ScoredSequence, Bits]]:
         """The bits of different sequences, in any order."""
-        raise NotImplementedError
 
 
 class ScoringEngine(Engine):

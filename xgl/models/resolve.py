@@ -21,7 +21,7 @@ from xgl.files import BUILT_IN, user_path
 from xgl.models import smollm2
 from xgl.models.references import WEIGHTS_SHARE, devices_of, is_address, placement
 from xgl.models.weights import json_object, load_causal_lm, loading
-from xgl.streams import exit_code
+from xgl.streams import command
 
 EMBEDDED = Path(__file__).with_name("embedded")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[\w.-]+)?")
@@ -250,17 +250,13 @@ def fuse_norms(model: Any) -> None:
                 layer.forward = norm.forward
 
 
+@command
 def main() -> int:
     """0 with the folder on standard output, or 2 with one sentence on standard error."""
     parser = argparse.ArgumentParser(description="Get a model; print the folder it is in.")
     parser.add_argument("reference", help="embedded, smollm2, a folder, or a hub id")
-    args = parser.parse_args()
-
-    def command() -> int:
-        print(resolve(args.reference))
-        return 0
-
-    return exit_code(command)
+    print(resolve(parser.parse_args().reference))
+    return 0
 
 
 if __name__ == "__main__":
