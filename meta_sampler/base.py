@@ -140,17 +140,20 @@ class MetaSampler(Protocol):
         main player of the parent."""
         ...
 
+    # A sampler without memory needs none of the following.
+
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Learn from committed decisions, given in index order."""
-        ...
 
     def state(self) -> dict[str, Any]:
         """Everything learned so far, as values that JSON can hold."""
-        ...
+        return {}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a state that ``state`` returned."""
-        ...
+        """Continue from a state that ``state`` returned. Raises :class:`SamplerError` for that of
+        another sampler."""
+        if state:
+            raise SamplerError(f"the state is not of {type(self).__name__}, which keeps none")
 
 
 @runtime_checkable

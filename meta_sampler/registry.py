@@ -127,10 +127,6 @@ def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSam
             return Chat(values)
         case "mutate":
             return Mutate(values)
-        case "portfolio":
-            members = {each: make(each, own) for each, own in values.members().items()}
-            chat = members.get("chat")
-            return PaidPortfolio(members, chat) if isinstance(chat, Remote) else Portfolio(members)
-    raise SamplerError(
-        f"meta-sampler {name!r} has settings, but no class in meta_sampler/registry.py"
-    )
+    members = {each: make(each, own) for each, own in values.members().items()}
+    chat = members.get("chat")
+    return PaidPortfolio(members, chat) if isinstance(chat, Remote) else Portfolio(members)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from math import isqrt, log2
+from math import log2
 from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, PlainValidator, Strict
+from pydantic import AfterValidator, Field, Strict
 
 from xgl.chat.settings import (
     OPENAI,
@@ -31,7 +31,6 @@ from xgl.settings import (
     Role,
     settings,
     shared_values,
-    value_text,
 )
 
 
@@ -41,14 +40,6 @@ def _check_player(name: str) -> str:
     return name
 
 
-def _check_weight(weight: object) -> float:
-    if isinstance(weight, bool) or not isinstance(weight, int | float) or not weight >= 0:
-        raise ValueError(f"found {value_text(weight)}, expected a number, at least 0")
-    return weight
-
-
-Weight = Annotated[float, PlainValidator(_check_weight)]
-"""A whole number stays one: settings are hashed as they are written."""
 Players = tuple[Annotated[str, AfterValidator(_check_player)], ...]
 Lines = Annotated[int, Strict(), Field(ge=1, le=syn.MAX_LINES)]
 GrammarLines = Annotated[int, Strict(), Field(ge=3, le=syn.MAX_LINES)]
@@ -97,9 +88,6 @@ class MutateSettings(Caps):
     doubles, so that children may be as large as the games they are made of; 0: no growth."""
     decay: PositiveShare = 0.99
     """Factor by which each outcome reduces the weight of earlier ones."""
-    weights: Mapping[str, Weight] = Field(default_factory=dict)
-    """Weights of operators (meta_sampler/mutate/sampler.py) before the first outcome, where they
-    differ from 1."""
 
     def __post_init__(self) -> None:
         if syn.MAIN_PLAYER not in self.players:
@@ -115,25 +103,6 @@ class MutateSettings(Caps):
         wider["max_lines"] = min(wider["max_lines"], syn.MAX_LINES)
         wider["max_steps"] = min(wider["max_steps"], syn.MAX_STEPS)
         return replace(self, **wider)
-
-
-@settings
-class GrammarSettings(Contents):
-    """How much of XGL a grammar allows: by default all players and all kinds of lines, with bounds
-    that keep lines short and plays finite."""
-
-    max_lines: GrammarLines = 12
-    max_limit: MoveLimit = 16
-    """Largest limit of an elicit, in judge tokens."""
-    players: Players = syn.PLAYERS
-    ends_at_reward: Flag = False
-    truths: Flag = True
-    loops: Flag = True
-
-    @property
-    def max_jumps(self) -> int:
-        """Most jumps of one replay: two loops inside each other stay within ``MAX_STEPS``."""
-        return isqrt(syn.MAX_STEPS // self.max_lines) - 1
 
 
 @settings
@@ -164,12 +133,6 @@ class LocalSettings(Caps):
     """Most drafts for one proposal."""
     max_lines: GrammarLines = 6
     max_move_tokens: MoveLimit = 8
-
-    def grammar(self, players: tuple[str, ...]) -> GrammarSettings:
-        """How much of the language a child may use, with these players."""
-        contents = shared_values(self, Contents) | {"players": players}
-        ends = self.ends_at_reward
-        return GrammarSettings(max_limit=self.max_move_tokens, ends_at_reward=ends, **contents)
 
 
 @settings(role=Role.RESUMABLE)

@@ -75,28 +75,20 @@ def programs_in(answer: str) -> list[ProgramText]:
 # -- JSON ------------------------------------------------------------------------------------------
 
 
-def _of_value(value: Any) -> Iterator[ProgramText]:
+def _of_value(value: Any, intent: str = "", whole: Any = None) -> Iterator[ProgramText]:
     """Programs of a value of JSON: texts, lists of their lines, and objects that hold one beside
-    its intent, or several by intent or name; at any depth."""
-    if isinstance(value, dict):
-        texts = {key: text for key, item in value.items() if (text := _program_of(item))}
+    its intent, or several by intent or name; at any depth. ``whole``: the object that holds it."""
+    if text := _program_of(value):
+        raw = json.dumps(value if whole is None else whole, ensure_ascii=False)
+        yield ProgramText(well_formed(text), one_line(intent), well_formed(raw), ("json",))
+    elif isinstance(value, dict):
         notes = [item for item in value.values() if isinstance(item, str) and not _program_of(item)]
-        for key, text in texts.items():
-            intent = str(key) if len(texts) > 1 else notes[0] if notes else ""
-            yield _program_text(text, intent, value)
-        if not texts:
-            for item in value.values():
-                yield from _of_value(item)
-    elif text := _program_of(value):
-        yield _program_text(text, "", value)
+        several = sum(bool(_program_of(item)) for item in value.values()) > 1
+        for key, item in value.items():
+            yield from _of_value(item, str(key) if several else notes[0] if notes else "", value)
     elif isinstance(value, list):
         for item in value:
             yield from _of_value(item)
-
-
-def _program_text(text: str, intent: str, value: Any) -> ProgramText:
-    raw = json.dumps(value, ensure_ascii=False)
-    return ProgramText(well_formed(text), one_line(intent), well_formed(raw), ("json",))
 
 
 def _program_of(value: Any) -> str:

@@ -110,7 +110,7 @@ def _grammar(dialect: Dialect, settings: ChatSamplerSettings, players: tuple[str
         "condition": f"sum ({signs}) (sum | number)" + _conditions(dialect, settings),
         "kind": " | ".join(syn.XENT_KINDS),
         "player": " | ".join(players),
-        "register": " ".join(_mutable()),
+        "register": " ".join(name for name in syn.REGISTERS if name[0] not in syn.CONSTANT_TYPES),
         "list register": " ".join(syn.LIST_REGISTERS),
     }
     rules |= {"beacon": '"beacon(" flag ")"', "replay": '"replay(" flag ", " number ")"'}
@@ -121,10 +121,6 @@ def _grammar(dialect: Dialect, settings: ChatSamplerSettings, players: tuple[str
     rule_lines = "\n".join(f"  {name} = {rule}" for name, rule in rules.items())
     head = "Grammar (nothing else is allowed, and no Python):"
     return f"{head}\n{rule_lines}\n\nFunctions:\n{_functions()}"
-
-
-def _mutable() -> list[str]:
-    return [name for name in syn.REGISTERS if name[0] not in syn.CONSTANT_TYPES]
 
 
 def _conditions(dialect: Dialect, settings: ChatSamplerSettings) -> str:

@@ -20,7 +20,7 @@ from llguidance import LLMatcher, LLTokenizer, grammar_from
 from llguidance.hf import from_tokenizer
 from torch import Tensor
 
-from meta_sampler.base import Fate, Outcome, Proposal, Provenance, SamplerError, prompt_hash
+from meta_sampler.base import Fate, MetaSampler, Proposal, Provenance, SamplerError, prompt_hash
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.screening.soundness import (
     FIT,
@@ -113,8 +113,8 @@ CUT = "cut"
 lines are kept."""
 
 
-class Local:
-    """A :class:`~meta_sampler.base.MetaSampler` without memory: it learns from no outcome.
+class Local(MetaSampler):
+    """A sampler without memory: it learns from no outcome.
 
     The model is loaded when it is first needed.
     """
@@ -206,28 +206,17 @@ class Local:
         origin = Provenance(NAME, (DECODE,), ids, model=model, prompt_hash=prompt_hash(text))
         return prompt[-room:], origin
 
-    def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Nothing to learn."""
-
-    def state(self) -> dict[str, Any]:
-        """Empty: there is no memory."""
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Raises :class:`SamplerError` for the state of another sampler."""
-        if state:
-            raise SamplerError("the state is not of local, which keeps none")
-
 
 def grammar_for(parent: Game, settings: LocalSettings, role: str = MAIN_PLAYER) -> str:
     """The grammar for a parent's children, which may keep its players, statements and loops and
     pay its main player, ``role``."""
-    grammar_settings = replace(
-        settings.grammar(admitted_players(parent, settings.players)),
+    settings = replace(
+        settings,
+        players=admitted_players(parent, settings.players),
         truths=settings.truths or has_truths(parent.program),
         loops=settings.loops or has_loops(parent.program),
     )
-    return xgl_grammar(parent.dialect, grammar_settings, filled_constants(parent), role).lark()
+    return xgl_grammar(parent.dialect, settings, filled_constants(parent), role).lark()
 
 
 def _judge(

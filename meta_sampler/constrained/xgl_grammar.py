@@ -23,9 +23,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
 from itertools import groupby
+from math import isqrt
 from typing import Any, NamedTuple
 
-from meta_sampler.settings import GrammarSettings
+from meta_sampler.settings import LocalSettings
 from xgl.language import syntax as syn
 from xgl.language.canonical import POOL, PUBLIC_POOL
 from xgl.language.characters import is_visible
@@ -50,10 +51,9 @@ Form = tuple[tuple[Symbol, ...], str]
 
 
 class Grammar:
-    """Rules by name; a text begins with the rule ``start`` and no bit set."""
+    """Rules by name; a text begins with the rule ``opening`` and no bit set."""
 
-    def __init__(self, start: str) -> None:
-        self.start = start
+    def __init__(self) -> None:
         self.rules: dict[str, list[Form]] = {}
 
     def add(self, name: str, *forms: Sequence[Any], when: str = "") -> Ref:
@@ -70,7 +70,7 @@ class Grammar:
                 return f"{symbol.rule}::{symbol.change}" if symbol.rule in with_state else symbol[0]
             return f"/{symbol.regex}/" if isinstance(symbol, Pattern) else json.dumps(symbol)
 
-        lines = [f"start: {self.start}::0x0"]
+        lines = ["start: opening::0x0"]
         for name, forms in self.rules.items():
             choices = [
                 (" ".join(map(text, symbols)) or '""') + (f" %if {when}" if when else "")
@@ -135,6 +135,10 @@ class State:
         assert len(facts) + _LINE_BITS <= BITS
         return {fact: bit for bit, fact in enumerate(facts)}
 
+    @property
+    def _lines(self) -> str:
+        return f"[{len(self._bits)}:{len(self._bits) + _LINE_BITS}]"
+
     # -- conditions ------------------------------------------------------------------------------
 
     def holds(self, fact: str) -> str:
@@ -181,11 +185,6 @@ class State:
         """The condition that fewer than ``than`` lines stand before the present one."""
         return f"lt({self._lines}, {max(0, than)})"
 
-    @property
-    def _lines(self) -> str:
-        first = len(self._bits)
-        return f"[{first}:{first + _LINE_BITS}]"
-
     # -- changes ---------------------------------------------------------------------------------
 
     def note(self, *facts: str) -> str:
@@ -230,7 +229,7 @@ ALONE = ("xent", "nex")
 @lru_cache(maxsize=64)
 def xgl_grammar(
     dialect: str,
-    settings: GrammarSettings,
+    settings: LocalSettings,
     constants: tuple[str, ...] = (),
     main: str = syn.MAIN_PLAYER,
 ) -> Grammar:
@@ -239,7 +238,7 @@ def xgl_grammar(
     ``constants``: registers of types a, b, c that hold a text before play; ``main``: the player
     who must move and be paid.
     """
-    grammar = Grammar("opening")
+    grammar = Grammar()
     state = State(DIALECTS[dialect], constants, main)
     _strings(grammar, state, settings.max_joined)
     _sums(grammar, state, settings)
@@ -249,8 +248,8 @@ def xgl_grammar(
     _ensure(grammar, state)
     _reward(grammar, state, settings)
     _reveal(grammar, settings)
-    if settings.loops and settings.max_jumps > 0:
-        _loops(grammar, state, settings.max_jumps)
+    if settings.loops:  # two loops inside each other stay within MAX_STEPS
+        _loops(grammar, state, isqrt(syn.MAX_STEPS // settings.max_lines) - 1)
     _flow(grammar, state, settings)
     return grammar
 
@@ -258,7 +257,7 @@ def xgl_grammar(
 # -- lines -----------------------------------------------------------------------------------------
 
 
-def _flow(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
+def _flow(grammar: Grammar, state: State, settings: LocalSettings) -> None:
     """The order of the lines that have a rule; room is kept for a move and its reward while they
     are missing, since a text that may not end would have to break off."""
     most, main_moved = settings.max_lines, state.holds(f"moved {state.main}")
@@ -322,8 +321,8 @@ def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, res
     grammar.add(rule, [*form, again], when=both(when, state.holds(f"set {name}")))
 
 
-def _elicit(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
-    limit = _number_up_to(settings.max_limit)
+def _elicit(grammar: Grammar, state: State, settings: LocalSettings) -> None:
+    limit = _number_up_to(settings.max_move_tokens)
     for remaining in range(1, TARGETS + 1):
         rest = f"after_moves_{remaining}"
         for name in state.strings:
@@ -356,7 +355,7 @@ def _ensure(grammar: Grammar, state: State) -> None:
         grammar.add("conditions", [Ref("logic")])
 
 
-def _reward(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
+def _reward(grammar: Grammar, state: State, settings: LocalSettings) -> None:
     """Rewards of players that have moved; ``env`` keeps a reward in one dialect only."""
     after_pay = Ref("end") if settings.ends_at_reward else Ref("next", state.note("paid"))
     main_moved, partner = f"moved {state.main}", syn.PARTNERS.get(state.main)
@@ -374,7 +373,7 @@ def _reward(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
             grammar.add(rule, [*form, Ref("next")], when=moved)
 
 
-def _reveal(grammar: Grammar, settings: GrammarSettings) -> None:
+def _reveal(grammar: Grammar, settings: LocalSettings) -> None:
     """Reveals to players who do not see everything."""
     grammar.add("values", *repetitions(Ref("names"), ", ", 1, TARGETS))
     for player in settings.players:
@@ -482,7 +481,7 @@ def _statements(grammar: Grammar) -> None:
 # -- sums ------------------------------------------------------------------------------------------
 
 
-def _sums(grammar: Grammar, state: State, settings: GrammarSettings) -> None:
+def _sums(grammar: Grammar, state: State, settings: LocalSettings) -> None:
     """``sum``, of a reward, and ``short_sum``, of a condition.
 
     A term is a chain of registers, target | prefix, outer, each named at most once in it (a named

@@ -6,7 +6,7 @@ from dataclasses import replace
 from random import Random
 
 from meta_sampler.mutate import program_editor
-from meta_sampler.mutate.edits import insert_move, story_registers, swap_players
+from meta_sampler.mutate.edits import insert_move, swap_players
 from meta_sampler.mutate.program_editor import (
     EditContext,
     Lines,
@@ -17,6 +17,7 @@ from meta_sampler.mutate.program_editor import (
     registers_at,
     sites,
     splice,
+    story_registers,
 )
 from xgl.language import syntax as syn
 from xgl.language.visitors import mentions, reads, rename
@@ -33,30 +34,24 @@ def compose(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     elif not context.donor:
         return None
     share = rng.random() < 0.6
-    stories = zip(*map(_story_registers, (second, lines)), strict=False) if share else ()
+    stories = zip(*map(story_registers, (second, lines)), strict=False) if share else ()
     renamed_lines = _rename_apart(lines, second, dict(stories))
     if renamed_lines is None:
         return None
     return lines + (_without_stories(renamed_lines, lines) if share else renamed_lines)
 
 
-def _story_registers(lines: Lines) -> list[str]:
-    return [t for line in lines if isinstance(line, syn.Assign) for t in story_registers(line)]
-
-
 def _without_stories(second: Lines, first: Lines) -> Lines:
     """``second`` without the stories that ``first`` draws already."""
-    first_stories, remaining = set(_story_registers(first)), list[syn.Instruction]()
+    drawn, remaining = set(story_registers(first)), list[syn.Instruction]()
     for line in second:
         if isinstance(line, syn.Assign):
-            targets = tuple(
-                (name, value)
-                for name, value in line.targets
-                if not (name in first_stories and isinstance(value, syn.Story))
-            )
-            if not targets:
+            kept = [
+                (n, v) for n, v in line.targets if n not in drawn or not isinstance(v, syn.Story)
+            ]
+            line = replace(line, targets=tuple(kept))
+            if not line.targets:
                 continue
-            line = replace(line, targets=targets)
         remaining.append(line)
     return tuple(remaining)
 
@@ -79,7 +74,7 @@ def _rename_apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines |
 def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """One more turn: a move of the main player, paid like another of its moves, but with the
     stories exchanged."""
-    free, stories = free_names(lines), _story_registers(lines)
+    free, stories = free_names(lines), story_registers(lines)
     main = context.main
     moves = (x for x in lines if isinstance(x, syn.Elicit) and x.player == main)
     turns = [x for x in moves if len(x.registers) == 1 and _rewards_of(lines, x, main)]

@@ -23,6 +23,7 @@ from meta_sampler.mutate.program_editor import (
     replace_node,
     sites,
     splice,
+    story_registers,
 )
 from xgl.language import syntax as syn
 from xgl.language.visitors import reads, rename, writes
@@ -205,7 +206,7 @@ def insert_distractor(lines: Lines, context: EditContext, rng: Random) -> Lines 
 def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     """Rewards use other stories than before: from one line on, or everywhere, the stories that they
     read are exchanged."""
-    stories = [t for x in lines if isinstance(x, syn.Assign) for t in story_registers(x)]
+    stories = story_registers(lines)
     rewards = positions(lines, syn.Reward)
     if len(stories) < 2 or not rewards:
         return None
@@ -217,11 +218,6 @@ def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines | 
         live_names = {old: new for old, new in names.items() if new in live}
         new_lines = splice(new_lines, position, rename(lines[position], live_names))
     return new_lines
-
-
-def story_registers(line: syn.Assign) -> list[str]:
-    """Registers that the line fills with stories."""
-    return [name for name, value in line.targets if isinstance(value, syn.Story)]
 
 
 def _with_term(

@@ -98,6 +98,12 @@ def positions(lines: Lines, *kinds: type) -> list[int]:
     return [position for position, line in enumerate(lines) if isinstance(line, kinds)]
 
 
+def story_registers(lines: Lines) -> list[str]:
+    """Registers that lines fill with stories, in their order."""
+    targets = (target for line in lines for target in getattr(line, "targets", ()))
+    return [name for name, value in targets if isinstance(value, syn.Story)]
+
+
 def insert(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
     """``lines`` with ``new`` before the one at ``position``."""
     return lines[:position] + new + lines[position:]

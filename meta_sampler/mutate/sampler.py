@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from random import Random
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -108,10 +107,6 @@ class Mutate:
     ) -> None:
         self.settings = settings or MutateSettings()
         self._operators = dict(operators)
-        for name in self.settings.weights:
-            if name not in operators:
-                raise SamplerError(f"weights: unknown operator {name!r}, {_hint(name, operators)}")
-        self._first_weights = dict.fromkeys(operators, 1.0) | dict(self.settings.weights)
         self._trials = dict.fromkeys(operators, 0.0)
         self._credits = dict.fromkeys(operators, 0.0)
 
@@ -160,7 +155,7 @@ class Mutate:
         names = [name for name, entry in self._operators.items() if entry.is_available(context)]
         weights = [self._weight(name) for name in names]
         applied_names: tuple[str, ...] = ()
-        if not any(weights):
+        if not names:
             return lines, applied_names
         count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
         for name in rng.choices(names, weights, k=count):
@@ -170,15 +165,15 @@ class Mutate:
         return lines, applied_names
 
     def _weight(self, name: str) -> float:
-        """The first weight times the ratio of the operator's mean credit to the common one."""
+        """The ratio of the operator's mean credit to the common one."""
         trials, credits = sum(self._trials.values()), sum(self._credits.values())
         if not credits:
-            return self._first_weights[name]
+            return 1.0
         # Shrunk to the common rate by PRIOR outcomes, so that one lucky child of a rare operator
         # does not outweigh dozens of trials of another.
         common = credits / trials
         mean = (self._credits[name] + PRIOR * common) / (self._trials[name] + PRIOR)
-        return self._first_weights[name] * min(SPREAD, max(1 / SPREAD, mean / common))
+        return min(SPREAD, max(1 / SPREAD, mean / common))
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Raise the weights of operators whose children were accepted, or might have been: count
@@ -204,11 +199,6 @@ class Mutate:
             own.update((name, float(state[key][name])) for name in own)
 
 
-def _hint(name: str, operators: Mapping[str, OperatorEntry]) -> str:
-    near = get_close_matches(str(name), operators, 1)
-    return f"did you mean {near[0]!r}?" if near else f"expected some of {', '.join(operators)}"
-
-
 def _donors(parent: Game, scope: Sequence[Game], context: EditContext) -> Donors:
     """Other games of the parent's dialect, as far as their lines may enter a child."""
     others = [x for x in scope if x.game_id != parent.game_id and x.dialect == parent.dialect]
@@ -217,7 +207,7 @@ def _donors(parent: Game, scope: Sequence[Game], context: EditContext) -> Donors
 
 
 SPREAD = 4.0
-"""A weight stays within this factor of its first value, so that no operator dies out."""
+"""A weight stays within this factor of 1, so that no operator dies out."""
 
 PRIOR = 8.0
 """Weight of the common rate, in outcomes of an operator."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -57,16 +57,18 @@ class KnownGames:
     """Games that a proposal must not repeat, in text or in normal form."""
 
     def __init__(self, games: Sequence[Game]) -> None:
-        self._forms = {normal_form(other.program) for other in games}
-        self._ids = {other.game_id for other in games}
+        self._keys = {key for each in games for key in _keys(each)}
 
     def add(self, other: Game) -> None:
         """One more game."""
-        self._forms.add(normal_form(other.program))
-        self._ids.add(other.game_id)
+        self._keys.update(_keys(other))
 
     def __contains__(self, other: Game) -> bool:
-        return other.game_id in self._ids or normal_form(other.program) in self._forms
+        return not self._keys.isdisjoint(_keys(other))
+
+
+def _keys(whole: Game) -> tuple[Hashable, Hashable]:
+    return whole.game_id, normal_form(whole.program)
 
 
 # -- what a program holds --------------------------------------------------------------------------

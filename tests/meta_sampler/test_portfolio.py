@@ -36,12 +36,6 @@ MISTAKES = [
     ("mutate", {"players": ["bob"]}, "players: found ['bob'], expected a list with black"),
     ("mutate", {"players": ["black", "rob"]}, "players: unknown player 'rob', expected some of"),
     ("mutate", {"decay": 1.5}, "decay: found 1.5, expected more than 0 and at most 1"),
-    ("mutate", {"weights": 2}, "weights: found 2, expected settings such as {key: value}"),
-    (
-        "mutate",
-        {"weights": {"drop_term": -1}},
-        "weights.drop_term: found -1, expected a number, at least 0",
-    ),
     ("local", {"max_tokens": 0}, "max_tokens: found 0, expected at least 1"),
     ("local", {"temperature": -1.0}, "temperature: found -1.0, expected at least 0"),
     ("local", {"top_p": 0.0}, "top_p: found 0.0, expected more than 0 and at most 1"),
@@ -96,15 +90,11 @@ def test_make_builds_from_plain_settings() -> None:
     assert sampler.settings == MutateSettings(max_lines=9, players=("black", "bob"))
 
 
-def test_weights_lead_the_draws() -> None:
+def test_provenance_names_the_operators_that_were_drawn() -> None:
     parent = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))
-    only = dict.fromkeys(OPERATORS, 0) | {"insert_distractor": 1}
-    proposals = make("mutate", {"weights": only}).propose(parent, [parent], 2, 1)
-    assert {o for proposal in proposals for o in proposal.provenance.operators} == {
-        "insert_distractor"
-    }
-    nothing = make("mutate", {"weights": dict.fromkeys(OPERATORS, 0)})
-    assert nothing.propose(parent, [parent], 2, 1) == []
+    only = Mutate(operators={"insert_distractor": OPERATORS["insert_distractor"]})
+    proposals = only.propose(parent, [parent], 2, 1)
+    assert {p.provenance.operators for p in proposals} == {("insert_distractor",)}
 
 
 @pytest.mark.parametrize("state", [{}, {"tried": {}, "accepted": {}}, {"tried": 3}])
@@ -113,11 +103,9 @@ def test_a_foreign_state_is_refused(state: dict[str, Any]) -> None:
         make("mutate").restore(state)
 
 
-def test_an_unknown_name_or_operator_is_reported_with_the_known_ones() -> None:
+def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
     with pytest.raises(SamplerError, match="'mutant', expected one of: chat, local"):
         make("mutant")
-    with pytest.raises(SamplerError, match="'drop_terms', did you mean 'drop_term'"):
-        make("mutate", {"weights": {"drop_terms": 2}})
 
 
 # -- A portfolio: each list from one sampler, by UCB1 on what the candidates of each came to -------

@@ -253,9 +253,7 @@ class Values:
 
     def string(self, expression: syn.StringExpr) -> Text:
         """A string expression's value as it is now."""
-        value = self.value(expression)
-        assert not isinstance(value, tuple)
-        return self._now(value)
+        return self._now(self._item(expression))
 
     def value(self, expression: syn.StringExpr | syn.ListExpr) -> Value:
         """The value of a string or list expression, to be stored."""
@@ -286,9 +284,7 @@ class Values:
         return self._text_or_list(expression)
 
     def _item(self, expression: syn.StringExpr) -> Item:
-        value = self.value(expression)
-        assert not isinstance(value, tuple)
-        return value
+        return cast(Item, self.value(expression))
 
     def items(self, expression: syn.ListExpr) -> Items:
         return self._items(self.value(expression))

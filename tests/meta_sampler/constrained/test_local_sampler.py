@@ -17,7 +17,7 @@ from meta_sampler.constrained.local_sampler import Local, grammar_for
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.screening.soundness import faults
 from meta_sampler.screening.symbolic import normal_form
-from meta_sampler.settings import GrammarSettings, LocalSettings
+from meta_sampler.settings import LocalSettings
 from xgl import ProgramError, analyse, game, parse
 from xgl.language import syntax as syn
 from xgl.language.unparse import instruction_text
@@ -113,10 +113,18 @@ def test_a_window_without_room_is_refused() -> None:
 # -- The grammar of XGL against the parser: what it admits, and which games of the papers it --
 
 
+WIDE = LocalSettings(
+    max_lines=12,
+    max_move_tokens=16,
+    players=syn.PLAYERS,
+    ends_at_reward=False,
+    truths=True,
+    loops=True,
+)
 KINDS = {
-    "wide": GrammarSettings(),
-    "no statements": GrammarSettings(truths=False, loops=False),
-    "search": LocalSettings().grammar(("black",)),
+    "wide": WIDE,
+    "no statements": replace(WIDE, truths=False, loops=False),
+    "search": LocalSettings(),
 }
 DIALECTS = ("paper", "xent")
 CONSTANTS = ((), ("a", "c"))
@@ -137,7 +145,7 @@ def test_thousands_of_texts_are_valid_programs(dialect: str, kind: str) -> None:
         _check(dialect, KINDS[kind], CONSTANTS[seed % 2], 1000 + seed)
 
 
-def _check(dialect: str, settings: GrammarSettings, constants: tuple[str, ...], seed: int) -> None:
+def _check(dialect: str, settings: LocalSettings, constants: tuple[str, ...], seed: int) -> None:
     text = random_text(xgl_grammar(dialect, settings, constants).lark(), seed)
     program = parse(text, dialect)
     assert parse(game(program).code, dialect) == game(program).program
@@ -149,13 +157,13 @@ def _check(dialect: str, settings: GrammarSettings, constants: tuple[str, ...], 
     _check_players(program, settings)
 
 
-def _check_players(program: syn.Program, settings: GrammarSettings) -> None:
+def _check_players(program: syn.Program, settings: LocalSettings) -> None:
     for line in program.instructions:
         assert len(instruction_text(line)) <= syn.MAX_LINE_CHARACTERS
         match line:
             case syn.Elicit(player, _, limit):
                 assert player in settings.players
-                assert limit is None or limit <= settings.max_limit
+                assert limit is None or limit <= settings.max_move_tokens
             case syn.Reward(player, amount):
                 assert program.dialect == "xent" or player != "env"
                 assert len(amount.terms) <= settings.max_terms
@@ -163,7 +171,7 @@ def _check_players(program: syn.Program, settings: GrammarSettings) -> None:
                 assert player not in syn.OMNISCIENT
 
 
-LIBRARY = GrammarSettings(max_lines=16, max_limit=20, max_terms=6)
+LIBRARY = replace(WIDE, max_lines=16, max_move_tokens=20, max_terms=6)
 OUTSIDE = {
     "fig_3_07_chess": "begins without a story",
     "example_16_paradoxical": "begins without a story",
@@ -212,17 +220,17 @@ FAULTY = (
 
 def test_the_least_game_is_known() -> None:
     for dialect in DIALECTS:
-        lark = xgl_grammar(dialect, GrammarSettings()).lark()
+        lark = xgl_grammar(dialect, WIDE).lark()
         assert all(accepts(lark, text) for text in (VALID, VALID + "\n\n"))
 
 
 def test_faults_are_outside() -> None:
-    lark = xgl_grammar("paper", GrammarSettings()).lark()
+    lark = xgl_grammar("paper", WIDE).lark()
     assert [text for text in FAULTY if accepts(lark, text)] == []
 
 
 def test_env_is_paid_where_it_keeps_rewards() -> None:
     code = "assign(s=story())\nelicit(env, x, 8)\nelicit(t, 8)\nreward(env, xed(s | x))\n"
     code += "reward(xed(s | t))"
-    is_accepted = {d: accepts(xgl_grammar(d, KINDS["wide"]).lark(), code) for d in DIALECTS}
+    is_accepted = {d: accepts(xgl_grammar(d, WIDE).lark(), code) for d in DIALECTS}
     assert is_accepted == {"paper": False, "xent": True}

@@ -44,9 +44,7 @@ REPAIRS = {FIT, PRUNE}
 SEEDS = st.integers(0, 2**31)
 PARENTS = st.sampled_from(parents.EVERY)
 PLAYERS = ("black", "white", "alice", "bob")
-WIDE = MutateSettings(
-    max_lines=12, max_move_tokens=24, max_steps=32, max_terms=6, loops=True, weights={}
-)
+WIDE = MutateSettings(max_lines=12, max_move_tokens=24, max_steps=32, max_terms=6, loops=True)
 """Room for every operator, each with the weight of its table."""
 SETTINGS = st.builds(
     MutateSettings,
