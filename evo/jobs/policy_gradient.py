@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -164,30 +165,45 @@ def update(
     settings: FinetuneConfig,
     memory_bytes: int = MEMORY_BYTES,
 ) -> tuple[float, float]:
-    """One gradient step; returns the policy's entropy (bits a token) and the gradient norm.
+    """One gradient step; returns the policy's entropy (bits a token) and the gradient norm."""
+    weights = advantages(credits, settings.baseline, settings.scale_advantages).tolist()
+    moves = [(credit.move, weight) for credit, weight in zip(credits, weights, strict=True)]
+    whole = len(moves), sum(len(move.token_ids) for move, _ in moves)
+    terms = settings.entropy_bonus, settings.clipped_ratio, settings.kl
+    on = lm, adapted_model, optimizer, moves, whole, settings.gradient_clip, memory_bytes
+    nats, norm = gradient_step(*on, "rollouts to learn from", *terms)
+    return nats / whole[1] / math.log(2), norm
+
+
+def gradient_step(
+    lm: LanguageModel,
+    adapted_model: AdaptedModel,
+    optimizer: torch.optim.Optimizer,
+    moves: Sequence[tuple[Move, float]],
+    whole: tuple[int, int],
+    largest_norm: float,
+    memory_bytes: int,
+    what: str,
+    *terms: Any,
+) -> tuple[float, float]:
+    """One step along the gradient of :func:`add_gradient` of moves with their weights, unless it is
+    not finite; returns the moves' entropy, summed, in nats, and the gradient norm.
 
     The gradient is gathered from parts that fit into ``memory_bytes`` and, if memory still runs
-    out, from halves of them.
+    out, from halves of them; ``what``: what the moves are, in the words of the log.
     """
-    weights = advantages(credits, settings.baseline, settings.scale_advantages).tolist()
-    whole = len(credits), sum(len(credit.move.token_ids) for credit in credits)
-    bonus, clip, kl = settings.entropy_bonus, settings.clipped_ratio, settings.kl
 
     def gather(part: Sequence[tuple[Move, float]]) -> list[float]:
-        return add_gradient(lm, adapted_model, part, whole, bonus, clip, kl)
+        return add_gradient(lm, adapted_model, part, whole, *terms)
 
     adapted_model.zero_gradient()
-    moves = [credit.move for credit in credits]
-    weighted_moves = list(zip(moves, weights, strict=True))
-    rows = [(move.prompt_ids, len(move.token_ids)) for move in moves]
-    parts = [weighted_moves[part] for part in micro_batches(lm, rows, memory_bytes)]
-    entropies = [
-        e for part in parts for e in retry_in_halves(gather, part, "rollouts to learn from")
-    ]
-    norm = torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), settings.gradient_clip)
+    rows = [(move.prompt_ids, len(move.token_ids)) for move, _ in moves]
+    parts = [moves[part] for part in micro_batches(lm, rows, memory_bytes)]
+    nats = sum(e for part in parts for e in retry_in_halves(gather, part, what))
+    norm = torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), largest_norm)
     if torch.isfinite(norm):
         optimizer.step()
-    return sum(entropies) / whole[1] / math.log(2), float(norm)
+    return nats, float(norm)
 
 
 def add_gradient(

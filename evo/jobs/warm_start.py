@@ -17,11 +17,10 @@ import torch
 
 from evo.config.models import WarmStartConfig
 from evo.jobs.lora import AdaptedModel
-from evo.jobs.policy_gradient import ROUNDING, Credit, add_gradient, groups_of
+from evo.jobs.policy_gradient import ROUNDING, Credit, gradient_step, groups_of
 from xgl.errors import OversizeError
 from xgl.language.syntax import REGISTERS
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory import micro_batches, retry_in_halves
 from xgl.players.local import LocalPolicy
 from xgl.players.scripts import SCRIPTS, ScriptPlayer
 from xgl.random_streams import stream
@@ -310,27 +309,12 @@ def imitate(
     entropy = norm = 0.0
     for epoch in range(settings.epochs):
         for batch in mixed_batches(by_game, settings.batch, rng):
-            adapted_model.zero_gradient()
-            nats = _gradient(lm, adapted_model, batch, memory_bytes)
+            tokens = sum(len(each.move.token_ids) for each in batch)
+            moves = [(each.move, each.weight) for each in batch]
+            on = lm, adapted_model, optimizer, moves, (tokens, tokens), clip, memory_bytes
+            nats, norm = gradient_step(*on, "moves to imitate")
             entropy += nats if epoch == 0 else 0.0
-            norm = float(torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), clip))
             if not math.isfinite(norm):
                 return math.nan, norm
-            optimizer.step()
-    tokens = sum(len(each.move.token_ids) for moves in by_game for each in moves)
+    tokens = sum(len(each.move.token_ids) for game in by_game for each in game)
     return entropy / tokens / math.log(2), norm
-
-
-def _gradient(
-    lm: LanguageModel, adapted_model: AdaptedModel, batch: Sequence[Imitation], memory_bytes: int
-) -> float:
-    """Gather the gradient of −Σ weight · log π(move) / tokens; returns the summed entropy, nats."""
-    tokens = sum(len(each.move.token_ids) for each in batch)
-    rows = [(each.move.prompt_ids, len(each.move.token_ids)) for each in batch]
-
-    def gather(part: Sequence[Imitation]) -> list[float]:
-        pairs = [(each.move, each.weight) for each in part]
-        return add_gradient(lm, adapted_model, pairs, (tokens, tokens))
-
-    parts = [batch[part] for part in micro_batches(lm, rows, memory_bytes)]
-    return sum(e for part in parts for e in retry_in_halves(gather, part, "moves to imitate"))

@@ -86,8 +86,6 @@ def stored_config(folder: str) -> tuple[dict[str, Any], bool]:
             f"resume: {folder} holds no run, expected one that has begun; if it was ended while it "
             "started, give its first command again"
         )
-    if len(run_ids := {row["run_id"] for row in rows}) > 1:
-        raise ConfigError(f"resume: {folder} holds {len(run_ids)} runs, expected one")
     config = read_settings(rows[-1]["config_json"])
     if not isinstance(config.get("archive"), dict):
         raise ConfigError(f"resume: {folder} holds no settings, expected those that it began with")
