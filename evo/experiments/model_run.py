@@ -69,10 +69,10 @@ class ModelSession(ABC):
         facts = {"stories_digest": digest} if digest else {}
         self.identity = RunIdentity.of(self.config, self.config.name, archive, **facts)
         self.ledger = Ledger(archive, self.identity.run_id, self.config.budget)
-        if name := exhausted_budget(self.config.budget, self.ledger.total_cost):
+        for name, limit in exhausted_budgets(self.config.budget, self.ledger.total_cost).items():
             raise ConfigError(
-                f"budget.{name}: found {getattr(self.config.budget, name):g}, expected more than "
-                f"the run has spent already ({amount(self.ledger.total_cost)})"
+                f"budget.{name}: found {limit:g}, expected more than the run has spent already "
+                f"({amount(self.ledger.total_cost)})"
             )
         if uses := _use_of_gpus(self.config):
             self.console.print(uses, highlight=False)
