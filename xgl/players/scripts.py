@@ -16,6 +16,7 @@ from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from xgl.errors import OversizeError
+from xgl.language.syntax import MAIN_PLAYER, PLAYERS
 from xgl.models import corpus
 from xgl.random_streams import stream
 from xgl.runtime.requests import Move, Turn, View
@@ -27,8 +28,8 @@ _NO_TEXTS = ("ensure", "reward")
 
 
 class Scene(NamedTuple):
-    """Input of a script: the texts that its player sees, without moves, in the order of their first
-    appearance; the map's seed; failed ensures so far; most judge tokens of a move, and how to
+    """Input of a script: the texts that its player sees and did not write, in the order of their
+    first appearance; the map's seed; failed ensures so far; most judge tokens of a move, and how to
     count them."""
 
     texts: tuple[str, ...]
@@ -83,9 +84,16 @@ class ScriptPlayer:
 
 
 def visible_texts(view: View) -> tuple[str, ...]:
-    """The different texts of a view that no elicit of the game asked for."""
-    moves = {part.strip() for elicit in _ELICIT.findall(view.code) for part in elicit.split(",")}
-    texts = (item.text for item in view.items if item.label not in (*_NO_TEXTS, *moves))
+    """The different texts of a view that its player did not write: stories, and the moves of others
+    that it is shown."""
+    own_moves: set[str] = set()
+    for arguments in _ELICIT.findall(view.code):
+        mover, *registers = (part.strip() for part in arguments.split(","))
+        if mover not in PLAYERS:
+            mover, registers = MAIN_PLAYER, [mover, *registers]
+        if mover == view.player:
+            own_moves.update(registers)
+    texts = (item.text for item in view.items if item.label not in (*_NO_TEXTS, *own_moves))
     return tuple(dict.fromkeys(text for text in texts if text.strip()))
 
 

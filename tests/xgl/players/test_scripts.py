@@ -73,10 +73,21 @@ def test_missing_words_are_in_no_text() -> None:
         assert not stems & {corpus.stem(word) for word in move.split()}
 
 
-def test_what_players_wrote_is_no_text_to_speak_about() -> None:
+def test_what_a_player_wrote_itself_is_no_text_to_speak_about() -> None:
     assert move_of("content_words", ONE) == move_of("content_words", ONE, moves="ships and kings")  # type: ignore[arg-type]
     view = turn("nothing", ONE, TWO, moves="a move", failures=2).request.view
     assert visible_texts(view) == (ONE, TWO)
+
+
+def test_a_note_of_another_player_is_a_text_to_speak_about() -> None:
+    code = "assign(s=story())\nelicit(alice, x, 8)\nreveal(bob, x)\nelicit(bob, y, 8)"
+    note = View("bob", code, (Item("x", "red hen, old barn"), Item("y", "mine")), "y")
+    assert visible_texts(note) == ("red hen, old barn",)
+    assert (
+        ScriptPlayer(words).text(Turn(MoveRequest(note, 3, 1), Seeds(1, 0), ""), "first_words")
+        == "red hen, old"
+    )
+    assert visible_texts(replace(note, player="alice")) == ("mine",)
 
 
 @ALL_SCRIPTS
