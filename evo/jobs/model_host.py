@@ -97,11 +97,12 @@ class ModelHost:
         seeds: Sequence[Seeds],
         rounds: int,
         control: bool = True,
+        on_round: Callable[[int], None] = lambda number: None,
     ) -> list[RoundScore]:
         """Repeated play by any player, with the NPCs' model in all other roles, and with its
-        control if requested."""
+        control if requested; ``on_round`` is told the number of each round that ends."""
         start, seats = seconds_of_work(), seated(self.cast(task), task, player)
-        plays = play_rounds(task.game, task.role, seats, seeds, rounds, control)
+        plays = play_rounds(task.game, task.role, seats, seeds, rounds, control, on_round=on_round)
         seconds = (seconds_of_work() - start) / max(1, len(plays))
         return [round_score(each, task, self.judge.uniform_bits, seconds) for each in plays]
 

@@ -70,6 +70,9 @@ from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import MoveCounts, Player
 from xgl.settings import value_text
 
+SILENCE = 30.0
+"""Seconds without a line after which the rounds of a game are told."""
+
 
 @dataclass(frozen=True)
 class MeasurePlan(RunPlan):
@@ -284,7 +287,12 @@ class MeasureSession:
             self.host.use_stories(stories)
         self.host.begin()
         task, seeds = self._normalised(member)[0].task, plan.export.seeds(member, config.maps)
-        scores = self.host.repeat(seat, task, seeds, config.rounds, config.control)
+
+        def tell(number: int) -> None:
+            head = f"{player.name} {member.name}: round {number} of {config.rounds}"
+            self.lines.say_after(SILENCE, head)
+
+        scores = self.host.repeat(seat, task, seeds, config.rounds, config.control, tell)
         if isinstance(seat, LocalPolicy):
             seat.clear_caches()  # a game's results must not depend on the one before
         if player is plan.base and plan.base_plays(member):

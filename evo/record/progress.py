@@ -23,11 +23,18 @@ class TimedLines:
     """Lines on a console, each with the seconds since the first moment."""
 
     def __init__(self, console: Console) -> None:
-        self.console, self.start = console, time.monotonic()
+        self.console = console
+        self.start = self.latest = time.monotonic()
+
+    def say_after(self, silence: float, message: str) -> None:
+        """Print a line if there was none for ``silence`` seconds."""
+        if time.monotonic() - self.latest >= silence:
+            self.say(message)
 
     def say(self, message: str) -> None:
         """Print a line."""
-        head = f"[{time.monotonic() - self.start:6.1f} s]"
+        self.latest = time.monotonic()
+        head = f"[{self.latest - self.start:6.1f} s]"
         self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
 
 

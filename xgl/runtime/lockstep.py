@@ -280,8 +280,10 @@ def play_rounds(
     rounds: int,
     control: bool = True,
     policy: str = "",
+    on_round: Callable[[int], None] = lambda number: None,
 ) -> list[Round]:
-    """``rounds`` plays on each of ``seeds``, all maps of a round in one batch.
+    """``rounds`` plays on each of ``seeds``, all maps of a round in one batch; ``on_round`` is told
+    the number of each that ends.
 
     The control begins at round 2. Its plays see the earlier rounds of the next map (a cyclic
     shift), those played with that map's own history in view. In round 1 there is no history, so it
@@ -310,6 +312,7 @@ def play_rounds(
             (*past, visible_items(game, play, role))
             for past, play in zip(history, own, strict=True)
         ]
+        on_round(number)
     return results
 
 

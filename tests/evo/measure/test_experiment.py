@@ -68,7 +68,10 @@ def plays(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
     return [tuple(v for k, v in row.items() if k not in ("seconds", "run_id")) for row in rows]
 
 
-def test_two_players_side_by_side(run: Run, server: ChatServer, capsys: Capsys) -> None:
+def test_two_players_side_by_side(
+    run: Run, server: ChatServer, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evo.measure.experiment.SILENCE", 0.0)
     write_measure(Path("OUT"))
     chat = f"chat:m@{server.url}"
     assert run(
@@ -104,6 +107,7 @@ def test_two_players_side_by_side(run: Run, server: ChatServer, capsys: Capsys) 
     of_base = [row["narms"] for row in run_tables["measures"] if row["policy_id"] == "embedded"]
     assert of_base == pytest.approx([2.0, 2.0]), "the base has m at k_m"
     assert f"{chat}: 2 games\n" in text
+    assert all(f"] embedded first: round {number} of 3\n" in text for number in (1, 2, 3))
     assert "The Xent Measure" in text
     figure = (Path("runs") / "measure-OUT" / "measure.svg").read_text()
     assert figure.count("<polyline") + figure.count("<path") >= 8
