@@ -28,7 +28,6 @@ START = parse(library.find("reverse_prompt").text)
 """The reverse prompt game (Example 14)."""
 Step = tuple[str, syn.Program]
 """The axiom of a move in game space, and the game after it."""
-Payment = tuple[int, syn.Xent]
 
 
 class DerivationError(XGLError):

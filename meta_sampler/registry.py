@@ -20,8 +20,6 @@ from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.models.resolve import resolve
 
-NAME = "portfolio"
-
 
 class Portfolio:
     """A :class:`~meta_sampler.base.MetaSampler` of others, by name."""
@@ -35,7 +33,7 @@ class Portfolio:
         """The samplers, the one that is to propose first: those without a decided candidate in
         random order, then the others by UCB1."""
         names = list(self.members)
-        Random(f"{NAME}/{seed}").shuffle(names)
+        Random(f"portfolio/{seed}").shuffle(names)
         return sorted(names, key=self._upper_bound, reverse=True)
 
     def _upper_bound(self, name: str) -> float:

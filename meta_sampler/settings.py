@@ -48,8 +48,8 @@ MoveLimit = Annotated[int, Strict(), Field(ge=1, le=999)]
 
 
 @settings
-class Contents:
-    """What a program may contain."""
+class Caps:
+    """What a child may contain, and limits that keep it cheap to play."""
 
     max_lines: Lines = 6
     """Most instructions of a child (a proposed game)."""
@@ -63,12 +63,6 @@ class Contents:
     """Whether statements such as "no common words" are allowed; small players forfeit on them."""
     loops: Flag = False
     """Whether beacons and replays are allowed."""
-
-
-@settings
-class Caps(Contents):
-    """Limits that keep a child cheap to play."""
-
     max_move_tokens: Count = 8
     """Most judge tokens that one player may write in a play."""
     max_stories: Count = 3

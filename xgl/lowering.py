@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from xgl.analysis.static_facts import analyse
 from xgl.errors import ProgramError, XGLError
 from xgl.language import syntax as syn
-from xgl.language.canonical import Game, Metadata, canonicalise, names_of
+from xgl.language.canonical import LIST_POOL, POOL, Game, Metadata, canonicalise, names_of
 from xgl.language.dialects import DIALECTS, PAPER
 from xgl.language.parser import parse
 from xgl.language.unparse import expression_text, instruction_text
@@ -367,9 +367,8 @@ def store_moves_again(line: syn.Instruction, account: Account) -> list[syn.Instr
 
 # -- reveals -------------------------------------------------------------------------------------
 
-NAMES = tuple(kind + suffix for suffix in ("", "1", "2", "3") for kind in "stxy")
+NAMES, LISTS = POOL[:16], LIST_POOL[:4]
 """Private registers that both engines have."""
-LISTS = tuple("l" + suffix for suffix in ("", "1", "2", "3"))
 
 
 class RevealRewriter:

@@ -141,8 +141,6 @@ class AnswerCache:
 
 
 NAME = "chat"
-INVENT = "invent"
-"""Name of a request for games in a proposal's provenance."""
 ASKED_AGAIN = "asked again"
 """Name of the repair: the program was sent back with its errors."""
 BETWEEN = "\n\n[asked again]\n\n"
@@ -344,7 +342,7 @@ class Chat:
         prompt, new, seconds = slot.cost
         return Provenance(
             NAME,
-            (INVENT,),
+            ("invent",),
             brief.shown_ids,
             model=self.settings.model,
             prompt_hash=hash_of(request),

@@ -106,11 +106,6 @@ def _matcher(vocabulary: LLTokenizer, lark: str) -> Any:
 
 
 NAME = "local"
-DECODE = "decode"
-"""Name of constrained decoding in a proposal's provenance."""
-CUT = "cut"
-"""Name of the repair: the draft was not complete when its tokens were used up, and its complete
-lines are kept."""
 
 
 class Local(MetaSampler):
@@ -203,7 +198,7 @@ class Local(MetaSampler):
             shown_games = shown_games[1:]
         ids = (parent.game_id, *(shown_game.game_id for shown_game in shown_games))
         model = self.settings.model
-        origin = Provenance(NAME, (DECODE,), ids, model=model, prompt_hash=prompt_hash(text))
+        origin = Provenance(NAME, ("decode",), ids, model=model, prompt_hash=prompt_hash(text))
         return prompt[-room:], origin
 
 
@@ -239,7 +234,8 @@ def _judge(
         return Proposal(raw, None, tuple(error.messages()), origin)
     child = fit(program, settings, parent)
     new = game(child, parent.metadata)
-    repairs = {CUT: text != raw.strip("\n"), FIT: child != program}
+    # Cut: the draft was not complete when its tokens were used up, its complete lines are kept.
+    repairs = {"cut": text != raw.strip("\n"), FIT: child != program}
     origin = replace(origin, repairs=tuple(name for name, holds in repairs.items() if holds))
     if phrases := faults(child, parent, settings, role):
         return Proposal(new.code, None, (phrases[0],), origin, Fate.UNSOUND)

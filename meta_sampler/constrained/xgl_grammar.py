@@ -459,7 +459,11 @@ def _conditions(grammar: Grammar, state: State, truths: bool) -> None:
     if truths:
         add("decided", *([f"{word}(", Ref("statement"), ")"] for word in ("is_true", "is_false")))
         add("condition", [Ref("statement")])
-        _statements(grammar)
+        # A text, or two quoted parts as in «no common words».
+        quote = Ref("literal")
+        add("statement", [moved_names])
+        add("statement", [quote, " + ", moved_names, " + ", quote, " + ", names])
+        add("statement", [quote, " + ", names, " + ", quote, " + ", moved_names])
     add("condition", [Ref("decided")])
     if wide:
         add("decided", [names, " in ", moved_names])
@@ -468,14 +472,6 @@ def _conditions(grammar: Grammar, state: State, truths: bool) -> None:
         for word in (" and ", " or "):
             add("logic", [Ref("decided"), word, Ref("decided")])
         add("logic", ["not ", Ref("decided")])
-
-
-def _statements(grammar: Grammar) -> None:
-    """Statements about a move: a text, or two quoted parts as in «no common words»."""
-    quote, moved_names, names = Ref("literal"), Ref("moved_names"), Ref("names")
-    grammar.add("statement", [moved_names])
-    grammar.add("statement", [quote, " + ", moved_names, " + ", quote, " + ", names])
-    grammar.add("statement", [quote, " + ", names, " + ", quote, " + ", moved_names])
 
 
 # -- sums ------------------------------------------------------------------------------------------

@@ -81,7 +81,6 @@ def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     if not free or len(stories) < 2 or not turns:
         return None
     turn = rng.choice(turns)
-    assert isinstance(turn, syn.Elicit)
     others = rng.sample(stories, len(stories))
     names = dict(zip(stories, others, strict=True)) | {turn.registers[0]: free[0]}
     new_rewards = tuple(rename(line, names) for line in _rewards_of(lines, turn, main))
@@ -91,9 +90,8 @@ def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     return (*lines, replace(turn, registers=(free[0],)), *new_rewards)
 
 
-def _rewards_of(lines: Lines, turn: syn.Instruction, player: str) -> list[syn.Reward]:
+def _rewards_of(lines: Lines, turn: syn.Elicit, player: str) -> list[syn.Reward]:
     """A player's rewards that read the register of one of its moves."""
-    assert isinstance(turn, syn.Elicit)
     rewards = (x for x in lines if isinstance(x, syn.Reward) and x.player == player)
     return [line for line in rewards if turn.registers[0] in set(reads(line))]
 

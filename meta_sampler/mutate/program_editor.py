@@ -343,7 +343,9 @@ def condition(rng: Random, here: LiveRegisters, context: EditContext) -> syn.Con
         return cheap
     text = rng.choice(others)
     if context.settings.truths and rng.random() < 0.4:
-        return no_common_words(text, move)
+        # The paper's constraint, in the form that a plain function decides.
+        statement = syn.Cat(syn.Cat(syn.Literal(_NO_COMMON), text), syn.Literal("&"))
+        return syn.Truth(syn.Cat(statement, move))
     rest = [other for other in others if other != text]
     choices: list[syn.Condition] = [
         comparison(syn.Xent("xent", move, text), "<", syn.Xent("xent", move)),
@@ -361,9 +363,3 @@ def condition(rng: Random, here: LiveRegisters, context: EditContext) -> syn.Con
 def comparison(left: syn.Xent, comparator: syn.Comparator, right: syn.Xent | int) -> syn.Comparison:
     bound = syn.Number(right) if isinstance(right, int) else right
     return syn.Comparison(syn.Sum(((1, left),)), comparator, syn.Sum(((1, bound),)))
-
-
-def no_common_words(text: syn.StringExpr, move: syn.StringExpr) -> syn.Truth:
-    """The paper's constraint, in the form that a plain function decides."""
-    statement = syn.Cat(syn.Cat(syn.Literal(_NO_COMMON), text), syn.Literal("&"))
-    return syn.Truth(syn.Cat(statement, move))

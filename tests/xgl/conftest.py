@@ -12,14 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.chat_server import ChatServer
 from support.chat_turns import KEY, KEY_VARIABLE, Chat, player_of, script_of
-from support.doubles import NumberedStories, WordJudge, number
+from support.doubles import EchoPlayer, NumberedStories, WordJudge, seated
 
 from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
 from xgl.errors import OversizeError
-from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.players.chat import ChatPlayer
-from xgl.runtime.presentation import render
 from xgl.runtime.requests import Move, ScoreRequest, TokenScores, Turn, View
 
 if TYPE_CHECKING:
@@ -43,22 +41,6 @@ class ScriptPlayer:
         line = self.script[self.move_counts[seeds]]
         self.move_counts[seeds] += 1
         return line if isinstance(line, OversizeError) else Move(line)
-
-
-@dataclass
-class EchoPlayer:
-    """Says words that depend on all that it sees, and keeps what it saw."""
-
-    views: defaultdict[Seeds, list[View]] = field(default_factory=lambda: defaultdict(list))
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        for turn in turns:
-            self.views[turn.seeds].append(turn.request.view)
-        return [Move(self._words(turn.request.view)) for turn in turns]
-
-    def _words(self, view: View) -> str:
-        seed = number(view.player, render(view))
-        return ("bad word", "a good word", "tale & more, and more", "")[seed % 4]
 
 
 @dataclass
@@ -107,12 +89,7 @@ def echo_player() -> Callable[[], EchoPlayer]:
 
 @pytest.fixture
 def seat() -> Callable[[EchoPlayer], Cast]:
-    """A cast in which one player sits on every chair."""
-
-    def cast(player: EchoPlayer) -> Cast:
-        return Cast(WordJudge(), NumberedStories(), dict.fromkeys(syn.PLAYERS, player))
-
-    return cast
+    return seated
 
 
 @pytest.fixture(scope="session")

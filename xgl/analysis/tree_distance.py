@@ -60,6 +60,11 @@ def nearest(program: syn.Program, candidates: Iterable[tuple[str, syn.Program]])
 @lru_cache(maxsize=65536)
 def tree(program: syn.Program) -> Tree:
     """A program's tree."""
+    return tree_of(("program", tuple(map(_nested, program.instructions))))
+
+
+def tree_of(root: Nested) -> Tree:
+    """A nested tree in postorder."""
     labels: list[str] = []
     leftmost: list[int] = []
 
@@ -70,7 +75,7 @@ def tree(program: syn.Program) -> Tree:
         labels.append(label)
         return leftmost[-1]
 
-    visit(("program", tuple(map(_nested, program.instructions))))
+    visit(root)
     last = {leaf: index for index, leaf in enumerate(leftmost)}
     return Tree(tuple(labels), tuple(leftmost), tuple(sorted(last.values())))
 

@@ -238,8 +238,6 @@ def canonicalise(program: Program) -> Program:
     return replace(program, instructions=instructions)
 
 
-SUFFIX = ".toml"
-_MOST_BYTES = 1 << 20
 _NAMES = tuple(field.name for field in fields(Metadata))
 _BY_REGISTER = ("constants", "prompts")
 
@@ -252,10 +250,10 @@ def file_metadata(text: str, path: Path | None, usual: Metadata, origin: str) ->
     with the line where TOML ends.
     """
     metadata = usual
-    beside = None if path is None else path.with_suffix(SUFFIX)
+    beside = None if path is None else path.with_suffix(".toml")
     if beside is not None and beside.is_file():
         try:
-            layer = read_bytes(beside, _MOST_BYTES).decode()
+            layer = read_bytes(beside, 1 << 20).decode()
         except (OSError, UnicodeDecodeError) as error:
             raise MetadataError(f"{beside}: cannot be read ({error})") from None
         metadata = _overridden(metadata, layer, str(beside))

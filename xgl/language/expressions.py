@@ -383,7 +383,7 @@ def condition(node: ast.expr, dialect: Dialect, depth: int = 0) -> syn.Condition
     check_depth(node, depth)
     wide = dialect.python_conditions
     if isinstance(node, ast.Compare):
-        return _comparison(node, dialect) if wide else _sum_comparison(node, dialect)
+        return _comparison(node, dialect)
     if wide and isinstance(node, ast.BoolOp):
         return _logic(node, dialect, depth)
     if wide and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
@@ -404,13 +404,6 @@ def _statement(node: ast.expr, dialect: Dialect) -> syn.Truth:
     return syn.Truth(string(node, dialect), (), True)
 
 
-def _sum_comparison(node: ast.Compare, dialect: Dialect) -> syn.Comparison:
-    comparator = _COMPARATORS.get(type(node.ops[0]))
-    if len(node.ops) != 1 or comparator not in syn.COMPARATORS:
-        raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
-    return _sums(node.left, comparator, node.comparators[0], dialect)
-
-
 def _sums(
     left: ast.expr, comparator: syn.Comparator, right: ast.expr, dialect: Dialect
 ) -> syn.Comparison:
@@ -419,7 +412,13 @@ def _sums(
 
 
 def _comparison(node: ast.Compare, dialect: Dialect) -> syn.Condition:
-    """Python's comparisons; ``a < b < c`` is ``a < b and b < c``."""
+    """One of two sums or, where the dialect has them, Python's comparisons; ``a < b < c`` is
+    ``a < b and b < c``."""
+    if not dialect.python_conditions:
+        comparator = _COMPARATORS.get(type(node.ops[0]))
+        if len(node.ops) != 1 or comparator not in syn.COMPARATORS:
+            raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
+        return _sums(node.left, comparator, node.comparators[0], dialect)
     sides = [node.left, *node.comparators]
     pairs = read_each(
         lambda pair: _pair(*pair, node, dialect),

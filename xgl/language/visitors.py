@@ -49,9 +49,7 @@ def descendants(node: object) -> Iterator[Any]:
     while waiting:
         node = waiting.pop()
         yield node
-        of = _CHILDREN.get(type(node))
-        if of:
-            waiting += of(node)[::-1]
+        waiting += children(node)[::-1]
 
 
 def find(root: object, kind: type[Found]) -> list[Found]:

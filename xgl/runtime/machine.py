@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, cast
 
@@ -88,7 +88,6 @@ class PreparedProgram:
     """The ``story()`` calls of each line, numbered through the program."""
     sizes: tuple[int, ...]
     """Parts of each line."""
-    calls_by_node: dict[int, tuple[syn.Function, ...]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, program: syn.Program) -> PreparedProgram:
@@ -100,13 +99,6 @@ class PreparedProgram:
             tuple(tuple((next(sites), story) for story in find(line, syn.Story)) for line in lines),
             tuple(map(parts, lines)),
         )
-
-    def calls(self, node: Any) -> tuple[syn.Function, ...]:
-        """The calls in a node of a line that ask something, in the order of their evaluation."""
-        calls = self.calls_by_node.get(id(node))
-        if calls is None:
-            calls = self.calls_by_node[id(node)] = tuple(_request_calls(node))
-        return calls
 
 
 # The parser makes every node once, but a program built by edits may hold one call in two places,
@@ -122,6 +114,7 @@ def _makes_request(node: Any) -> bool:
 
 
 def _request_calls(node: Any) -> Iterator[syn.Function]:
+    """The calls in a node of a line that ask something, in the order of their evaluation."""
     for child in children(node):
         yield from _request_calls(child)
     if _makes_request(node):
@@ -395,7 +388,7 @@ class Machine:
 
     def _settle(self, node: Any) -> RequestGenerator:
         """Request the answers of all calls in a node, each once, before the node is evaluated."""
-        for call in self.plan.calls(node):
+        for call in _request_calls(node):
             request, argument = self.values.request(call)
             (answer,) = yield from self._ask((request,))
             self.values.settle(call, argument, answer)
@@ -446,9 +439,9 @@ class Machine:
         outer = self.values.text(before) if before else ""
         self.meter.spend(meter.SEND * (len(target.text) + len(prefix) + len(outer)))
         scoring, model = self.dialect.scoring, self._model(name)
-        contexts = (
-            [(outer, prefix)] if term.kind in ("xent", "nex") else [(outer,), (outer, prefix)]
-        )
+        contexts: list[tuple[str, ...]] = [(outer,), (outer, prefix)]
+        if term.kind in ("xent", "nex"):
+            del contexts[0]
         if not scoring.bos:
             contexts = [("".join(parts),) for parts in contexts]
         return tuple(

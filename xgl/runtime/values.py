@@ -54,8 +54,7 @@ def remove_words(text: str, phrases: Sequence[str]) -> str:
     'is new'
     """
     for part in removal_parts(tuple(phrases)):
-        remove = _remove_phrase if isinstance(part, str) else _remove_word_set
-        text = remove(text, part)  # type: ignore[operator]
+        text = _remove_phrase(text, part) if isinstance(part, str) else _remove_word_set(text, part)
     return _tidy(text)
 
 

@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from xgl.errors import OversizeError
+from xgl.language.syntax import PLAYERS
+from xgl.runtime.lockstep import Cast
 from xgl.runtime.predicates import decide
-from xgl.runtime.requests import ScoreRequest, StoryRequest, TokenScores, TruthRequest
+from xgl.runtime.presentation import render
+from xgl.runtime.requests import (
+    Move,
+    ScoreRequest,
+    Seeds,
+    StoryRequest,
+    TokenScores,
+    TruthRequest,
+    Turn,
+    View,
+)
 
 _TOKEN = re.compile(r"\s*\S+|\s+$")
 
@@ -79,3 +93,24 @@ class NumberedStories:
         return [
             f"tale {seed} {request.site} {request.prompt}".strip() for seed, request in requests
         ]
+
+
+@dataclass
+class EchoPlayer:
+    """Says words that depend on all that it sees, and keeps what it saw."""
+
+    views: defaultdict[Seeds, list[View]] = field(default_factory=lambda: defaultdict(list))
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        for turn in turns:
+            self.views[turn.seeds].append(turn.request.view)
+        return [Move(self._words(turn.request.view)) for turn in turns]
+
+    def _words(self, view: View) -> str:
+        seed = number(view.player, render(view))
+        return ("bad word", "a good word", "tale & more, and more", "")[seed % 4]
+
+
+def seated(player: Any) -> Cast:
+    """A cast in which one player sits on every chair."""
+    return Cast(WordJudge(), NumberedStories(), dict.fromkeys(PLAYERS, player))

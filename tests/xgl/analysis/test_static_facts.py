@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from support.doubles import EchoPlayer, seated
 from support.programs import PROGRAMS
 
-from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all, to_text
+from xgl import Instance, Metadata, Program, Seeds, analyse, game, parse, play_all, to_text
 from xgl.analysis.request_bounds import Bound, ElicitFacts
 from xgl.analysis.static_facts import StaticFacts, analyse_roles
 from xgl.errors import OversizeError
@@ -208,17 +207,12 @@ def test_no_bound_exceeds_the_cap_of_a_string() -> None:
 
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
 @given(PROGRAMS, st.booleans())
-def test_no_view_is_larger_than_its_bound(
-    seat: Callable[..., Cast],
-    echo_player: Callable[[], Player],
-    program: Program,
-    token_bits: bool,
-) -> None:
+def test_no_view_is_larger_than_its_bound(program: Program, token_bits: bool) -> None:
     metadata = Metadata(token_bits=token_bits)
     report = analyse(program, metadata)
     assume(not report.faults)
     view_sizes: list[int] = []
-    cast = seat(_Reader(echo_player(), view_sizes))
+    cast = seated(_Reader(EchoPlayer(), view_sizes))
     [play] = play_all([Instance(game(program, metadata), Seeds(1, 0))], cast)
     assume(all(event.passed for event in play.events if isinstance(event, Ensured)))
     lines = [event.line + 1 for event in play.events if isinstance(event, Moved)]

@@ -17,6 +17,7 @@ from xgl.analysis.tree_distance import (
     edits,
     nearest,
     tree,
+    tree_of,
 )
 
 PROGRAMS = [each.program for each in EVERY]
@@ -29,23 +30,6 @@ trees = st.recursive(
 
 def size(root: tuple) -> int:  # type: ignore[type-arg]
     return 1 + sum(map(size, root[1]))
-
-
-def tree_of(root: tuple) -> Tree:  # type: ignore[type-arg]
-    labels: list[str] = []
-    leftmost: list[int] = []
-
-    def visit(node: tuple) -> int:  # type: ignore[type-arg]
-        firsts = [visit(each) for each in node[1]]
-        leftmost.append(firsts[0] if firsts else len(labels))
-        labels.append(node[0])
-        return leftmost[-1]
-
-    visit(root)
-    roots = tuple(
-        max(i for i, leaf in enumerate(leftmost) if leaf == least) for least in set(leftmost)
-    )
-    return Tree(tuple(labels), tuple(leftmost), tuple(sorted(roots)))
 
 
 def cheapest_mapping(a: Tree, b: Tree) -> int:

@@ -4,14 +4,13 @@ at a time; repeated play."""
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.doubles import NumberedStories, WordJudge
+from support.doubles import EchoPlayer, NumberedStories, WordJudge, seated
 from support.programs import PROGRAMS
 
 import xgl
@@ -31,7 +30,6 @@ from xgl import (
 )
 from xgl.errors import FlowError, JudgeError, OversizeError, PlayerError
 from xgl.language import syntax as syn
-from xgl.library import entries
 from xgl.lm.language_model import LanguageModel
 from xgl.players import FixedMovesPlayer
 from xgl.players.local import LocalPolicy
@@ -55,10 +53,8 @@ def instances(game_: Any, map_seeds: list[int]) -> list[Instance]:
     return [Instance(game_, Seeds(seed, index)) for index, seed in enumerate(map_seeds)]
 
 
-def test_equal_score_requests_are_asked_once(
-    echo_player: Callable[[], Any], seat: Callable[[Any], Cast]
-) -> None:
-    cast = seat(echo_player())
+def test_equal_score_requests_are_asked_once() -> None:
+    cast = seated(EchoPlayer())
     plays = play_all(instances(SINGLE, [5, 5, 5, 5]), cast)
     [batch] = cast.judge.scored  # type: ignore[attr-defined]
     assert [request.context for request in batch] == [(), batch[1].context]
@@ -67,19 +63,15 @@ def test_equal_score_requests_are_asked_once(
     assert plays[0].scores["black"] != 0
 
 
-def test_equal_statements_are_asked_once(
-    echo_player: Callable[[], Any], seat: Callable[[Any], Cast]
-) -> None:
-    cast = seat(echo_player())
+def test_equal_statements_are_asked_once() -> None:
+    cast = seated(EchoPlayer())
     play_all(instances(game(parse('elicit(s)\nensure("so")\nelicit(t)')), [1, 2, 3]), cast)
     assert [len(batch) for batch in cast.judge.judged] == [1]  # type: ignore[attr-defined]
 
 
-def test_moves_and_stories_are_never_merged(
-    echo_player: Callable[[], Any], seat: Callable[[Any], Cast]
-) -> None:
-    player = echo_player()
-    cast = seat(player)
+def test_moves_and_stories_are_never_merged() -> None:
+    player = EchoPlayer()
+    cast = seated(player)
     play_all([Instance(SINGLE, Seeds(5, 5))] * 3, cast)
     assert len(player.views[Seeds(5, 5)]) == 3
     assert len(cast.stories.asked) == 3  # type: ignore[attr-defined]
@@ -98,28 +90,6 @@ def test_each_player_gets_one_batch_and_every_move_is_cut(table: Any) -> None:
         assert [turn.seeds for turn in player.turns] == [Seeds(1, 0), Seeds(2, 1)]
 
 
-def test_results_are_in_the_order_given_though_games_end_at_different_times(
-    echo_player: Callable[[], Any], seat: Callable[[Any], Cast]
-) -> None:
-    long = game(parse("elicit(s)\nbeacon(flag_1)\nreward(xent(s))\nreplay(flag_1, 9)"))
-    short = game(parse("elicit(s)"))
-    batch = [Instance(game_, Seeds(1, 1)) for game_ in (long, short, SINGLE, short, long)]
-    plays = play_all(batch, seat(echo_player()))
-    assert [play.steps for play in plays] == [31, 1, 3, 1, 31]
-
-
-def test_an_oversize_game_leaves_the_others_alone(
-    echo_player: Callable[[], Any], seat: Callable[[Any], Cast]
-) -> None:
-    cast = seat(echo_player())
-    cast.judge.window = 5  # type: ignore[attr-defined]
-    long = game(parse('elicit(s)\nreward(xent("a b c d e f"))'))
-    short = game(parse('elicit(s)\nreward(xent("a b c d e"))'))
-    plays = play_all([Instance(game_, Seeds(1, 1)) for game_ in (short, long, short)], cast)
-    assert [play.outcome for play in plays] == ["finished", "oversize", "finished"]
-    assert plays[0] == plays[2]
-
-
 def test_a_judge_that_fails_is_never_a_score(table: Any) -> None:
     def fail(requests: list[ScoreRequest]) -> list[TokenScores]:
         raise JudgeError(f"no number for {requests[0].text!r}")
@@ -131,16 +101,12 @@ def test_a_judge_that_fails_is_never_a_score(table: Any) -> None:
 
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-def test_mixed_games_play_as_they_do_one_by_one(
-    echo_player: Callable[[], Any],
-    seat: Callable[[Any], Cast],
-    data: st.DataObject,
-) -> None:
+def test_mixed_games_play_as_they_do_one_by_one(data: st.DataObject) -> None:
     sample = data.draw(st.lists(PROGRAMS.filter(_can_be_played), min_size=2, max_size=4))
     map_seeds = st.integers(0, 1)
     batch = [Instance(game(each), Seeds(data.draw(map_seeds), 0)) for each in [*sample, *sample]]
-    together = play_all(batch, seat(echo_player()))
-    apart = [play_all([each], seat(echo_player()))[0] for each in batch]
+    together = play_all(batch, seated(EchoPlayer()))
+    apart = [play_all([each], seated(EchoPlayer()))[0] for each in batch]
     assert together == apart
     assert all(isinstance(play, Play) for play in together)
     assert {play.outcome for play in together} <= {"finished", "forfeit", "oversize"}
@@ -181,12 +147,6 @@ def step_play(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
         move_count += 1
     assert episode_.scores == episode_.play.scores
     return episode_.play
-
-
-@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
-def test_scripted_moves_are_the_play_of_play_all_in_the_library(entry: Any) -> None:
-    game_ = game(parse(entry.text, entry.dialect))
-    assert step_play(game_, 1, SCRIPT) == script_play(game_, 1, SCRIPT)
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
@@ -275,13 +235,11 @@ def test_a_judge_that_fails_once_is_asked_again_for_the_same_move() -> None:
 
 GAME = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
 MAPS = [Seeds(1, 0), Seeds(3, 1), Seeds(5, 2)]
-MakePlayer = Callable[[], Any]
-Seat = Callable[[Any], Cast]
 
 
-def test_earlier_rounds_of_the_map_are_in_view(echo_player: MakePlayer, seat: Seat) -> None:
-    player = echo_player()
-    rounds = play_rounds(GAME, "black", seat(player), MAPS, 3, control=False)
+def test_earlier_rounds_of_the_map_are_in_view() -> None:
+    player = EchoPlayer()
+    rounds = play_rounds(GAME, "black", seated(player), MAPS, 3, control=False)
     by_map = {seeds: [r.play for r in rounds if r.seeds == seeds] for seeds in MAPS}
     for seeds, plays in by_map.items():
         views = player.views[seeds]
@@ -295,9 +253,9 @@ def test_earlier_rounds_of_the_map_are_in_view(echo_player: MakePlayer, seat: Se
         assert views[1].earlier[0][2].text.startswith(f"{first.scores['black']:.1f} (")
 
 
-def test_the_control_shows_the_rounds_of_the_next_map(echo_player: MakePlayer, seat: Seat) -> None:
-    player = echo_player()
-    rounds = play_rounds(GAME, "black", seat(player), MAPS, 3)
+def test_the_control_shows_the_rounds_of_the_next_map() -> None:
+    player = EchoPlayer()
+    rounds = play_rounds(GAME, "black", seated(player), MAPS, 3)
     assert [(r.number, r.control) for r in rounds[::3]] == [
         *((1, False), (2, False), (2, True), (3, False), (3, True)),
     ]
@@ -309,9 +267,9 @@ def test_the_control_shows_the_rounds_of_the_next_map(echo_player: MakePlayer, s
     assert third.earlier[1] == visible_items(GAME, own[MAPS[0], 2], "black")
 
 
-def test_other_players_remember_nothing(echo_player: MakePlayer) -> None:
+def test_other_players_remember_nothing() -> None:
     game_ = game(parse("elicit(alice, s, 4)\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
-    black, alice = echo_player(), echo_player()
+    black, alice = EchoPlayer(), EchoPlayer()
     cast = Cast(WordJudge(), NumberedStories(), {"black": black, "alice": alice})
     play_rounds(game_, "black", cast, MAPS, 2)
     assert all(not view.earlier for views in alice.views.values() for view in views)
@@ -375,13 +333,11 @@ def test_clipping_caps_every_token(xents: list[tuple[int, list[float]]]) -> None
 
 
 @pytest.mark.parametrize("player", ["black", "white"])
-def test_a_reward_names_the_cross_entropies_it_is_made_of(
-    player: str, echo_player: MakePlayer, seat: Seat
-) -> None:
+def test_a_reward_names_the_cross_entropies_it_is_made_of(player: str) -> None:
     sums = ("xent(t)", "nex(t)", "xed(s | t)", "dex(s | t)", "xent(t) - dex(s | t)")
     lines = "\n".join(f"reward({player}, {each})" for each in sums)
     code = f"assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\n{lines}"
-    [play] = play_all([Instance(game(parse(code, "xent")), MAPS[0])], seat(echo_player()))
+    [play] = play_all([Instance(game(parse(code, "xent")), MAPS[0])], seated(EchoPlayer()))
     rewards = [event for event in play.events if isinstance(event, Rewarded)]
     assert len(rewards) == 2 * len(sums)
     for event in rewards:

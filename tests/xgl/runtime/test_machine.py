@@ -247,30 +247,31 @@ def test_ten_failures_are_allowed_and_the_next_is_a_forfeit(table: Any) -> None:
     assert events(play, Ensured)[-1] == Ensured("black", False, 11)
 
 
-def test_failures_add_up_over_a_game_in_the_paper(table: Any) -> None:
-    script = [*["bad"] * 6, "good", *["bad"] * 4, "good"]
-    assert table.play(LOOP, *script).outcome == "finished"
-    script = [*["bad"] * 6, "good", *["bad"] * 5]
-    assert table.play(LOOP, *script).outcome == "forfeit"
-
-
-def test_failures_are_forgotten_when_a_line_passes_in_xent(table: Any) -> None:
-    script = [*["bad"] * 10, "good"]
-    assert table.play(LOOP, *script * 2, dialect="xent").outcome == "finished"
-    assert table.play(LOOP, *script, *["bad"] * 11, dialect="xent").outcome == "forfeit"
-
-
 TWO_LINES = 'elicit(s)\nensure("so " + s)\nelicit(t)\nensure("so " + t)'
 
 
-def test_failures_are_counted_by_player_in_the_paper_and_by_line_in_xent(table: Any) -> None:
-    script = [*["bad"] * 6, "good"]
-    assert table.play(TWO_LINES, *script, *["bad"] * 5).outcome == "forfeit"
-    assert table.play(TWO_LINES, *script * 2, dialect="xent").outcome == "finished"
-    two_players = TWO_LINES.replace("(t)", "(bob, t)")
-    ten = [*["bad"] * 10, "good"]
-    assert table.play(two_players, *ten, bob=ten).outcome == "finished"
-    play = table.play(two_players, *ten, bob=["bad"] * 11)
+@pytest.mark.parametrize(
+    ("code", "dialect", "failures", "outcome"),
+    [
+        (LOOP, "paper", (6, 4), "finished"),
+        (LOOP, "paper", (6, 5), "forfeit"),
+        (LOOP, "xent", (10, 10), "finished"),
+        (LOOP, "xent", (10, 11), "forfeit"),
+        (TWO_LINES, "paper", (6, 5), "forfeit"),
+        (TWO_LINES, "xent", (6, 6), "finished"),
+    ],
+)
+def test_failures_add_up_in_a_game_in_the_paper_and_until_the_line_passes_in_xent(
+    table: Any, code: str, dialect: str, failures: tuple[int, ...], outcome: str
+) -> None:
+    script = [move for count in failures for move in (*["bad"] * count, "good")]
+    assert table.play(code, *script, dialect=dialect).outcome == outcome
+
+
+def test_failures_are_counted_by_player_in_the_paper(table: Any) -> None:
+    code, ten = TWO_LINES.replace("(t)", "(bob, t)"), [*["bad"] * 10, "good"]
+    assert table.play(code, *ten, bob=ten).outcome == "finished"
+    play = table.play(code, *ten, bob=["bad"] * 11)
     assert (play.outcome, play.forfeiter) == ("forfeit", "bob")
 
 
