@@ -59,7 +59,6 @@ class LogitEquilibrium(NamedTuple):
     strategies: tuple[Array, ...]
     exploitability: float
     temperature: float
-    steps: int
     folds: int
     crossings: int
 
@@ -75,7 +74,7 @@ def limiting_logit_equilibrium(
     unit = game.rescale()
     path = _Path(unit, [np.log(target) for target in targets])
     if not game.span:
-        return LogitEquilibrium(tuple(np.array(target) for target in targets), 0.0, 0.0, 0, 0, 0)
+        return LogitEquilibrium(tuple(np.array(target) for target in targets), 0.0, 0.0, 0, 0)
     if temperature:
         path.follow(game.span / temperature)
         return path.result(game, path.strategies(), temperature)
@@ -146,8 +145,8 @@ class _Path:
     ) -> LogitEquilibrium:
         """The equilibrium with its exploitability in ``game``, the original (not rescaled) game."""
         regret = exploitability(game, product(strategies))
-        counts = (self.steps, self.folds, self.crossings)
-        return LogitEquilibrium(tuple(strategies), regret, temperature, *counts)
+        crossed = self.folds, self.crossings
+        return LogitEquilibrium(tuple(strategies), regret, temperature, *crossed)
 
     def follow(self, end: float) -> None:
         """Go on until λ is ``end``."""

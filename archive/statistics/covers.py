@@ -275,10 +275,6 @@ def minimise(
 # -- the cover of a run's scope, for ``python -m archive cover`` and the search --------------------
 
 
-SWEEP = tuple(step / 20 for step in range(21))
-"""Values of η in a sweep."""
-
-
 class CoverQuestion(NamedTuple):
     """Which cover to compute. ``from_finetuned``: Γ from all fine-tuned games Υ, else from Σ."""
 
@@ -351,8 +347,9 @@ def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> S
     )
 
 
-def sweep(scope_cover: ScopeCover, etas: Sequence[float] = SWEEP) -> list[SweepStep]:
-    """Covers at each η, of point estimates and with confidence."""
+def sweep(scope_cover: ScopeCover) -> list[SweepStep]:
+    """Covers at η = 0, 0.05, …, 1, of point estimates and with confidence."""
+    etas = [step / 20 for step in range(21)]
     definition = scope_cover.question.definition
     values = scope_cover.matrix.values(definition)
     lower = scope_cover.bounds.lower(definition)

@@ -125,15 +125,15 @@ def narms(curve: Scores, levels: ScoreLevels, rounds: int | None = None) -> floa
     return levels.m * count * ((1 - share) / tau + share / (tau + 1))
 
 
-def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int, resamples: int = 1000) -> Scores:
-    """:func:`narms` of bootstrap samples of the maps, (resamples,), given the levels.
+def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int) -> Scores:
+    """:func:`narms` of 1,000 bootstrap samples of the maps, (1000,), given the levels.
 
     ``scores`` (N, K ≥ rounds) bits of the measured player. The resampling is the same at every
     call, so that players measured on the same maps have the same resamples.
     """
     draw = np.random.default_rng(1)
     highest = running_maxima(scores)[:, :rounds]
-    resampled_maps = draw.integers(len(scores), size=(resamples, len(scores)))
+    resampled_maps = draw.integers(len(scores), size=(1000, len(scores)))
     return np.array([narms(highest[each].mean(axis=0), levels, rounds) for each in resampled_maps])
 
 
@@ -174,34 +174,24 @@ def increases_surely(
     return _playability(least, float((1 - (1 - high) ** count).min()), 1 - epsilon)
 
 
-def crosses_surely(
-    scores: Scores,
-    b: float,
-    theta: float,
-    m: int,
-    epsilon: float,
-    samples: int | None = None,
-    confidence: float = CONFIDENCE,
-    resamples: int = 2000,
-) -> Playability:
+def crosses_surely(scores: Scores, b: float, theta: float, m: int, epsilon: float) -> Playability:
     """(N, ε, θ, m)-playable in few-shot mode (Def. 33)? Does arms over N samples first reach
     b + jθ at rounds k_1 < … < k_m, with probability at least 1 − ε?
 
-    ``scores`` (M, K) bits; ``samples`` is N (None: M). The probability is estimated by bootstrap
-    over samples (Efron), with Clopper–Pearson bounds for the finite number of ``resamples``; they
-    do not cover the choice of the M samples. The resampling is the same at every call.
+    ``scores`` (N, K) bits. The probability is estimated by bootstrap over samples (Efron), with
+    Clopper–Pearson bounds for the finite number of resamples; they do not cover the choice of the
+    N samples. The resampling is the same at every call.
     """
-    draw = np.random.default_rng(0)
-    size = samples or len(scores)
+    draw, resamples = np.random.default_rng(0), 2000
     levels = b + theta * np.arange(1, m + 1)
     levels = levels - CLOSE * np.maximum(1.0, np.abs(levels))
     highest = running_maxima(scores)
     successes = 0
     for _ in range(resamples):
-        curve = highest[draw.integers(len(scores), size=size)].mean(axis=0)
+        curve = highest[draw.integers(len(scores), size=len(scores))].mean(axis=0)
         first = (curve[:, None] < levels).sum(axis=0)  # rounds before each crossing
         successes += bool(first[-1] < len(curve) and (np.diff(first) > 0).all())
-    low, high = _clopper_pearson(np.array([successes]), resamples, 1 - confidence)
+    low, high = _clopper_pearson(np.array([successes]), resamples, 1 - CONFIDENCE)
     return _playability(float(low[0]), float(high[0]), 1 - epsilon)
 
 
