@@ -102,7 +102,7 @@ def page_of(run_folder: Path) -> str:
 def test_its_report_escapes_what_games_say(finished_run: tuple[Path, str]) -> None:
     page = page_of(finished_run[0])
     assert "The Shared Purse" in page
-    assert "&quot;&quot;&quot;The Shared Purse: hand in a token" in page
+    assert "&#34;&#34;&#34;The Shared Purse: hand in a token" in page
     assert "<script" not in page
 
 
