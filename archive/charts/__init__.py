@@ -131,20 +131,13 @@ def canvas(
 
 def stack(title: str, *figures: Element, gap: float = 14.0) -> Element:
     """Figures below each other as one, with a margin around them."""
-    top, width, shapes = gap, 0.0, []
+    top, shapes = gap, []
     for figure in figures:
-        shapes.append(
-            Element(figure.tag, {**figure.attributes, "x": gap, "y": top}, figure.children)
-        )
-        top += _size(figure, "height") + gap
-        width = max(width, _size(figure, "width"))
+        place = {**figure.attributes, "x": gap, "y": top}
+        shapes.append(Element(figure.tag, place, figure.children))
+        top += float(str(figure.attributes["height"])) + gap
+    width = max(float(str(figure.attributes["width"])) for figure in figures)
     return canvas((width + 2 * gap, top), title, *shapes)
-
-
-def _size(figure: Element, name: str) -> float:
-    size = figure.attributes[name]
-    assert isinstance(size, int | float)
-    return size
 
 
 def mark(title: str, *shapes: Element | None, class_: str = "", **attributes: object) -> Element:

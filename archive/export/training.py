@@ -359,7 +359,9 @@ def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[s
     """
     rows = task_rows(run, options)
     require_judge_alone(rows)
-    name, judge = package_name(folder), reference_of(run, options.judge)
+    stem = re.sub(r"\W+", "_", folder.resolve().name.lower(), flags=re.ASCII).strip("_")
+    name = f"xent_{stem.removeprefix('xent_') or 'games'}"  # of a module that no other package has
+    judge = reference_of(run, options.judge)
     facts = {
         "name": name,
         "run_id": code_span(run.run_id),
@@ -386,9 +388,3 @@ def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[s
         files[f"{name}/rows/{split}.jsonl"] = json_lines(its)
     counts = counts_text(task_row.split for task_row in rows)
     return files, [f"{counts} tasks written to {{folder}} as {name}; see its README.md"]
-
-
-def package_name(folder: Path) -> str:
-    """The name of a module that no other package has, from the folder's name."""
-    stem = re.sub(r"\W+", "_", folder.resolve().name.lower(), flags=re.ASCII).strip("_")
-    return f"xent_{stem.removeprefix('xent_') or 'games'}"

@@ -36,7 +36,7 @@ from archive.statistics.scripts import ScriptComparison, beside_scripts, own_gai
 from archive.text import listed
 from xgl import Cast, Game, Instance, Seeds, analyse, play_all
 from xgl.analysis.plain_english import in_words
-from xgl.cli.narration import Narrator, PaidReward, Term, WatchedMachine
+from xgl.cli.narration import Narrator, PaidReward, WatchedMachine
 from xgl.diagram import draw
 from xgl.language import syntax as syn
 from xgl.language.unparse import expression_text
@@ -206,17 +206,15 @@ def replayed_plays(
 
 def _terms(machine: WatchedMachine, whole: Game, role: str, judge: Judge) -> Iterator[ScoredText]:
     for notice in Narrator(whole, role).notices(machine.log()):
-        if isinstance(notice, PaidReward) and notice.player == role:
-            yield from (_scored_text(term, judge) for term in notice.terms)
-
-
-def _scored_text(term: Term, judge: Judge) -> ScoredText:
-    bits = term.bits
-    texts = [f"#{number}" for number in range(1, len(bits) + 1)]
-    if term.text is not None:
-        texts = list(token_spans(judge, term.text, len(bits)))
-    unscored = [None] * (len(texts) - len(bits))
-    return ScoredText(term.label, sum(bits), tuple(map(Token, texts, [*unscored, *bits])))
+        for term in (
+            notice.terms if isinstance(notice, PaidReward) and notice.player == role else ()
+        ):
+            texts = [f"#{number}" for number in range(1, len(term.bits) + 1)]
+            if term.text is not None:
+                texts = list(token_spans(judge, term.text, len(term.bits)))
+            unscored = [None] * (len(texts) - len(term.bits))
+            tokens = tuple(map(Token, texts, [*unscored, *term.bits]))
+            yield ScoredText(term.label, sum(term.bits), tokens)
 
 
 LESSONS = 3

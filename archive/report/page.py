@@ -77,8 +77,9 @@ def write_report(
     require_free(path, force)
     rows = gather_programs(run)
     if rows["gg_games"]:
-        facts = {"rows": rows, "tables": program_tables(rows), "bars": BARS, "run_id": run.run_id}
-        return _write(path, rendered("programs.html", **facts))
+        tables, run_id = program_tables(rows), run.run_id
+        text = rendered("programs.html", rows=rows, tables=tables, bars=BARS, run_id=run_id)
+        return _write(path, text)
     return _write(path, page(gather_report(run, measured_archives)))
 
 

@@ -89,8 +89,8 @@ def heat_map(matrix: TransferMatrix, games: Sequence[GameFacts], definition: Def
     left = 40.0 + max((len(game.name) for game in order), default=0) * 8.2
     shapes: list[Element] = []
     for rank, game in enumerate(order):
-        moves = {"data_rank": rank, "data_age": ages[game.place]}
-        shapes += _labels(game, left, (rank + 0.5) * side, moves)
+        own = {"data_rank": rank, "data_age": ages[game.place]}
+        shapes += _labels(game, left, (rank + 0.5) * side, own)
     for (row, game), (column, other) in itertools.product(enumerate(order), repeat=2):
         moves = {"data_rank": f"{row} {column}"}
         moves["data_age"] = f"{ages[game.place]} {ages[other.place]}"

@@ -100,7 +100,7 @@ def test_the_archives_commands_know_it_and_escape_what_games_say(
     report = finished_run[0].with_suffix(".report.html")
     assert archive_main(["report", str(finished_run[0]), "-o", str(report)]) == 0
     page = report.read_text()
-    assert "&quot;&quot;&quot;The Shared Purse: hand in a token" in page
+    assert "&#34;&#34;&#34;The Shared Purse: hand in a token" in page
     assert "<script" not in page
     for title in ("Funnel", "Texts before and after filtering", "Authors", "Win rates"):
         assert tables[title]
