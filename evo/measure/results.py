@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -218,7 +217,7 @@ WIDE, HIGH, LEFT = 300.0, 240.0, 48.0
 ACROSS = 3
 """Panels in a row."""
 CURVES: Mapping[str, Callable[[Scores], Scores]] = {
-    "mean": partial(np.mean, axis=0),
+    "mean": lambda scores: np.asarray(scores.mean(axis=0)),
     "arms": arms,
 }
 """By round, from scores (maps, rounds)."""

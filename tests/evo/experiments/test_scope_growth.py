@@ -116,16 +116,10 @@ def test_results_are_stored_in_the_order_of_the_groups(workers: int) -> None:
     assert sorted(executor.begun) == sorted(cast(Any, each[0]).name for each in groups)
 
 
-def test_what_the_ledger_holds_is_not_done_again() -> None:
-    runner, workers = ledger_runner(1)
-    assert runner.finish([play(1)]) == runner.finish([play(1)]) == Cost(tokens=1)
-    assert workers.begun == ["play 1"]
-
-
 def test_a_group_that_the_ledger_holds_in_part_is_done_for_the_rest() -> None:
     """With several policies in a pass a game's own plays may stand in a group with new ones."""
     runner, workers = ledger_runner(1)
-    runner.finish([play(1)])
+    assert runner.finish([play(1)]) == runner.finish([play(1)]) == Cost(tokens=1)
     runner.finish([(*play(1), *play(2), *play(3)), play(4)])
     assert workers.begun == ["play 1", "play 2", "play 4"]
     assert cast(Any, runner.collector).stored == ["play 1", "play 2", "play 3"]

@@ -62,12 +62,6 @@ def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None
     )
 
 
-def test_where_their_number_is_free_few_clusters_cover_most(tmp_path: Path) -> None:
-    with ChatServer(model) as server:
-        sorting = sorter(server, tmp_path).sort(GAMES)
-    assert [sorting.explanations[place][:3] for place in sorting.chosen] == ["Any"]
-
-
 @pytest.mark.parametrize("answer", ["I cannot do that.", "", "<think>1. a kind: x</think>"])
 def test_an_answer_without_a_list_ends_it_in_a_sentence(answer: str, tmp_path: Path) -> None:
     with ChatServer(lambda _: reply(answer)) as server, pytest.raises(PlayerError, match="m: "):
