@@ -144,6 +144,7 @@ class MetaSampler(Protocol):
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Learn from committed decisions, given in index order."""
+        return
 
     def state(self) -> dict[str, Any]:
         """Everything learned so far, as values that JSON can hold."""

@@ -94,7 +94,7 @@ def test_provenance_names_the_operators_that_were_drawn() -> None:
     parent = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))
     only = Mutate(operators={"insert_distractor": OPERATORS["insert_distractor"]})
     proposals = only.propose(parent, [parent], 2, 1)
-    assert {p.provenance.operators for p in proposals} == {("insert_distractor",)}
+    assert {o for p in proposals for o in p.provenance.operators} == {"insert_distractor"}
 
 
 @pytest.mark.parametrize("state", [{}, {"tried": {}, "accepted": {}}, {"tried": 3}])

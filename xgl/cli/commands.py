@@ -7,7 +7,7 @@ import sys
 import tokenize
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields
 from functools import partial
 from json import dumps
 from operator import attrgetter
@@ -229,9 +229,7 @@ def facts_record(whole: Game, program: Program, reports: list[StaticFacts]) -> d
 
 
 def _fields(report: StaticFacts) -> dict[str, Any]:
-    fields = asdict(replace(report, run=None))
-    del fields["run"]
-    return fields
+    return {each.name: getattr(report, each.name) for each in fields(report) if each.name != "run"}
 
 
 def _rows(program: Program, report: StaticFacts) -> dict[str, list[dict[str, Any]]]:
