@@ -252,8 +252,6 @@ TASK = (
     "reward pays it in bits: xed(s | t) is what t saves on s. "
     "Each game is a new one, related to the one before it.\n\n"
 )
-BETWEEN = "\n\n"
-"""A blank line ends a program, in the prompt as in the grammar."""
 
 
 def examples(parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
@@ -277,5 +275,5 @@ def _library(dialect: str) -> tuple[Game, ...]:
 
 
 def prompt_text(shown_games: Sequence[Game], parent: Game) -> str:
-    """The prompt; a program is to follow it."""
-    return TASK + "".join(shown_game.code + BETWEEN for shown_game in (*shown_games, parent))
+    """The prompt; a program is to follow it. A blank line ends one, as in the grammar."""
+    return TASK + "".join(f"{each.code}\n\n" for each in (*shown_games, parent))

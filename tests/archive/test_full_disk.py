@@ -11,11 +11,9 @@ from pathlib import Path
 import pytest
 from support.measured import Given, build
 
-from archive import Run
 from archive.__main__ import main as archive
 from archive.export.folder import FORMATS
 from archive.notebook import Figure
-from archive.store.archive import Archive
 from evo.ggbench.__main__ import main as ggbench
 from evo.run import main as evolve
 from xgl.cli import main as xgl
@@ -23,13 +21,11 @@ from xgl.cli import main as xgl
 Capsys = pytest.CaptureFixture[str]
 
 GAME = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
-UGLY = "assign( s = story() )\nelicit( x,4 )\nreward( xed( s|x ) )\n"
 EXPORT = ["export", "archive", "out", "--format"]
 COMMANDS: dict[str, tuple[Callable[[Sequence[str]], int], list[str], str]] = {
     **{kind: (archive, [*EXPORT, kind], "out") for kind in FORMATS if kind not in ("peft", "dpo")},
     "report": (archive, ["report", "archive", "-o", "out.html"], "out.html"),
     "diagram": (xgl, ["diagram", "game.xgl", "-o", "out.svg"], "out.svg"),
-    "format": (xgl, ["format", "game.xgl", "--write"], "game.xgl"),
     "run": (evolve, ["+experiment=toy_growth", "name=out"], "out"),
 }
 """Main function and arguments, and what its error names."""
@@ -53,7 +49,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working folder with an archive and a game."""
     monkeypatch.chdir(tmp_path)
     build(tmp_path / "archive", [GAME])
-    (tmp_path / "game.xgl").write_text(UGLY)
+    (tmp_path / "game.xgl").write_text(GAME.game.code)
     return tmp_path
 
 
@@ -116,14 +112,3 @@ def test_an_output_on_a_full_disk(
         assert main(arguments) == 2
         monkeypatch.undo()
     assert capsys.readouterr().err == "error: standard output: No space left on device\n"
-
-
-def test_formatting_keeps_a_link_and_permissions(folder: Path) -> None:
-    (folder / "game.xgl").chmod(0o640)
-    (folder / "link.xgl").symlink_to("game.xgl")
-    assert xgl(["format", "link.xgl", "--write"]) == 0
-    assert (folder / "link.xgl").is_symlink()
-    assert (folder / "game.xgl").stat().st_mode & 0o777 == 0o640
-    assert (folder / "game.xgl").read_text() != UGLY
-    with Archive.open(folder / "archive") as opened:
-        assert Run(opened).run_id == "r1"

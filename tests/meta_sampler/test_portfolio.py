@@ -44,8 +44,16 @@ MISTAKES = [
     ("chat", {"model": ""}, "model: found '', expected the name of a model"),
     ("chat", {"library_games": -1}, "library_games: found -1, expected at least 0"),
     ("chat", {"base_url": "example.com"}, "base_url: found 'example.com', expected http"),
-    ("chat", {"model": "m@localhost:8000/v1"}, "model: found 'm@localhost:8000/v1', in wh"),
-    ("chat", {"model": "localhost:8000/v1"}, "model: found 'localhost:8000/v1', in which"),
+    (
+        "chat",
+        {"model": "m@localhost:8000/v1"},
+        "model: found 'm@localhost:8000/v1', expected the endpoint's URL",
+    ),
+    (
+        "chat",
+        {"model": "localhost:8000/v1"},
+        "model: found 'localhost:8000/v1', expected the endpoint's URL",
+    ),
     ("chat", {"key_variable": "sk-123"}, "key_variable: expected the name of an environment"),
     ("chat", {"budget_dollars": 1.0}, "budget_dollars: found 1.0 and no prices, expected both"),
 ]
@@ -94,7 +102,7 @@ def test_provenance_names_the_operators_that_were_drawn() -> None:
     parent = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))
     only = Mutate(operators={"insert_distractor": OPERATORS["insert_distractor"]})
     proposals = only.propose(parent, [parent], 2, 1)
-    assert {p.provenance.operators for p in proposals} == {("insert_distractor",)}
+    assert {o for p in proposals for o in p.provenance.operators} == {"insert_distractor"}
 
 
 @pytest.mark.parametrize("state", [{}, {"tried": {}, "accepted": {}}, {"tried": 3}])

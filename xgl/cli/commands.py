@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
-from dataclasses import asdict, replace
+from dataclasses import asdict, fields
 from functools import partial
 from json import dumps
 from operator import attrgetter
@@ -200,7 +200,7 @@ def facts_record(whole: Game, program: Program, reports: list[StaticFacts]) -> d
         "notes": notes(program, reports),
         "roles": {
             report.role: {
-                **{k: v for k, v in asdict(replace(report, run=None)).items() if k != "run"},
+                **{f.name: getattr(report, f.name) for f in fields(report) if f.name != "run"},
                 **rows,
                 "degenerate": report.degenerate,
             }

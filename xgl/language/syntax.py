@@ -34,9 +34,8 @@ MAX_LINE_CHARACTERS = 2000
 """Characters of an instruction as ``to_text`` spells it with one-letter registers; its source may
 have twice as many. So the canonical text of a valid line is valid, with any registers."""
 
-REGISTER_TYPES = ("s", "t", "x", "y", "p", "a", "b", "c")
 REGISTER_SUFFIXES = ("", "0", "1", "2", "3")
-REGISTERS = tuple(kind + suffix for suffix in REGISTER_SUFFIXES for kind in REGISTER_TYPES)
+REGISTERS = tuple(kind + suffix for suffix in REGISTER_SUFFIXES for kind in "stxypabc")
 LIST_REGISTERS = tuple("l" + suffix for suffix in REGISTER_SUFFIXES)
 """Private, mutable lists of strings: the released package's own type."""
 CONSTANT_TYPES = ("a", "b", "c")

@@ -22,7 +22,6 @@ from meta_sampler.chat.prompt import (
     KINDS,
     Brief,
     RefusedGame,
-    hash_of,
     messages,
     repair_messages,
     system_prompt,
@@ -221,17 +220,6 @@ def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     assert parent.code in user["content"]
     assert "Why: covered" in user["content"]
     assert system["role"] == "system"
-
-
-def test_the_hash_is_that_of_all_that_is_read() -> None:
-    brief = Brief(parents.SCOPE["xent"][0], (), (), 5)
-    conversation = messages(brief, SETTINGS, 2)
-    assert hash_of(conversation) == hash_of(messages(brief, SETTINGS, 2))
-    others = (
-        messages(brief, SETTINGS, 1),
-        repair_messages(brief, SETTINGS, "reward()", ["no amount"]),
-    )
-    assert len({hash_of(each) for each in (conversation, *others)}) == 3
 
 
 # -- Requests to repair a program: bounded whatever was answered, whole where it is ordinary -------

@@ -32,10 +32,7 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
     ("a keyword argument", "plain arguments of elicit"): [
         ("elicit(s, max_len=4)", 19, "elicit(s, 4)")
     ],
-    ("a keyword argument", "plain arguments of reward"): [
-        ("reward(**s)", 10, "reward(xent(s))"),
-        ("reward(black, amount=xent(s))", 22, "reward(black, xent(s))"),
-    ],
+    ("a keyword argument", "plain arguments of reward"): [("reward(**s)", 10, "reward(xent(s))")],
     ("a positional argument", "register=expression"): [("assign(s)", 8, 'assign(s="")')],
     ("nothing to assign", "register=expression"): [("assign()", 1, 'assign(s="")')],
     ("unknown register '**'", REGISTERS): [("assign(**s)", 8, "assign(s=s)")],
@@ -62,8 +59,7 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
         ('assign(s="a"*9)', 10, 'assign(s="a"+"9")')
     ],
     ("the operator BitOr", "+ // or % between strings"): [
-        ("reward(xent(s | t | x))", 13, "reward(xent(s | t, x))"),
-        ("reward(xent(s | t, x | y))", 20, "reward(xent(s | t, x // y))"),
+        ("reward(xent(s | t, x | y))", 20, "reward(xent(s | t, x // y))")
     ],
     ("an attribute", STRING): [("assign(s=s.upper)", 10, "assign(s=s)")],
     ("a call", STRING): [("assign(s=s.upper())", 10, "assign(s=s)")],
@@ -75,20 +71,14 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
     ("a starred argument", STRING): [("reveal(*s)", 8, "reveal(s)")],
     ("a tuple", STRING): [("assign(s=(t,))", 10, "assign(s=(t))")],
     ("a boolop", STRING): [("ensure(s and t)", 8, "ensure(s, t)")],
-    ("an operation", STRING): [
-        ("ensure(not s)", 8, "ensure(is_false(s))"),
-        ("reveal(-s)", 8, "reveal(s)"),
-    ],
+    ("an operation", STRING): [("ensure(not s)", 8, "ensure(is_false(s))")],
     ("the value 1", STRING): [("assign(s=1)", 10, 'assign(s="1")')],
     ("the value True", STRING): [("ensure(True)", 8, 'ensure("True")')],
     ("no register to fill", "elicit([player,] register, max_len)"): [("elicit()", 1, "elicit(s)")],
     ("the value 0", "a limit of at least 1 token"): [("elicit(s, 0)", 11, "elicit(s, 1)")],
     ("the value True", "a limit of at least 1 token"): [("elicit(s, True)", 11, "elicit(s, 1)")],
     ("the value 'ten'", "a limit of at least 1 token"): [('elicit(s, "ten")', 11, "elicit(s, 10)")],
-    ("an expression", "a register to store the move in"): [
-        ("elicit(s, -1)", 11, "elicit(s, 1)"),
-        ("elicit(*s)", 8, "elicit(s)"),
-    ],
+    ("an expression", "a register to store the move in"): [("elicit(s, -1)", 11, "elicit(s, 1)")],
     ("unknown register 'zoe'", REGISTERS): [("elicit(zoe, s, 3)", 8, "elicit(bob, s, 3)")],
     ("no condition", "ensure(condition, …)"): [("ensure()", 1, "ensure(s)")],
     ("no statement", 'is_true("statement", …)'): [("ensure(is_true())", 8, "ensure(is_true(s))")],
@@ -100,19 +90,13 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
     ("2 amounts", "reward([player,] xent sum)"): [
         ("reward(xent(s), xent(t))", 1, "reward(xent(s) + xent(t))")
     ],
-    ("an operation", SUM): [
-        ("reward(xent(s)*2)", 8, "reward(xent(s)+xent(s))"),
-        ("reward(2*xent(s) - xent(t))", 8, "reward(xent(s) - xent(t))"),
-    ],
+    ("an operation", SUM): [("reward(2*xent(s) - xent(t))", 8, "reward(xent(s) - xent(t))")],
     ("0 arguments", "xent(s), xent(s | t) or with , o"): [("reward(xent())", 8, "reward(xent(s))")],
     ("3 arguments", "xed(s), xed(s | t) or with , o"): [
         ("reward(xed(s, t, x))", 8, "reward(xed(s | t, x))")
     ],
     ("nothing to show", "reveal([player,] expression, …)"): [("reveal()", 1, "reveal(s)")],
-    ("unknown register 'alice'", REGISTERS): [
-        ("reveal(s, t, alice)", 14, "reveal(alice, s, t)"),
-        ("reveal(bob, s, alice)", 16, "reveal(bob, s)"),
-    ],
+    ("unknown register 'alice'", REGISTERS): [("reveal(s, t, alice)", 14, "reveal(alice, s, t)")],
     ("0 arguments", "beacon(flag_1)"): [("beacon()", 1, "beacon(flag_2)")],
     ("1 arguments", "replay(flag_1, n)"): [("replay(flag_1)", 1, "replay(flag_1, 1)")],
     ("no flag", "flag_1 or flag_2"): [("beacon(flag_3)", 8, "beacon(flag_1)")],
@@ -149,8 +133,7 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
     ],
     ("the character '\\r'", "printable text"): [("elicit(s)\relicit(t)", 10, "elicit(s)\r")],
     ("the character '\\u202e' in a literal", "printable text, \\n or \\t"): [
-        (r'assign(s="\u202e")', 10, r'assign(s="\u0041")'),
-        (r'assign(s=story("\u202e"))', 16, r'assign(s=story("\t\n"))'),
+        (r'assign(s=story("\u202e"))', 16, r'assign(s=story("\t\n"))')
     ],
     ("the character '\\ud800' in a literal", "printable text, \\n or \\t"): [
         (r'assign(s="\ud800")', 10, r'assign(s="\U0001f600")')

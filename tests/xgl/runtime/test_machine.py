@@ -394,7 +394,7 @@ def test_words_and_phrases_are_removed_as_by_one_pattern_each() -> None:
         assert values.remove_words(text, items) == _removed_by_patterns(text, items)
         common = sorted(predicates.words(text) & predicates.words("".join(items)))
         expected = _removed_by_patterns(text, common)
-        assert values.remove_common_words(text, "".join(items)) == expected
+        assert values.remove_common(text, set(common)) == expected
 
 
 # -- ``sample`` and ``shuffle``: a function of seeds and place, which nobody's retries move --------

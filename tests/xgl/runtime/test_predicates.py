@@ -3,40 +3,27 @@ no respelling passes a rule about words."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
 from typing import Any
 
 import pytest
+from support.doubles import EchoPlayer, seated
 
-from xgl import parse
+from xgl import Instance, Seeds, game, parse, play_all
 from xgl.cli.commands import program_facts
 from xgl.cli.files import Source
-from xgl.language import syntax as syn
-from xgl.runtime.predicates import decide, pieces, predicate, spellings
+from xgl.runtime.predicates import decide, pieces, spellings
 from xgl.runtime.requests import Predicate, TruthRequest
 
 
 def rule(condition: str, **registers: str) -> Predicate | None:
     """The rule behind ``ensure(condition)`` when the registers hold these texts."""
-    [ensure] = parse(f"ensure({condition})").instructions
-    assert isinstance(ensure, syn.Ensure)
-    [truth] = ensure.conditions
-    assert isinstance(truth, syn.Truth)
-    return predicate(truth, _value(registers))
-
-
-def _value(registers: dict[str, str]) -> Callable[[syn.StringExpr], str]:
-    def value(part: syn.StringExpr) -> str:
-        match part:
-            case syn.Literal(text):
-                return text
-            case syn.Register(name):
-                return registers.get(name, "")
-            case syn.Cat(left, right):
-                return value(left) + " " + value(right)
-        raise TypeError(part)
-
-    return value
+    texts = ", ".join(f"{name}={json.dumps(text)}" for name, text in registers.items())
+    code = f"assign({texts})\nelicit(y)\nensure({condition})"
+    cast: Any = seated(EchoPlayer())
+    play_all([Instance(game(parse(code, "xent")), Seeds(0, 0))], cast)
+    asked: TruthRequest = cast.judge.judged[0][0]
+    return asked.predicate
 
 
 @pytest.mark.parametrize(
