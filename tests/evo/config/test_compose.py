@@ -308,7 +308,7 @@ def test_of_two_gpus_a_worker_the_judge_has_one_and_the_player_the_other(
             r"gpus_per_worker: found 2 GPUs .* do not use all",
         ),
         (["cluster.gpus_per_worker=0", "judge.device=cuda:0"], r"has 0 GPUs, expected auto$"),
-        (["cluster.gpus_per_worker=1.5"], r"found 1\.5 .* at most 1, or a whole number"),
+        (["cluster.gpus_per_worker=1.5"], r"found 1\.5, expected at most 1, or a whole number"),
     ],
 )
 def test_devices_that_a_worker_has_not_are_refused(

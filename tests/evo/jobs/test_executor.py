@@ -113,7 +113,7 @@ def test_a_cluster_has_room_for_all(
     [
         ({"gpus_per_worker": -0.1}, r"gpus_per_worker: found -0\.1"),
         ({"gpus_per_worker": 1.2}, r"gpus_per_worker: found 1\.2"),
-        ({"gpus_per_worker": 2.5}, r"found 2\.5 .* at most 1, or a whole number"),
+        ({"gpus_per_worker": 2.5}, r"found 2\.5, expected at most 1, or a whole number"),
     ],
 )
 def test_shares_that_no_node_has_are_refused(changes: dict[str, Any], message: str) -> None:
