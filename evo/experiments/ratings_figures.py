@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from math import log
 from typing import Any
@@ -162,7 +163,8 @@ SMALL, DRAWS, STARTS = (12, 6), 4, 24
 """Tables of figure 10, their number, and random targets from which equilibria are sought."""
 
 
-def _structure_claims() -> Iterator[Claim]:
+@cache
+def _structure_claims() -> list[Claim]:
     random = np.random.default_rng(0)
     preferences = judged_preferences(TASKS, MODELS, random, SKILLS)
     rated = rate(king_of_the_hill(preferences))
@@ -171,39 +173,41 @@ def _structure_claims() -> Iterator[Claim]:
     copied = with_copies(preferences, np.repeat(first, COPIES), random)
     more = rate(king_of_the_hill(copied))
     moved, played = np.abs(more.ratings[TASK][:TASKS] - ratings).max(), masses > 1e-6
-    yield (
-        "Fig. 4",
-        "prompts with a high NE rating have the mass; copies have the same rating and less",
-        f"{played.sum()} of {TASKS} have mass, rated within {abs(ratings[played].min()):.0e} "
-        f"of 0; ten copies of each of the first three move ratings by {moved:.0e} at most; the "
-        f"three themselves have mass {masses[first].sum():.3f}, then "
-        f"{more.masses[TASK][first].sum():.3f}",
-    )
     parts = _family_parts(rated)
     size, own = len(parts), float(np.trace(parts))
     others = (parts.sum() - own) / max(size * (size - 1), 1)
-    yield (
-        "Fig. 5",
-        "contributions group by family of models",
-        f"by main skill ({size} families): rivals of the own family add {own / size:+.3f} to a "
-        f"rating, those of another {others:+.3f} on average",
-    )
     scores = leader_scores()[1]
     swept = mean_preferences([wins(column[:, None]) for column in scores.T])
     pure = len(pure_equilibria(king_of_the_hill(swept)))
     sweeps, rivals = len(clean_sweeps(swept)), len(scores) - 1
-    yield (
-        "Table 1",
-        "each task that a model sweeps gives one pure NE for each rival: 5 × 16 = 80",
-        f"{sweeps} × {rivals} = {sweeps * rivals} of {pure} pure NE",
-    )
     uniform, iterated = map(", ".join, zip(*map(_places, range(DRAWS)), strict=True))
-    yield (
-        "Fig. 10",
-        "the selected NE has the highest sum of payoffs (1 of 128) under uniform priors, and "
-        "under iterated ones: it is risk-dominant",
-        f"its place in {DRAWS} tables: uniform {uniform}; iterated {iterated}",
-    )
+    return [
+        (
+            "Fig. 4",
+            "prompts with a high NE rating have the mass; copies have the same rating and less",
+            f"{played.sum()} of {TASKS} have mass, rated within {abs(ratings[played].min()):.0e} "
+            f"of 0; ten copies of each of the first three move ratings by {moved:.0e} at most; the "
+            f"three themselves have mass {masses[first].sum():.3f}, then "
+            f"{more.masses[TASK][first].sum():.3f}",
+        ),
+        (
+            "Fig. 5",
+            "contributions group by family of models",
+            f"by main skill ({size} families): rivals of the own family add {own / size:+.3f} to a "
+            f"rating, those of another {others:+.3f} on average",
+        ),
+        (
+            "Table 1",
+            "each task that a model sweeps gives one pure NE for each rival: 5 × 16 = 80",
+            f"{sweeps} × {rivals} = {sweeps * rivals} of {pure} pure NE",
+        ),
+        (
+            "Fig. 10",
+            "the selected NE has the highest sum of payoffs (1 of 128) under uniform priors, and "
+            "under iterated ones: it is risk-dominant",
+            f"its place in {DRAWS} tables: uniform {uniform}; iterated {iterated}",
+        ),
+    ]
 
 
 def _family_parts(rated: Ratings) -> Array:
