@@ -23,7 +23,7 @@ from support.fuzz import LETTERS, SOUND, from_grammar
 
 import xgl
 from xgl.analysis.plain_english import in_words
-from xgl.cli.commands import format_text, program_facts
+from xgl.cli.commands import program_facts
 from xgl.cli.files import Source
 from xgl.diagram import draw
 from xgl.errors import XGLError
@@ -114,7 +114,7 @@ def costs(case: Case, operations: Sequence[str] = OPERATIONS) -> Iterator[Cost]:
     source = Source("program", "a title", case.text, case.dialect)
     work: dict[str, Callable[[], Any]] = {
         "analyse": lambda: _facts(program),
-        "print": lambda: format_text(case.text, case.dialect) + xgl.game(program).code,
+        "print": lambda: xgl.game(program).code,
         "check": lambda: program_facts(source),
         "diagram": lambda: draw(program, source.title),
         "rules": lambda: "\n".join(in_words(xgl.game(program))),
