@@ -121,7 +121,8 @@ class Narrator:
         """The text behind a number, where the player may see it and the registers hold it: that of
         a random draw does not follow from them."""
         for name in reads(xent.target):
-            if self.sight.last_texts.get(name, self.given.get(name)) != self.registers[name]:
+            seen = self.sight.last_texts.get(name, self.given.get(name))
+            if seen is None or seen != self.registers.get(name):
                 return None
         values = Values(DIALECTS[self.game.dialect], self.game.metadata)
         for name, text in self.registers.items():
