@@ -13,8 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.schema import TaskId
-from archive.statistics.intervals import UNDEFINED, Interval
+from archive.statistics.intervals import (
+    UNDEFINED,
+    Interval,
+    bonferroni,
+    mean_interval,
+    ratio_interval,
+)
 from archive.statistics.rule import (
+    Answer,
     Calibration,
     Gamma,
     Limits,
@@ -22,6 +29,7 @@ from archive.statistics.rule import (
     affordable_steps,
     chunks,
     gamma,
+    is_new,
     refusal,
 )
 
@@ -33,6 +41,26 @@ def test_gamma_is_the_largest_and_its_bounds_are_too() -> None:
     assert gamma(values) == Gamma(Interval(0.6, 0.45, 0.7), B)
     largest = gamma(values | {C: UNDEFINED})
     assert (largest.interval.value, largest.interval.high) == (0.6, math.inf)
+
+
+@pytest.mark.parametrize("scope", [1, 3, 10])
+@pytest.mark.parametrize("gain", [0.25, 0.4, 2.0])
+def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
+    """True γ = 0.98 against 1 − α2 = 0.9, gains from hardly significant to clear: the upper
+    bound must seldom fall below."""
+    rng = np.random.default_rng(scope)
+    plain, wide = 2 * 0.95 - 1, 2 * bonferroni(0.95, scope) - 1
+    wrong = 0
+    for _ in range(600):
+        own = rng.normal(gain, 2, 128)
+        others = [0.98 * own + rng.normal(0, 1, 128) for _ in range(scope)]
+        values = {
+            TaskId(str(i), "black"): ratio_interval(o, own, wide, plain)
+            for i, o in enumerate(others)
+        }
+        is_confirmed = mean_interval(own, plain).low > 0
+        wrong += is_confirmed and is_new(gamma(values).interval, 0.1) is Answer.YES
+    assert wrong / 600 <= 0.055
 
 
 # -- Looks of a racing test: the error is spent once -----------------------------------------------

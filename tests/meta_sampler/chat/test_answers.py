@@ -22,6 +22,7 @@ from meta_sampler.chat.prompt import (
     KINDS,
     Brief,
     RefusedGame,
+    hash_of,
     messages,
     repair_messages,
     system_prompt,
@@ -220,6 +221,16 @@ def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     assert parent.code in user["content"]
     assert "Why: covered" in user["content"]
     assert system["role"] == "system"
+
+
+def test_the_hash_is_that_of_all_that_is_read() -> None:
+    conversations = (
+        messages(BRIEF, SETTINGS, 2),
+        messages(BRIEF, SETTINGS, 1),
+        repair_messages(BRIEF, SETTINGS, "reward()", ["no amount"]),
+    )
+    assert hash_of(conversations[0]) == hash_of(messages(BRIEF, SETTINGS, 2))
+    assert len({hash_of(each) for each in conversations}) == 3
 
 
 # -- Requests to repair a program: bounded whatever was answered, whole where it is ordinary -------
