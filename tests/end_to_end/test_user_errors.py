@@ -29,9 +29,9 @@ MISTAKES = {
     "cut weights": ([*RUN, "judge.model=cut"], r"cut/model\.safetensors is damaged"),
     "no GPU": ([*RUN, "cluster.gpus_per_worker=0.5"], r"gpus_per_worker: found 0\.5.*no GPU"),
     "no cluster": ([*RUN, "cluster.address=127.0.0.1:1"], r"127\.0\.0\.1:1 does not answer"),
-    "misspelt operator": (
-        [*RUN, "+meta_sampler.settings.weights.drop_terms=1"],
-        r"unknown operator 'drop_terms', did you mean 'drop_term'",
+    "misspelt setting of a sampler": (
+        [*RUN, "+meta_sampler.settings.max_line=9"],
+        r"meta_sampler\.settings\.max_line.*max_lines",
     ),
     "missing model": ([*RUN, "judge.model=./no-such-model"], r"no-such-model"),
     "existing run": ([*RUN, "name=old"], r"name: runs/old exists already"),
