@@ -287,7 +287,8 @@ _Source = tuple[int, int, int]
 
 
 class PromptCaches:
-    """The caches of the latest batches, up to ``max_bytes`` together; the oldest is dropped first,
+    """The caches of the latest batches, up to ``max_bytes`` together; the one that was used longest
+    ago is dropped first,
     and what a later prompt repeats before that: one move tried ten times is kept once.
 
     Valid while the weights stay the same: the owner calls :meth:`clear` before they change, and
@@ -336,7 +337,7 @@ class PromptCaches:
         self._batches[self._next_number] = _Batch(tuple(prompts), tensors, state.mask)
         self._next_number += 1
         while sum(batch.size for batch in self._batches.values()) > self.max_bytes:
-            del self._batches[min(self._batches)]
+            del self._batches[next(iter(self._batches))]
         self._sorted = sorted(
             (prompt, number, row)
             for number, batch in self._batches.items()
@@ -368,7 +369,7 @@ class PromptCaches:
         name, ids = prompt
         # Of all texts in sorted order the one before or after a text shares the most with it.
         index = bisect_left(self._sorted, (prompt, -1, -1))
-        best = min(self._batches), 0, 0  # nothing shared, with a batch that still exists
+        best = next(iter(self._batches)), 0, 0  # nothing shared, with a batch that still exists
         for (other, known), batch, row in self._sorted[max(0, index - 1) : index + 1]:
             shared = min(shared_length(known, ids), len(ids) - 1) if other == name else 0
             if shared > best[2]:
@@ -379,7 +380,8 @@ class PromptCaches:
         """Cache and mask (N, W) of the shared tokens of each source; columns that no row needs are
         left out."""
         numbers = sorted({batch for batch, *_ in sources})
-        batches = [self._batches[number] for number in numbers]
+        batches = [self._batches.pop(number) for number in numbers]
+        self._batches |= zip(numbers, batches, strict=True)  # they are dropped last
         device = batches[0].mask.device
         # One index_select for each batch, then the rows are put back into the order of the sources.
         order = sorted(range(len(sources)), key=lambda index: sources[index][0])
