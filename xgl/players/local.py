@@ -94,8 +94,6 @@ class ChatTemplate:
 
 MAX_TOKEN_RATIO = 8
 """Tokens of a policy for one of the judge's, at most, where their tokenizers differ."""
-CACHES_SHARE = 1 / 4
-"""Memory for the caches of earlier prompts, in addition, as a share of that of a batch."""
 MEMORY_BYTES = 1 << 30
 """Memory that a batch of moves may take, in addition to the weights."""
 
@@ -111,8 +109,8 @@ class LocalPolicy:
     ``batch_rows`` moves (None: :func:`rows_at_once`) are sampled at once, fewer if they would
     exceed ``memory_bytes``, in the order asked, so that batches are functions of the task.
     ``count`` counts judge tokens, which limit a move; None: the policy's tokens are the judge's.
-    ``keep_caches``: what a view repeats of an earlier one is not read again; the owner calls
-    :meth:`clear_caches` before the weights change. ``chat``: the model is asked through its chat
+    ``keep_caches``: what a view repeats of an earlier one is not read again, for as many bytes
+    more; the owner calls :meth:`clear_caches` before the weights change. ``chat``: the model is asked through its chat
     template, not by the view alone, and makes its move in an answer. A move's tokens are those of
     its whole prompt, even if not all of it was read, and those sampled.
     """
@@ -132,7 +130,7 @@ class LocalPolicy:
         self.batch_rows = batch_rows or rows_at_once(lm)
         self.count = None if chat else count
         self.memory_bytes = memory_bytes
-        self.caches = PromptCaches(int(memory_bytes * CACHES_SHARE)) if keep_caches else None
+        self.caches = PromptCaches(memory_bytes) if keep_caches else None
         self._stops = chat.stops if chat else stop_tokens(lm, STOP)
         self._encode = cached_encoder(lm)
 
