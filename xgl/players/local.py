@@ -110,9 +110,9 @@ class LocalPolicy:
     exceed ``memory_bytes``, in the order asked, so that batches are functions of the task.
     ``count`` counts judge tokens, which limit a move; None: the policy's tokens are the judge's.
     ``keep_caches``: what a view repeats of an earlier one is not read again, for as many bytes
-    more; the owner calls :meth:`clear_caches` before the weights change. ``chat``: the model is asked through its chat
-    template, not by the view alone, and makes its move in an answer. A move's tokens are those of
-    its whole prompt, even if not all of it was read, and those sampled.
+    more; the owner calls :meth:`clear_caches` before the weights change. ``chat``: the model is
+    asked through its chat template, not by the view alone, and makes its move in an answer. A
+    move's tokens are those of its whole prompt, even if not all of it was read, and those sampled.
     """
 
     def __init__(
