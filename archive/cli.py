@@ -233,7 +233,6 @@ def ratings(arguments: Namespace) -> CommandResult:
     (docs/explanation/ratings.md)."""
     from archive.ratings.preferences import Preference
     from archive.report.page import require_free, write_ratings
-    from archive.statistics.measure import read_paired_scores
     from archive.statistics.outcome_table import read_block
     from archive.statistics.ratings import (
         RatingQuestion,
@@ -242,7 +241,6 @@ def ratings(arguments: Namespace) -> CommandResult:
         useful_workers,
     )
     from archive.views.ratings import as_json, show
-    from archive.views.tables import resampling
 
     if bool(arguments.runs) == bool(arguments.table):
         found = "both" if arguments.table else "neither"
@@ -255,16 +253,13 @@ def ratings(arguments: Namespace) -> CommandResult:
     else:
         with ExitStack() as stack:
             archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
-            block = measure_block(read_paired_scores(archives), preference)
-    size = len(block.models), len(block.tasks)
+            block = measure_block(archives, preference)
     question = RatingQuestion(
         Preference.JUDGED if block.mean_of == "win rate" else preference,
         arguments.confidence,
-        resamples(arguments, *size),
+        resamples(arguments, len(block.models), len(block.tasks)),
     )
-    workers = arguments.workers or useful_workers(*size, question.resamples)
-    with resampling() as progress:
-        ratings = rate_block(block, question, workers, progress)
+    ratings = rate_block(block, question, useful_workers(block, question.resamples))
     if arguments.output:
         title = Path(arguments.table).name if arguments.table else "Models of a measure"
         write_ratings(ratings, title, arguments.output, force=arguments.force)
@@ -278,7 +273,7 @@ def _table_choice(arguments: Namespace) -> TableChoice:
         tuple(part.strip() for part in text.split(",")) if text else ()
         for text in (arguments.task, arguments.tasks)
     )
-    return TableChoice(arguments.model, task, arguments.score, tasks, arguments.missing)
+    return TableChoice(arguments.model, task, arguments.score, tasks)
 
 
 def resamples(arguments: Namespace, models: int, tasks: int) -> int:
@@ -474,13 +469,6 @@ _RATINGS = (
     Argument("--task", "the column of the task, or several", metavar="COLUMNS", group=_TABLE),
     Argument("--score", "the column of the score", metavar="COLUMN", group=_TABLE),
     Argument("--tasks", "columns that are the tasks", metavar="COLUMNS", group=_TABLE),
-    Argument(
-        "--missing",
-        "leave out models and tasks with missing comparisons (default), or count those as draws",
-        choices=("leave-out", "draw"),
-        default="leave-out",
-        group=_TABLE,
-    ),
     count(
         "--resamples",
         "of maps, of a table's tasks or judgements; 0: no intervals; default: 200, and 0 for large "
@@ -495,12 +483,6 @@ _RATINGS = (
         lambda share: 0.5 < share < 1,
         metavar="P",
         default=CONFIDENCE,
-    ),
-    count(
-        "--workers",
-        "processes; default: one for each core if there is much to compute",
-        1,
-        metavar="N",
     ),
 )
 

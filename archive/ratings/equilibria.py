@@ -109,9 +109,9 @@ def _limit(game: NormalFormGame, path: _Path) -> LogitEquilibrium:
         previous = solution
     if limit is None and relative_exploitability(game, product(best.strategies)) > TOLERANCE:
         raise RatingError(
-            f"the path of logit equilibria ended at an exploitability of {best.exploitability:.2g}, "
-            f"expected at most {TOLERANCE:g} of what each player has at stake: give a temperature, "
-            "or rate by CCE"
+            f"the path of logit equilibria ended at an exploitability of "
+            f"{best.exploitability:.2g}, expected at most {TOLERANCE:g} of what each player has at "
+            "stake: give a temperature, or rate by CCE"
         )
     return limit or best
 

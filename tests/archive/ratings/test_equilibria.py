@@ -22,7 +22,6 @@ from archive.ratings.normal_form import (
     product,
     regrets,
     relative_exploitability,
-    uniform,
 )
 from archive.ratings.paper import (
     ROCK_PAPER_SCISSORS,
@@ -41,6 +40,10 @@ SCALES = pytest.mark.parametrize("scale", [1.0, 1e8, 1e-8])
 
 def game(*payoffs: object) -> NormalFormGame:
     return NormalFormGame(tuple(np.array(each, np.float64) for each in payoffs))
+
+
+def uniform(game: NormalFormGame) -> list[np.ndarray]:
+    return [np.full(size, 1 / size) for size in game.shape]
 
 
 def times(given_game: NormalFormGame, *factors: float) -> NormalFormGame:
@@ -235,13 +238,13 @@ def nearest_optimal(payoff: Array, target: Array) -> Array:
 
 def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:
     game = symmetric_game(STAG_HUNT)
-    equilibrium = limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+    equilibrium = limiting_logit_equilibrium(game, uniform(game))
     assert equilibrium.strategies[0] == pytest.approx([0, 1], abs=1e-9)
 
 
 def test_the_path_goes_through_folds() -> None:
     equilibria = [
-        limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+        limiting_logit_equilibrium(game, uniform(game))
         for game in (random_game(seed, (6, 6, 6)) for seed in range(8))
     ]
     assert sum(each.folds for each in equilibria) > 0
@@ -265,7 +268,7 @@ def test_a_path_that_cannot_be_followed_is_an_error_and_no_number(
     monkeypatch.setattr("archive.ratings.equilibria._MOST_STEPS", 5)
     game = random_game(1, (4, 3, 3))
     with pytest.raises(RatingError, match="give a higher temperature, or rate by CCE"):
-        limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+        limiting_logit_equilibrium(game, uniform(game))
 
 
 @pytest.mark.long
@@ -276,7 +279,7 @@ def test_gambit_traces_the_same_branch(shape: tuple[int, ...]) -> None:
         game = random_game(seed, shape)
         table = gambit.StrategicGame.from_arrays(*game.payoffs)
         theirs = gambit.nash.logit_solve(table).equilibrium
-        ours = limiting_logit_equilibrium(game, [*map(uniform, game.shape)])
+        ours = limiting_logit_equilibrium(game, uniform(game))
         for one, other in zip(ours.strategies, theirs, strict=True):
             assert one == pytest.approx([float(share) for _, share in other], abs=1e-4)
 
@@ -297,7 +300,7 @@ def eighths(seed: int) -> NormalFormGame:
 def test_a_path_to_a_temperature_stops_there_where_players_answer_by_softmax(
     game: NormalFormGame, temperature: float
 ) -> None:
-    targets = [*map(uniform, game.shape)]
+    targets = uniform(game)
     equilibrium = limiting_logit_equilibrium(game, targets, temperature)
     assert equilibrium.temperature == temperature
     cross = cross_derivatives(game, equilibrium.strategies)

@@ -104,14 +104,10 @@ def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
 @pytest.mark.long
 def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
     outcomes = sample_outcomes()
-    progress_calls: list[tuple[int, int]] = []
-    one = bootstrap(
-        outcomes, EquilibriumKind.NE, 24, progress=lambda *counts: progress_calls.append(counts)
-    )
+    one = bootstrap(outcomes, EquilibriumKind.NE, 24)
     two = bootstrap(outcomes, EquilibriumKind.NE, 24, workers=2)
     assert one.models.tobytes() == two.models.tobytes()
     assert one.failures == 0
-    assert progress_calls == [(20, 24), (24, 24)]
 
 
 def test_cross_fitting_takes_away_what_noise_gave() -> None:
@@ -198,7 +194,6 @@ def test_the_rebel_cannot_hide_behind_a_copy_of_the_king() -> None:
     places = [0, 0, 1]
     table = judge_means(0, 3, 2)[:, places][:, :, places]
     assert (king_of_the_hill(table).payoffs[REBEL][:, 0, 1] == -1).all()
-    assert (king_of_the_hill(table, rebel_may_copy=True).payoffs[REBEL][:, 0, 1] == 0).all()
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,13 @@ from support.rated import THREE, Scores, build, draw_scores, games
 from archive import TABLES, Archive
 from archive.__main__ import main
 from archive.errors import RatingError
-from archive.statistics.measure import PairedScores, read_paired_scores
+from archive.ratings.preferences import Preference, wins
 from archive.statistics.ratings import (
     MeasureRatings,
+    RatedBlock,
     RatingQuestion,
-    measure_ratings,
+    measure_block,
+    rate_block,
     rating_rows,
 )
 from archive.verification.derivations import ratings as verified
@@ -27,49 +29,48 @@ Capsys = pytest.CaptureFixture[str]
 QUESTION = RatingQuestion(resamples=2)
 
 
-def read_scores(*folders: Path) -> PairedScores:
-    return read_paired_scores([Archive.open(folder) for folder in folders])
+def read(*folders: Path) -> RatedBlock:
+    return measure_block([Archive.open(folder) for folder in folders], Preference.WIN)
 
 
 def rate(folder: Path, question: RatingQuestion = QUESTION) -> MeasureRatings:
-    return measure_ratings(read_scores(folder), question)
+    return rate_block(read(folder), question)
 
 
 def test_scores_are_the_best_of_all_rounds_on_common_maps(tmp_path: Path) -> None:
     scores = draw_scores(0, THREE)
-    table = read_scores(build(tmp_path / "a", scores))
-    assert table.models == ("ann", "bob", "cid")
-    assert [game.task_id.game_id for game in table.games] == [g.game_id for g in games(3)]
-    for place, game in enumerate(table.games):
-        assert game.best == pytest.approx(np.stack([scores[m][place] for m in table.models]))
-    assert not table.left_out
+    block = read(build(tmp_path / "a", scores))
+    assert block.models == ("ann", "bob", "cid")
+    assert [task_id.game_id for task_id in block.tasks] == [g.game_id for g in games(3)]
+    for place, outcomes in enumerate(block.outcomes):
+        assert (outcomes == wins(np.stack([scores[m][place] for m in block.models]))).all()
+    assert not block.left_out
 
 
 def test_two_runs_on_one_measure_are_one_table(tmp_path: Path) -> None:
     scores = draw_scores(0, THREE)
     first = build(tmp_path / "a", {name: scores[name] for name in ("ann", "bob")})
     second = build(tmp_path / "b", {name: scores[name] for name in ("bob", "cid")}, run_id="later")
-    assert read_scores(first, second).models == ("ann", "bob", "cid")
+    assert read(first, second).models == ("ann", "bob", "cid")
 
 
-def test_the_largest_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -> None:
+def test_a_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -> None:
     scores = {name: list(each) for name, each in draw_scores(0, THREE).items()}
     scores["bob"] = scores["bob"][:2]
     scores["dan"] = scores["ann"][:1]
-    table = read_scores(build(tmp_path / "a", scores))
-    assert len(table.models) * len(table.games) == 6
-    assert table.models == ("ann", "bob", "cid")
-    third = games(3)[2].game_id
-    first, second = table.left_out
-    assert first == f"model dan is left out: it has not played {games(3)[1].game_id}"
-    assert second == f"game {third} is left out: bob has not played it"
+    block = read(build(tmp_path / "a", scores))
+    assert (block.models, len(block.tasks)) == (("ann", "bob", "cid"), 2)
+    assert block.left_out == (
+        f"1 game is left out, with missing comparisons: {games(3)[2].game_id}",
+        "1 model is left out, with missing comparisons: dan",
+    )
 
 
 def test_a_model_with_two_scores_on_one_map_is_refused(tmp_path: Path) -> None:
     first = build(tmp_path / "a", draw_scores(0, THREE))
     second = build(tmp_path / "b", draw_scores(1, THREE), run_id="later")
     with pytest.raises(RatingError, match="ann was measured twice on game"):
-        read_scores(first, second)
+        read(first, second)
 
 
 def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
@@ -123,7 +124,6 @@ def test_ratings_of_one_of_several_runs_in_an_archive_are_computed_again(tmp_pat
     [
         (["--resamples", "-1"], "--resamples: found -1, expected a whole number from 0 up"),
         (["--confidence", "2"], "--confidence: found 2, expected between 0.5 and 1"),
-        (["--workers", "0"], "--workers: found 0, expected a whole number from 1 up"),
         (["--preference", "margin"], "found no game with levels"),
     ],
 )
@@ -178,7 +178,7 @@ def test_models_on_different_maps_are_not_compared(tmp_path: Path, capsys: Capsy
     second = build(tmp_path / "b", {"cid": PLAIN["cid"]}, run_id="later", first_map=50)
     document = ratings_json(capsys, first, second)
     assert {each["model"] for each in document["models"]} == {"ann", "bob"}
-    assert "model cid is left out: it shares too few maps" in document["notes"]
+    assert "1 model is left out, with missing comparisons: cid" in document["notes"]
 
 
 @pytest.mark.parametrize(
