@@ -18,7 +18,6 @@ from archive.export.folder import FORMATS, Options
 from archive.export.folder import export as write_export
 from archive.run import Run, newest_run
 from archive.schema import Definition, GainKind, Verdict
-from archive.statistics.intervals import CONFIDENCE
 from archive.store.archive import Archive
 from archive.text import number
 from xgl.files import user_path
@@ -125,16 +124,8 @@ GAIN = "all of a gain, or what is lost when moves are scored on other maps; defa
 SAMPLE = (
     flag("--all", "all games that were trained on (default: the newest scope)"),
     choice("--gain", GAIN, GainKind),
-    numeric(
-        "--confidence",
-        "of each one-sided bound, from 0.5 (default: 0.95)",
-        "a number from 0.5 to below 1",
-        lambda share: 0.5 <= share < 1,
-        metavar="P",
-        default=CONFIDENCE,
-    ),
 )
-"""Which games are compared, by which gain, and the confidence of bounds."""
+"""Which games are compared, and by which gain."""
 
 
 def open_archive(arguments: Namespace) -> Archive:
@@ -174,7 +165,7 @@ def matrix(arguments: Namespace) -> CommandResult:
     from archive.views.matrix import gather, show
 
     with open_run(arguments) as run:
-        return CommandResult(gather(run, *_sample(arguments)), show)
+        return CommandResult(gather(run, arguments.all, arguments.gain), show)
 
 
 def components(arguments: Namespace) -> CommandResult:
@@ -182,13 +173,8 @@ def components(arguments: Namespace) -> CommandResult:
     from archive.views.matrix import gather_components, show_components
 
     with open_run(arguments) as run:
-        question = arguments.alpha, arguments.definition, *_sample(arguments)
+        question = arguments.alpha, arguments.definition, arguments.all, arguments.gain
         return CommandResult(gather_components(run, *question), show_components)
-
-
-def _sample(arguments: Namespace) -> tuple[bool, GainKind | None, float]:
-    """Which games are compared, by which gain, and the confidence of bounds."""
-    return arguments.all, arguments.gain, arguments.confidence
 
 
 def cover(arguments: Namespace) -> CommandResult:
@@ -204,7 +190,6 @@ def cover(arguments: Namespace) -> CommandResult:
             arguments.definition or definition,
             arguments.gain or gain,
             arguments.source == "finetuned",
-            arguments.confidence,
             arguments.skip_unplayable,
         )
         answer = scope_cover(run, scope, question)
@@ -256,8 +241,7 @@ def ratings(arguments: Namespace) -> CommandResult:
             block = measure_block(archives, preference)
     question = RatingQuestion(
         Preference.JUDGED if block.mean_of == "win rate" else preference,
-        arguments.confidence,
-        resamples(arguments, len(block.models), len(block.tasks)),
+        resamples=resamples(arguments, len(block.models), len(block.tasks)),
     )
     ratings = rate_block(block, question, useful_workers(block, question.resamples))
     if arguments.output:
@@ -361,14 +345,6 @@ _COVER = (
         dest="source",
         choices=("scope", "finetuned"),
         default="scope",
-    ),
-    numeric(
-        "--confidence",
-        f"of the cover that holds by bounds; default: {CONFIDENCE}",
-        "a number between 0.5 and 1",
-        lambda share: 0.5 < share < 1,
-        metavar="P",
-        default=CONFIDENCE,
     ),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
     flag("--sweep", "a cover for each η from 0 to 1"),
@@ -475,14 +451,6 @@ _RATINGS = (
         "tables",
         0,
         metavar="B",
-    ),
-    numeric(
-        "--confidence",
-        f"of intervals; default: {CONFIDENCE}",
-        "between 0.5 and 1",
-        lambda share: 0.5 < share < 1,
-        metavar="P",
-        default=CONFIDENCE,
     ),
 )
 

@@ -24,7 +24,6 @@ from archive.report.page import write_report
 from archive.report.summary import summary
 from archive.schema import Definition, GainKind
 from archive.statistics.covers import CoverQuestion, scope_cover
-from archive.statistics.intervals import CONFIDENCE
 from archive.store.archive import Archive
 from archive.store.disk import require_ending, writing
 from archive.views import matrix as views
@@ -171,24 +170,19 @@ class Run:
         *,
         everything: bool = False,
         gain: str | None = None,
-        confidence: float = CONFIDENCE,
     ) -> DataFrame:
         """What fine-tuning on one game does for another.
 
         Without ``value`` a row for each pair with gain (bits), C (``captured``) and V
-        (``def37``), their one-sided bounds at ``confidence``, and the plays behind them; ``plays``
-        is 0 if a pair was not measured. With one of ``gain``, ``captured``, ``def37`` a square:
+        (``def37``), their one-sided bounds at 95 %, and the plays behind them; ``plays`` is 0 if
+        a pair was not measured. With one of ``gain``, ``captured``, ``def37`` a square:
         a row for each game trained on, a column for each game played.
 
         Games are the newest scope's; with ``everything`` all that were fine-tuned. ``gain``:
         total or specific; by default what the run decides by.
         """
         kind = None if gain is None else _enum_member("gain", gain, GainKind)
-        if not 0.5 <= confidence < 1:
-            raise LookupFailedError(
-                f"confidence: found {confidence:g}, expected a number from 0.5 to below 1"
-            )
-        _, matrix = views.read_matrix(self.read, everything, kind, confidence)
+        _, matrix = views.read_matrix(self.read, everything, kind)
         rows = []
         for source, target in product(matrix.sources, matrix.targets):
             row: dict[str, Any] = {"source": source.game_id, "source_role": source.role}

@@ -244,7 +244,7 @@ def cross_ratio(
     """
     there, there_own, back, back_own = samples
     if min(float(there_own.mean()), float(back_own.mean())) <= 0:
-        return UNDEFINED
+        return replace(UNDEFINED, plays=there.shape[-1])
     above = _product(there, back)
     if max(float(there.mean()), float(back.mean())) < 0:
         above = -above

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from archive.schema import TaskId
 from archive.statistics.covers import Cover, ScopeCover, SweepStep
+from archive.statistics.intervals import CONFIDENCE
 from archive.text import number, percent, plural
 from archive.views.tables import add, finite, plain_text, table
 
@@ -60,11 +61,6 @@ def _summary(answer: ScopeCover) -> list[str]:
     if answer.skipped_targets:
         names = ", ".join(map(_short_id, answer.skipped_targets))
         lines.append(f"Left out, with no defined value: {names}. Δ of the whole scope is unknown.")
-    if answer.selected_values:
-        lines.append(
-            f"{plural(answer.selected_values, 'value')} of members on other games rest on "
-            "selection plays. Games were kept because of these plays, so they may be too large."
-        )
     return lines
 
 
@@ -93,8 +89,7 @@ def _unknown(answer: ScopeCover) -> list[str]:
 
 
 def _simultaneous(answer: ScopeCover) -> list[str]:
-    confidence = percent(answer.question.confidence)
-    lead = f"With {confidence} confidence, all {answer.statements} bounds together: "
+    lead = f"With {percent(CONFIDENCE)} confidence, all {answer.statements} bounds together: "
     if answer.simultaneous is None:
         reach = answer.simultaneous_largest_eta
         where = f"only up to η = {number(reach, 3)}" if math.isfinite(reach) else "nor at any other"
@@ -108,8 +103,8 @@ def _simultaneous(answer: ScopeCover) -> list[str]:
 
 def _sweep(steps: Sequence[SweepStep], answer: ScopeCover) -> Table:
     """One row for each η; the bar is the number of games."""
-    confidence = percent(answer.question.confidence)
-    view = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
+    heads = "η", "games", "Δ", f"games at {percent(CONFIDENCE)}", "curve"
+    view = table("Covers by η", *heads)
     most = max((len(cover.members) for _, cover, _ in steps if cover), default=1)
     for eta, cover, simultaneous in steps:
         games = 0 if cover is None else len(cover.members)
@@ -142,12 +137,11 @@ def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict
         | {"covers": [[list(target) for target in targets] for targets in answer.covers]},
         "largest_eta": finite(answer.largest_eta),
         "skipped": [list(task_id) for task_id in answer.skipped_targets],
-        "selected_values": answer.selected_values,
         "unknown": [
             [list(source), list(target)] for source, target in answer.matrix.unmeasured_pairs()
         ],
         "confident": {
-            "confidence": answer.question.confidence,
+            "confidence": CONFIDENCE,
             "statements": answer.statements,
             "largest_eta": finite(answer.simultaneous_largest_eta),
             "cover": answer.simultaneous and _cover(answer.simultaneous, sources),

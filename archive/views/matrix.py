@@ -33,7 +33,7 @@ ABOUT = {
 
 
 def read_matrix(
-    run: Run, everything: bool, kind: GainKind | None, confidence: float
+    run: Run, everything: bool, kind: GainKind | None
 ) -> tuple[GainKind, TransferMatrix]:
     """The matrix and the gain that it uses (``kind``; None: what the run decides by). Games: the
     newest scope, or all fine-tuned, which a run without a scope shows anyway.
@@ -46,7 +46,7 @@ def read_matrix(
     if not games:
         _ = run.newest_scope  # raises, with the kind of run that has a scope
     kind = kind or run.deciding_value[1]
-    return kind, transfer_matrix(run.plays, run.policies, games, games, kind, confidence)
+    return kind, transfer_matrix(run.plays, run.policies, games, games, kind)
 
 
 def estimates(cell: Cell) -> dict[str, dict[str, float | None]]:
@@ -58,12 +58,10 @@ def estimates(cell: Cell) -> dict[str, dict[str, float | None]]:
     }
 
 
-def gather(
-    run: Run, everything: bool = False, kind: GainKind | None = None, confidence: float = CONFIDENCE
-) -> dict[str, Any]:
+def gather(run: Run, everything: bool = False, kind: GainKind | None = None) -> dict[str, Any]:
     """All measured pairs; ``unmeasured``: those without common plays; ``shares``: for each game the
     share of the budget that its fine-tune had. Raises LookupFailedError."""
-    kind, matrix = read_matrix(run, everything, kind, confidence)
+    kind, matrix = read_matrix(run, everything, kind)
     shares = {row["finetune_id"]: row["share"] for row in run.finetunes}
     policies = [run.policies.get(task_id, ("",)) for task_id in matrix.sources]
     pairs = [
@@ -83,7 +81,7 @@ def gather(
         "games": _ids(matrix.sources),
         "shares": [shares.get(each[0], 1.0) for each in policies],
         "gain_kind": kind,
-        "confidence": confidence,
+        "confidence": CONFIDENCE,
         "pairs": pairs,
         "unmeasured": [_ids(pair) for pair in matrix.unmeasured_pairs()],
     }
@@ -95,14 +93,13 @@ def gather_components(
     definition: Definition,
     everything: bool,
     kind: GainKind | None,
-    confidence: float,
 ) -> dict[str, Any]:
     """Links G1 → G2 iff the value of G1 on G2 is at least ``alpha`` (Def. 54), and what they reach:
     ``covered`` says whether the initial scope reaches everything downstream, ``strong`` are the
     sets of games that reach one another. Raises LookupFailedError, also unless α is above 0."""
     if not alpha > 0:
         raise LookupFailedError(f"--alpha: found {alpha:g}, expected a number above 0")
-    _, matrix = read_matrix(run, everything, kind, confidence)
+    _, matrix = read_matrix(run, everything, kind)
     initial = {member.task_id for member in run.scopes.get(0, ())}
     values = matrix.values(definition)
     edges, paths = links(values, alpha)

@@ -123,7 +123,6 @@ def test_ratings_of_one_of_several_runs_in_an_archive_are_computed_again(tmp_pat
     ("arguments", "message"),
     [
         (["--resamples", "-1"], "--resamples: found -1, expected a whole number from 0 up"),
-        (["--confidence", "2"], "--confidence: found 2, expected between 0.5 and 1"),
         (["--preference", "margin"], "found no game with levels"),
     ],
 )
