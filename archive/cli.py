@@ -184,13 +184,9 @@ def cover(arguments: Namespace) -> CommandResult:
 
     with open_run(arguments) as run:
         scope = [member.task_id for member in run.newest_scope[1]]
-        definition, gain = run.deciding_value
+        finetuned = arguments.source == "finetuned"
         question = CoverQuestion(
-            arguments.eta,
-            arguments.definition or definition,
-            arguments.gain or gain,
-            arguments.source == "finetuned",
-            arguments.skip_unplayable,
+            arguments.eta, *run.deciding_value, finetuned, arguments.skip_unplayable
         )
         answer = scope_cover(run, scope, question)
         codes = run.games(task_id.game_id for task_id in answer.matrix.sources)
@@ -337,8 +333,6 @@ _COVER = (
         metavar="η",
         default=0.3,
     ),
-    choice("--definition", _SHARE, Definition),
-    choice("--gain", GAIN, GainKind),
     Argument(
         "--from",
         "which games may be members: those of the scope (default), or all fine-tuned ones",

@@ -51,16 +51,6 @@ _MATRIX = pa.schema(
     + _columns(pa.float64(), *_BOUNDED)
     + [("purpose", pa.string()), ("plays", pa.int64())]
 )
-_SCOPE = pa.schema(
-    _columns(pa.string(), "name", "game_id", "role", "parent_game_id")
-    + _columns(pa.float64(), "gamma")
-    + _columns(pa.int64(), "generation")
-)
-_CURVES = pa.schema(
-    _columns(pa.string(), "finetune_id", "game_id", "role")
-    + _columns(pa.int64(), "replicate", "step")
-    + _columns(pa.float64(), "mean_score", "entropy", "grad_norm")
-)
 
 
 def chosen_backend(name: str | None) -> Backend:
@@ -116,16 +106,16 @@ class Run:
     def open(
         cls, path: str | Path | None = None, run_id: str | None = None, backend: str | None = None
     ) -> Self:
-        """The run in a run folder or an archive folder; without ``path`` the last scope growth in
-        ``runs/``, here or in a folder above, and a line that says which.
+        """The run in a run folder or an archive folder; without ``path`` the last one in ``runs/``,
+        here or in a folder above, and a line that says which.
 
         ``run_id`` (may be short) chooses where an archive holds several: by default the last one
         touched. ``backend``: pandas, polars or pyarrow; by default the first that is installed.
         """
         library = chosen_backend(backend)
         if path is None:
-            path = run.newest_run(run.GROWTH)
-            print(f"the last scope growth: {path}")
+            path = run.newest_run()
+            print(f"the last run: {path}")
         return cls(run.Run(Archive.open(path), run_id), library)
 
     @property
@@ -158,7 +148,7 @@ class Run:
         """The newest scope, oldest first: name, id, role, parent, γ when accepted, program."""
         members = {member.task_id: member for member in self.read.newest_scope[1]}
         rows = [{"name": n, **asdict(members[task_id])} for task_id, n in self.read.names.items()]
-        return self._frame(self._with_programs(pa.Table.from_pylist(rows, _SCOPE)))
+        return self._frame(self._with_programs(pa.Table.from_pylist(rows)))
 
     def decisions(self) -> DataFrame:
         """A row for each decision, with its reason, its numbers and the program."""
@@ -207,7 +197,7 @@ class Run:
             for step, (score, entropy, norm) in enumerate(steps, 1):
                 row = {"step": step, "mean_score": score, "entropy": entropy, "grad_norm": norm}
                 rows.append(head | row)
-        return self._frame(pa.Table.from_pylist(rows, _CURVES))
+        return self._frame(pa.Table.from_pylist(rows))
 
     def cover(
         self, eta: float, *, finetuned: bool = False, skip_unplayable: bool = False
