@@ -11,7 +11,7 @@ from support.rows import row as make_row
 from archive import Archive, LookupFailedError, Run, resolve, runs
 from archive.__main__ import main
 from archive.cli import COMMANDS
-from archive.run import asked_of, longest_text, map_source, names_by_descent, parents
+from archive.run import asked_of, longest_text, map_source, parents
 from archive.schema import ScopeRow
 from xgl.runtime.requests import StoryRequest
 
@@ -108,8 +108,3 @@ def test_every_command_about_a_game_takes_its_name(
         return  # nothing was decided on it
     assert main([command, str(EXAMPLE / "run"), *option, name]) == 0
     assert IDS.get(name.capitalize(), name) in capsys.readouterr().out
-
-
-def test_roles_tell_twins_apart() -> None:
-    members = [*(ScopeRow("a", role, None, None, 0) for role in ("black", "white"))]
-    assert names_by_descent(members, ["Duel", "Duel"]) == ["Duel (black)", "Duel (white)"]

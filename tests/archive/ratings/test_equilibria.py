@@ -12,7 +12,6 @@ from scipy.optimize import linprog, minimize
 from scipy.special import softmax, xlogy
 from support.payoffs import antisymmetric, judge_means, random_game
 
-from archive.errors import RatingError
 from archive.ratings.equilibria import limiting_logit_equilibrium, nearest_cce
 from archive.ratings.normal_form import (
     Array,
@@ -151,20 +150,6 @@ def test_copies_that_are_nearly_equal_move_ratings_by_little(
     assert more == pytest.approx(ratings, abs=100 * apart + 1e-6)
 
 
-NONE = {
-    r"a game of 20,001 different actions takes 11\.9 GiB": lambda: rate(game(MANY, -MANY)),
-    "expected one shape": lambda: game(np.zeros((2, 2)), np.zeros((2, 3))),
-    r"found payoff inf of player 1 at \(0, 0\)": lambda: game([[0.0]], [[np.inf]]),
-}
-MANY = np.arange(20_000.0)[:, None]
-
-
-@pytest.mark.parametrize("message", NONE)
-def test_payoffs_and_sizes_that_do_not_fit_are_refused_in_a_sentence(message: str) -> None:
-    with pytest.raises(RatingError, match=message):
-        NONE[message]()
-
-
 # -- The CCE of least divergence from the target ---------------------------------------------------
 
 
@@ -260,15 +245,6 @@ def test_in_zero_sum_games_the_limit_is_nearest_to_the_target(seed: int) -> None
     expected = nearest_optimal(payoff, aims[0]), nearest_optimal(-payoff.T, aims[1])
     for one, other in zip(path.strategies, expected, strict=True):
         assert one == pytest.approx(other, abs=1e-4)
-
-
-def test_a_path_that_cannot_be_followed_is_an_error_and_no_number(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("archive.ratings.equilibria._MOST_STEPS", 5)
-    game = random_game(1, (4, 3, 3))
-    with pytest.raises(RatingError, match="give a higher temperature, or rate by CCE"):
-        limiting_logit_equilibrium(game, uniform(game))
 
 
 @pytest.mark.long

@@ -28,7 +28,6 @@ from archive.ratings.preferences import (
     elo,
     king_of_the_hill,
     margins,
-    resample_maps,
     wins,
 )
 from archive.ratings.rating import EquilibriumKind, bootstrap, cross_fit, rate, rate_models
@@ -55,21 +54,6 @@ def test_outcomes_are_antisymmetric_and_at_most_1(scores: np.ndarray) -> None:
         assert outcomes.shape == (scores.shape[1], len(scores), len(scores))
         assert (outcomes == -outcomes.swapaxes(1, 2)).all()
         assert np.abs(outcomes).max() <= 1
-
-
-def test_an_infinite_score_is_no_tie_and_nan_stays_nan() -> None:
-    outcomes = wins(np.array([[-np.inf, -np.inf, np.nan], [1.0, -np.inf, 1.0]]))[:, 0, 1]
-    assert outcomes[:2].tolist() == [-1, 0]
-    assert np.isnan(outcomes[2])
-
-
-def test_resampling_draws_maps_alike_for_all_models_and_all_tasks_of_as_many() -> None:
-    each = sample_outcomes()[0]
-    (samples, again, fewer), _ = resample_maps([each, each, each[:5]], (0, 3))
-    assert all(any((one == other).all() for other in each) for one in samples)
-    assert (again == samples).all()
-    assert len(fewer) == 5
-    assert (resample_maps([each], (0, 4))[0][0] != samples).any()
 
 
 @pytest.mark.parametrize("solution", list(EquilibriumKind))
@@ -194,18 +178,6 @@ def test_the_rebel_cannot_hide_behind_a_copy_of_the_king() -> None:
     places = [0, 0, 1]
     table = judge_means(0, 3, 2)[:, places][:, :, places]
     assert (king_of_the_hill(table).payoffs[REBEL][:, 0, 1] == -1).all()
-
-
-@pytest.mark.parametrize(
-    ("table", "message"),
-    [
-        (np.zeros((2, 3)), r"found preferences of shape \(2, 3\)"),
-        (np.full((1, 2, 2), np.nan), "found nan for models 0 and 0 on task 0"),
-    ],
-)
-def test_other_tables_are_refused_in_a_sentence(table: np.ndarray, message: str) -> None:
-    with pytest.raises(RatingError, match=message):
-        king_of_the_hill(table)
 
 
 def test_a_table_too_large_for_memory_is_refused_before_it_is_built() -> None:

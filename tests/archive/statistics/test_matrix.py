@@ -72,13 +72,6 @@ def test_values_are_those_of_the_definitions() -> None:
     assert (unity.captured.low, unity.def37.high) == (1, 1)
 
 
-def test_rows_in_any_order_pair_by_their_seeds() -> None:
-    score_rows = square("acceptance")
-    transfer, reversed_matrix = matrix(score_rows), matrix(score_rows[::-1])
-    assert np.array_equal(transfer.values("captured"), reversed_matrix.values("captured"))
-    assert transfer.cells[A, B].plays == 40
-
-
 def test_plays_on_other_seeds_are_no_pairs() -> None:
     score_rows = [row for row in square("acceptance") if row["policy_id"] != "pa"]
     score_rows += rows("pa", "a", "acceptance", noise(8, 0))
@@ -103,10 +96,6 @@ def test_the_larger_sample_is_used_and_selection_is_marked(
     assert cell.from_selection == (purpose == "selection")
     samples = plays_of(pa.Table.from_pylist(score_rows, schema=SCHEMA))
     assert sample_sizes(samples) == 2
-
-
-def test_calibration_is_no_evidence() -> None:
-    assert not matrix(square("calibration")).cells
 
 
 def test_what_was_not_played_is_unmeasured() -> None:
@@ -140,11 +129,6 @@ FINETUNES = [
     {"game_id": "b", "role": "black", "finetune_id": "other"},
     {"game_id": "a", "role": "black", "finetune_id": "second"},
 ]
-
-
-def test_the_newest_finetune_is_the_policy_of_its_game() -> None:
-    assert policies_of(FINETUNES) == {A: ("second",), B: ("other",)}
-    assert policies_of(FINETUNES, 2) == {A: ("first", "second"), B: ("other",)}
 
 
 def test_the_finetune_that_the_latest_decision_lists_first_represents_its_game() -> None:
@@ -210,8 +194,3 @@ def test_components_are_what_paths_reach(numbers: list[float], alpha: float) -> 
     for i, j in np.ndindex(4, 4):
         assert paths[i, j] == path(values, alpha, i, j)
         assert edges[i, j] == (i != j and values[i, j] >= alpha)
-
-
-def test_alpha_is_above_zero() -> None:
-    with pytest.raises(ValueError, match="expected it above 0"):
-        links(np.zeros((4, 4)), 0.0)

@@ -24,7 +24,6 @@ from archive.statistics.programs import (
     passes,
     program_tables,
     stage_of,
-    tallies_of,
 )
 from archive.views.tables import to_json
 
@@ -108,14 +107,6 @@ TALLIES = st.lists(
 ).filter(lambda tallies: all(tally.plays for tally in tallies))
 
 
-def test_a_fault_is_a_game_that_was_not_won_but_the_paper_leaves_it_out() -> None:
-    tallies = [Tally(6, 30, 0), Tally(6, 30, 15)]
-    assert over_plays(tallies)[0] == pytest.approx(0.2)
-    answer_rate = over_answers(tallies)
-    assert answer_rate is not None
-    assert answer_rate[0] == pytest.approx(0.3)
-
-
 @given(TALLIES)
 def test_leaving_faults_out_never_lowers_a_rate(tallies: list[Tally]) -> None:
     for tally in tallies:
@@ -149,13 +140,6 @@ def test_the_best_of_six_pairs_of_equals_is_selected_in_most_games() -> None:
     games = np.random.default_rng(0).binomial(6, 0.5, (100_000, 6))
     share = (np.maximum(games, 6 - games).max(axis=1) >= 5).mean()
     assert null_rates()[0] == pytest.approx(share, abs=0.01)
-
-
-def test_tallies_count_plays_by_game() -> None:
-    outcomes = (("a", "win"), ("b", "fault"), ("a", "loss"), ("a", "draw"))
-    rows = [{"player": "p", "program_id": game, "outcome": out} for game, out in outcomes]
-    other = {"player": "q", "program_id": "a", "outcome": "win"}
-    assert tallies_of([*rows, other], "p") == [Tally(1, 3, 0), Tally(0, 1, 1)]
 
 
 # -- The score of the paper's main table, from the counts that its authors published ---------------

@@ -98,15 +98,6 @@ def test_selection_refuses_at_the_look_that_shows_it(
     assert {question.plays for question in oracle.questions} == looks
 
 
-def test_the_scan_stops_at_the_chunk_that_holds_a_covering_game() -> None:
-    oracle = Oracle(scope_values={SCOPE[3]: 1.2})
-    run(selection(SETTINGS, SCOPE, NOTHING), oracle)
-    assert [question.scope_games for question in oracle.questions if question.scope_games] == [
-        (SCOPE[0], SCOPE[1]),
-        (SCOPE[2], SCOPE[3], SCOPE[4], SCOPE[5]),
-    ]
-
-
 @pytest.mark.parametrize(
     ("oracle", "verdict", "reason"),
     [

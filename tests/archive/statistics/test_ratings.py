@@ -12,7 +12,6 @@ from support.rated import THREE, Scores, build, draw_scores, games
 
 from archive import TABLES, Archive
 from archive.__main__ import main
-from archive.errors import RatingError
 from archive.ratings.preferences import Preference, wins
 from archive.statistics.ratings import (
     MeasureRatings,
@@ -47,13 +46,6 @@ def test_scores_are_the_best_of_all_rounds_on_common_maps(tmp_path: Path) -> Non
     assert not block.left_out
 
 
-def test_two_runs_on_one_measure_are_one_table(tmp_path: Path) -> None:
-    scores = draw_scores(0, THREE)
-    first = build(tmp_path / "a", {name: scores[name] for name in ("ann", "bob")})
-    second = build(tmp_path / "b", {name: scores[name] for name in ("bob", "cid")}, run_id="later")
-    assert read(first, second).models == ("ann", "bob", "cid")
-
-
 def test_a_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -> None:
     scores = {name: list(each) for name, each in draw_scores(0, THREE).items()}
     scores["bob"] = scores["bob"][:2]
@@ -64,13 +56,6 @@ def test_a_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -> None:
         f"1 game is left out, with missing comparisons: {games(3)[2].game_id}",
         "1 model is left out, with missing comparisons: dan",
     )
-
-
-def test_a_model_with_two_scores_on_one_map_is_refused(tmp_path: Path) -> None:
-    first = build(tmp_path / "a", draw_scores(0, THREE))
-    second = build(tmp_path / "b", draw_scores(1, THREE), run_id="later")
-    with pytest.raises(RatingError, match="ann was measured twice on game"):
-        read(first, second)
 
 
 def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
@@ -195,15 +180,6 @@ def test_runs_that_cannot_be_compared_are_refused_in_a_sentence(
     first = build(tmp_path / "a", PLAIN)
     second = build(tmp_path / "b", PLAIN, run_id="later", **changes)
     check_refusal(capsys, message, first, second)
-
-
-def test_what_is_no_measured_run_is_refused_in_a_sentence(tmp_path: Path, capsys: Capsys) -> None:
-    check_refusal(capsys, "nowhere", tmp_path / "nowhere")
-    check_refusal(
-        capsys,
-        "no game was played by a model on 2 maps",
-        build(tmp_path / "a", draw_scores(0, THREE, 1)),
-    )
 
 
 def check_refusal(capsys: Capsys, message: str, *folders: Path) -> None:
