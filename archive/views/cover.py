@@ -17,8 +17,6 @@ from archive.views.tables import add, finite, plain_text, table
 
 _MOST_NAMES = 10
 """Most unknown values that are named one by one."""
-_BAR = 30
-"""Width of the curve in characters."""
 
 
 def show(
@@ -29,7 +27,7 @@ def show(
     for line in (*_summary(answer), *_unknown(answer), *_simultaneous(answer)):
         console.print(plain_text(line), soft_wrap=True)
     if steps:
-        console.print(_sweep(steps, answer))
+        console.print(_sweep(steps))
 
 
 def _members(answer: ScopeCover, codes: Mapping[str, str]) -> Table:
@@ -101,16 +99,12 @@ def _simultaneous(answer: ScopeCover) -> list[str]:
     ]
 
 
-def _sweep(steps: Sequence[SweepStep], answer: ScopeCover) -> Table:
-    """One row for each η; the bar is the number of games."""
-    heads = "η", "games", "Δ", f"games at {percent(CONFIDENCE)}", "curve"
-    view = table("Covers by η", *heads)
-    most = max((len(cover.members) for _, cover, _ in steps if cover), default=1)
+def _sweep(steps: Sequence[SweepStep]) -> Table:
+    """One row for each η."""
+    view = table("Covers by η", "η", "games", "Δ", f"games at {percent(CONFIDENCE)}")
     for eta, cover, simultaneous in steps:
-        games = 0 if cover is None else len(cover.members)
-        bar = "█" * max(1, round(_BAR * games / most)) if games else "out of reach"
         delta = number(cover.delta if cover else None, 3)
-        add(view, number(eta), _size(cover), delta, _size(simultaneous), bar)
+        add(view, number(eta), _size(cover), delta, _size(simultaneous))
     return view
 
 

@@ -13,7 +13,6 @@ from support.payoffs import antisymmetric, judge_means
 
 from archive.errors import RatingError
 from archive.ratings.paper import (
-    PathSettings,
     System,
     adversarial_tasks,
     improvement_path,
@@ -138,15 +137,13 @@ SMALL = {"prompts": 3, "models": 3, "candidates": 4, "improvements": 3, "iterati
 
 @pytest.mark.parametrize("system", list(System))
 def test_every_new_model_has_the_top_rating_when_it_enters(system: System) -> None:
-    settings = PathSettings(system, additional=True, **SMALL)
-    path = improvement_path(settings, 0)
-    assert len(path.models) == len(path.prompts) == 5
-    assert len(path.model_entropies) == 3
-    assert path.prompts.sum(axis=1) == pytest.approx(1)
+    prompts, models, entropies = improvement_path(system, True, 0, **SMALL)
+    assert (len(models), len(prompts), len(entropies)) == (5, 5, 3)
+    assert prompts.sum(axis=1) == pytest.approx(1)
     if system is System.ELO:
-        last = utilities(path.prompts, path.models).mean(axis=(0, 2))
+        last = utilities(prompts, models).mean(axis=(0, 2))
     else:
-        last = rate(king_of_the_hill(utilities(path.prompts, path.models))).ratings[KING]
+        last = rate(king_of_the_hill(utilities(prompts, models))).ratings[KING]
     assert last[-1] == pytest.approx(last.max(), abs=1e-3)
 
 
