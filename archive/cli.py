@@ -38,26 +38,22 @@ class CommandResult(NamedTuple):
 
 class Argument:
     """One argument: its name or names with a space between them, its help and what else
-    :meth:`argparse.ArgumentParser.add_argument` takes. ``group`` heads it in the command's help."""
+    :meth:`argparse.ArgumentParser.add_argument` takes."""
 
-    def __init__(
-        self, names: str, help: str = SUPPRESS, *, group: str | None = None, **options: Any
-    ) -> None:
-        self.names, self.group, self.options = names.split(), group, {"help": help, **options}
+    def __init__(self, names: str, help: str = SUPPRESS, **options: Any) -> None:
+        self.names, self.options = names.split(), {"help": help, **options}
 
 
-def flag(name: str, help: str, *, group: str | None = None) -> Argument:
+def flag(name: str, help: str) -> Argument:
     """An argument without a value: True if it is given, else False."""
-    return Argument(name, help, group=group, action="store_true")
+    return Argument(name, help, action="store_true")
 
 
-def choice(
-    name: str, help: str, kind: type[StrEnum], *, group: str | None = None, **options: Any
-) -> Argument:
+def choice(name: str, help: str, kind: type[StrEnum], **options: Any) -> Argument:
     """An argument whose value is a member of an enum."""
     members = {str(member): member for member in kind}
     options |= {"choices": list(members), "type": lambda text: members.get(text, text)}
-    return Argument(name, help, group=group, **options)
+    return Argument(name, help, **options)
 
 
 class Subcommand(NamedTuple):
@@ -74,11 +70,8 @@ class Subcommand(NamedTuple):
         first = text.partition(". ")[0].rstrip(".")
         parser = subparsers.add_parser(name, help=first, description=text)
         parser.set_defaults(command=self)
-        groups: dict[str | None, Any] = {None: parser}
         for argument in self.arguments:
-            if argument.group not in groups:
-                groups[argument.group] = parser.add_argument_group(argument.group)
-            groups[argument.group].add_argument(*argument.names, **argument.options)
+            parser.add_argument(*argument.names, **argument.options)
 
 
 def numeric(
@@ -304,8 +297,6 @@ def export(arguments: Namespace) -> CommandResult:
         return _lines(*write_export(run, arguments.folder, options))
 
 
-_TABLE = "any table"
-_XENT = "--format xent"
 _SHARE = "what a gain is a share of; default: the run's"
 
 _COMPONENTS = (
@@ -380,23 +371,19 @@ _EXPORT = (
         "the run's judge, to be named where another user began the run",
         metavar="MODEL",
     ),
-    flag(
-        "--allow-inexact", "also games that are nearly the same in the authors' engine", group=_XENT
-    ),
-    choice("--definition", _SHARE, Definition, group=_XENT),
-    flag("--skip-unplayable", "leave out games that nothing was shown to teach", group=_XENT),
+    flag("--allow-inexact", "also games that are nearly the same in the authors' engine"),
+    choice("--definition", _SHARE, Definition),
+    flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
     Argument(
         "--with-judge",
         "copy the judge's weights, of any size, to the folder; default: up to 64 MiB",
-        group=_XENT,
         action="store_true",
         default=None,
     ),
-    Argument("--without-judge", group=_XENT, dest="with_judge", action="store_false"),
+    Argument("--without-judge", dest="with_judge", action="store_false"),
     Argument(
         "--no-scores",
         "load no judge, and do not score the best known moves",
-        group=_XENT,
         dest="scores",
         action="store_false",
     ),
@@ -404,7 +391,6 @@ _EXPORT = (
         "--playable",
         "number of games drawn from all learned ones, accepted or not, instead of a cover",
         0,
-        group=_XENT,
         metavar="N",
     ),
     numeric(
@@ -413,10 +399,9 @@ _EXPORT = (
         "off by more than this share; default: all games",
         "a share from 0 to 1, such as 0.1",
         lambda share: 0 <= share <= 1,
-        group=_XENT,
         metavar="SHARE",
     ),
-    count("--draw", "which draw of --playable; default: 0", 0, group=_XENT, default=0),
+    count("--draw", "which draw of --playable; default: 0", 0, default=0),
 )
 _RATINGS = (
     Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="*"),
@@ -433,12 +418,11 @@ _RATINGS = (
         "--table",
         "instead of runs: scores of models on tasks, or judged pairs, as CSV, JSONL or Parquet",
         metavar="FILE",
-        group=_TABLE,
     ),
-    Argument("--model", "the column of the model", metavar="COLUMN", group=_TABLE),
-    Argument("--task", "the column of the task, or several", metavar="COLUMNS", group=_TABLE),
-    Argument("--score", "the column of the score", metavar="COLUMN", group=_TABLE),
-    Argument("--tasks", "columns that are the tasks", metavar="COLUMNS", group=_TABLE),
+    Argument("--model", "the column of the model", metavar="COLUMN"),
+    Argument("--task", "the column of the task, or several", metavar="COLUMNS"),
+    Argument("--score", "the column of the score", metavar="COLUMN"),
+    Argument("--tasks", "columns that are the tasks", metavar="COLUMNS"),
     count(
         "--resamples",
         "of maps, of a table's tasks or judgements; 0: no intervals; default: 200, and 0 for large "

@@ -57,12 +57,9 @@ def test_inspect_json_is_json(run_folder: Path, capsys: Capsys) -> None:
     ("arguments", "message"),
     [
         (["inspect", "{run}/absent"], "absent is not an archive: found no such folder"),
-        (["inspect", "{run}/.."], "is not an archive: found no archive.json"),
-        (["inspect", "{run}/archive/archive.json"], "is not an archive: found a file"),
         (["show", "{run}"], "found the path {run} in place of an id, expected RUN GAME"),
         (["inspect", "{run}", "--run-id", "zz"], "found no id 'zz', expected an id such as r1"),
         (["export", "{run}", "{run}"], "is in use: found archive, expected an empty folder"),
-        (["export", "{run}", "{run}/archive/head.json/sub"], "expected a folder to write in"),
         (["export", "{run}", "out", "--eta", "nan"], "--eta: found nan, expected a number above 0"),
         (["export", "{run}", "out", "--eta", "0.3"], "its values are unknown"),
         (["export", "{run}", "out", "--maps", "0"], "found 0, expected a whole number from 1 up"),
@@ -115,17 +112,6 @@ def test_commands_import_no_package_that_they_do_not_need(run_folder: Path, tmp_
 FOUND, INITIAL = "bbbb22220000ffff", "aaaa11110000ffff"
 
 
-def test_show(run_folder: Path, capsys: Capsys) -> None:
-    text = output_of(capsys, "show", run_folder, "bbb")
-    assert f"Game {FOUND} (paper" in text
-    assert "reward(xed(s | t))" in text
-    assert "accepted" in text
-    sheet = json.loads(output_of(capsys, "show", run_folder, INITIAL, "--json"))
-    assert [child["game_id"] for child in sheet["children"]] == [FOUND]
-    assert sheet["scopes"][0]["generation"] == 0
-    assert {row["policy_id"]: row["mean"] for row in sheet["plays"]} == {"base": 1.5, "f1": 4.0}
-
-
 def test_components(run_folder: Path, capsys: Capsys) -> None:
     arguments = ("components", run_folder, "--alpha", "0.3")
     assert "Run r1: the initial scope reaches" in output_of(capsys, *arguments)
@@ -162,12 +148,6 @@ def test_damage_is_one_sentence(run_folder: Path, capsys: Capsys) -> None:
         assert "newer release" in text
     marker.write_text("[" * 100_000)
     assert "found no readable JSON" in error_of(capsys, "verify", run_folder)
-
-
-def test_games_whose_values_are_unknown(run_folder: Path, capsys: Capsys) -> None:
-    message = error_of(capsys, "cover", run_folder)
-    assert "game aaaa11110000ffff (black), and 1 more like it: its values are unknown" in message
-    assert "unknown" in error_of(capsys, "cover", run_folder, "--skip-unplayable")
 
 
 # -- Where a reader meets scripted players: inspect, show, decisions --why, the report -------------

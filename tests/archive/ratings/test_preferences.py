@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product as pairs
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -159,16 +157,6 @@ def test_redundant_tasks_move_elo_and_leave_equilibrium_ratings() -> None:
     assert elo(more, 1.0)[leader] < elo(table, 1.0)[leader] - 10
     before = rate(king_of_the_hill(table)).ratings[KING]
     assert rate(king_of_the_hill(more)).ratings[KING] == pytest.approx(before, abs=1e-6)
-
-
-def test_king_of_the_hill() -> None:
-    table = judge_means(0, 3, 4)
-    game = king_of_the_hill(table)
-    assert (game.payoffs[TASK] == np.abs(table)).all()
-    assert (game.payoffs[KING] == table).all()
-    for king, rebel in pairs(range(4), range(4)):
-        expected = -1.0 if king == rebel else -table[:, king, rebel]
-        assert (game.payoffs[REBEL][:, king, rebel] == expected).all()
 
 
 def test_the_rebel_cannot_hide_behind_a_copy_of_the_king() -> None:

@@ -90,17 +90,6 @@ def test_rows_can_be_computed_again_and_a_changed_one_is_found(tmp_path: Path) -
     assert any("mass 0.123" in each for each in faults)
 
 
-def test_ratings_of_one_of_several_runs_in_an_archive_are_computed_again(tmp_path: Path) -> None:
-    first = build(tmp_path / "a", draw_scores(0, THREE))
-    commit_ratings(first)
-    build(tmp_path / "b", draw_scores(1, THREE), run_id="later", digest="other")
-    with Archive.open(tmp_path / "b") as other, Archive.open(first, "a") as archive:
-        run_tables = [name for name in TABLES if name not in ("games", "maps")]
-        archive.commit({name: other.rows(name) for name in run_tables})
-    with Archive.open(first) as archive:
-        assert list(verified(archive)) == []
-
-
 # -- ``python -m archive ratings``: tables that are hardly any, and those that are none ------------
 
 
@@ -121,7 +110,6 @@ def test_mistakes_are_answered_in_a_sentence(
 
 PLAIN = draw_scores(0, THREE)
 OTHER_JUDGE = {"measure": {"judge": "smollm2", "dtype": "auto", "base": None, "m": 4}}
-OTHER_LEVELS = {"measure": {"judge": None, "dtype": "auto", "base": None, "m": 8}}
 
 
 def ratings_json(capsys: Capsys, *folders: Path) -> dict[str, Any]:
@@ -169,8 +157,6 @@ def test_models_on_different_maps_are_not_compared(tmp_path: Path, capsys: Capsy
     ("changes", "message"),
     [
         (OTHER_JUDGE, "differ in their judge: found None and smollm2"),
-        (OTHER_LEVELS, "differ in their number of levels: found 4 and 8"),
-        ({"seed": 1}, "differ in their seed: found 0 and 1"),
         ({"digest": "other"}, "differ in their measure: found d and other"),
     ],
 )
