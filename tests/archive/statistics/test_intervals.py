@@ -20,7 +20,6 @@ from archive.statistics.intervals import (
     mean_interval,
     ratio_interval,
     transfer_values,
-    unpaired_ratio_interval,
 )
 
 
@@ -67,7 +66,7 @@ def paired(rng: np.random.Generator) -> Interval:
 
 
 def unpaired(rng: np.random.Generator) -> Interval:
-    return unpaired_ratio_interval(rng.normal(1.4, 1, 80), rng.normal(2, 1, 50), 0.95)
+    return ratio_interval(rng.normal(1.4, 1, 80), rng.normal(2, 1, 50), 0.95, paired=False)
 
 
 def over_seeds(rng: np.random.Generator) -> Interval:
