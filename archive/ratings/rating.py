@@ -245,9 +245,12 @@ def bootstrap(
     with several or nullcontext():
         draws = [*several.map(draw, seeds, chunksize=CHUNK)] if several else [*map(draw, seeds)]
     samples = [draw for draw in draws if draw is not None]
-    sizes = (-1, models), (-1, tasks), (-1, tasks)
-    parts = (np.array([each[n] for each in samples]).reshape(sizes[n]) for n in range(3))
-    return RatingSamples(*parts, len(draws) - len(samples))
+    return RatingSamples(
+        np.array([each[0] for each in samples]).reshape(-1, models),
+        np.array([each[1] for each in samples]).reshape(-1, tasks),
+        np.array([each[2] for each in samples]).reshape(-1, tasks),
+        len(draws) - len(samples),
+    )
 
 
 def _draw(

@@ -379,7 +379,7 @@ def _verdict_block(
     cells, shape = task * size**2 + pairs, (len(tasks), size, size)
     sums, counts = (
         np.bincount(cells, weights, len(tasks) * size**2).reshape(shape)
-        for weights in (values, None)
+        for weights in (values, np.ones_like(values))
     )
     sums, counts = sums - sums.swapaxes(1, 2), counts + counts.swapaxes(1, 2)
     kept_tasks, kept_models, sentences = _kept(
@@ -407,10 +407,15 @@ def _verdict_block(
 
 def _tasks(tasks: Sequence[str], outcomes: Sequence[Array]) -> dict[str, Any]:
     """What a block says of tasks; where there are several, intervals are over them."""
-    facts = {"tasks": tuple(TaskId(name, "") for name in tasks), "outcomes": tuple(outcomes)}
     resampling = partial(resample_tasks, tuple(outcomes)) if len(tasks) > 1 else None
-    facts |= {"exported_ids": tuple(tasks), "noun": "task", "resampling": resampling}
-    return facts | {"resampled": "tasks" if resampling else ""}
+    return {
+        "tasks": tuple(TaskId(name, "") for name in tasks),
+        "exported_ids": tuple(tasks),
+        "outcomes": tuple(outcomes),
+        "noun": "task",
+        "resampled": "tasks" if resampling else "",
+        "resampling": resampling,
+    }
 
 
 def _kept(
