@@ -126,13 +126,6 @@ def smallest_covers(values: Scores, etas: Sequence[float]) -> Iterator[tuple[flo
         yield eta, cover if eta <= largest else None
 
 
-def covered_targets(values: Scores, members: Sequence[int], eta: float) -> list[list[int]]:
-    """For each member the indices of the targets that it covers at η; a target that several members
-    cover is in several lists."""
-    reaches = pessimistic(values) >= eta
-    return [np.flatnonzero(reaches[member]).tolist() for member in members]
-
-
 def _largest_delta(values: Scores, eta: float, whole: bool) -> Cover:
     """Fewest games at η; then, by bisection over the values that occur, the largest Δ that this
     number of games reaches."""
@@ -319,22 +312,30 @@ def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> S
     matrix, skipped_targets = _matrix(run, scope, question)
     values = matrix.values(question.definition)
     cover = _best(values, question.eta)
-    games = matrix.sources, matrix.targets
-    sample = run.plays, run.policies, *games, question.gain
+    sample = run.plays, run.policies, matrix.sources, matrix.targets, question.gain
     bounds, statements = simultaneous_matrix(*sample)
     lower = bounds.lower(question.definition)
-    lists = covered_targets(values, cover.members, question.eta)
     return ScopeCover(
         question=question,
         matrix=matrix,
         skipped_targets=skipped_targets,
         cover=cover,
-        covers=tuple(tuple(matrix.targets[target] for target in targets) for targets in lists),
+        covers=_covered(matrix, values, cover, question.eta),
         largest_eta=largest_eta(values),
         bounds=bounds,
         statements=statements,
         simultaneous=next(smallest_covers(lower, [question.eta]))[1],
         simultaneous_largest_eta=largest_eta(lower),
+    )
+
+
+def _covered(
+    matrix: TransferMatrix, values: Scores, cover: Cover, eta: float
+) -> tuple[tuple[TaskId, ...], ...]:
+    """For each member the targets that it covers; one that several cover is in several lists."""
+    reaches = pessimistic(values)[list(cover.members)] >= eta
+    return tuple(
+        tuple(t for t, is_in in zip(matrix.targets, row, strict=True) if is_in) for row in reaches
     )
 
 
@@ -362,7 +363,7 @@ def cover_rows(
         cover = best_cover(values, question.eta)
     except CoverError:
         return []
-    lists = covered_targets(values, cover.members, question.eta)
+    lists = _covered(matrix, values, cover, question.eta)
     return [
         {
             "scope": number,
@@ -371,7 +372,7 @@ def cover_rows(
             "delta": None if skipped_targets else cover.delta,
             "game_id": matrix.sources[member].game_id,
             "role": matrix.sources[member].role,
-            "covers": [matrix.targets[target].game_id for target in targets],
+            "covers": [target.game_id for target in targets],
             "exact": cover.gap == 0,
             "unknown": int(np.isnan(values).sum()),
         }

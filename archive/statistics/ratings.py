@@ -91,14 +91,12 @@ class RatedBlock(NamedTuple):
 
 FEWEST_MAPS = 2
 SAME = {
-    "measure": ("digest", None),
-    "judge": ("measure", "judge"),
-    "precision": ("measure", "dtype"),
-    "base player": ("measure", "base"),
-    "number of levels": ("measure", "m"),
-    "seed": ("seed", None),
+    "judge": "judge",
+    "dtype": "precision",
+    "base": "base player",
+    "m": "number of levels",
 }
-"""Settings that runs must share for their scores to be compared: section and key by name."""
+"""Settings of a measure that runs must share for their scores to be compared, in words."""
 
 Maps = dict[MapSeeds, dict[int, float]]
 """Scores in bits by round, of each map."""
@@ -156,16 +154,18 @@ def measure_block(
 
 
 def _require_comparable(runs: Sequence[Run]) -> None:
-    for run in runs[1:]:
-        for what, (section, key) in SAME.items():
-            one, other = (
-                each.config.get(section) if key is None else each.setting(section, key)
-                for each in (runs[0], run)
-            )
-            if one != other:
+    facts = [
+        {"measure": run.config.get("digest"), "seed": run.config.get("seed")}
+        | {words: run.setting("measure", key) for key, words in SAME.items()}
+        for run in runs
+    ]
+    for run, of_run in zip(runs, facts, strict=True):
+        for what, value in of_run.items():
+            if value != facts[0][what]:
                 raise RatingError(
-                    f"runs {runs[0].run_id} and {run.run_id} differ in their {what}: found {one} "
-                    f"and {other}, expected the same: measure the models of one of them again"
+                    f"runs {runs[0].run_id} and {run.run_id} differ in their {what}: found "
+                    f"{facts[0][what]} and {value}, expected the same: measure the models of one "
+                    "of them again"
                 )
 
 

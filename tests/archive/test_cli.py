@@ -112,14 +112,6 @@ def test_commands_import_no_package_that_they_do_not_need(run_folder: Path, tmp_
 FOUND, INITIAL = "bbbb22220000ffff", "aaaa11110000ffff"
 
 
-def test_components(run_folder: Path, capsys: Capsys) -> None:
-    arguments = ("components", run_folder, "--alpha", "0.3")
-    assert "Run r1: the initial scope reaches" in output_of(capsys, *arguments)
-    components = json.loads(output_of(capsys, *arguments, "--json"))
-    assert components["alpha"] == 0.3
-    assert (components["unmeasured"], components["undefined"]) == (2, 0)
-
-
 def test_the_run_may_be_left_out(
     run_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:

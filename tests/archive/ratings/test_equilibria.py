@@ -227,15 +227,6 @@ def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None
     assert equilibrium.strategies[0] == pytest.approx([0, 1], abs=1e-9)
 
 
-def test_the_path_goes_through_folds() -> None:
-    equilibria = [
-        limiting_logit_equilibrium(game, uniform(game))
-        for game in (random_game(seed, (6, 6, 6)) for seed in range(8))
-    ]
-    assert sum(each.folds for each in equilibria) > 0
-    assert max(each.exploitability for each in equilibria) < 1e-9
-
-
 @pytest.mark.parametrize("seed", range(6))
 def test_in_zero_sum_games_the_limit_is_nearest_to_the_target(seed: int) -> None:
     rng = np.random.default_rng(seed)

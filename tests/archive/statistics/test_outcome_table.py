@@ -9,8 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from archive.__main__ import main
@@ -124,24 +122,6 @@ def test_battles_on_prompts_of_their_own_are_one_task_with_intervals_over_judgem
     assert second["low"] < second["value"] < second["high"] < 0
 
 
-def test_pass_and_fail_in_parquet_is_rated_and_named_columns_are_taken(
-    tmp_path: Path, capsys: Capsys
-) -> None:
-    table = pa.table(
-        {
-            "who": ["ann", "bob"] * 3,
-            "instance_id": ["a", "a", "b", "b", "c", "c"],
-            "turn": [1] * 6,
-            "ok": [True, False, True, True, None, False],
-        }
-    )
-    pq.write_table(table, tmp_path / "t.parquet")
-    named = ["--model", "who", "--task", "instance_id,turn", "--score", "ok"]
-    document = rate(capsys, tmp_path / "t.parquet", *named)
-    assert models(document) == pytest.approx({"ann": 0, "bob": -1})
-    assert tasks(document) == {"a, 1", "b, 1"}
-
-
 def test_the_committed_example_is_the_simulated_table_with_a_clear_leader(capsys: Capsys) -> None:
     names, scores = leader_scores()
     rows = [["model", *(f"task {number + 1}" for number in range(scores.shape[1]))]]
@@ -190,10 +170,7 @@ def test_files_and_arguments_that_do_not_fit_are_answered_in_a_sentence(
     refused(
         capsys, "found no column size, expected one of model", "--table", table, "--score", "size"
     )
-    for name, text in (("t.jsonl", '{"model": "a"}\n{'), ("t.json", "[1]"), ("t.parquet", "PAR1")):
-        refused(capsys, "found", "--table", str(write(tmp_path / name, text)))
-    (tmp_path / "latin.csv").write_bytes("model,x\nJosé,1\n".encode("latin-1"))
-    refused(capsys, "no UTF-8", "--table", str(tmp_path / "latin.csv"))
+    refused(capsys, "found", "--table", str(write(tmp_path / "t.parquet", "PAR1")))
     pairs = str(write(tmp_path / "p.csv", PAIRS))
     refused(capsys, "found judged pairs", "--table", pairs, "--preference", "margin")
 

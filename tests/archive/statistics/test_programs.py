@@ -22,10 +22,7 @@ from archive.statistics.programs import (
     over_answers,
     over_plays,
     passes,
-    program_tables,
-    stage_of,
 )
-from archive.views.tables import to_json
 
 GAMES = (
     # name, category, author, rules, lines of the program, last stage, whether it passed
@@ -81,19 +78,6 @@ def test_the_funnel_counts_each_filter(tables: dict[str, Any]) -> None:
     counts = {each["filter"]: (each["games"], each["refused"]) for each in tables["Funnel"]}
     assert list(counts) == ["texts", *STAGES]
     assert list(counts.values()) == [(4, 1), (3, 0), (3, 0), (3, 1), (2, 0)]
-
-
-def test_a_game_stands_where_its_last_verdict_says() -> None:
-    all_rows = rows()
-    states = [stage_of(all_rows, game) for game in all_rows["gg_games"]]
-    assert states[0] == "ready"
-    assert states[2].startswith("refused: timeout")
-    assert states[3] == "no text: rules: the answer is empty"
-
-
-def test_a_run_without_such_games_has_no_table_and_json_holds_all_others() -> None:
-    assert program_tables({name: [] for name in rows()}) == []
-    assert all(each.title in to_json(as_json(rows())) for each in program_tables(rows()))
 
 
 # -- Win rates: the two denominators, the interval of the paper, and the two rules for pairs -------
