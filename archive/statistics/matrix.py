@@ -103,14 +103,15 @@ def transfer_matrix(
     sources: Sequence[TaskId],
     targets: Sequence[TaskId],
     kind: GainKind = GainKind.TOTAL,
-    bounds_at: float = CONFIDENCE,
+    confidence: float = CONFIDENCE,
+    bounds_at: float | None = None,
 ) -> TransferMatrix:
     """All measured pairs of ``sources`` and ``targets``, in their order.
 
-    Whether a value is defined is tested at one-sided 95 %; each bound holds at ``bounds_at``, so
-    that stricter bounds make no value undefined.
+    Whether a value is defined is tested at the one-sided ``confidence``; each bound holds at
+    ``bounds_at`` (default: the same), so that stricter bounds make no value undefined.
     """
-    levels = two_sided(bounds_at), two_sided(CONFIDENCE)
+    levels = two_sided(bounds_at or confidence), two_sided(confidence)
     pairing = partial(_pairing, plays, policies, kind)
     own, cells = {source: pairing(source, source) for source in sources}, {}
     for target, source in product(targets, sources):

@@ -377,10 +377,8 @@ def _verdict_block(
     (task, pairs, values), size = judgements, len(models)
     check_memory((len(tasks), size, size))
     cells, shape = task * size**2 + pairs, (len(tasks), size, size)
-    sums, counts = (
-        np.bincount(cells, weights, len(tasks) * size**2).reshape(shape)
-        for weights in (values, np.ones_like(values))
-    )
+    counts = np.bincount(cells, minlength=len(tasks) * size**2).reshape(shape).astype(np.float64)
+    sums = np.bincount(cells, values, counts.size).reshape(shape)
     sums, counts = sums - sums.swapaxes(1, 2), counts + counts.swapaxes(1, 2)
     kept_tasks, kept_models, sentences = _kept(
         tasks, models, (counts > 0) | np.eye(size, dtype=bool)

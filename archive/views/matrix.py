@@ -33,7 +33,7 @@ ABOUT = {
 
 
 def read_matrix(
-    run: Run, everything: bool, kind: GainKind | None
+    run: Run, everything: bool, kind: GainKind | None, confidence: float = CONFIDENCE
 ) -> tuple[GainKind, TransferMatrix]:
     """The matrix and the gain that it uses (``kind``; None: what the run decides by). Games: the
     newest scope, or all fine-tuned, which a run without a scope shows anyway.
@@ -46,7 +46,7 @@ def read_matrix(
     if not games:
         _ = run.newest_scope  # raises, with the kind of run that has a scope
     kind = kind or run.deciding_value[1]
-    return kind, transfer_matrix(run.plays, run.policies, games, games, kind)
+    return kind, transfer_matrix(run.plays, run.policies, games, games, kind, confidence)
 
 
 def estimates(cell: Cell) -> dict[str, dict[str, float | None]]:
@@ -58,10 +58,12 @@ def estimates(cell: Cell) -> dict[str, dict[str, float | None]]:
     }
 
 
-def gather(run: Run, everything: bool = False, kind: GainKind | None = None) -> dict[str, Any]:
+def gather(
+    run: Run, everything: bool = False, kind: GainKind | None = None, confidence: float = CONFIDENCE
+) -> dict[str, Any]:
     """All measured pairs; ``unmeasured``: those without common plays; ``shares``: for each game the
     share of the budget that its fine-tune had. Raises LookupFailedError."""
-    kind, matrix = read_matrix(run, everything, kind)
+    kind, matrix = read_matrix(run, everything, kind, confidence)
     shares = {row["finetune_id"]: row["share"] for row in run.finetunes}
     policies = [run.policies.get(task_id, ("",)) for task_id in matrix.sources]
     pairs = [
@@ -81,7 +83,7 @@ def gather(run: Run, everything: bool = False, kind: GainKind | None = None) -> 
         "games": _ids(matrix.sources),
         "shares": [shares.get(each[0], 1.0) for each in policies],
         "gain_kind": kind,
-        "confidence": CONFIDENCE,
+        "confidence": confidence,
         "pairs": pairs,
         "unmeasured": [_ids(pair) for pair in matrix.unmeasured_pairs()],
     }
