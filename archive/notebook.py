@@ -229,8 +229,9 @@ class Run:
         scripts."""
         rows = self._rows("scores", [("game_id", "=", self.read.find_game(game))])
         if not rows.num_rows and not self.read.table("scores", ["score"]).num_rows:
+            expected = f"a run of +experiment={run.GROWTH}, not of {self.read.experiment}"
             raise LookupFailedError(
-                f"run {self.run_id}: found no play in scores, expected {self.read.expected}"
+                f"run {self.run_id}: found no play in scores, expected {expected}"
             )
         games = {row["finetune_id"]: row["game_id"] for row in self.read.finetunes}
         trained_on = [games.get(policy_id) for policy_id in rows["policy_id"].to_pylist()]

@@ -277,19 +277,9 @@ class Run:
         if self.scopes:
             return max(self.scopes), self.scopes[max(self.scopes)]
         raise LookupFailedError(
-            f"{self.archive.folder}: found no scope of run {self.run_id}, expected {self.expected}"
+            f"{self.archive.folder}: found no scope of run {self.run_id}, expected a run of "
+            f"+experiment={GROWTH} that learned a game, not of {self.experiment}"
         )
-
-    @property
-    def expected(self) -> str:
-        """What is expected where the run holds nothing of a scope growth."""
-        if self.experiment == GROWTH:
-            if self.finished:
-                return "one in which the player learned a game: in this run it learned none"
-            return (
-                "one that got as far as its first scope: this run ended before, and can be resumed"
-            )
-        return f"a run of +experiment={GROWTH}, not of {self.experiment}"
 
     def games(self, game_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Rows of games by game id. Raises LookupFailedError for a game that is not archived."""
@@ -425,8 +415,6 @@ def resolve(id_prefix: str, known_ids: Iterable[str], names: Iterable[str] = ())
     Raises LookupFailedError, naming the matches or the nearest id, when there is not exactly one.
     """
     ids = list(dict.fromkeys(known_ids))
-    if "/" in id_prefix and Path(id_prefix).exists():
-        raise LookupFailedError(f"found the path {id_prefix} in place of an id, expected RUN GAME")
     if id_prefix in ids:
         return id_prefix
     matches = [known_id for known_id in ids if id_prefix and known_id.startswith(id_prefix)]

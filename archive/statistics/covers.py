@@ -418,17 +418,14 @@ def _no_value(matrix: TransferMatrix, values: Scores, uncoverable: Sequence[Task
 
 
 def _best(values: Scores, eta: float) -> Cover:
-    """The optimal cover; an error message says whether missing values could give a cover."""
+    """The optimal cover; an error message says how many values are missing."""
     try:
         return best_cover(values, eta)
     except CoverError as error:
         unknown = int(np.isnan(values).sum())
         if not unknown:
             raise
-        hope = largest_eta(np.where(np.isnan(values), math.inf, values))
-        pairs = "1 pair of games was" if unknown == 1 else f"{unknown} pairs of games were"
-        could = "measuring might reach it" if hope >= eta else "measuring would not reach it"
-        raise CoverError(f"{error}; {pairs} not measured, and {could}") from None
+        raise CoverError(f"{error}; {unknown} pairs of games were not measured") from None
 
 
 MOST_SUBSETS = 1 << 20

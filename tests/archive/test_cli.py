@@ -57,7 +57,6 @@ def test_inspect_json_is_json(run_folder: Path, capsys: Capsys) -> None:
     ("arguments", "message"),
     [
         (["inspect", "{run}/absent"], "absent is not an archive: found no such folder"),
-        (["show", "{run}"], "found the path {run} in place of an id, expected RUN GAME"),
         (["inspect", "{run}", "--run-id", "zz"], "found no id 'zz', expected an id such as r1"),
         (["export", "{run}", "{run}"], "is in use: found archive, expected an empty folder"),
         (["export", "{run}", "out", "--eta", "nan"], "--eta: found nan, expected a number above 0"),
