@@ -31,8 +31,10 @@ from archive.ratings.preferences import (
 )
 from archive.ratings.rating import (
     TIE,
+    CrossFit,
     EquilibriumKind,
     Ratings,
+    RatingSamples,
     Resampling,
     bootstrap,
     cross_fit,
@@ -338,75 +340,24 @@ def useful_workers(block: RatedBlock, resamples: int) -> int:
 
 def rate_block(block: RatedBlock, question: RatingQuestion, workers: int = 1) -> MeasureRatings:
     """Rate a complete block. Raises :class:`RatingError` if no equilibrium is reached."""
-    ne, cce = (rate_models(block.outcomes, solution) for solution in EquilibriumKind)
+    ne, cce = both = [rate_models(block.outcomes, solution) for solution in EquilibriumKind]
     count = question.resamples if block.resampled else 0
     how = count, question.seed, workers, block.resampling
-    samples, cce_samples = (bootstrap(block.outcomes, each, *how) for each in EquilibriumKind)
+    samples = [bootstrap(block.outcomes, solution, *how) for solution in EquilibriumKind]
     fitted = cross_fit(block.outcomes, EquilibriumKind.NE, question.seed)
-    warm = rate_models(block.outcomes, EquilibriumKind.NE, TEMPERATURE).ratings[KING]
-    preferences, level = mean_preferences(block.outcomes), question.confidence
-    models = [
-        ModelRating(*row)
-        for row in zip(
-            block.models,
-            _estimates(ne.ratings[KING], samples.models, level),
-            ranks(ne.ratings[KING]).tolist(),
-            *(bounds.tolist() for bounds in percentiles(samples.ranks, level)),
-            samples.first.tolist(),
-            ne.masses[KING].tolist(),
-            _estimates(cce.ratings[KING], cce_samples.models, level),
-            cce.masses[KING].tolist(),
-            warm.tolist(),
-            fitted.models.tolist(),
-            elo(preferences, DRAWN, block.counts).tolist(),
-            block.means.tolist(),
-            strict=True,
-        )
-    ]
-    games = [
-        GameRating(*row)
-        for row in zip(
-            block.tasks,
-            block.exported_ids,
-            _estimates(ne.ratings[TASK], samples.tasks, level),
-            ranks(ne.ratings[TASK]).tolist(),
-            _estimates(ne.masses[TASK], samples.task_masses, level),
-            cce.ratings[TASK].tolist(),
-            cce.masses[TASK].tolist(),
-            fitted.tasks.tolist(),
-            fitted.task_masses.tolist(),
-            ne.classes.labels[TASK].tolist(),
-            *zip(*(_separation(u, block.models) for u in preferences), strict=True),
-            strict=True,
-        )
-    ]
-    failures = samples.failures + cce_samples.failures
-    return _ordered(block, question, models, games, ne, cce, samples.above, failures)
-
-
-def _ordered(
-    block: RatedBlock,
-    question: RatingQuestion,
-    models: Sequence[ModelRating],
-    games: Sequence[GameRating],
-    ne: Ratings,
-    cce: Ratings,
-    above: Array,
-    failures: int,
-) -> MeasureRatings:
-    """All results, models and games in order of rating."""
+    models = _model_ratings(block, both, samples, fitted, question.confidence)
+    games = _game_ratings(block, both, samples[0], fitted, question.confidence)
     order = sorted(range(len(models)), key=lambda m: (models[m].rank, models[m].model))
     masses, path = ne.masses[TASK], ne.path
     game_order = sorted(range(len(games)), key=lambda g: (games[g].rank, -masses[g], g))
-    by_game, by_rival = (ne.contributions(KING, other) for other in (TASK, REBEL))
-    one, other = (each.ratings[KING] for each in (ne, cce))
+    one, other = (each.ratings[KING] for each in both)
     return MeasureRatings(
         question=question,
         models=tuple(models[index] for index in order),
         games=tuple(games[index] for index in game_order),
-        by_game=by_game[np.ix_(order, game_order)],
-        by_rival=by_rival[np.ix_(order, order)],
-        above=above[np.ix_(order, order)],
+        by_game=ne.contributions(KING, TASK)[np.ix_(order, game_order)],
+        by_rival=ne.contributions(KING, REBEL)[np.ix_(order, order)],
+        above=samples[0].above[np.ix_(order, order)],
         disagreements=tuple(
             (block.models[a], block.models[b])
             for a, b in combinations(order, 2)
@@ -419,11 +370,60 @@ def _ordered(
         temperature=path.temperature if path else 0.0,
         folds=path.folds if path else 0,
         crossings=path.crossings if path else 0,
-        failed=failures,
+        failed=sum(each.failures for each in samples),
         mean_of=block.mean_of,
         noun=block.noun,
         resampled=block.resampled,
     )
+
+
+def _model_ratings(
+    block: RatedBlock,
+    both: Sequence[Ratings],
+    samples: Sequence[RatingSamples],
+    fitted: CrossFit,
+    level: float,
+) -> list[ModelRating]:
+    ne, cce = both
+    columns: tuple[Sequence[Any], ...] = (
+        block.models,
+        _estimates(ne.ratings[KING], samples[0].models, level),
+        ranks(ne.ratings[KING]).tolist(),
+        *(bounds.tolist() for bounds in percentiles(samples[0].ranks, level)),
+        samples[0].first.tolist(),
+        ne.masses[KING].tolist(),
+        _estimates(cce.ratings[KING], samples[1].models, level),
+        cce.masses[KING].tolist(),
+        rate_models(block.outcomes, EquilibriumKind.NE, TEMPERATURE).ratings[KING].tolist(),
+        fitted.models.tolist(),
+        elo(mean_preferences(block.outcomes), DRAWN, block.counts).tolist(),
+        block.means.tolist(),
+    )
+    return [ModelRating(*row) for row in zip(*columns, strict=True)]
+
+
+def _game_ratings(
+    block: RatedBlock,
+    both: Sequence[Ratings],
+    samples: RatingSamples,
+    fitted: CrossFit,
+    level: float,
+) -> list[GameRating]:
+    ne, cce = both
+    columns: tuple[Sequence[Any], ...] = (
+        block.tasks,
+        block.exported_ids,
+        _estimates(ne.ratings[TASK], samples.tasks, level),
+        ranks(ne.ratings[TASK]).tolist(),
+        _estimates(ne.masses[TASK], samples.task_masses, level),
+        cce.ratings[TASK].tolist(),
+        cce.masses[TASK].tolist(),
+        fitted.tasks.tolist(),
+        fitted.task_masses.tolist(),
+        ne.classes.labels[TASK].tolist(),
+        *zip(*(_separation(u.mean(axis=0), block.models) for u in block.outcomes), strict=True),
+    )
+    return [GameRating(*row) for row in zip(*columns, strict=True)]
 
 
 def _estimates(values: Array, resamples: Array, confidence: float) -> list[Estimate]:
