@@ -18,7 +18,6 @@ from archive.export.folder import FORMATS, Options
 from archive.export.folder import export as write_export
 from archive.run import Run, newest_run
 from archive.schema import Definition, GainKind, Verdict
-from archive.statistics.intervals import CONFIDENCE
 from archive.store.archive import Archive
 from archive.text import number
 from xgl.files import user_path
@@ -39,26 +38,22 @@ class CommandResult(NamedTuple):
 
 class Argument:
     """One argument: its name or names with a space between them, its help and what else
-    :meth:`argparse.ArgumentParser.add_argument` takes. ``group`` heads it in the command's help."""
+    :meth:`argparse.ArgumentParser.add_argument` takes."""
 
-    def __init__(
-        self, names: str, help: str = SUPPRESS, *, group: str | None = None, **options: Any
-    ) -> None:
-        self.names, self.group, self.options = names.split(), group, {"help": help, **options}
+    def __init__(self, names: str, help: str = SUPPRESS, **options: Any) -> None:
+        self.names, self.options = names.split(), {"help": help, **options}
 
 
-def flag(name: str, help: str, *, group: str | None = None) -> Argument:
+def flag(name: str, help: str) -> Argument:
     """An argument without a value: True if it is given, else False."""
-    return Argument(name, help, group=group, action="store_true")
+    return Argument(name, help, action="store_true")
 
 
-def choice(
-    name: str, help: str, kind: type[StrEnum], *, group: str | None = None, **options: Any
-) -> Argument:
+def choice(name: str, help: str, kind: type[StrEnum], **options: Any) -> Argument:
     """An argument whose value is a member of an enum."""
     members = {str(member): member for member in kind}
     options |= {"choices": list(members), "type": lambda text: members.get(text, text)}
-    return Argument(name, help, group=group, **options)
+    return Argument(name, help, **options)
 
 
 class Subcommand(NamedTuple):
@@ -75,11 +70,8 @@ class Subcommand(NamedTuple):
         first = text.partition(". ")[0].rstrip(".")
         parser = subparsers.add_parser(name, help=first, description=text)
         parser.set_defaults(command=self)
-        groups: dict[str | None, Any] = {None: parser}
         for argument in self.arguments:
-            if argument.group not in groups:
-                groups[argument.group] = parser.add_argument_group(argument.group)
-            groups[argument.group].add_argument(*argument.names, **argument.options)
+            parser.add_argument(*argument.names, **argument.options)
 
 
 def numeric(
@@ -125,16 +117,8 @@ GAIN = "all of a gain, or what is lost when moves are scored on other maps; defa
 SAMPLE = (
     flag("--all", "all games that were trained on (default: the newest scope)"),
     choice("--gain", GAIN, GainKind),
-    numeric(
-        "--confidence",
-        "of each one-sided bound, from 0.5 (default: 0.95)",
-        "a number from 0.5 to below 1",
-        lambda share: 0.5 <= share < 1,
-        metavar="P",
-        default=CONFIDENCE,
-    ),
 )
-"""Which games are compared, by which gain, and the confidence of bounds."""
+"""Which games are compared, and by which gain."""
 
 
 def open_archive(arguments: Namespace) -> Archive:
@@ -174,7 +158,7 @@ def matrix(arguments: Namespace) -> CommandResult:
     from archive.views.matrix import gather, show
 
     with open_run(arguments) as run:
-        return CommandResult(gather(run, *_sample(arguments)), show)
+        return CommandResult(gather(run, arguments.all, arguments.gain), show)
 
 
 def components(arguments: Namespace) -> CommandResult:
@@ -182,13 +166,8 @@ def components(arguments: Namespace) -> CommandResult:
     from archive.views.matrix import gather_components, show_components
 
     with open_run(arguments) as run:
-        question = arguments.alpha, arguments.definition, *_sample(arguments)
+        question = arguments.alpha, arguments.definition, arguments.all, arguments.gain
         return CommandResult(gather_components(run, *question), show_components)
-
-
-def _sample(arguments: Namespace) -> tuple[bool, GainKind | None, float]:
-    """Which games are compared, by which gain, and the confidence of bounds."""
-    return arguments.all, arguments.gain, arguments.confidence
 
 
 def cover(arguments: Namespace) -> CommandResult:
@@ -198,14 +177,9 @@ def cover(arguments: Namespace) -> CommandResult:
 
     with open_run(arguments) as run:
         scope = [member.task_id for member in run.newest_scope[1]]
-        definition, gain = run.deciding_value
+        finetuned = arguments.source == "finetuned"
         question = CoverQuestion(
-            arguments.eta,
-            arguments.definition or definition,
-            arguments.gain or gain,
-            arguments.source == "finetuned",
-            arguments.confidence,
-            arguments.skip_unplayable,
+            arguments.eta, *run.deciding_value, finetuned, arguments.skip_unplayable
         )
         answer = scope_cover(run, scope, question)
         codes = run.games(task_id.game_id for task_id in answer.matrix.sources)
@@ -233,7 +207,6 @@ def ratings(arguments: Namespace) -> CommandResult:
     (docs/explanation/ratings.md)."""
     from archive.ratings.preferences import Preference
     from archive.report.page import require_free, write_ratings
-    from archive.statistics.measure import read_paired_scores
     from archive.statistics.outcome_table import read_block
     from archive.statistics.ratings import (
         RatingQuestion,
@@ -242,7 +215,6 @@ def ratings(arguments: Namespace) -> CommandResult:
         useful_workers,
     )
     from archive.views.ratings import as_json, show
-    from archive.views.tables import resampling
 
     if bool(arguments.runs) == bool(arguments.table):
         found = "both" if arguments.table else "neither"
@@ -255,16 +227,12 @@ def ratings(arguments: Namespace) -> CommandResult:
     else:
         with ExitStack() as stack:
             archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
-            block = measure_block(read_paired_scores(archives), preference)
-    size = len(block.models), len(block.tasks)
+            block = measure_block(archives, preference)
     question = RatingQuestion(
         Preference.JUDGED if block.mean_of == "win rate" else preference,
-        arguments.confidence,
-        resamples(arguments, *size),
+        resamples=resamples(arguments, len(block.models), len(block.tasks)),
     )
-    workers = arguments.workers or useful_workers(*size, question.resamples)
-    with resampling() as progress:
-        ratings = rate_block(block, question, workers, progress)
+    ratings = rate_block(block, question, useful_workers(block, question.resamples))
     if arguments.output:
         title = Path(arguments.table).name if arguments.table else "Models of a measure"
         write_ratings(ratings, title, arguments.output, force=arguments.force)
@@ -278,7 +246,7 @@ def _table_choice(arguments: Namespace) -> TableChoice:
         tuple(part.strip() for part in text.split(",")) if text else ()
         for text in (arguments.task, arguments.tasks)
     )
-    return TableChoice(arguments.model, task, arguments.score, tasks, arguments.missing)
+    return TableChoice(arguments.model, task, arguments.score, tasks)
 
 
 def resamples(arguments: Namespace, models: int, tasks: int) -> int:
@@ -329,8 +297,6 @@ def export(arguments: Namespace) -> CommandResult:
         return _lines(*write_export(run, arguments.folder, options))
 
 
-_TABLE = "any table"
-_XENT = "--format xent"
 _SHARE = "what a gain is a share of; default: the run's"
 
 _COMPONENTS = (
@@ -358,22 +324,12 @@ _COVER = (
         metavar="η",
         default=0.3,
     ),
-    choice("--definition", _SHARE, Definition),
-    choice("--gain", GAIN, GainKind),
     Argument(
         "--from",
         "which games may be members: those of the scope (default), or all fine-tuned ones",
         dest="source",
         choices=("scope", "finetuned"),
         default="scope",
-    ),
-    numeric(
-        "--confidence",
-        f"of the cover that holds by bounds; default: {CONFIDENCE}",
-        "a number between 0.5 and 1",
-        lambda share: 0.5 < share < 1,
-        metavar="P",
-        default=CONFIDENCE,
     ),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
     flag("--sweep", "a cover for each η from 0 to 1"),
@@ -415,23 +371,19 @@ _EXPORT = (
         "the run's judge, to be named where another user began the run",
         metavar="MODEL",
     ),
-    flag(
-        "--allow-inexact", "also games that are nearly the same in the authors' engine", group=_XENT
-    ),
-    choice("--definition", _SHARE, Definition, group=_XENT),
-    flag("--skip-unplayable", "leave out games that nothing was shown to teach", group=_XENT),
+    flag("--allow-inexact", "also games that are nearly the same in the authors' engine"),
+    choice("--definition", _SHARE, Definition),
+    flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
     Argument(
         "--with-judge",
         "copy the judge's weights, of any size, to the folder; default: up to 64 MiB",
-        group=_XENT,
         action="store_true",
         default=None,
     ),
-    Argument("--without-judge", group=_XENT, dest="with_judge", action="store_false"),
+    Argument("--without-judge", dest="with_judge", action="store_false"),
     Argument(
         "--no-scores",
         "load no judge, and do not score the best known moves",
-        group=_XENT,
         dest="scores",
         action="store_false",
     ),
@@ -439,7 +391,6 @@ _EXPORT = (
         "--playable",
         "number of games drawn from all learned ones, accepted or not, instead of a cover",
         0,
-        group=_XENT,
         metavar="N",
     ),
     numeric(
@@ -448,10 +399,9 @@ _EXPORT = (
         "off by more than this share; default: all games",
         "a share from 0 to 1, such as 0.1",
         lambda share: 0 <= share <= 1,
-        group=_XENT,
         metavar="SHARE",
     ),
-    count("--draw", "which draw of --playable; default: 0", 0, group=_XENT, default=0),
+    count("--draw", "which draw of --playable; default: 0", 0, default=0),
 )
 _RATINGS = (
     Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="*"),
@@ -468,39 +418,17 @@ _RATINGS = (
         "--table",
         "instead of runs: scores of models on tasks, or judged pairs, as CSV, JSONL or Parquet",
         metavar="FILE",
-        group=_TABLE,
     ),
-    Argument("--model", "the column of the model", metavar="COLUMN", group=_TABLE),
-    Argument("--task", "the column of the task, or several", metavar="COLUMNS", group=_TABLE),
-    Argument("--score", "the column of the score", metavar="COLUMN", group=_TABLE),
-    Argument("--tasks", "columns that are the tasks", metavar="COLUMNS", group=_TABLE),
-    Argument(
-        "--missing",
-        "leave out models and tasks with missing comparisons (default), or count those as draws",
-        choices=("leave-out", "draw"),
-        default="leave-out",
-        group=_TABLE,
-    ),
+    Argument("--model", "the column of the model", metavar="COLUMN"),
+    Argument("--task", "the column of the task, or several", metavar="COLUMNS"),
+    Argument("--score", "the column of the score", metavar="COLUMN"),
+    Argument("--tasks", "columns that are the tasks", metavar="COLUMNS"),
     count(
         "--resamples",
         "of maps, of a table's tasks or judgements; 0: no intervals; default: 200, and 0 for large "
         "tables",
         0,
         metavar="B",
-    ),
-    numeric(
-        "--confidence",
-        f"of intervals; default: {CONFIDENCE}",
-        "between 0.5 and 1",
-        lambda share: 0.5 < share < 1,
-        metavar="P",
-        default=CONFIDENCE,
-    ),
-    count(
-        "--workers",
-        "processes; default: one for each core if there is much to compute",
-        1,
-        metavar="N",
     ),
 )
 

@@ -24,7 +24,6 @@ from archive.report.page import write_report
 from archive.report.summary import summary
 from archive.schema import Definition, GainKind
 from archive.statistics.covers import CoverQuestion, scope_cover
-from archive.statistics.intervals import CONFIDENCE
 from archive.store.archive import Archive
 from archive.store.disk import require_ending, writing
 from archive.views import matrix as views
@@ -51,16 +50,6 @@ _MATRIX = pa.schema(
     _columns(pa.string(), "source", "target", "source_role", "target_role")
     + _columns(pa.float64(), *_BOUNDED)
     + [("purpose", pa.string()), ("plays", pa.int64())]
-)
-_SCOPE = pa.schema(
-    _columns(pa.string(), "name", "game_id", "role", "parent_game_id")
-    + _columns(pa.float64(), "gamma")
-    + _columns(pa.int64(), "generation")
-)
-_CURVES = pa.schema(
-    _columns(pa.string(), "finetune_id", "game_id", "role")
-    + _columns(pa.int64(), "replicate", "step")
-    + _columns(pa.float64(), "mean_score", "entropy", "grad_norm")
 )
 
 
@@ -117,16 +106,16 @@ class Run:
     def open(
         cls, path: str | Path | None = None, run_id: str | None = None, backend: str | None = None
     ) -> Self:
-        """The run in a run folder or an archive folder; without ``path`` the last scope growth in
-        ``runs/``, here or in a folder above, and a line that says which.
+        """The run in a run folder or an archive folder; without ``path`` the last one in ``runs/``,
+        here or in a folder above, and a line that says which.
 
         ``run_id`` (may be short) chooses where an archive holds several: by default the last one
         touched. ``backend``: pandas, polars or pyarrow; by default the first that is installed.
         """
         library = chosen_backend(backend)
         if path is None:
-            path = run.newest_run(run.GROWTH)
-            print(f"the last scope growth: {path}")
+            path = run.newest_run()
+            print(f"the last run: {path}")
         return cls(run.Run(Archive.open(path), run_id), library)
 
     @property
@@ -159,7 +148,7 @@ class Run:
         """The newest scope, oldest first: name, id, role, parent, γ when accepted, program."""
         members = {member.task_id: member for member in self.read.newest_scope[1]}
         rows = [{"name": n, **asdict(members[task_id])} for task_id, n in self.read.names.items()]
-        return self._frame(self._with_programs(pa.Table.from_pylist(rows, _SCOPE)))
+        return self._frame(self._with_programs(pa.Table.from_pylist(rows)))
 
     def decisions(self) -> DataFrame:
         """A row for each decision, with its reason, its numbers and the program."""
@@ -171,24 +160,19 @@ class Run:
         *,
         everything: bool = False,
         gain: str | None = None,
-        confidence: float = CONFIDENCE,
     ) -> DataFrame:
         """What fine-tuning on one game does for another.
 
         Without ``value`` a row for each pair with gain (bits), C (``captured``) and V
-        (``def37``), their one-sided bounds at ``confidence``, and the plays behind them; ``plays``
-        is 0 if a pair was not measured. With one of ``gain``, ``captured``, ``def37`` a square:
+        (``def37``), their one-sided bounds at 95 %, and the plays behind them; ``plays`` is 0 if
+        a pair was not measured. With one of ``gain``, ``captured``, ``def37`` a square:
         a row for each game trained on, a column for each game played.
 
         Games are the newest scope's; with ``everything`` all that were fine-tuned. ``gain``:
         total or specific; by default what the run decides by.
         """
         kind = None if gain is None else _enum_member("gain", gain, GainKind)
-        if not 0.5 <= confidence < 1:
-            raise LookupFailedError(
-                f"confidence: found {confidence:g}, expected a number from 0.5 to below 1"
-            )
-        _, matrix = views.read_matrix(self.read, everything, kind, confidence)
+        _, matrix = views.read_matrix(self.read, everything, kind)
         rows = []
         for source, target in product(matrix.sources, matrix.targets):
             row: dict[str, Any] = {"source": source.game_id, "source_role": source.role}
@@ -213,7 +197,7 @@ class Run:
             for step, (score, entropy, norm) in enumerate(steps, 1):
                 row = {"step": step, "mean_score": score, "entropy": entropy, "grad_norm": norm}
                 rows.append(head | row)
-        return self._frame(pa.Table.from_pylist(rows, _CURVES))
+        return self._frame(pa.Table.from_pylist(rows))
 
     def cover(
         self, eta: float, *, finetuned: bool = False, skip_unplayable: bool = False
@@ -245,8 +229,9 @@ class Run:
         scripts."""
         rows = self._rows("scores", [("game_id", "=", self.read.find_game(game))])
         if not rows.num_rows and not self.read.table("scores", ["score"]).num_rows:
+            expected = f"a run of +experiment={run.GROWTH}, not of {self.read.experiment}"
             raise LookupFailedError(
-                f"run {self.run_id}: found no play in scores, expected {self.read.expected}"
+                f"run {self.run_id}: found no play in scores, expected {expected}"
             )
         games = {row["finetune_id"]: row["game_id"] for row in self.read.finetunes}
         trained_on = [games.get(policy_id) for policy_id in rows["policy_id"].to_pylist()]

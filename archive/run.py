@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 import pyarrow as pa
 
 import xgl.library
-from archive.errors import ArchiveError, DamagedError, LookupFailedError, NotAnArchiveError
+from archive.errors import DamagedError, LookupFailedError, NotAnArchiveError
 from archive.plays import (
     SCORE_COLUMNS,
     Plays,
@@ -277,19 +277,9 @@ class Run:
         if self.scopes:
             return max(self.scopes), self.scopes[max(self.scopes)]
         raise LookupFailedError(
-            f"{self.archive.folder}: found no scope of run {self.run_id}, expected {self.expected}"
+            f"{self.archive.folder}: found no scope of run {self.run_id}, expected a run of "
+            f"+experiment={GROWTH} that learned a game, not of {self.experiment}"
         )
-
-    @property
-    def expected(self) -> str:
-        """What is expected where the run holds nothing of a scope growth."""
-        if self.experiment == GROWTH:
-            if self.finished:
-                return "one in which the player learned a game: in this run it learned none"
-            return (
-                "one that got as far as its first scope: this run ended before, and can be resumed"
-            )
-        return f"a run of +experiment={GROWTH}, not of {self.experiment}"
 
     def games(self, game_ids: Iterable[str]) -> dict[str, dict[str, Any]]:
         """Rows of games by game id. Raises LookupFailedError for a game that is not archived."""
@@ -384,34 +374,20 @@ class Run:
         return dict(texts)
 
 
-def newest_run(experiment: str | None = None) -> Path:
+def newest_run() -> Path:
     """The run whose archive was written last: the current folder if it is a run or an archive,
-    else one of ``runs/`` here or in the nearest folder above that has any. ``experiment``: only
-    runs of this kind. Raises NotAnArchiveError if there is none."""
-    here, of_others = Path.cwd(), set[str]()
+    else one of ``runs/`` here or in the nearest folder above that has any. Raises
+    NotAnArchiveError if there is none."""
+    here = Path.cwd()
+    if (locate(here) / MARKER).is_file():
+        return Path()
     for folder in (here, *here.parents):
-        found = [marker.parent.parent for marker in folder.glob(f"runs/*/archive/{MARKER}")]
-        found += [here] if folder == here and (locate(here) / MARKER).is_file() else []
-        found.sort(key=lambda run: (locate(run) / COMMITS).stat().st_mtime)
-        found.sort(key=lambda run: run == here)
-        for run in reversed(found):
-            if experiment is None or experiment == (kind := _experiment(run)):
-                return Path(os.path.relpath(run, here))
-            of_others.add(kind)
-    kinds = f"only runs of {', '.join(sorted(of_others))}" if of_others else "no run"
-    wanted = f"one of +experiment={experiment}" if experiment else "one"
+        if found := [marker.parent for marker in folder.glob(f"runs/*/archive/{MARKER}")]:
+            newest = max(found, key=lambda archive: (archive / COMMITS).stat().st_mtime)
+            return Path(os.path.relpath(newest.parent, here))
     raise NotAnArchiveError(
-        f"found {kinds} in ./runs or above, expected {wanted} there, or the run to be named"
+        "found no run in ./runs or above, expected one there, or the run to be named"
     )
-
-
-def _experiment(run: Path) -> str:
-    """The kind of the last touched run of an archive."""
-    try:
-        with Archive.open(run) as archive:
-            return Run(archive).experiment
-    except ArchiveError:
-        return "an archive that cannot be read"
 
 
 def runs(archive: Archive) -> list[RunHistory]:
@@ -439,8 +415,6 @@ def resolve(id_prefix: str, known_ids: Iterable[str], names: Iterable[str] = ())
     Raises LookupFailedError, naming the matches or the nearest id, when there is not exactly one.
     """
     ids = list(dict.fromkeys(known_ids))
-    if "/" in id_prefix and Path(id_prefix).exists():
-        raise LookupFailedError(f"found the path {id_prefix} in place of an id, expected RUN GAME")
     if id_prefix in ids:
         return id_prefix
     matches = [known_id for known_id in ids if id_prefix and known_id.startswith(id_prefix)]

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import math
 from argparse import Namespace
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -41,9 +41,9 @@ from archive.statistics.race import (
     Question,
     RaceSettings,
     acceptance,
-    run_together,
     selection,
 )
+from archive.statistics.race import run as run_race
 from archive.statistics.rule import Evidence, Looks, Thresholds, error_per_test
 from evo.config.compose import load
 from evo.config.models import ModelHostSettings
@@ -143,10 +143,12 @@ def accepts(truth: Truth, scope: int, rules: Rules, rng: np.random.Generator) ->
     ids = [TaskId(str(index), "black") for index in range(scope)]
     settings, fresh_settings, tests = rules
     plays = settings.looks.plays[-1]
-    gains_by_name = {name: SimulatedGains(truth, scope, plays, rng) for name in names}
     nothing = Evidence(Purpose.SELECTION, settings.looks)
-    races = {name: selection(settings, ids, nothing) for name in names}
-    ends = run_together(races, _answering(gains_by_name, settings))
+    ends = {}
+    for name in names:
+        simulated = SimulatedGains(truth, scope, plays, rng)
+        answer = partial(simulated.bounds, settings=settings)
+        ends[name] = run_race(selection(settings, ids, nothing), answer)
     survivors = {name: evidence for name, (decision, evidence) in ends.items() if decision is None}
     assessments = [
         Assessment(
@@ -170,18 +172,10 @@ def confirms(
     truth: Truth, order: Sequence[TaskId], settings: RaceSettings, rng: np.random.Generator
 ) -> bool:
     """Whether one acceptance test on fresh plays takes its candidate."""
-    fresh = {"": SimulatedGains(truth, len(order), settings.looks.plays[-1], rng)}
+    fresh = SimulatedGains(truth, len(order), settings.looks.plays[-1], rng)
     race = acceptance(settings, order, Evidence(Purpose.ACCEPTANCE, settings.looks))
-    decision, _ = run_together({"": race}, _answering(fresh, settings))[""]
+    decision, _ = run_race(race, partial(fresh.bounds, settings=settings))
     return decision is not None and decision.verdict is Verdict.ACCEPTED
-
-
-def _answering(
-    gains_by_name: Mapping[str, SimulatedGains], settings: RaceSettings
-) -> Callable[[Mapping[str, Question]], dict[str, Bounds]]:
-    return lambda questions: {
-        name: gains_by_name[name].bounds(question, settings) for name, question in questions.items()
-    }
 
 
 WRONG = [

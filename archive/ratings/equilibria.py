@@ -12,13 +12,13 @@ The coarse correlated equilibrium (CCE) of least divergence from the target is u
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import combinations_with_replacement, pairwise
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import LinAlgError
+from scipy.linalg import LinAlgError, norm
 from scipy.linalg.lapack import dgetrf, dgetrs
 from scipy.special import softmax
 
@@ -32,9 +32,9 @@ from archive.ratings.normal_form import (
     relative_exploitability,
 )
 
-ENDS = (1e5, 1e6, 1e7)
-"""λ, in units of 1/span, at which the limit is taken by solving for indifference: the first, and
-the others if that is not exact enough."""
+DECADES = 5, 7
+"""Decades of λ, in units of 1/span, at which the limit is taken by solving for indifference: the
+first, and later ones if that is not exact enough."""
 TOLERANCE = 1e-6
 """Exploitability, as a share of each player's span of payoffs, above which the limit does not count
 as reached."""
@@ -45,7 +45,8 @@ _ON_THE_WAY, _AT_END = 1e-8, 1e-11
 """Largest error of a log-probability."""
 _SUPPORTS = (1e-4, 1e-3, 1e-5, 1e-2, 1e-6)
 _NEAR = 0.1
-_MOST_DECADES = 5
+_MORE_DECADES = 5
+"""Further decades of λ, where the players' spans of payoffs differ."""
 
 
 class LogitEquilibrium(NamedTuple):
@@ -84,36 +85,33 @@ def limiting_logit_equilibrium(
 def _limit(game: NormalFormGame, path: _Path) -> LogitEquilibrium:
     """The end of the path. An equilibrium with no other near it is solved for at once; one of a
     continuum is followed as far as rounding allows, and extrapolated."""
-    best, limit, previous = None, None, None
+    limit, previous, (first, last) = None, None, DECADES
     least = min(span for span in game.spans if span) / game.span
-    decades = min(int(np.ceil(-np.log10(least))), _MOST_DECADES)
-    # larger ends if the players' spans of payoffs differ
-    ends = [*ENDS, *(ENDS[-1] * 10.0**n for n in range(1, 1 + decades))]
-    for index, end in enumerate(ends):
-        if limit and end > ENDS[-1]:
+    for decade in range(first, last + 1 + min(int(np.ceil(-np.log10(least))), _MORE_DECADES)):
+        if limit and decade > last:
             break
         try:
-            path.follow(end)
+            path.follow(10.0**decade)
         except RatingError:
             if limit is None:
                 raise
             return limit
-        best = path.result(game, path.strategies(), game.span / end)
+        best = path.result(game, path.strategies(), game.span / 10.0**decade)
         solution = _indifference_solution(path.game, path.strategies())
         candidates = [solution[0]] if solution else []
         if previous and solution and not solution[1]:
-            candidates.append(_extrapolate(previous[0], solution[0], ends[index - 1] / end))
+            candidates.append(_extrapolate(previous[0], solution[0]))
         for strategies in candidates:  # the best last
             if relative_exploitability(game, product(strategies)) <= TOLERANCE:
-                limit = best = path.result(game, strategies, 0.0)
+                limit = path.result(game, strategies, 0.0)
         if limit and solution and solution[1]:
             return limit
         previous = solution
-    if best is None or relative_exploitability(game, product(best.strategies)) > TOLERANCE:
+    if limit is None and relative_exploitability(game, product(best.strategies)) > TOLERANCE:
         raise RatingError(
             f"the path of logit equilibria ended at an exploitability of "
-            f"{best.exploitability if best else np.inf:.2g}, expected at most {TOLERANCE:g} of "
-            "what each player has at stake: give a temperature, or rate by CCE"
+            f"{best.exploitability:.2g}, expected at most {TOLERANCE:g} of what each player has at "
+            "stake: give a temperature, or rate by CCE"
         )
     return limit or best
 
@@ -123,11 +121,8 @@ class _Path:
 
     def __init__(self, game: NormalFormGame, log_targets: Sequence[Array]) -> None:
         self.game, self.log_targets = game, np.concatenate(log_targets)
-        self.cuts = np.cumsum(game.shape)[:-1]
         self.head = game.shape[0]
-        starts = np.concatenate([[0], self.cuts])
-        ends = np.concatenate([self.cuts, [len(self.log_targets)]])
-        self.slices = [slice(int(a), int(b)) for a, b in zip(starts, ends, strict=True)]
+        self.slices = [slice(a, b) for a, b in pairwise(np.cumsum([0, *game.shape]).tolist())]
         self.point = np.append(self.log_targets, 0.0)
         self.orientation, self.step = 1.0, _FIRST_STEP
         self.steps = self.folds = self.crossings = 0
@@ -137,8 +132,8 @@ class _Path:
 
     def strategies(self) -> list[Array]:
         """The strategies x_i at the point."""
-        weights = np.split(np.exp(self.point[:-1]), self.cuts)
-        return [weight / weight.sum() for weight in weights]
+        weights = np.exp(self.point[:-1])
+        return [weights[own] / weights[own].sum() for own in self.slices]
 
     def result(
         self, game: NormalFormGame, strategies: Sequence[Array], temperature: float
@@ -151,27 +146,19 @@ class _Path:
     def follow(self, end: float) -> None:
         """Go on until λ is ``end``."""
         while self.point[-1] < end:
-            self._advance(end)
-        if self.point[-1] > end:
-            raise RatingError(f"the path is beyond λ = {end:g} already")
-
-    # -- one step ------------------------------------------------------------------------------
-
-    def _advance(self, end: float) -> None:
-        for _ in range(_MOST_STEPS - self.steps):
+            if self.steps >= _MOST_STEPS or self.step < _SHORTEST_STEP:
+                raise RatingError(
+                    f"the path of logit equilibria cannot be followed beyond temperature "
+                    f"{self.game.span / max(self.point[-1], 1e-12):.2g} of the span of payoffs: "
+                    "give a higher temperature, or rate by CCE"
+                )
             if self._try(end):
                 self.steps += 1
-                return
-            self.step /= 2
-            if self.step < _SHORTEST_STEP:
-                break
-        raise RatingError(
-            f"the path of logit equilibria cannot be followed beyond temperature "
-            f"{self.game.span / max(self.point[-1], 1e-12):.2g} of the span of payoffs: give a "
-            "higher temperature, or rate by CCE"
-        )
+            else:
+                self.step /= 2
 
     def _try(self, end: float) -> bool:
+        """Take a step of the present length; whether that succeeded."""
         guess = self.point + self.step * (self.tangent + self.step * self.bend)
         last = self.point[-1] + self.step * self.tangent[-1] >= end
         if last:
@@ -228,7 +215,7 @@ class _Path:
         """F (N,) and its derivatives (N, N + 1) in l and λ."""
         logs, rate = point[:-1], point[-1]
         weights = np.exp(np.minimum(logs, 1.0))
-        strategies = np.split(weights, self.cuts)
+        strategies = [weights[own] for own in self.slices]
         cross = cross_derivatives(self.game, strategies)
         size = len(logs)
         residual, derivative = np.empty(size), np.zeros((size, size + 1))
@@ -290,16 +277,11 @@ def _solve(matrix: Array, right_side: Array, head: int) -> tuple[Array, float]:
 # -- the limit ---------------------------------------------------------------------------------
 
 
-_IndifferenceSolution = tuple[list[Array], bool]
-"""An equilibrium of players that are indifferent on their supports, and whether no other one with
-these supports is near it."""
-
-
 def _indifference_solution(
     game: NormalFormGame, near: Sequence[Array]
-) -> _IndifferenceSolution | None:
-    """The equilibrium on the support of a logit equilibrium at a low temperature, near it; None if
-    there is none."""
+) -> tuple[list[Array], bool] | None:
+    """The equilibrium near a logit equilibrium at a low temperature, whose players are indifferent
+    on its support, and whether no other one with this support is near it; None without one."""
     best, least = None, np.inf
     for floor in _SUPPORTS:
         solution = _solve_indifference(game, near, [strategy > floor for strategy in near])
@@ -310,15 +292,15 @@ def _indifference_solution(
     return best
 
 
-def _extrapolate(before: Sequence[Array], after: Sequence[Array], share: float) -> list[Array]:
-    """The limit of points that move as 1/λ; ``share`` is the ratio of their λ."""
-    ahead = [x + (x - y) * share / (1 - share) for x, y in zip(after, before, strict=True)]
-    return [np.maximum(x, 0.0) / np.maximum(x, 0.0).sum() for x in ahead]
+def _extrapolate(before: Sequence[Array], after: Sequence[Array]) -> list[Array]:
+    """The limit of points that move as 1/λ, a decade of λ apart."""
+    ahead = [np.maximum(x + (x - y) / 9, 0.0) for x, y in zip(after, before, strict=True)]
+    return [x / x.sum() for x in ahead]
 
 
 def _solve_indifference(
     game: NormalFormGame, near: Sequence[Array], support: Sequence[NDArray[np.bool_]]
-) -> _IndifferenceSolution | None:
+) -> tuple[list[Array], bool] | None:
     """Newton's method by least squares; if there are many solutions, the nearest one."""
     if not all(mask.any() for mask in support):
         return None
@@ -362,172 +344,123 @@ def _indifference(
     return np.vstack(rows), np.concatenate(misses)
 
 
-# -- the distribution nearest to a target ----------------------------------------------------------
+# -- the coarse correlated equilibrium nearest to a target -----------------------------------------
 # min KL(x ‖ t) over {x : E_x[gain_c] ≤ 0 for all c} has the dual min_α≥0 logsumexp(log t − α·gain),
-# smooth and convex. A primal-dual interior point method solves it in some 20 to 60 Newton steps.
+# smooth and convex. A primal-dual interior point method solves it in some 20 to 60 Newton steps on
+# E[gain] + s = 0, α s = centre, with slacks s > 0 and the moments of the gains at α.
 
-_MOST_ROUNDS = 400
+_MOST_ROUNDS, _HALVINGS = 400, 30
 _CENTRING, _FASTEST = 0.1, 1e-3
 """Factor by which complementarity falls in a step: at first, and near the end."""
-_HALVINGS = 30
 _RIDGE = 1e-13
 """Share of the mean variance of gains added to their variances, since gains may be linearly
 dependent."""
 _GAIN, _EXCESS = 1e-10, 1e-13
 """Remaining gains and divergence (nats) that are aimed at."""
-Moments = tuple[Array, Array]
-"""Means (C,) and covariance (C, C) of the gains under x(α) ∝ t exp(−α·gain)."""
 _PATIENCE = 3
 """Number of steps without improvement after which a result within the tolerance is accepted."""
 
 
-@dataclass(frozen=True)
-class _Iterate:
-    """Multipliers α > 0, slacks s > 0 of E[gain] + s = 0, and the moments at α."""
+class _Iterate(NamedTuple):
+    """Multipliers α, slacks, and the means (C,) and covariance (C, C) of the gains at α."""
 
     multipliers: Array
     slack: Array
-    moments: Moments
+    means: Array
+    covariance: Array
 
-    @property
-    def residual(self) -> Array:
-        return self.moments[0] + self.slack
-
-    @property
-    def complementary(self) -> Array:
-        return self.multipliers * self.slack
-
-    def size(self) -> float:
-        """The merit function, which a step must reduce."""
-        return float(np.linalg.norm(self.residual) + np.linalg.norm(self.complementary))
+    def merit(self) -> float:
+        """What a step must reduce."""
+        return float(norm(self.means + self.slack) + norm(self.multipliers * self.slack))
 
     def gap(self) -> tuple[float, float]:
         """The largest gain, and the divergence above its minimum, nats."""
-        means = self.moments[0]
-        return float(means.max(initial=0.0)), abs(float(self.multipliers @ means))
+        return float(self.means.max(initial=0.0)), abs(float(self.multipliers @ self.means))
 
 
-def nearest_distribution(moments: Callable[[Array], Moments], constraints: int) -> Array:
-    """α (C,) ≥ 0 at which no gain, as a share of its player's span of payoffs, is above
-    ``TOLERANCE`` and the divergence from the target is within ``TOLERANCE`` nats of the least.
-
-    Raises :class:`RatingError` if that is not reached.
-    """
-    start = np.ones(constraints)
-    best = now = _Iterate(start, start.copy(), moments(start))
-    stalls = 0
+def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> Array:
+    """argmin KL(x ‖ ⊗ t_i) over the CCEs x (8), (|A_1|, …, |A_n|): no gain, as a share of its
+    player's span of payoffs, is above ``TOLERANCE``, and the divergence is within ``TOLERANCE``
+    nats of the least. Raises :class:`RatingError` if the solver does not reach that."""
+    game, log_target = game.rescale_by_player(), np.log(product(targets))
+    start, stalls = np.ones(sum(game.shape)), 0
+    best = now = _Iterate(start, start, *_moments(game, _tilted(game, log_target, start)))
     for _ in range(_MOST_ROUNDS):
         gain, excess = best.gap()
-        if gain <= _GAIN and excess <= _EXCESS:
-            break
-        if stalls >= _PATIENCE and max(gain, excess) <= TOLERANCE:
+        done = gain <= _GAIN and excess <= _EXCESS
+        if done or (stalls >= _PATIENCE and max(gain, excess) <= TOLERANCE):
             break
         try:
-            now = _newton_step(now, moments)
-        except np.linalg.LinAlgError:
+            now = _newton_step(game, log_target, now)
+        except LinAlgError:
             break
-        better = max(now.gap()) < 0.7 * max(best.gap())
-        stalls = 0 if better else stalls + 1
+        stalls = 0 if max(now.gap()) < 0.7 * max(best.gap()) else stalls + 1
         best = min(best, now, key=lambda each: max(each.gap()))
     if max(best.gap()) <= TOLERANCE:
-        return best.multipliers
+        return _tilted(game, log_target, best.multipliers)
     raise RatingError(
         f"no equilibrium nearest to the target was reached: the gap is {max(best.gap()):.2g}, "
         f"expected at most {TOLERANCE:.2g}"
     )
 
 
-def _newton_step(now: _Iterate, moments: Callable[[Array], Moments]) -> _Iterate:
-    """One damped Newton step on E[gain] + s = 0, α s = centre."""
-    mean = float(now.complementary.mean())
-    # Complementarity must not run ahead of the equations.
+def _newton_step(game: NormalFormGame, log_target: Array, now: _Iterate) -> _Iterate:
+    """One damped Newton step."""
+    residual, complementary = now.means + now.slack, now.multipliers * now.slack
+    mean = float(complementary.mean())
+    # complementarity must not run ahead of the equations
     fall = min(_CENTRING, max(mean, _FASTEST))
-    goal = max(fall * mean, min(mean, 0.3 * float(np.abs(now.residual).max())))
-    centre = (goal - now.complementary) / now.multipliers
-    ridge = _RIDGE * np.trace(now.moments[1]) / len(now.slack)
-    system = now.moments[1] + np.diag(now.slack / now.multipliers + ridge)
-    change = np.asarray(np.linalg.solve(system, now.residual + centre), np.float64)
-    slack = centre - now.slack * change / now.multipliers
-    step = min(_longest(now.multipliers, change), _longest(now.slack, slack))
-    before = now.size()
+    goal = max(fall * mean, min(mean, 0.3 * float(np.abs(residual).max())))
+    centre = (goal - complementary) / now.multipliers
+    ridge = _RIDGE * np.trace(now.covariance) / len(now.slack)
+    system = now.covariance + np.diag(now.slack / now.multipliers + ridge)
+    change = np.asarray(np.linalg.solve(system, residual + centre), np.float64)
+    slack_change = centre - now.slack * change / now.multipliers
+    # the longest step, at most 1, that keeps all values above 0
+    both = np.append(now.multipliers, now.slack), np.append(change, slack_change)
+    falls = both[1] < 0
+    step = float((-0.99 * both[0][falls] / both[1][falls]).min(initial=1.0))
     for _ in range(_HALVINGS):
         further = now.multipliers + step * change
-        iterate = _Iterate(further, now.slack + step * slack, moments(further))
-        if iterate.size() <= (1 - 0.01 * step) * before:
+        moments = _moments(game, _tilted(game, log_target, further))
+        iterate = _Iterate(further, now.slack + step * slack_change, *moments)
+        if iterate.merit() <= (1 - 0.01 * step) * now.merit():
             break
         step /= 2
     return iterate
 
 
-def _longest(values: Array, change: Array) -> float:
-    """The longest step, at most 1, that keeps all values above 0."""
-    falls = change < 0
-    return float((-0.99 * values[falls] / change[falls]).min(initial=1.0))
+def _tilted(game: NormalFormGame, log_target: Array, multipliers: Array) -> Array:
+    """x(a) ∝ t(a) exp(−Σ α_i(a') gain_{i,a'}(a)), gain_{i,a'}(a) = u_i(a', a_-i) − u_i(a)."""
+    logs = log_target.copy()
+    for i, alpha in enumerate(np.split(multipliers, np.cumsum(game.shape)[:-1])):
+        payoff = game.payoffs[i]
+        logs -= np.expand_dims(np.tensordot(alpha, payoff, (0, i)), i) - alpha.sum() * payoff
+    return np.asarray(softmax(logs))
 
 
-# -- the equilibrium -------------------------------------------------------------------------------
+def _moments(game: NormalFormGame, joint: Array) -> tuple[Array, Array]:
+    """Means (C,) and covariance (C, C) of all gains under a joint distribution. The table of gains
+    (C, profiles) is never built: its moments are sums over pairs of players."""
+    payoffs, own = game.payoffs, [joint * payoff for payoff in game.payoffs]
+    rows = [np.moveaxis(u, i, 0).reshape(game.shape[i], -1) for i, u in enumerate(payoffs)]
 
+    def deviating(i: int, weights: Array) -> Array:  # Σ_a weights(a) u_i(a', a_-i), (|A_i|,)
+        return np.asarray(rows[i] @ weights.sum(axis=i).ravel())
 
-def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> Array:
-    """argmin KL(x ‖ ⊗ t_i) over the CCEs x (8), (|A_1|, …, |A_n|). Raises :class:`RatingError` if
-    the solver does not reach it."""
-    gains = _Gains(game.rescale_by_player(), np.log(product(targets)))
-    return gains.joint(nearest_distribution(gains.moments, sum(game.shape)))
-
-
-class _Gains:
-    """gain_{i,a'}(a) = u_i(a', a_-i) − u_i(a), for all players i and actions a'. It is never built
-    as one table: its moments are sums over pairs of players."""
-
-    def __init__(self, game: NormalFormGame, log_target: Array) -> None:
-        self.game, self.log_target = game, log_target
-        self.cuts = np.cumsum(game.shape)[:-1]
-        self.rows = [
-            np.moveaxis(payoff, i, 0).reshape(game.shape[i], -1)
-            for i, payoff in enumerate(game.payoffs)
-        ]
-
-    def joint(self, multipliers: Array) -> Array:
-        """x(a) ∝ t(a) exp(−Σ α_i(a') gain_{i,a'}(a))."""
-        logs = self.log_target.copy()
-        for i, alpha in enumerate(np.split(multipliers, self.cuts)):
-            payoff = self.game.payoffs[i]
-            logs -= np.expand_dims(np.tensordot(alpha, payoff, (0, i)), i) - alpha.sum() * payoff
-        return np.asarray(softmax(logs))
-
-    def moments(self, multipliers: Array) -> Moments:
-        """Means and covariance of all gains at α."""
-        joint = self.joint(multipliers)
-        players = self.game.players
-        deviating = [self.rows[i] @ joint.sum(axis=i).ravel() for i in players]
-        expected = [float(np.vdot(payoff, joint)) for payoff in self.game.payoffs]
-        means = np.concatenate([deviating[i] - expected[i] for i in players])
-        blocks = [[np.empty(0)] * len(players) for _ in players]
-        for i in players:
-            blocks[i][i] = self._second(joint, i, i)
-            for j in range(i):
-                more, less = (i, j) if self.game.shape[i] >= self.game.shape[j] else (j, i)
-                blocks[more][less] = self._second(joint, more, less)
-                blocks[less][more] = blocks[more][less].T
-        return means, np.block(blocks) - np.outer(means, means)
-
-    def _second(self, joint: Array, i: int, j: int) -> Array:
-        """E[gain_{i,a'} gain_{j,b'}], (|A_i|, |A_j|)."""
-        payoffs = self.game.payoffs
-        own, others = joint * payoffs[i], joint * payoffs[j]
-        products = self._deviations(joint, i, j)
-        left = self.rows[i] @ others.sum(axis=i).ravel()
-        right = self.rows[j] @ own.sum(axis=j).ravel()
-        both = float(np.vdot(own, payoffs[j]))
-        return products - left[:, None] - right[None, :] + both
-
-    def _deviations(self, joint: Array, i: int, j: int) -> Array:
-        """E[u_i(a', a_-i) u_j(b', a_-j)], (|A_i|, |A_j|). The fewer |A_j|, the less memory."""
+    blocks = [[np.empty(0)] * len(own) for _ in own]
+    by_size = sorted(game.players, key=lambda i: -game.shape[i])
+    for i, j in combinations_with_replacement(by_size, 2):
         if i == j:
-            return (self.rows[i] * joint.sum(axis=i).ravel()) @ self.rows[i].T
-        weights, one, other = (
-            np.moveaxis(tensor, (i, j), (-2, -1)).reshape(-1, joint.shape[i], joint.shape[j])
-            for tensor in (joint, self.game.payoffs[i], self.game.payoffs[j])
-        )
-        spread = weights.swapaxes(1, 2) @ other  # (rest, A_j, b')
-        return np.tensordot(one, spread, ((0, 2), (0, 1)))
+            both = (rows[i] * joint.sum(axis=i).ravel()) @ rows[i].T
+        else:  # the larger player's actions are summed first, which takes least memory
+            weights, one, other = (
+                np.moveaxis(each, (i, j), (-2, -1)).reshape(-1, joint.shape[i], joint.shape[j])
+                for each in (joint, payoffs[i], payoffs[j])
+            )
+            both = np.tensordot(one, weights.swapaxes(1, 2) @ other, ((0, 2), (0, 1)))
+        both = both - deviating(i, own[j])[:, None] - deviating(j, own[i])
+        blocks[i][j] = both + np.vdot(own[i], payoffs[j])
+        blocks[j][i] = blocks[i][j].T
+    means = np.concatenate([deviating(i, joint) - own[i].sum() for i in game.players])
+    return means, np.block(blocks) - np.outer(means, means)

@@ -3,7 +3,6 @@ others, and the target: the strategy of maximal affinity entropy."""
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, reduce
@@ -25,8 +24,6 @@ MEMORY = 4 << 30
 """Bytes that rating a game may take; a larger game is refused before anything is allocated."""
 _ROUNDING = 1e-13
 """Difference of payoffs, as a share of the largest payoff, that counts as 0."""
-_MATRICES = 4
-"""Number of square matrices over all actions in memory at once."""
 
 
 @dataclass(frozen=True)
@@ -98,16 +95,16 @@ class NormalFormGame:
 
 
 def check_memory(shape: Sequence[int]) -> None:
-    """Raises :class:`RatingError` if payoffs for ``shape`` actions of each player do not fit."""
-    players = len(shape)
-    tables = players + players + players * (players - 1)  # payoffs, rescaled, by pair
+    """Raises :class:`RatingError` if payoffs for ``shape`` actions of each player do not fit: as
+    given, rescaled and by pair of players."""
+    tables = len(shape) * (len(shape) + 1)
     _refuse(" × ".join(f"{size:,}" for size in shape), prod(shape) * tables)
 
 
 def check_actions(actions: int) -> None:
-    """Raises :class:`RatingError` if matrices over ``actions``, the number of actions of all
-    players with clones merged, do not fit."""
-    _refuse(f"{actions:,} different", _MATRICES * actions**2)
+    """Raises :class:`RatingError` if the four square matrices over ``actions``, the number of
+    actions of all players with clones merged, do not fit."""
+    _refuse(f"{actions:,} different", 4 * actions**2)
 
 
 def _refuse(what: str, numbers: int) -> None:
@@ -170,32 +167,16 @@ def cross_derivatives(game: NormalFormGame, strategies: Strategies) -> dict[tupl
 
 Indices = NDArray[np.int64]
 
-TOLERANCE = 1e-9
-"""Largest difference of two payoffs that count as equal, as a share of the player's span."""
+DIGITS = 9
+"""Decimal digits to which equal payoffs agree, as shares of the player's span."""
 
 
 def equal_rows(rows: Array) -> Indices:
-    """The class of each row of (n, d): 0, 1, … in order of first appearance. Two rows are equal
-    where no entry differs by more than ``TOLERANCE``."""
-    labels = np.full(len(rows), -1, np.int64)
-    classes = 0
-    # Equal rows have nearly equal weighted sums, so few rows are compared entry by entry.
-    weights = np.random.default_rng(0).uniform(0.5, 1.5, (rows.shape[1],))
-    sums = rows @ weights
-    reach = TOLERANCE * float(np.sum(weights)) + 1e-12 * np.abs(sums).max(initial=0.0)
-    first_rows: list[tuple[float, int]] = []  # sum and index of each class's first row, sorted
-    for index, row in enumerate(rows):
-        start = bisect_left(first_rows, (sums[index] - reach, -1))
-        end = bisect_right(first_rows, (sums[index] + reach, len(rows)))
-        likely = sorted(first for _, first in first_rows[start:end])
-        near = np.abs(rows[likely] - row).max(axis=1, initial=0.0)
-        equal = np.flatnonzero(near <= TOLERANCE)
-        if len(equal):
-            labels[index] = labels[likely[int(equal[0])]]
-        else:
-            labels[index], classes = classes, classes + 1
-            insort(first_rows, (float(sums[index]), index))
-    return labels
+    """The class of each row of (n, d): 0, 1, … in order of first appearance. Rows that agree to
+    ``DIGITS`` are equal."""
+    classes: dict[bytes, int] = {}
+    keys = ((row.round(DIGITS) + 0.0).tobytes() for row in rows)  # −0 is 0
+    return np.array([classes.setdefault(key, len(classes)) for key in keys], np.int64)
 
 
 @dataclass(frozen=True)
@@ -295,8 +276,3 @@ def target(similarity: Array) -> Array:
     solution /= solution.sum()
     shares = solution[labels] / np.bincount(labels)[labels]
     return (1 - FLOOR) * shares + FLOOR / len(shares)
-
-
-def uniform(actions: int) -> Array:
-    """The uniform strategy (actions,), the maximiser of Shannon entropy."""
-    return np.full(actions, 1.0 / actions)

@@ -10,9 +10,7 @@ on prompt p model m is better than m' by p·(m − m').
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -162,51 +160,37 @@ class System(StrEnum):
     """Both by regret at the limiting logit equilibrium."""
 
 
-@dataclass(frozen=True)
-class PathSettings:
-    """The paper states ``candidates`` P' = 64 and ``additional`` (whether prompts enter too), but
-    not ``skills`` K, ``prompts`` P0, ``models`` M0, ``improvements`` M' and ``iterations``."""
+def improvement_path(
+    system: System,
+    additional: bool,
+    seed: int,
+    *,
+    skills: int = 4,
+    prompts: int = 8,
+    models: int = 8,
+    candidates: int = 64,
+    improvements: int = 16,
+    iterations: int = 15,
+) -> tuple[Array, Array, Array]:
+    """One trial: prompts (P, K) and models (M, K) in the order in which they entered, and the skill
+    entropy of each (iterations + 1, 2), nats, from the start on; ln K is the largest.
 
-    system: System
-    additional: bool
-    skills: int = 4
-    prompts: int = 8
-    models: int = 8
-    candidates: int = 64
-    improvements: int = 16
-    iterations: int = 15
-
-
-class ImprovementPath(NamedTuple):
-    """``prompts`` (P, K) and ``models`` (M, K) in the order in which they entered;
-    ``prompt_entropies`` and ``model_entropies`` (iterations + 1,) nats: of the mean vector, from
-    the start on; ln K is the largest."""
-
-    prompts: Array
-    models: Array
-    prompt_entropies: Array
-    model_entropies: Array
-
-
-def improvement_path(settings: PathSettings, seed: int) -> ImprovementPath:
-    """One trial. Raises :class:`RatingError` if an equilibrium is not reached."""
-    random = np.random.default_rng(seed)
-    ones = np.ones(settings.skills)
-    prompts, models = (
-        random.dirichlet(ones, settings.prompts),
-        random.dirichlet(ones, settings.models),
-    )
-    entropies = [(skill_entropy(prompts), skill_entropy(models))]
-    for _ in range(settings.iterations):
-        if settings.additional:
-            candidates = random.dirichlet(ones, settings.candidates)
-            table = utilities(np.vstack([candidates, prompts]), models)
-            ratings = _ratings(settings.system, table, TASK)[: len(candidates)]
-            prompts = np.vstack([prompts, candidates[int(np.argmax(ratings))]])
-        models = np.vstack([models, _new_model(settings, prompts, models, random)])
-        entropies.append((skill_entropy(prompts), skill_entropy(models)))
-    table = np.array(entropies)
-    return ImprovementPath(prompts, models, table[:, 0], table[:, 1])
+    The paper states ``candidates`` P' = 64 and ``additional`` (whether prompts enter too), but not
+    ``skills`` K, ``prompts`` P0, ``models`` M0, ``improvements`` M' and ``iterations``. Raises
+    :class:`RatingError` if an equilibrium is not reached.
+    """
+    random, ones = np.random.default_rng(seed), np.ones(skills)
+    tasks, players = random.dirichlet(ones, prompts), random.dirichlet(ones, models)
+    entropies = [(skill_entropy(tasks), skill_entropy(players))]
+    for _ in range(iterations):
+        if additional:
+            drawn = random.dirichlet(ones, candidates)
+            table = utilities(np.vstack([drawn, tasks]), players)
+            ratings = _ratings(system, table, TASK)[: len(drawn)]
+            tasks = np.vstack([tasks, drawn[int(np.argmax(ratings))]])
+        players = np.vstack([players, _new_model(system, tasks, players, random, improvements)])
+        entropies.append((skill_entropy(tasks), skill_entropy(players)))
+    return tasks, players, np.array(entropies)
 
 
 def utilities(prompts: Array, models: Array) -> Array:
@@ -224,15 +208,14 @@ def skill_entropy(vectors: Array) -> float:
 
 
 def _new_model(
-    settings: PathSettings, prompts: Array, models: Array, random: np.random.Generator
+    system: System, prompts: Array, models: Array, random: np.random.Generator, improvements: int
 ) -> Array:
     """A new model: a sum of improvements, each with the best rating of a random set, added until
     the model has the best rating of all."""
-    total = np.zeros(settings.skills)
+    total = np.zeros(models.shape[1])
     for _ in range(_MOST_SUMS):
-        steps = total + random.dirichlet(np.ones(settings.skills), settings.improvements)
-        table = utilities(prompts, np.vstack([steps, models]))
-        ratings = _ratings(settings.system, table, KING)
+        steps = total + random.dirichlet(np.ones(len(total)), improvements)
+        ratings = _ratings(system, utilities(prompts, np.vstack([steps, models])), KING)
         best = int(np.argmax(ratings[: len(steps)]))
         total = steps[best]
         if ratings[best] >= ratings.max() - TIE:

@@ -78,21 +78,15 @@ def resample_tasks(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[li
 def resample_judgements(
     verdicts: Array, pairs: Indices, models: int, stream: Sequence[int]
 ) -> tuple[list[Array], Indices]:
-    """One task, on verdicts drawn with replacement within each pair of models: the mean verdict of
-    each pair, (1, models, models), antisymmetric; 0 for a pair without any.
-
-    ``verdicts`` (n,) for the first model against the second; ``pairs`` (n,), ascending: the index
-    of the pair in a (models, models) table.
-    """
-    _, starts, sizes = np.unique(pairs, return_index=True, return_counts=True)
-    shares = np.random.default_rng(stream).random(len(pairs))
-    drawn = np.repeat(starts, sizes) + np.floor(shares * np.repeat(sizes, sizes)).astype(np.int64)
+    """One task, on verdicts drawn with replacement: the mean verdict of each pair, (1, models,
+    models), antisymmetric; 0 for a pair without any. ``verdicts`` (n,) for the first model against
+    the second; ``pairs`` (n,): the index of the pair in a (models, models) table."""
+    drawn = np.random.default_rng(stream).integers(len(pairs), size=len(pairs))
     sums, counts = (
-        np.bincount(pairs, weights, models * models).reshape(models, models)
+        np.bincount(pairs[drawn], weights, models * models).reshape(models, models)
         for weights in (verdicts[drawn], None)
     )
-    means = (sums - sums.T) / np.maximum(counts + counts.T, 1)
-    return [means[None]], np.zeros(1, np.int64)
+    return [((sums - sums.T) / np.maximum(counts + counts.T, 1))[None]], np.zeros(1, np.int64)
 
 
 def halves(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[list[Array], list[Array]]:
@@ -134,21 +128,18 @@ def check_preferences(preferences: Array) -> None:
         )
 
 
-def king_of_the_hill(preferences: Array, *, rebel_may_copy: bool = False) -> NormalFormGame:
+def king_of_the_hill(preferences: Array) -> NormalFormGame:
     """Task against king against rebel (section 3.1 of the ratings paper): u_task = |u|, u_king = u,
     u_rebel = −u.
 
     ``preferences`` as for :func:`check_preferences`; means over judgements, of which the task
     player gets the absolute value. The rebel pays 1 for the king's own model, and for a model that
-    no task distinguishes from it: otherwise the rebel could choose a copy of the king's model.
-    ``rebel_may_copy``: the paper's game, in which only the same index costs 1.
+    no task distinguishes from it: otherwise it could choose a copy of the king's model.
     """
     check_memory(preferences.shape)
     check_preferences(preferences)
     models = preferences.shape[1]
-    same = np.arange(models)
-    if not rebel_may_copy:
-        same = equal_rows(np.moveaxis(preferences, 1, 0).reshape(models, -1))
+    same = equal_rows(np.moveaxis(preferences, 1, 0).reshape(models, -1))
     rebel = np.where(same[:, None] == same, -1.0, -preferences)
     return NormalFormGame((np.abs(preferences), np.asarray(preferences, np.float64), rebel))
 

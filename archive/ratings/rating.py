@@ -34,7 +34,6 @@ from archive.ratings.normal_form import (
     product,
     regrets,
     target,
-    uniform,
 )
 from archive.ratings.preferences import (
     KING,
@@ -153,7 +152,7 @@ def default_targets(
 ) -> list[Array]:
     """The target of each player (|A_i|,) that ``settings`` name."""
     if settings.selection is TargetEntropy.SHANNON:
-        return [uniform(size) for size in game.shape]
+        return [np.full(size, 1.0 / size) for size in game.shape]
     small = classes.reduce(game)
     shares = []
     for player in game.players:
@@ -177,10 +176,8 @@ def ranks(ratings: Array, tie: float = TIE) -> NDArray[np.int64]:
 SPLITS = 8
 """Random halvings that a cross-fit averages over."""
 CHUNK = 20
-"""Number of resamples that a worker computes before it reports."""
+"""Number of resamples that a worker computes at a time."""
 
-Progress = Callable[[int, int], None]
-"""Called with the number of finished resamples and their total."""
 Resampling = Callable[[Sequence[int]], tuple[list[Array], Indices]]
 """Outcomes of one draw, named by a seed, and which tasks they are of; it is sent to workers."""
 
@@ -194,6 +191,14 @@ def rate_models(
     return rate(game, RatingSettings(solution, temperature=temperature))
 
 
+def percentiles(values: Array, confidence: float) -> tuple[Array, Array]:
+    """Two-sided bounds of each column of resamples (B, n); NaN without any."""
+    if not len(values):
+        return np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
+    low, high = np.quantile(values, ((1 - confidence) / 2, (1 + confidence) / 2), axis=0)
+    return low, high
+
+
 class RatingSamples(NamedTuple):
     """``models`` (B, models), ``tasks`` and ``task_masses`` (B, tasks) of B resamples;
     ``failures``: number of resamples that reached no equilibrium, which are left out."""
@@ -203,14 +208,6 @@ class RatingSamples(NamedTuple):
     task_masses: Array
     failures: int
 
-    def bounds(self, values: Array, confidence: float) -> tuple[Array, Array]:
-        """Percentiles of each column; NaN if every resample failed."""
-        if not len(values):
-            return np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
-        ends = ((1 - confidence) / 2, (1 + confidence) / 2)
-        low, high = np.quantile(values, ends, axis=0)
-        return low, high
-
     @property
     def ranks(self) -> Array:
         """Ranks (B, models), 1 for the best."""
@@ -219,14 +216,16 @@ class RatingSamples(NamedTuple):
 
     @property
     def first(self) -> Array:
-        """P(rank 1) of each model; shared firsts count for all that share."""
-        return (self.ranks == 1).mean(axis=0)
+        """P(rank 1) of each model; shared firsts count for all that share. NaN without resamples,
+        as in ``above``."""
+        return (self.ranks == 1).sum(axis=0) / (len(self.models) or np.nan)
 
     @property
     def above(self) -> Array:
         """P(m is rated above m'), (models, models); a tie counts half."""
         apart = self.models[:, :, None] - self.models[:, None, :]
-        return ((apart > TIE) + 0.5 * (np.abs(apart) <= TIE)).mean(axis=0)
+        wins = (apart > TIE) + 0.5 * (np.abs(apart) <= TIE)
+        return wins.sum(axis=0) / (len(self.models) or np.nan)
 
 
 def bootstrap(
@@ -235,50 +234,37 @@ def bootstrap(
     resamples: int,
     seed: int = 0,
     workers: int = 1,
-    progress: Progress | None = None,
     resampling: Resampling | None = None,
 ) -> RatingSamples:
     """Ratings on resampled maps of each task, or on what ``resampling`` draws: NaN of a task that
     is not in the draw. The result does not depend on ``workers``, the number of processes."""
-    resampling = resampling or partial(resample_maps, outcomes)
-    draw = partial(_draw, resampling, len(outcomes), solution, seed)
-    starts = range(0, resamples, CHUNK)
-    chunks = [range(start, min(start + CHUNK, resamples)) for start in starts]
-    draws: list[_Draw | None] = []
+    models, tasks = outcomes[0].shape[1], len(outcomes)
+    draw = partial(_draw, resampling or partial(resample_maps, outcomes), tasks, solution)
+    seeds = [(seed, number) for number in range(resamples)]
     several = ProcessPoolExecutor(workers, get_context("spawn")) if workers > 1 else None
     with several or nullcontext():
-        for part in several.map(draw, chunks) if several else map(draw, chunks):
-            draws += part
-            if progress:
-                progress(len(draws), resamples)
-    models, tasks = outcomes[0].shape[1], len(outcomes)
+        draws = [*several.map(draw, seeds, chunksize=CHUNK)] if several else [*map(draw, seeds)]
     samples = [draw for draw in draws if draw is not None]
     return RatingSamples(
-        np.array([sample[0] for sample in samples]).reshape(-1, models),
-        np.array([sample[1] for sample in samples]).reshape(-1, tasks),
-        np.array([sample[2] for sample in samples]).reshape(-1, tasks),
+        np.array([each[0] for each in samples]).reshape(-1, models),
+        np.array([each[1] for each in samples]).reshape(-1, tasks),
+        np.array([each[2] for each in samples]).reshape(-1, tasks),
         len(draws) - len(samples),
     )
 
 
-_Draw = tuple[Array, Array, Array]
-
-
 def _draw(
-    resampling: Resampling, tasks: int, solution: EquilibriumKind, seed: int, numbers: range
-) -> list[_Draw | None]:
-    """The resamples of these numbers, None for one that reached no equilibrium."""
-    draws: list[_Draw | None] = []
-    for number in numbers:
-        try:
-            outcomes, drawn = resampling((seed, number))
-            result = rate_models(outcomes, solution)
-            of_tasks = np.full((2, tasks), np.nan)
-            of_tasks[:, drawn] = result.ratings[TASK], result.masses[TASK]
-            draws.append((result.ratings[KING], *of_tasks))
-        except RatingError:
-            draws.append(None)
-    return draws
+    resampling: Resampling, tasks: int, solution: EquilibriumKind, seed: Sequence[int]
+) -> tuple[Array, Array, Array] | None:
+    """Ratings of models and tasks, and masses of tasks; None if no equilibrium is reached."""
+    try:
+        outcomes, drawn = resampling(seed)
+        result = rate_models(outcomes, solution)
+    except RatingError:
+        return None
+    of_tasks = np.full((2, tasks), np.nan)
+    of_tasks[:, drawn] = result.ratings[TASK], result.masses[TASK]
+    return result.ratings[KING], of_tasks[0], of_tasks[1]
 
 
 class CrossFit(NamedTuple):

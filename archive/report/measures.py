@@ -24,7 +24,6 @@ from archive.statistics.measure import (
     GameCeiling,
     XentMeasure,
     read_ceilings,
-    read_paired_scores,
     xent_measure,
 )
 from archive.statistics.ratings import (
@@ -33,9 +32,10 @@ from archive.statistics.ratings import (
     ModelRating,
     RatingQuestion,
     largest_contributions,
-    measure_ratings,
+    measure_block,
     notes,
     question_of,
+    rate_block,
 )
 from archive.store.archive import Archive
 from archive.text import bounds, plural, signed
@@ -171,12 +171,12 @@ def gather_ratings(
     if not any(source.count("measures") for source in archives):
         return None
     try:
-        scores = read_paired_scores(archives)
-        if len(scores.models) < 2:
-            return None
         asked = [row for source in archives for row in source.rows("ratings")]
         question = question_of(asked[-1]) if asked else RatingQuestion(resamples=RESAMPLES)
-        ratings = measure_ratings(scores, question)
+        block = measure_block(archives, question.preference)
+        if len(block.models) < 2:
+            return None
+        ratings = rate_block(block, question)
     except RatingError as error:
         return str(error)
     return ratings_section(ratings, names)

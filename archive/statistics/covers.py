@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from archive.errors import CoverError
 from archive.run import Run
 from archive.schema import Definition, GainKind, TaskId
-from archive.statistics.intervals import CONFIDENCE, Scores
+from archive.statistics.intervals import Scores
 from archive.statistics.matrix import TransferMatrix, simultaneous_matrix, transfer_matrix
 
 EXACT_UP_TO = 400
@@ -126,13 +126,6 @@ def smallest_covers(values: Scores, etas: Sequence[float]) -> Iterator[tuple[flo
         yield eta, cover if eta <= largest else None
 
 
-def covered_targets(values: Scores, members: Sequence[int], eta: float) -> list[list[int]]:
-    """For each member the indices of the targets that it covers at η; a target that several members
-    cover is in several lists."""
-    reaches = pessimistic(values) >= eta
-    return [np.flatnonzero(reaches[member]).tolist() for member in members]
-
-
 def _largest_delta(values: Scores, eta: float, whole: bool) -> Cover:
     """Fewest games at η; then, by bisection over the values that occur, the largest Δ that this
     number of games reaches."""
@@ -168,8 +161,8 @@ def fewest(reaches: Truths, enough: int | None = None, whole: bool = True) -> Fe
         return members, 1
     if enough == 1:  # greedy takes a row that reaches every column if there is one
         return members, 2
-    columns = reaches[:, _essential(reaches)]
     size = enough if whole else None
+    columns = reaches[:, _essential(reaches)]
     choice, bound, status = minimise(np.ones(len(reaches)), columns, size, whole=whole)
     if status == INFEASIBLE and size is not None:
         return members, size + 1
@@ -219,13 +212,13 @@ def _first_of_equals(reaches: Truths, size: int) -> tuple[int, ...] | None:
     ``BLOCK`` rows at a time get the weights 2^k, so that no sum of later weights exceeds an earlier
     one. None if the search did not end within its nodes.
     """
-    rows, columns = len(reaches), _essential(reaches)
+    rows, columns = len(reaches), reaches[:, _essential(reaches)]
     low, high = np.zeros(rows), np.ones(rows)
     for start in range(0, rows, BLOCK):
         block = np.arange(start, min(start + BLOCK, rows))
         costs = np.zeros(rows)
         costs[block] = -(2.0 ** np.arange(len(block))[::-1])
-        choice, _, status = minimise(costs, reaches[:, columns], size, (low, high))
+        choice, _, status = minimise(costs, columns, size, (low, high))
         if choice is None or status != PROVED:
             return None
         low[block] = high[block] = np.isin(block, choice)
@@ -282,7 +275,6 @@ class CoverQuestion(NamedTuple):
     definition: Definition = Definition.CAPTURED
     gain: GainKind = GainKind.TOTAL
     from_finetuned: bool = False
-    confidence: float = CONFIDENCE
     skip_unplayable: bool = False
 
 
@@ -311,14 +303,6 @@ class ScopeCover:
     simultaneous: Cover | None
     simultaneous_largest_eta: float
 
-    @property
-    def selected_values(self) -> int:
-        """Number of values of the cover's members on other games that rest on selection plays."""
-        sources = [self.matrix.sources[member] for member in self.cover.members]
-        pairs = [(source, target) for source in sources for target in self.matrix.targets]
-        cells = [self.matrix.cells.get(pair) for pair in pairs if pair[0] != pair[1]]
-        return sum(cell.from_selection for cell in cells if cell is not None)
-
 
 def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> ScopeCover:
     """The optimal cover of ``scope``, and the simultaneous cover.
@@ -328,22 +312,30 @@ def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> S
     matrix, skipped_targets = _matrix(run, scope, question)
     values = matrix.values(question.definition)
     cover = _best(values, question.eta)
-    games = matrix.sources, matrix.targets
-    sample = run.plays, run.policies, *games, question.gain
-    bounds, statements = simultaneous_matrix(*sample, question.confidence)
+    sample = run.plays, run.policies, matrix.sources, matrix.targets, question.gain
+    bounds, statements = simultaneous_matrix(*sample)
     lower = bounds.lower(question.definition)
-    lists = covered_targets(values, cover.members, question.eta)
     return ScopeCover(
         question=question,
         matrix=matrix,
         skipped_targets=skipped_targets,
         cover=cover,
-        covers=tuple(tuple(matrix.targets[target] for target in targets) for targets in lists),
+        covers=_covered(matrix, values, cover, question.eta),
         largest_eta=largest_eta(values),
         bounds=bounds,
         statements=statements,
         simultaneous=next(smallest_covers(lower, [question.eta]))[1],
         simultaneous_largest_eta=largest_eta(lower),
+    )
+
+
+def _covered(
+    matrix: TransferMatrix, values: Scores, cover: Cover, eta: float
+) -> tuple[tuple[TaskId, ...], ...]:
+    """For each member the targets that it covers; one that several cover is in several lists."""
+    reaches = pessimistic(values)[list(cover.members)] >= eta
+    return tuple(
+        tuple(t for t, is_in in zip(matrix.targets, row, strict=True) if is_in) for row in reaches
     )
 
 
@@ -371,7 +363,7 @@ def cover_rows(
         cover = best_cover(values, question.eta)
     except CoverError:
         return []
-    lists = covered_targets(values, cover.members, question.eta)
+    lists = _covered(matrix, values, cover, question.eta)
     return [
         {
             "scope": number,
@@ -380,7 +372,7 @@ def cover_rows(
             "delta": None if skipped_targets else cover.delta,
             "game_id": matrix.sources[member].game_id,
             "role": matrix.sources[member].role,
-            "covers": [matrix.targets[target].game_id for target in targets],
+            "covers": [target.game_id for target in targets],
             "exact": cover.gap == 0,
             "unknown": int(np.isnan(values).sum()),
         }
@@ -415,30 +407,25 @@ def _matrix(
 
 def _no_value(matrix: TransferMatrix, values: Scores, uncoverable: Sequence[TaskId]) -> str:
     """The error message for a game that nothing covers: not measured, or not playable."""
-    first = uncoverable[0]
-    column = values[:, matrix.targets.index(first)]
-    why = "its values are unknown: it was not played by its own fine-tuning and the base player"
-    if not np.isnan(column).all():
-        why = "no value of it is defined: its own gain is not significantly above 0"
-    more = f", and {len(uncoverable) - 1} more like it" if len(uncoverable) > 1 else ""
+    first, more = uncoverable[0], f", and {len(uncoverable) - 1} more like it"
+    why = "no value of it is defined: its own gain is not significantly above 0"
+    if np.isnan(values[:, matrix.targets.index(first)]).all():
+        why = "its values are unknown: it was not played by its own fine-tuning and the base player"
     return (
-        f"game {first.game_id} ({first.role}){more}: {why}; expected games with known values, or "
-        "--skip-unplayable to cover the others"
+        f"game {first.game_id} ({first.role}){more if len(uncoverable) > 1 else ''}: {why}; "
+        "expected games with known values, or --skip-unplayable to cover the others"
     )
 
 
 def _best(values: Scores, eta: float) -> Cover:
-    """The optimal cover; an error message says whether missing values could give a cover."""
+    """The optimal cover; an error message says how many values are missing."""
     try:
         return best_cover(values, eta)
     except CoverError as error:
         unknown = int(np.isnan(values).sum())
         if not unknown:
             raise
-        hope = largest_eta(np.where(np.isnan(values), math.inf, values))
-        pairs = "1 pair of games was" if unknown == 1 else f"{unknown} pairs of games were"
-        could = "measuring might reach it" if hope >= eta else "measuring would not reach it"
-        raise CoverError(f"{error}; {pairs} not measured, and {could}") from None
+        raise CoverError(f"{error}; {unknown} pairs of games were not measured") from None
 
 
 MOST_SUBSETS = 1 << 20

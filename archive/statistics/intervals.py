@@ -48,39 +48,30 @@ def mean_interval(sample: Scores, confidence: float) -> Interval:
 
 
 def ratio_interval(
-    numerator: Scores, denominator: Scores, confidence: float, defined_at: float | None = None
+    numerator: Scores,
+    denominator: Scores,
+    confidence: float,
+    defined_at: float | None = None,
+    paired: bool = True,
 ) -> Interval:
-    """Fieller's interval for mean(numerator)/mean(denominator), paired samples of one shape, (n,)
-    or (R, n) float64.
+    """Fieller's interval for mean(numerator)/mean(denominator), (n,) or (R, n) float64: samples of
+    one shape, or independent ones if not ``paired``.
 
     Undefined if the denominator is not significantly above 0 (the lower bound of its two-sided
     interval at ``defined_at``, by default ``confidence``). If it is significant at ``defined_at``
     but not at ``confidence``, the bounds are infinite.
     Fieller, E. C. (1954), Some problems in interval estimation, JRSS B 16(2).
     """
-    if numerator.shape != denominator.shape:
-        raise ValueError(f"{numerator.shape} numerators, {denominator.shape} denominators")
-    means = float(numerator.mean()), float(denominator.mean())
-    joint, _ = mean_covariance(numerator, denominator)
-    above, _ = mean_covariance(numerator, numerator)
-    below, own_freedom = mean_covariance(denominator, denominator)
-    covariance, freedom = np.array([[above, joint], [joint, below]]), own_freedom
-    if numerator.ndim > 1 and means[1] > 0:
-        rest = numerator - means[0] / means[1] * denominator
-        freedom = min(freedom, mean_covariance(rest, rest)[1])
-    quantiles = _t(confidence, freedom), _t(defined_at or confidence, own_freedom)
-    return _fieller(means, covariance, *quantiles, numerator.shape[-1])
-
-
-def unpaired_ratio_interval(
-    numerator: Scores, denominator: Scores, confidence: float, defined_at: float | None = None
-) -> Interval:
-    """Fieller's interval for a ratio of means of independent samples, (n,) or (R, n) each."""
     means = float(numerator.mean()), float(denominator.mean())
     above, freedom = mean_covariance(numerator, numerator)
     below, own_freedom = mean_covariance(denominator, denominator)
-    quantiles = _t(confidence, min(freedom, own_freedom)), _t(defined_at or confidence, own_freedom)
-    return _fieller(means, np.diag([above, below]), *quantiles, numerator.shape[-1])
+    joint = mean_covariance(numerator, denominator)[0] if paired else 0.0
+    freedom = own_freedom if paired else min(freedom, own_freedom)
+    if paired and numerator.ndim > 1 and means[1] > 0:
+        rest = numerator - means[0] / means[1] * denominator
+        freedom = min(freedom, mean_covariance(rest, rest)[1])
+    quantiles = _t(confidence, freedom), _t(defined_at or confidence, own_freedom)
+    return _fieller(means, (above, joint, below), *quantiles, numerator.shape[-1])
 
 
 def mean_covariance(one: Scores, other: Scores) -> tuple[float, float]:
@@ -113,11 +104,14 @@ def mean_covariance(one: Scores, other: Scores) -> tuple[float, float]:
 
 
 def _fieller(
-    means: tuple[float, float], covariance: Scores, t: float, t_defined: float, plays: int
+    means: tuple[float, float],
+    covariance: tuple[float, float, float],
+    t: float,
+    t_defined: float,
+    plays: int,
 ) -> Interval:
     """Roots of (a − θb)² = t²(v_aa − 2θ v_ab + θ² v_bb)."""
-    a, b = means
-    vaa, vab, vbb = covariance[0, 0], covariance[0, 1], covariance[1, 1]
+    (a, b), (vaa, vab, vbb) = means, covariance
     error = math.sqrt(max(vbb, 0.0))
     if b <= t_defined * error or b <= 0:
         return replace(UNDEFINED, plays=plays)
@@ -220,13 +214,13 @@ def transfer_values(
     Bounds hold at ``confidence``; whether a value is defined is tested at ``defined_at``, so that
     wider bounds make no value undefined. V is undefined if the source's own gains are unknown.
     """
-    def37 = UNDEFINED
-    if source_own is not None:
-        def37 = unpaired_ratio_interval(cross, source_own, confidence, defined_at)
+    at = confidence, defined_at
     return TransferValues(
         gain=mean_interval(cross, confidence),
-        captured=ratio_interval(cross, target_own, confidence, defined_at),
-        def37=def37,
+        captured=ratio_interval(cross, target_own, *at),
+        def37=UNDEFINED
+        if source_own is None
+        else ratio_interval(cross, source_own, *at, paired=False),
     )
 
 
@@ -244,7 +238,7 @@ def cross_ratio(
     """
     there, there_own, back, back_own = samples
     if min(float(there_own.mean()), float(back_own.mean())) <= 0:
-        return UNDEFINED
+        return replace(UNDEFINED, plays=there.shape[-1])
     above = _product(there, back)
     if max(float(there.mean()), float(back.mean())) < 0:
         above = -above

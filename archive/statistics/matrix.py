@@ -20,6 +20,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import product, takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -60,14 +62,13 @@ class Cell(NamedTuple):
 class TransferMatrix:
     """Values of ``sources`` on ``targets``; ``cells`` has the measured pairs only.
 
-    Every bound is one-sided at ``confidence``, over evaluation seeds, given the adapters; if games
+    Every bound is one-sided, over evaluation seeds, given the adapters; if games
     were fine-tuned under several training seeds, over these too.
     """
 
     sources: tuple[TaskId, ...]
     targets: tuple[TaskId, ...]
     cells: Mapping[tuple[TaskId, TaskId], Cell]
-    confidence: float
 
     def values(self, definition: Definition) -> Scores:
         """C or V (sources, targets) float64; NaN unmeasured, −inf undefined."""
@@ -110,76 +111,48 @@ def transfer_matrix(
     Whether a value is defined is tested at the one-sided ``confidence``; each bound holds at
     ``bounds_at`` (default: the same), so that stricter bounds make no value undefined.
     """
-    reader = _CellReader(plays, policies, kind, confidence, bounds_at or confidence)
-    cells = {}
-    for target in targets:
-        for source in sources:
-            if cell := reader.cell(source, target):
-                cells[source, target] = cell
-    return TransferMatrix(tuple(sources), tuple(targets), cells, bounds_at or confidence)
+    levels = two_sided(bounds_at or confidence), two_sided(confidence)
+    pairing = partial(_pairing, plays, policies, kind)
+    own, cells = {source: pairing(source, source) for source in sources}, {}
+    for target, source in product(targets, sources):
+        if (at_home := own[source]) and (pair := pairing(source, target)):
+            values = transfer_values(pair[0], pair[1], at_home[0], *levels)
+            if source == target and (captured := values.captured).value is not None:
+                # the value is 1 without error, but for open bounds, which stay open
+                unity = Interval(1.0, 1.0, 1.0) if math.isfinite(captured.low) else captured
+                unity = replace(unity, value=1.0)
+                values = TransferValues(values.gain, unity, unity)
+            cells[source, target] = Cell(values, pair[2], pair[0].shape[-1])
+    return TransferMatrix(tuple(sources), tuple(targets), cells)
 
 
-_Pairing = tuple[Scores, Scores, str]
-"""Gains in bits of the source's policies and of the target's own, on the same plays: (n,), or
-(R, n) under R training seeds; and the plays' purpose."""
-
-
-class _CellReader:
-    """Pairs plays and turns them into cells; own gains are looked up once for each game."""
-
-    def __init__(
-        self,
-        plays: Mapping[PlaysKey, Plays],
-        policies: Mapping[TaskId, Sequence[str]],
-        kind: GainKind,
-        confidence: float,
-        bounds_at: float,
-    ) -> None:
-        self.plays, self.policies, self.kind = plays, policies, kind
-        self.defined_at, self.level = two_sided(confidence), two_sided(bounds_at)
-        self.own: dict[TaskId, _Pairing | None] = {}
-
-    def cell(self, source: TaskId, target: TaskId) -> Cell | None:
-        """The cell of a pair; None if the pair or the source's own game has no plays on common
-        seeds."""
-        if source not in self.own:
-            self.own[source] = self._pairing(source, source)
-        own, pairing = self.own[source], self._pairing(source, target)
-        if own is None or pairing is None:
-            return None
-        cross, target_own, purpose = pairing
-        values = transfer_values(cross, target_own, own[0], self.level, self.defined_at)
-        if source == target and (captured := values.captured).value is not None:
-            unity = Interval(1.0, 1.0, 1.0) if math.isfinite(captured.low) else captured
-            unity = replace(unity, value=1.0)  # open bounds stay open
-            values = TransferValues(values.gain, unity, unity)
-        return Cell(values, purpose, cross.shape[-1])
-
-    def _pairing(self, source: TaskId, target: TaskId) -> _Pairing | None:
-        """The largest sample of gains; None with fewer than 2 paired plays."""
-        if source not in self.policies or target not in self.policies:
-            return None
-        # the cheap question first: most pairs of a large run were never played
-        first = self.policies[source][0]
-        if not any(PlaysKey(first, target, purpose) in self.plays for purpose in PURPOSES):
-            return None
-        count = min(len(self.policies[source]), len(self.policies[target]))
-        sides = self.policies[source][-count:], self.policies[target][-count:]
-        best: _Pairing | None = None
-        for purpose in PURPOSES:
-            keys = [
-                PlaysKey(policy, target, purpose) for policy in (BASE_POLICY, *sides[0], *sides[1])
-            ]
-            if not all(key in self.plays for key in keys):
-                continue
-            scores = np.stack(
-                [p.kind(self.kind) for p in on_common_seeds([self.plays[k] for k in keys])]
-            )
-            scores = scores[:, np.isfinite(scores).all(axis=0)]
-            if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best[0].shape[-1]):
-                gains = scores[1:] - scores[0]
-                best = over_seeds(gains[:count]), over_seeds(gains[count:]), purpose
-        return best
+def _pairing(
+    plays: Mapping[PlaysKey, Plays],
+    policies: Mapping[TaskId, Sequence[str]],
+    kind: GainKind,
+    source: TaskId,
+    target: TaskId,
+) -> tuple[Scores, Scores, str] | None:
+    """Gains in bits of the source's policies and of the target's own on the same plays, the largest
+    sample: (n,), or (R, n) under R training seeds; and the plays' purpose. None with fewer than 2
+    paired plays."""
+    if source not in policies or target not in policies:
+        return None
+    count = min(len(policies[source]), len(policies[target]))
+    names = BASE_POLICY, *policies[source][-count:], *policies[target][-count:]
+    best: tuple[Scores, Scores, str] | None = None
+    for purpose in PURPOSES:
+        keys = (PlaysKey(policy, target, purpose) for policy in names)
+        # lazily, since most pairs of a large run were never played
+        samples = [*takewhile(lambda each: each is not None, map(plays.get, keys))]
+        if len(samples) < len(names):
+            continue
+        scores = np.stack([p.kind(kind) for p in on_common_seeds([s for s in samples if s])])
+        scores = scores[:, np.isfinite(scores).all(axis=0)]
+        if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best[0].shape[-1]):
+            gains = scores[1:] - scores[0]
+            best = over_seeds(gains[:count]), over_seeds(gains[count:]), purpose
+    return best
 
 
 # -- lower bounds that hold together ---------------------------------------------------------
@@ -191,13 +164,12 @@ def simultaneous_matrix(
     sources: Sequence[TaskId],
     targets: Sequence[TaskId],
     kind: GainKind = GainKind.TOTAL,
-    confidence: float = CONFIDENCE,
 ) -> tuple[TransferMatrix, int]:
-    """The values with lower bounds that hold together at ``confidence``, and their number m:
+    """The values with lower bounds that hold together at 95 %, and their number m:
     ordered pairs of fine-tuned games times samples. If all hold, every Γ read from them covers, at
     any η; the gains share map seeds, so only Bonferroni's correction is valid."""
     count = len(policies) ** 2 * max(1, sample_sizes(plays))
-    level = bonferroni(confidence, count)
+    level = bonferroni(CONFIDENCE, count)
     # the test of being defined is the same as elsewhere, so that point estimates do not change
     return transfer_matrix(plays, policies, sources, targets, kind, bounds_at=level), count
 

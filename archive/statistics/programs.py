@@ -7,7 +7,7 @@ import hashlib
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -224,9 +224,15 @@ def program_tables(rows: Mapping[str, Rows]) -> list[ProgramTable]:
     if not rows["gg_games"]:
         return []
     games = sorted(rows["gg_games"], key=lambda row: (row["run_id"], row["place"]))
-    builders = (_players, _games, _funnel, _texts, _categories)
-    parts = [build(rows, games) for build in builders]
-    parts += _similarities(rows, games)
+    kept = [game for game in games if confirmed_pair(rows, game)]
+    parts = [
+        _players(rows["gg_plays"]),
+        _games(rows, games),
+        _funnel(rows["gg_filters"], games),
+        _texts(rows["gg_filters"], games, kept),
+        _categories(games, kept),
+        *_similarities(games, kept),
+    ]
     return [part for part in parts if part.rows]
 
 
@@ -263,26 +269,19 @@ def _of(rows: Rows, game: Row) -> list[Row]:
     return [row for row in rows if (row["run_id"], row["program_id"]) == key]
 
 
-def _kept(rows: Mapping[str, Rows], games: Rows) -> list[Row]:
-    return [game for game in games if confirmed_pair(rows, game)]
+# -- players, games and filters --------------------------------------------------------------------
 
 
-# -- players ---------------------------------------------------------------------------------------
-
-
-def _players(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
-    players = dict.fromkeys(row["player"] for row in rows["gg_plays"])
+def _players(plays: Rows) -> ProgramTable:
+    players = dict.fromkeys(row["player"] for row in plays)
     columns = ("wins / plays", "low", "high", "±", "wins / (plays − faults)", "± of that")
     return ProgramTable(
         "Win rates",
         "Means over games; 95 % over games and plays. The last two columns are the formula of the "
         "paper's table.",
         ("player", "games", *columns),
-        [(name, *score(tallies_of(rows["gg_plays"], name))) for name in players],
+        [(name, *score(tallies_of(plays, name))) for name in players],
     )
-
-
-# -- games and filters -----------------------------------------------------------------------------
 
 
 def _games(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
@@ -303,9 +302,9 @@ def _games(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
     )
 
 
-def _funnel(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+def _funnel(filters: Rows, games: Rows) -> ProgramTable:
     """How many games pass each filter, of those that came to it."""
-    verdicts = Counter((row["stage"], row["passed"]) for row in rows["gg_filters"])
+    verdicts = Counter((row["stage"], row["passed"]) for row in filters)
     complete = sum(game["failed"] is None for game in games)
     cells = [("texts", len(games), complete, len(games) - complete)]
     for stage in STAGES:
@@ -315,49 +314,42 @@ def _funnel(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
     return ProgramTable("Funnel", "", ("filter", "games", "passed", "refused"), cells)
 
 
-def _texts(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+def _texts(filters: Rows, games: Rows, kept: Rows) -> ProgramTable:
     """Table 1."""
-    kept = {(game["run_id"], game["program_id"]) for game in _kept(rows, games)}
     actions = {
         (row["run_id"], row["program_id"]): row["actions"]
-        for row in rows["gg_filters"]
+        for row in filters
         if row["actions"] is not None
     }
-    measures = (
-        ("description length (tokens)", lambda game: _tokens(game["rules"])),
-        ("code length (lines)", lambda game: len(game["source"].splitlines()) or None),
-        ("action length (tokens)", lambda game: _tokens(game["moves"])),
-        ("action space size", lambda game: actions.get((game["run_id"], game["program_id"]))),
-    )
-    cells = []
-    for name, measure in measures:
-        values = [((g["run_id"], g["program_id"]) in kept, measure(g)) for g in games]
-        before = [value for _, value in values if value is not None]
-        after = [value for own, value in values if own and value is not None]
-        cells.append((name, *_spread(before), *_spread(after)))
+    measures: dict[str, Callable[[Row], int | None]] = {
+        "description length (tokens)": lambda game: len(_TOKEN.findall(game["rules"])) or None,
+        "code length (lines)": lambda game: len(game["source"].splitlines()) or None,
+        "action length (tokens)": lambda game: len(_TOKEN.findall(game["moves"])) or None,
+        "action space size": lambda game: actions.get((game["run_id"], game["program_id"])),
+    }
+    cells = [
+        (name, *_spread(map(measure, games)), *_spread(map(measure, kept)))
+        for name, measure in measures.items()
+    ]
     parts = ("n", "mean", "SD", "min", "max")
-    columns = [*parts, *(f"{part} after" for part in parts)]
     return ProgramTable(
         "Texts before and after filtering",
         "Table 1 of the paper; tokens are words and signs, and the SD is that of the population.",
-        ("", *columns),
+        ("", *parts, *(f"{part} after" for part in parts)),
         cells,
     )
 
 
-def _tokens(text: str) -> int | None:
-    return len(_TOKEN.findall(text)) or None
-
-
-def _spread(values: Sequence[int]) -> tuple[Any, ...]:
+def _spread(measured: Iterable[int | None]) -> tuple[Any, ...]:
+    values = [value for value in measured if value is not None]
     if not values:
         return (0, None, None, None, None)
     return len(values), float(np.mean(values)), float(np.std(values)), min(values), max(values)
 
 
-def _categories(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+def _categories(games: Rows, kept: Rows) -> ProgramTable:
     """Figure 6 and the shares of Table 2."""
-    before, after = (Counter(g["category"] for g in part) for part in (games, _kept(rows, games)))
+    before, after = (Counter(game["category"] for game in part) for part in (games, kept))
     n, m = before.total(), max(1, after.total())
     cells = [
         (name or "nobody said", count, count / n, after[name], after[name] / m)
@@ -370,12 +362,11 @@ def _categories(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
 # -- similarity and authors ------------------------------------------------------------------------
 
 
-def _similarities(rows: Mapping[str, Rows], games: Rows) -> Iterator[ProgramTable]:
+def _similarities(games: Rows, kept: Rows) -> Iterator[ProgramTable]:
     """Table 5, Figure 5, and Table 6 by author; none without the extra ``ggbench``."""
-    kept = _kept(rows, games)
     try:
         values = highest([game["source"] for game in kept])
-        by_author = _authors(rows, games)
+        by_author = _authors(games, kept)
     except ImportError:
         return
     if len(kept) > 1:
@@ -391,17 +382,14 @@ def _similarities(rows: Mapping[str, Rows], games: Rows) -> Iterator[ProgramTabl
     yield by_author
 
 
-def _authors(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
+def _authors(games: Rows, kept: Rows) -> ProgramTable:
     cells = []
     for author in dict.fromkeys(game["author"] for game in games):
-        mine = [game for game in games if game["author"] == author]
-        kept = _kept(rows, mine)
-        alike = highest([game["source"] for game in kept])
+        mine, own = ([g for g in part if g["author"] == author] for part in (games, kept))
+        alike = highest([game["source"] for game in own])
         median = float(np.median(alike)) if alike else None
         complete = sum(game["failed"] is None for game in mine)
-        titles = ", ".join(game["title"] for game in kept)
-        cells.append(
-            (author, len(mine), complete, len(kept), len(kept) / len(mine), median, titles)
-        )
+        titles = ", ".join(game["title"] for game in own)
+        cells.append((author, len(mine), complete, len(own), len(own) / len(mine), median, titles))
     columns = ("games", "complete", "kept", "share kept", "median similarity", "kept games")
     return ProgramTable("Authors", "Section 4.3 and Table 6.", ("author", *columns), cells)

@@ -8,7 +8,7 @@ same code as searches. A question that an interval has decided is not asked agai
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Generic, Protocol, TypeVar
@@ -68,7 +68,6 @@ class Bounds:
     scope_cross_ratios: Mapping[TaskId, Interval] = field(default_factory=dict)
 
 
-NameT = TypeVar("NameT", bound=Hashable)
 Race = Generator[Question, Bounds, tuple[Decision | None, Evidence]]
 """The returned decision is None if the candidate is to be ranked."""
 
@@ -219,25 +218,13 @@ def merge_bounds(evidence: Evidence, bounds: Bounds) -> Evidence:
 
 def run(race: Race, answer: Callable[[Question], Bounds]) -> tuple[Decision | None, Evidence]:
     """The result of one race."""
-    return run_together({"": race}, lambda questions: {"": answer(questions[""])})[""]
-
-
-def run_together(
-    races: Mapping[NameT, Race],
-    answer: Callable[[Mapping[NameT, Question]], Mapping[NameT, Bounds]],
-) -> dict[NameT, tuple[Decision | None, Evidence]]:
-    """The results of several races in lockstep: the open questions of all are answered at once."""
-    ends: dict[NameT, tuple[Decision | None, Evidence]] = {}
-    questions = {name: next(race) for name, race in races.items()}
-    while questions:
-        answers, names = answer(questions), list(questions)
-        questions = {}
-        for name in names:
-            try:
-                questions[name] = races[name].send(answers[name])
-            except StopIteration as end:
-                ends[name] = end.value
-    return ends
+    question = next(race)
+    while True:
+        try:
+            question = race.send(answer(question))
+        except StopIteration as end:
+            result: tuple[Decision | None, Evidence] = end.value
+            return result
 
 
 TaskT = TypeVar("TaskT")

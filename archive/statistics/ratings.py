@@ -1,16 +1,21 @@
 """Models and tasks rated together: those of a measure, or of a table
-(docs/explanation/ratings.md)."""
+(docs/explanation/ratings.md).
+
+Only a complete block can be rated: models that all played the same games, each on at least two
+common maps. What is left out is named, and nothing is imputed.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from archive.errors import RatingError
 from archive.ratings.normal_form import Array, check_memory
@@ -26,18 +31,22 @@ from archive.ratings.preferences import (
 )
 from archive.ratings.rating import (
     TIE,
+    CrossFit,
     EquilibriumKind,
-    Progress,
+    Ratings,
     RatingSamples,
     Resampling,
     bootstrap,
     cross_fit,
+    percentiles,
     ranks,
     rate_models,
 )
-from archive.schema import TABLES, TaskId
+from archive.run import Row, Run
+from archive.schema import TABLES, Purpose, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores
-from archive.statistics.measure import PairedScores
+from archive.statistics.measure import MapSeeds
+from archive.store.archive import Archive
 
 TEMPERATURE = 0.1
 """Temperature of the ratings shown next to those of the limit, in units of preference."""
@@ -78,6 +87,169 @@ class RatedBlock(NamedTuple):
     resampled: str = "maps"
     resampling: Resampling | None = None
     counts: Array | None = None
+
+
+# -- the block of a measure ------------------------------------------------------------------------
+
+FEWEST_MAPS = 2
+SAME = {
+    "judge": "judge",
+    "dtype": "precision",
+    "base": "base player",
+    "m": "number of levels",
+}
+"""Settings of a measure that runs must share for their scores to be compared, in words."""
+
+Maps = dict[MapSeeds, dict[int, float]]
+"""Scores in bits by round, of each map."""
+
+
+def measure_block(
+    archives: Sequence[Archive],
+    preference: Preference,
+    models: Collection[str] | None = None,
+    games: Iterable[TaskId] | None = None,
+    run_id: str | None = None,
+) -> RatedBlock:
+    """The block of all measured runs in ``archives``, restricted to ``models``, ``games`` and one
+    run if they are given.
+
+    X of a model on a map is its best score of the rounds up to ℓ: the least round at which
+    normalised scores were taken, and at most the least number of rounds that a map was played.
+    Raises :class:`RatingError` if nothing can be rated, or if runs differ in a setting of ``SAME``.
+    """
+    every = (run for archive in archives for run in Run.all(archive))
+    runs = [run for run in every if run_id in (None, run.run_id) and "digest" in run.config]
+    _require_comparable(runs)
+    played = _played(runs, models, games)
+    names = sorted({name for by_model in played.values() for name in by_model})
+    if not names:
+        folders = ", ".join(str(archive.folder) for archive in archives)
+        raise RatingError(
+            f"{folders}: found no measured game, expected rounds of +experiment=measure"
+        )
+    maps = [[{*by_model.get(name, ())} for name in names] for by_model in played.values()]
+    known = [[[len(a & b) >= FEWEST_MAPS for b in each] for a in each] for each in maps]
+    ids = [task_id.game_id for task_id in played]
+    rows, columns, left_out = complete(ids, names, np.array(known), "game")
+    if not rows:
+        raise RatingError(
+            f"no game was played by a model on {FEWEST_MAPS} maps: found fewer, expected more maps"
+        )
+    names, tasks = [names[column] for column in columns], [[*played][row] for row in rows]
+    check_memory((len(tasks), len(names), len(names)))
+    measures: dict[TaskId, list[Row]] = {task_id: [] for task_id in tasks}
+    for row in (row for run in runs for row in run.rows("measures")):
+        measures.get(TaskId.of(row), []).append(row)
+    means = _mean_narms(measures.values(), names)
+    if preference is Preference.MARGIN:
+        tasks = [task_id for task_id in tasks if measures[task_id]]
+        reason = "is left out: it has no levels, which margin needs"
+        left_out += [f"game {each.game_id} {reason}" for each in measures if each not in tasks]
+    if not tasks:
+        raise RatingError("preference margin: found no game with levels, expected some, or win")
+    origins = [measures[each][-1]["exported_game_id"] if measures[each] else "" for each in tasks]
+    exported = (origin or each.game_id for origin, each in zip(origins, tasks, strict=True))
+    outcomes = (_outcomes(played[each], names, measures[each], preference) for each in tasks)
+    facts = tuple(exported), tuple(outcomes), means, tuple(left_out)
+    return RatedBlock(tuple(names), tuple(tasks), *facts)
+
+
+def _require_comparable(runs: Sequence[Run]) -> None:
+    facts = [
+        {"measure": run.config.get("digest"), "seed": run.config.get("seed")}
+        | {words: run.setting("measure", key) for key, words in SAME.items()}
+        for run in runs
+    ]
+    for run, of_run in zip(runs, facts, strict=True):
+        for what, value in of_run.items():
+            if value != facts[0][what]:
+                raise RatingError(
+                    f"runs {runs[0].run_id} and {run.run_id} differ in their {what}: found "
+                    f"{facts[0][what]} and {value}, expected the same: measure the models of one "
+                    "of them again"
+                )
+
+
+def _played(
+    runs: Sequence[Run], models: Collection[str] | None, games: Iterable[TaskId] | None
+) -> dict[TaskId, dict[str, Maps]]:
+    """Scores by game, in the order of their ids, and by model."""
+    played: dict[TaskId, dict[str, Maps]] = {}
+    filters = [("purpose", "=", str(Purpose.MEASURE)), ("control", "=", False)]
+    columns = ["policy_id", "game_id", "role", "map_seed", "play_seed", "round", "score"]
+    for row in (row for run in runs for row in run.rows("rounds", columns, filters)):
+        if models is None or row["policy_id"] in models:
+            maps = played.setdefault(TaskId.of(row), {}).setdefault(row["policy_id"], {})
+            its = maps.setdefault((row["map_seed"], row["play_seed"]), {})
+            if (before := its.setdefault(row["round"], row["score"])) != row["score"]:
+                raise RatingError(
+                    f"{row['policy_id']} was measured twice on game {row['game_id']}, with "
+                    f"different scores ({before:g} and {row['score']:g} bits on one map): name one "
+                    "of the two runs"
+                )
+    return {each: played[each] for each in sorted(played) if games is None or each in {*games}}
+
+
+def _mean_narms(measures: Iterable[Sequence[Row]], names: Sequence[str]) -> Scores:
+    """Mean narms of each model over the games of which all have it (models,); NaN without any."""
+    by_game = [{row["policy_id"]: row["narms"] for row in rows} for rows in measures]
+    values = np.array([[each.get(name, np.nan) for each in by_game] for name in names])
+    known = values[:, np.isfinite(values).all(axis=0)]
+    return known.mean(axis=1) if known.size else np.full(len(names), np.nan)
+
+
+def _outcomes(
+    played: Mapping[str, Maps],
+    names: Sequence[str],
+    measures: Sequence[Row],
+    preference: Preference,
+) -> Array:
+    """Outcomes (maps, models, models) of one game on the maps that all models played."""
+    fewest_rounds = min(max(rounds) for maps in played.values() for rounds in maps.values())
+    last = min([fewest_rounds, *(row["at_round"] for row in measures)])
+    common = sorted(set.intersection(*({*played[name]} for name in names)))
+    best = [
+        [max(s for r, s in played[name][seeds].items() if r <= last) for seeds in common]
+        for name in names
+    ]
+    if preference is Preference.WIN:
+        return wins(np.array(best, np.float64))
+    return margins(np.array(best), min(row["m"] * row["theta"] for row in measures))
+
+
+def complete(
+    tasks: Sequence[str], models: Sequence[str], known: NDArray[np.bool_], noun: str
+) -> tuple[list[int], list[int], list[str]]:
+    """Tasks and models all of whose comparisons are ``known`` (tasks, models, models), and what is
+    said of the others: what has the largest share of missing comparisons is left out, again and
+    again."""
+    unknown = ~known
+    kept_tasks, kept_models = np.ones(len(tasks), bool), np.ones(len(models), bool)
+    while (by_task := unknown.sum(axis=(1, 2))).any():
+        by_model = unknown.sum(axis=(0, 2))
+        model, worst = int(np.argmax(by_model)), by_task == by_task.max()
+        if by_task.max() * kept_tasks.sum() >= by_model[model] * kept_models.sum():
+            kept_tasks[worst], unknown[worst] = False, False  # all alike, as there may be thousands
+        else:
+            kept_models[model] = False
+            unknown[:, model] = unknown[:, :, model] = False
+    sentences = []
+    for what, names, kept in ((noun, tasks, kept_tasks), ("model", models, kept_models)):
+        if lost := [name for name, there in zip(names, kept, strict=True) if not there]:
+            verb = f"{what}s are" if len(lost) > 1 else f"{what} is"
+            words = f"{len(lost):,} {verb} left out, with missing comparisons: {joined(lost)}"
+            sentences.append(words)
+    return np.flatnonzero(kept_tasks).tolist(), np.flatnonzero(kept_models).tolist(), sentences
+
+
+def joined(names: Sequence[str], most: int = 4) -> str:
+    """``a, b, c, d and 2 more``."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+# -- ratings ---------------------------------------------------------------------------------------
 
 
 class Estimate(NamedTuple):
@@ -137,8 +309,7 @@ class MeasureRatings:
     second).
 
     ``disagreements``: pairs of models that NE and CCE order differently. ``failed``: number of
-    resamples that reached no equilibrium. ``value``: payoff of the game player; ``fitted_value``:
-    the same on maps that the equilibrium did not see.
+    resamples that reached no equilibrium.
     """
 
     question: RatingQuestion
@@ -156,161 +327,108 @@ class MeasureRatings:
     folds: int
     crossings: int
     failed: int
-    value: float
-    fitted_value: float
     mean_of: str
     noun: str
     resampled: str
 
 
-def useful_workers(models: int, tasks: int, resamples: int) -> int:
+def useful_workers(block: RatedBlock, resamples: int) -> int:
     """Number of processes: one for each core if there is much to resample; else one."""
-    work = models * tasks * resamples
+    work = len(block.models) * len(block.tasks) * resamples
     return (os.cpu_count() or 1) if work >= WORTH_PROCESSES else 1
 
 
-def measure_ratings(
-    scores: PairedScores,
-    question: RatingQuestion,
-    workers: int = 1,
-    progress: Progress | None = None,
-) -> MeasureRatings:
-    """Rate a measure. Raises :class:`RatingError` if no equilibrium is reached, or no game can be
-    used."""
-    return rate_block(measure_block(scores, question.preference), question, workers, progress)
-
-
-def measure_block(scores: PairedScores, preference: Preference) -> RatedBlock:
-    """The block of a measure. Raises :class:`RatingError` if no game can be used."""
-    check_memory((len(scores.games), len(scores.models), len(scores.models)))
-    by_wins = preference is Preference.WIN
-    games = [game for game in scores.games if by_wins or game.step is not None]
-    if not games:
-        raise RatingError("preference margin: found no game with levels, expected some, or win")
-    without = [
-        f"game {game.task_id.game_id} is left out: it has no levels, which margin needs"
-        for game in scores.games
-        if not by_wins and game.step is None
-    ]
-    return RatedBlock(
-        scores.models,
-        tuple(game.task_id for game in games),
-        tuple(game.exported_id for game in games),
-        tuple(wins(g.best) if by_wins else margins(g.best, g.step or 1.0) for g in games),
-        scores.mean_narms(),
-        (*scores.left_out, *without),
+def rate_block(block: RatedBlock, question: RatingQuestion, workers: int = 1) -> MeasureRatings:
+    """Rate a complete block. Raises :class:`RatingError` if no equilibrium is reached."""
+    ne, cce = both = [rate_models(block.outcomes, solution) for solution in EquilibriumKind]
+    count = question.resamples if block.resampled else 0
+    how = count, question.seed, workers, block.resampling
+    samples = [bootstrap(block.outcomes, solution, *how) for solution in EquilibriumKind]
+    fitted = cross_fit(block.outcomes, EquilibriumKind.NE, question.seed)
+    models = _model_ratings(block, both, samples, fitted, question.confidence)
+    games = _game_ratings(block, both, samples[0], fitted, question.confidence)
+    order = sorted(range(len(models)), key=lambda m: (models[m].rank, models[m].model))
+    masses, path = ne.masses[TASK], ne.path
+    game_order = sorted(range(len(games)), key=lambda g: (games[g].rank, -masses[g], g))
+    one, other = (each.ratings[KING] for each in both)
+    return MeasureRatings(
+        question=question,
+        models=tuple(models[index] for index in order),
+        games=tuple(games[index] for index in game_order),
+        by_game=ne.contributions(KING, TASK)[np.ix_(order, game_order)],
+        by_rival=ne.contributions(KING, REBEL)[np.ix_(order, order)],
+        above=samples[0].above[np.ix_(order, order)],
+        disagreements=tuple(
+            (block.models[a], block.models[b])
+            for a, b in combinations(order, 2)
+            if one[a] - one[b] > TIE and other[b] - other[a] > TIE
+        ),
+        left_out=block.left_out,
+        effective_games=ne.effective_number(TASK),
+        exploitability=ne.exploitability,
+        cce_exploitability=cce.exploitability,
+        temperature=path.temperature if path else 0.0,
+        folds=path.folds if path else 0,
+        crossings=path.crossings if path else 0,
+        failed=sum(each.failures for each in samples),
+        mean_of=block.mean_of,
+        noun=block.noun,
+        resampled=block.resampled,
     )
 
 
-def rate_block(
-    block: RatedBlock, question: RatingQuestion, workers: int = 1, progress: Progress | None = None
-) -> MeasureRatings:
-    """Rate a complete block. Raises :class:`RatingError` if no equilibrium is reached."""
-    return _BlockRatings(block, question, workers, progress).ratings()
+def _model_ratings(
+    block: RatedBlock,
+    both: Sequence[Ratings],
+    samples: Sequence[RatingSamples],
+    fitted: CrossFit,
+    level: float,
+) -> list[ModelRating]:
+    ne, cce = both
+    columns: tuple[Sequence[Any], ...] = (
+        block.models,
+        _estimates(ne.ratings[KING], samples[0].models, level),
+        ranks(ne.ratings[KING]).tolist(),
+        *(bounds.tolist() for bounds in percentiles(samples[0].ranks, level)),
+        samples[0].first.tolist(),
+        ne.masses[KING].tolist(),
+        _estimates(cce.ratings[KING], samples[1].models, level),
+        cce.masses[KING].tolist(),
+        rate_models(block.outcomes, EquilibriumKind.NE, TEMPERATURE).ratings[KING].tolist(),
+        fitted.models.tolist(),
+        elo(mean_preferences(block.outcomes), DRAWN, block.counts).tolist(),
+        block.means.tolist(),
+    )
+    return [ModelRating(*row) for row in zip(*columns, strict=True)]
 
 
-class _BlockRatings:
-    """Both equilibria of one block, with their resamples."""
+def _game_ratings(
+    block: RatedBlock,
+    both: Sequence[Ratings],
+    samples: RatingSamples,
+    fitted: CrossFit,
+    level: float,
+) -> list[GameRating]:
+    ne, cce = both
+    columns: tuple[Sequence[Any], ...] = (
+        block.tasks,
+        block.exported_ids,
+        _estimates(ne.ratings[TASK], samples.tasks, level),
+        ranks(ne.ratings[TASK]).tolist(),
+        _estimates(ne.masses[TASK], samples.task_masses, level),
+        cce.ratings[TASK].tolist(),
+        cce.masses[TASK].tolist(),
+        fitted.tasks.tolist(),
+        fitted.task_masses.tolist(),
+        ne.classes.labels[TASK].tolist(),
+        *zip(*(_separation(u.mean(axis=0), block.models) for u in block.outcomes), strict=True),
+    )
+    return [GameRating(*row) for row in zip(*columns, strict=True)]
 
-    def __init__(
-        self, block: RatedBlock, question: RatingQuestion, workers: int, progress: Progress | None
-    ) -> None:
-        self.block, self.question, outcomes = block, question, block.outcomes
-        self.preferences = mean_preferences(outcomes)
-        self.ne, self.cce = (rate_models(outcomes, solution) for solution in EquilibriumKind)
-        self.warm = rate_models(outcomes, EquilibriumKind.NE, TEMPERATURE)
-        self.fitted = cross_fit(outcomes, EquilibriumKind.NE, question.seed)
-        total = question.resamples if block.resampled else 0
 
-        def samples(solution: EquilibriumKind, before: int) -> RatingSamples:
-            report = progress and (lambda count, _: progress(before + count, 2 * total))
-            how = question.seed, workers, report, block.resampling
-            return bootstrap(outcomes, solution, total, *how)
-
-        self.samples = samples(EquilibriumKind.NE, 0)
-        self.cce_samples = samples(EquilibriumKind.CCE, total)
-
-    def ratings(self) -> MeasureRatings:
-        models, games = self._models(), self._games()
-        order = sorted(range(len(models)), key=lambda m: (models[m].rank, models[m].model))
-        masses, path = self.ne.masses[TASK], self.ne.path
-        game_order = sorted(range(len(games)), key=lambda g: (games[g].rank, -masses[g], g))
-        by_game, by_rival = (self.ne.contributions(KING, other) for other in (TASK, REBEL))
-        above = np.full_like(by_rival, np.nan)
-        if len(self.samples.models):
-            above = self.samples.above
-        return MeasureRatings(
-            question=self.question,
-            models=tuple(models[index] for index in order),
-            games=tuple(games[index] for index in game_order),
-            by_game=by_game[np.ix_(order, game_order)],
-            by_rival=by_rival[np.ix_(order, order)],
-            above=above[np.ix_(order, order)],
-            disagreements=self._disagreements(order),
-            left_out=self.block.left_out,
-            effective_games=self.ne.effective_number(TASK),
-            exploitability=self.ne.exploitability,
-            cce_exploitability=self.cce.exploitability,
-            temperature=path.temperature if path else 0.0,
-            folds=path.folds if path else 0,
-            crossings=path.crossings if path else 0,
-            failed=self.samples.failures + self.cce_samples.failures,
-            value=float(np.vdot(self.ne.game.payoffs[TASK], self.ne.joint)),
-            fitted_value=self.fitted.task_value,
-            mean_of=self.block.mean_of,
-            noun=self.block.noun,
-            resampled=self.block.resampled,
-        )
-
-    def _models(self) -> list[ModelRating]:
-        ne, cce, samples, others = self.ne, self.cce, self.samples, self.cce_samples
-        low, high = samples.bounds(samples.ranks, self.question.confidence)
-        unknown = np.full(len(self.block.models), np.nan)
-        columns: tuple[Sequence[Any], ...] = (
-            self.block.models,
-            self._intervals(ne.ratings[KING], samples, samples.models),
-            ranks(ne.ratings[KING]).tolist(),
-            low.tolist(),
-            high.tolist(),
-            (samples.first if len(samples.models) else unknown).tolist(),
-            ne.masses[KING].tolist(),
-            self._intervals(cce.ratings[KING], others, others.models),
-            cce.masses[KING].tolist(),
-            self.warm.ratings[KING].tolist(),
-            self.fitted.models.tolist(),
-            elo(self.preferences, DRAWN, self.block.counts).tolist(),
-            self.block.means.tolist(),
-        )
-        return [ModelRating(*row) for row in zip(*columns, strict=True)]
-
-    def _games(self) -> list[GameRating]:
-        ne, samples = self.ne, self.samples
-        columns: tuple[Sequence[Any], ...] = (
-            self.block.tasks,
-            self.block.exported_ids,
-            self._intervals(ne.ratings[TASK], samples, samples.tasks),
-            ranks(ne.ratings[TASK]).tolist(),
-            self._intervals(ne.masses[TASK], samples, samples.task_masses),
-            self.cce.ratings[TASK].tolist(),
-            self.cce.masses[TASK].tolist(),
-            self.fitted.tasks.tolist(),
-            self.fitted.task_masses.tolist(),
-            ne.classes.labels[TASK].tolist(),
-            *zip(*(_separation(u, self.block.models) for u in self.preferences), strict=True),
-        )
-        return [GameRating(*row) for row in zip(*columns, strict=True)]
-
-    def _intervals(self, values: Array, samples: RatingSamples, resamples: Array) -> list[Estimate]:
-        low, high = samples.bounds(resamples, self.question.confidence)
-        return [Estimate(*map(float, each)) for each in zip(values, low, high, strict=True)]
-
-    def _disagreements(self, order: Sequence[int]) -> tuple[tuple[str, str], ...]:
-        ne, cce = (each.ratings[KING] for each in (self.ne, self.cce))
-        return tuple(
-            (self.block.models[a], self.block.models[b])
-            for a, b in combinations(order, 2)
-            if ne[a] - ne[b] > TIE and cce[b] - cce[a] > TIE
-        )
+def _estimates(values: Array, resamples: Array, confidence: float) -> list[Estimate]:
+    bounds = percentiles(resamples, confidence)
+    return [Estimate(*map(float, each)) for each in zip(values, *bounds, strict=True)]
 
 
 def _separation(preferences: Array, models: Sequence[str]) -> tuple[float, tuple[str, str] | None]:

@@ -68,12 +68,10 @@ class Case:
 
 class RaceReplay(NamedTuple):
     """Result of a repeated race: its evidence, its decision (None: the candidate is to be ranked),
-    which of the ``questions`` ``own``, ``helps``, ``gamma`` and ``mutual`` were asked, and the
-    ``plays`` that were read, in order."""
+    and the ``plays`` that were read, in order."""
 
     evidence: Evidence
     decision: Decision | None
-    questions: frozenset[str] = frozenset()
     plays: tuple[PlaysKey, ...] = ()
 
 
@@ -88,7 +86,7 @@ def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> R
     is_covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
     if reader.missing and not is_covered:
         raise MissingPlaysError(reader.missing[0])
-    return RaceReplay(evidence, decision, frozenset(reader.questions), tuple(reader.read))
+    return RaceReplay(evidence, decision, tuple(reader.read))
 
 
 def decide_again(case: Case, result: RaceReplay) -> Decision | None:
@@ -109,7 +107,6 @@ class _Reader:
 
     def __init__(self, case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> None:
         self.case, self.plays, self.policies = case, plays, policies
-        self.questions: set[str] = set()
         self.missing: list[str] = []
         self.read: dict[PlaysKey, None] = {}
         scope = {task_id: task_id for task_id in case.scope}
@@ -118,17 +115,8 @@ class _Reader:
         )
 
     def answer(self, question: Question) -> Bounds:
-        parts = {
-            "own": question.own,
-            "helps": question.helps,
-            "gamma": bool(question.scope_games),
-            "mutual": question.parent_cross_ratio,
-        }
-        self.questions |= {name for name, is_asked in parts.items() if is_asked}
-        playable_games = [
-            game for game in question.scope_games if self._has_plays(game, question.plays)
-        ]
-        return self.candidate.bounds(replace(question, scope_games=tuple(playable_games)))
+        games = (game for game in question.scope_games if self._has_plays(game, question.plays))
+        return self.candidate.bounds(replace(question, scope_games=tuple(games)))
 
     def gains(
         self, source: TaskId, target: TaskId, plays: int, kind: GainKind, rank: int = 0

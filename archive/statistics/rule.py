@@ -40,11 +40,9 @@ def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
 
     Undefined values do not count for γ itself, but leave its upper bound open: they may be large.
     """
-    values_by_game = {key: value.value for key, value in values.items() if value.value is not None}
-    if not values_by_game:
-        return Gamma(UNDEFINED, None)
-    best = max(values_by_game, key=values_by_game.__getitem__)
-    return Gamma(largest(list(values.values())), best)
+    known = {task_id: value.value for task_id, value in values.items() if value.value is not None}
+    best = max(known, key=known.__getitem__) if known else None
+    return Gamma(largest([*values.values()]), best)
 
 
 def largest(values: Sequence[Interval]) -> Interval:

@@ -154,14 +154,6 @@ def beyond_scripts(
     return compare(own, scripts, by_name[BASE_POLICY], confidence)
 
 
-def shown_comparison(
-    plays: Mapping[PlaysKey, Plays], policies: Sequence[str], task_id: TaskId
-) -> ScriptComparison | None:
-    """The comparison to show: on acceptance plays if there are any, else on selection plays."""
-    each = (beyond_scripts(plays, policies, task_id, purpose) for purpose in PURPOSES)
-    return next((comparison for comparison in each if comparison is not None), None)
-
-
 def script_confidence(looks: Looks, plays: int) -> float:
     """Confidence of each bound of a comparison on ``plays`` plays: that of the first look with at
     least as many plays."""
@@ -228,9 +220,11 @@ def own_gain(run: Run, task_id: TaskId) -> OwnGain:
 
 def beside_scripts(run: Run, task_id: TaskId) -> ScriptComparison | None:
     """A game's fine-tune compared with the scripts; None if no script played it."""
-    decision = run.accepted.get(task_id)
-    decided = None if decision is None else comparison_of(decision)
-    return decided or shown_comparison(run.plays, run.policies.get(task_id, ()), task_id)
+    decision, policies = run.accepted.get(task_id), run.policies.get(task_id, ())
+    shown = None if decision is None else comparison_of(decision)
+    for purpose in PURPOSES:
+        shown = shown or beyond_scripts(run.plays, policies, task_id, purpose)
+    return shown
 
 
 def comparison_of(decision: Mapping[str, Any]) -> ScriptComparison | None:

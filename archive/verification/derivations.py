@@ -23,8 +23,7 @@ from archive.schema import (
     Verdict,
 )
 from archive.statistics.intervals import mean_interval, two_sided
-from archive.statistics.measure import read_paired_scores
-from archive.statistics.ratings import measure_ratings, question_of, rating_rows
+from archive.statistics.ratings import measure_block, question_of, rate_block, rating_rows
 from archive.statistics.replay import (
     MissingPlaysError,
     calibrations,
@@ -313,8 +312,9 @@ def ratings(archive: Archive) -> Iterator[Mismatch]:
 def _again(archive: Archive, run_id: str, rows: Sequence[Row]) -> Sequence[Row]:
     models = [row["policy_id"] for row in rows if row["kind"] == "model"]
     games = [TaskId.of(row) for row in rows if row["kind"] == "game"]
-    scores = read_paired_scores([archive], models, games, run_id)
-    return rating_rows(measure_ratings(scores, question_of(rows[0])))
+    question = question_of(rows[0])
+    block = measure_block([archive], question.preference, models, games, run_id)
+    return rating_rows(rate_block(block, question))
 
 
 def _differences(name: str, rows: Sequence[Row], expected: Sequence[Row]) -> Iterator[Mismatch]:

@@ -11,13 +11,12 @@ from rich.table import Table
 
 from archive.schema import TaskId
 from archive.statistics.covers import Cover, ScopeCover, SweepStep
+from archive.statistics.intervals import CONFIDENCE
 from archive.text import number, percent, plural
 from archive.views.tables import add, finite, plain_text, table
 
 _MOST_NAMES = 10
 """Most unknown values that are named one by one."""
-_BAR = 30
-"""Width of the curve in characters."""
 
 
 def show(
@@ -28,7 +27,7 @@ def show(
     for line in (*_summary(answer), *_unknown(answer), *_simultaneous(answer)):
         console.print(plain_text(line), soft_wrap=True)
     if steps:
-        console.print(_sweep(steps, answer))
+        console.print(_sweep(steps))
 
 
 def _members(answer: ScopeCover, codes: Mapping[str, str]) -> Table:
@@ -60,11 +59,6 @@ def _summary(answer: ScopeCover) -> list[str]:
     if answer.skipped_targets:
         names = ", ".join(map(_short_id, answer.skipped_targets))
         lines.append(f"Left out, with no defined value: {names}. Δ of the whole scope is unknown.")
-    if answer.selected_values:
-        lines.append(
-            f"{plural(answer.selected_values, 'value')} of members on other games rest on "
-            "selection plays. Games were kept because of these plays, so they may be too large."
-        )
     return lines
 
 
@@ -93,8 +87,7 @@ def _unknown(answer: ScopeCover) -> list[str]:
 
 
 def _simultaneous(answer: ScopeCover) -> list[str]:
-    confidence = percent(answer.question.confidence)
-    lead = f"With {confidence} confidence, all {answer.statements} bounds together: "
+    lead = f"With {percent(CONFIDENCE)} confidence, all {answer.statements} bounds together: "
     if answer.simultaneous is None:
         reach = answer.simultaneous_largest_eta
         where = f"only up to η = {number(reach, 3)}" if math.isfinite(reach) else "nor at any other"
@@ -106,16 +99,12 @@ def _simultaneous(answer: ScopeCover) -> list[str]:
     ]
 
 
-def _sweep(steps: Sequence[SweepStep], answer: ScopeCover) -> Table:
-    """One row for each η; the bar is the number of games."""
-    confidence = percent(answer.question.confidence)
-    view = table("Covers by η", "η", "games", "Δ", f"games at {confidence}", "curve")
-    most = max((len(cover.members) for _, cover, _ in steps if cover), default=1)
+def _sweep(steps: Sequence[SweepStep]) -> Table:
+    """One row for each η."""
+    view = table("Covers by η", "η", "games", "Δ", f"games at {percent(CONFIDENCE)}")
     for eta, cover, simultaneous in steps:
-        games = 0 if cover is None else len(cover.members)
-        bar = "█" * max(1, round(_BAR * games / most)) if games else "out of reach"
         delta = number(cover.delta if cover else None, 3)
-        add(view, number(eta), _size(cover), delta, _size(simultaneous), bar)
+        add(view, number(eta), _size(cover), delta, _size(simultaneous))
     return view
 
 
@@ -142,12 +131,11 @@ def as_json(answer: ScopeCover, run_id: str, steps: Sequence[SweepStep]) -> dict
         | {"covers": [[list(target) for target in targets] for targets in answer.covers]},
         "largest_eta": finite(answer.largest_eta),
         "skipped": [list(task_id) for task_id in answer.skipped_targets],
-        "selected_values": answer.selected_values,
         "unknown": [
             [list(source), list(target)] for source, target in answer.matrix.unmeasured_pairs()
         ],
         "confident": {
-            "confidence": answer.question.confidence,
+            "confidence": CONFIDENCE,
             "statements": answer.statements,
             "largest_eta": finite(answer.simultaneous_largest_eta),
             "cover": answer.simultaneous and _cover(answer.simultaneous, sources),

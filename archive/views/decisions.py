@@ -82,13 +82,13 @@ def _steps(case: Case, result: RaceReplay) -> Iterator[Step]:
     yield _gain("learns its own game", evidence.own.gain)
     if is_more and rule.gain != GainKind.TOTAL:
         yield _gain("plays it better in all", evidence.own.total)
-    if "helps" in result.questions:
+    if evidence.help_gain.plays:  # it was asked
         if is_more:
             yield _gain("plays its parent better in all", evidence.help_gain)
         value, asks = evidence.value(rule), f"low ≥ alpha1 = {rule.alpha1:g}"
         yield _step("helps its parent", value, asks, helps(value, rule.alpha1))
     shares = {f"is not taught by {g.game_id[:SHORT]}": v for g, v in evidence.scope_values.items()}
-    if "mutual" in result.questions:
+    if evidence.parent_cross_ratio.plays:
         most, (with_parent, with_most) = evidence.gamma.task_id, evidence.ratios
         ratios = {case.parent: with_parent}
         if most is not None:

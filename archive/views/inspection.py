@@ -225,12 +225,15 @@ def _curve(row: Row) -> str:
     return f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
 
 
+_WHERE = {"run": "run_id", "generation": "generation"}
+_KNOWN: Mapping[str, Callable[[Row], object]] = {
+    "known already (γ)": lambda row: number(row["gamma"], 3)
+}
 GAME_TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]]] = {
     "proposals": (
         "Proposed",
         {
-            "run": "run_id",
-            "generation": "generation",
+            **_WHERE,
             "parent": lambda row: short(row["parent_game_id"]),
             "sampler": "sampler",
             "operators": lambda row: ", ".join(row["operators"]),
@@ -251,8 +254,7 @@ GAME_TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]
     "decisions": (
         "Decided",
         {
-            "run": "run_id",
-            "generation": "generation",
+            **_WHERE,
             "verdict": lambda row: f"{row['verdict']}\n{explanation(row)}",
             "helps parent": lambda row: stacked(
                 bounds_of(row, Definition(row["definition"]).column)
@@ -269,19 +271,17 @@ GAME_TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]
     "scopes": (
         "In the scope",
         {
-            "run": "run_id",
-            "generation": "generation",
-            "known already (γ)": lambda row: number(row["gamma"], 3),
+            **_WHERE,
+            **_KNOWN,
             "parent": lambda row: short(row["parent_game_id"] or "– (initial)"),
         },
     ),
     "children": (
         "Accepted from it",
         {
-            "run": "run_id",
-            "generation": "generation",
+            **_WHERE,
             "game": lambda row: short(row["game_id"]),
-            "known already (γ)": lambda row: number(row["gamma"], 3),
+            **_KNOWN,
         },
     ),
     "plays": (

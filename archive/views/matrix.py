@@ -33,7 +33,7 @@ ABOUT = {
 
 
 def read_matrix(
-    run: Run, everything: bool, kind: GainKind | None, confidence: float
+    run: Run, everything: bool, kind: GainKind | None, confidence: float = CONFIDENCE
 ) -> tuple[GainKind, TransferMatrix]:
     """The matrix and the gain that it uses (``kind``; None: what the run decides by). Games: the
     newest scope, or all fine-tuned, which a run without a scope shows anyway.
@@ -95,14 +95,12 @@ def gather_components(
     definition: Definition,
     everything: bool,
     kind: GainKind | None,
-    confidence: float,
 ) -> dict[str, Any]:
-    """Links G1 → G2 iff the value of G1 on G2 is at least ``alpha`` (Def. 54), and what they reach:
-    ``covered`` says whether the initial scope reaches everything downstream, ``strong`` are the
-    sets of games that reach one another. Raises LookupFailedError, also unless α is above 0."""
+    """Links G1 → G2 iff the value of G1 on G2 is at least ``alpha`` (Def. 54), what they reach, and
+    what the ``initial`` scope reaches. Raises LookupFailedError, also unless α is above 0."""
     if not alpha > 0:
         raise LookupFailedError(f"--alpha: found {alpha:g}, expected a number above 0")
-    _, matrix = read_matrix(run, everything, kind, confidence)
+    _, matrix = read_matrix(run, everything, kind)
     initial = {member.task_id for member in run.scopes.get(0, ())}
     values = matrix.values(definition)
     edges, paths = links(values, alpha)
@@ -111,8 +109,6 @@ def gather_components(
         return _ids(matrix.sources[place] for place in np.flatnonzero(chosen))
 
     start = np.array([task_id in initial for task_id in matrix.sources])
-    down = paths[start].any(axis=0)
-    components = dict.fromkeys(tuple(ids(each)) for each in paths & paths.T)
     others = values[~np.eye(len(values), dtype=bool)]
     return {
         "run_id": run.run_id,
@@ -128,10 +124,8 @@ def gather_components(
         ],
         "links": [_ids(matrix.sources[place] for place in edge) for edge in np.argwhere(edges)],
         "initial": ids(start),
-        "downstream": ids(down),
+        "downstream": ids(paths[start].any(axis=0)),
         "upstream": ids(paths[:, start].any(axis=1)),
-        "covered": bool(down.all()),
-        "strong": [list(component) for component in components],
         "unmeasured": int(np.isnan(others).sum()),
         "undefined": int((others == -np.inf).sum()),
     }
@@ -196,7 +190,7 @@ def _cell(pair: Mapping[str, Any] | None, name: str) -> str:
 
 
 def show_components(graph: Mapping[str, Any], console: Console) -> None:
-    """For each game what it reaches and what reaches it, then the sets that reach one another."""
+    """For each game what it reaches and what reaches it."""
     down: dict[str, list[str]] = {game["game_id"]: [] for game in graph["games"]}
     for source, target in graph["links"]:
         down[source].append(target[:SHORT])
@@ -212,13 +206,11 @@ def show_components(graph: Mapping[str, Any], console: Console) -> None:
             },
         )
     )
-    groups = "; ".join(", ".join(map(short, group)) for group in graph["strong"])
-    whole = "all games" if graph["covered"] else plural(len(graph["downstream"]), "game")
     console.print(
         plain_text(
-            f"Run {graph['run_id']}: the initial scope reaches {whole} of {len(graph['games'])} "
-            f"downstream, and is reached by {len(graph['upstream'])}.\n"
-            f"Reach one another: {groups}.\n"
+            f"Run {graph['run_id']}: the initial scope reaches "
+            f"{plural(len(graph['downstream']), 'game')} of {len(graph['games'])} downstream, and "
+            f"is reached by {len(graph['upstream'])}.\n"
             f"No link: {plural(graph['unmeasured'], 'pair')} not measured, "
             f"{graph['undefined']} undefined."
         )

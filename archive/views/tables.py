@@ -8,8 +8,7 @@ shown, not obeyed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from itertools import count
@@ -17,13 +16,11 @@ from string import ascii_uppercase
 from typing import Any, Literal
 
 import rich.console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
 from rich.text import Text
 
 from archive.statistics.programs import Rows, program_tables
 from archive.text import Estimate, cell, interval
-from xgl.console import Console
 from xgl.escaping import json_text, visible, visible_lines
 
 LABEL = 14
@@ -147,17 +144,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None if math.isnan(value) else str(value)
     return value
-
-
-@contextmanager
-def resampling() -> Iterator[Callable[[int, int], None]]:
-    """A function that moves a bar: it takes the number of resamples done, and of all."""
-    columns = (
-        TextColumn("resampling maps"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("", total=None)
-        yield lambda count, total: bar.update(task, completed=count, total=total)

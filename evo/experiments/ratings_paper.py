@@ -18,8 +18,8 @@ from pydantic import Field, Strict
 
 from archive import Archive, RunEvent
 from archive.errors import RatingError
+from archive.ratings.normal_form import Array
 from archive.ratings.paper import (
-    PathSettings,
     RatingSystem,
     System,
     adversarial_tasks,
@@ -145,28 +145,29 @@ def jobs(config: RatingsPaperRunConfig) -> Iterator[Job]:
     for trial, system, prompts in product(range(ours.trials), System, ("initial", "additional")):
         key = {"setting": "main setting", "system": str(system)}  # one run has one setting
         key |= {"prompt_setting": prompts, "trial": trial}
-        path = PathSettings(system, prompts == "additional", **asdict(ours.path))
+        path = partial(improvement_path, system, prompts == "additional", **asdict(ours.path))
         title = f"path {trial}, {system}, {prompts} prompts"
-        yield Job(PATHS, key, title, partial(walk_path, path, seed, trial))
+        yield Job(PATHS, key, title, partial(walk_path, path, ours.path, seed, trial))
 
 
-def walk_path(settings: PathSettings, run_seed: int, trial: int) -> list[Row]:
+def walk_path(
+    path: Callable[..., tuple[Array, Array, Array]], settings: PathConfig, run_seed: int, trial: int
+) -> list[Row]:
     """One row for each iteration, but for the key. All kinds of one trial begin with the same
     vectors. Raises :class:`RatingError`."""
     start = process_time()
-    path = improvement_path(settings, named_seed("improvement", run_seed, trial))
+    prompts, models, entropies = path(seed=named_seed("improvement", run_seed, trial))
     seconds = (process_time() - start) / (settings.iterations + 1)
     # the initial vectors stand in the first row; later ones in that of the iteration they entered
     entered = (
         [vectors[:initial].ravel().tolist(), *vectors[initial:].tolist()]
-        for vectors, initial in ((path.prompts, settings.prompts), (path.models, settings.models))
+        for vectors, initial in ((prompts, settings.prompts), (models, settings.models))
     )
-    entropies = path.prompt_entropies.tolist(), path.model_entropies.tolist()
     names = ("prompts", "models", "prompt_entropy", "model_entropy")
     facts = {"skills": settings.skills, "seconds": seconds}
     return [
         {"iteration": iteration, **dict(zip(names, values, strict=True)), **facts}
-        for iteration, values in enumerate(zip_longest(*entered, *entropies))
+        for iteration, values in enumerate(zip_longest(*entered, *entropies.T.tolist()))
     ]
 
 

@@ -22,18 +22,18 @@ from archive.export.selection import discriminating
 from archive.run import Run, read_settings
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.intervals import Interval, mean_interval
-from archive.statistics.measure import read_ceilings, read_paired_scores
+from archive.statistics.measure import read_ceilings
 from archive.statistics.ratings import (
     MeasureRatings,
     RatingQuestion,
-    measure_ratings,
+    measure_block,
+    rate_block,
     rating_id,
     rating_rows,
     useful_workers,
 )
 from archive.text import plural
 from archive.views.ratings import show as show_ratings
-from archive.views.tables import resampling
 from evo.config.hardware import PASS_SHARE
 from evo.config.measure import MeasureRunConfig
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
@@ -339,12 +339,11 @@ class MeasureSession:
             seed=self.plan.config.seed,
         )
         try:
-            scores = read_paired_scores([archive])
-            if len(scores.models) < 2:
+            block = measure_block([archive], question.preference)
+            if len(block.models) < 2:
                 return None
-            with resampling() as progress:
-                workers = useful_workers(len(scores.models), len(scores.games), question.resamples)
-                ratings = measure_ratings(scores, question, workers, progress)
+            workers = useful_workers(block, question.resamples)
+            ratings = rate_block(block, question, workers)
         except RatingError as error:
             self.console.print(f"no ratings: {error}", highlight=False, soft_wrap=True)
             return None

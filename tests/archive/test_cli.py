@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.rows import row as make_row
-from support.rows import write
 
 from archive import SCHEMA_VERSION, Archive
 from archive.__main__ import main
-from archive.text import number
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -60,12 +57,8 @@ def test_inspect_json_is_json(run_folder: Path, capsys: Capsys) -> None:
     ("arguments", "message"),
     [
         (["inspect", "{run}/absent"], "absent is not an archive: found no such folder"),
-        (["inspect", "{run}/.."], "is not an archive: found no archive.json"),
-        (["inspect", "{run}/archive/archive.json"], "is not an archive: found a file"),
-        (["show", "{run}"], "found the path {run} in place of an id, expected RUN GAME"),
         (["inspect", "{run}", "--run-id", "zz"], "found no id 'zz', expected an id such as r1"),
         (["export", "{run}", "{run}"], "is in use: found archive, expected an empty folder"),
-        (["export", "{run}", "{run}/archive/head.json/sub"], "expected a folder to write in"),
         (["export", "{run}", "out", "--eta", "nan"], "--eta: found nan, expected a number above 0"),
         (["export", "{run}", "out", "--eta", "0.3"], "its values are unknown"),
         (["export", "{run}", "out", "--maps", "0"], "found 0, expected a whole number from 1 up"),
@@ -118,34 +111,6 @@ def test_commands_import_no_package_that_they_do_not_need(run_folder: Path, tmp_
 FOUND, INITIAL = "bbbb22220000ffff", "aaaa11110000ffff"
 
 
-def test_show(run_folder: Path, capsys: Capsys) -> None:
-    text = output_of(capsys, "show", run_folder, "bbb")
-    assert f"Game {FOUND} (paper" in text
-    assert "reward(xed(s | t))" in text
-    assert "accepted" in text
-    sheet = json.loads(output_of(capsys, "show", run_folder, INITIAL, "--json"))
-    assert [child["game_id"] for child in sheet["children"]] == [FOUND]
-    assert sheet["scopes"][0]["generation"] == 0
-    assert {row["policy_id"]: row["mean"] for row in sheet["plays"]} == {"base": 1.5, "f1": 4.0}
-
-
-def test_decisions(run_folder: Path, capsys: Capsys) -> None:
-    assert "Decisions (3)" in output_of(capsys, "decisions", run_folder)
-    rows = json.loads(output_of(capsys, "decisions", run_folder, "--verdict", "refused", "--json"))
-    assert [row["reason"] for row in rows] == ["covered by the scope"] * 2
-    [why] = json.loads(output_of(capsys, "decisions", run_folder, "--why", "ccc", "--json"))
-    assert why["row"]["game_id"] == "cccc33330000ffff"
-    assert why["steps"] == []
-
-
-def test_components(run_folder: Path, capsys: Capsys) -> None:
-    arguments = ("components", run_folder, "--alpha", "0.3")
-    assert "Run r1: the initial scope reaches" in output_of(capsys, *arguments)
-    components = json.loads(output_of(capsys, *arguments, "--json"))
-    assert components["alpha"] == 0.3
-    assert (components["unmeasured"], components["undefined"]) == (2, 0)
-
-
 def test_the_run_may_be_left_out(
     run_folder: Path, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -176,33 +141,6 @@ def test_damage_is_one_sentence(run_folder: Path, capsys: Capsys) -> None:
     assert "found no readable JSON" in error_of(capsys, "verify", run_folder)
 
 
-@pytest.mark.parametrize(
-    ("transfer", "options", "kind"),
-    [
-        ({"definition": "captured", "gain": "specific"}, [], "specific"),
-        ({"definition": "captured", "gain": "specific"}, ["--gain", "total"], "total"),
-        ({}, [], "total"),
-    ],
-)
-def test_a_matrix_is_made_of_the_gains_that_its_run_decides_by(
-    tmp_path: Path,
-    capsys: Capsys,
-    transfer: dict[str, str],
-    options: list[str],
-    kind: str,
-) -> None:
-    runs = [make_row("runs", config_json=json.dumps({"transfer": transfer}))]
-    write(tmp_path / "archive", runs=runs, scopes=[make_row("scopes", game_id="a")])
-    main(["matrix", str(tmp_path), "--json", *options])
-    assert json.loads(capsys.readouterr().out)["gain_kind"] == kind
-
-
-def test_games_whose_values_are_unknown(run_folder: Path, capsys: Capsys) -> None:
-    message = error_of(capsys, "cover", run_folder)
-    assert "game aaaa11110000ffff (black), and 1 more like it: its values are unknown" in message
-    assert "unknown" in error_of(capsys, "cover", run_folder, "--skip-unplayable")
-
-
 # -- Where a reader meets scripted players: inspect, show, decisions --why, the report -------------
 
 
@@ -222,18 +160,6 @@ def wide(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("wide")
-def test_inspect_says_how_far_each_accepted_game_is_beyond_scripts(
-    kept_run: Path, capsys: Capsys
-) -> None:
-    [row] = [each for each in decisions(kept_run) if each["verdict"] == "accepted"]
-    text = said(capsys, "inspect", kept_run)
-    gains = number(row["total_gain"]), number(row["specific_gain"])
-    assert "gains {} bits a play, {} of them about the map".format(*gains) in text
-    assert f"{number(row['beyond_scripts'])} [{number(row['beyond_scripts_low'])}, " in text
-    assert "above the best fixed rule, content_words" in text
-
-
-@pytest.mark.usefixtures("wide")
 def test_why_asks_about_scripts_where_the_run_does(kept_run: Path, capsys: Capsys) -> None:
     [row] = decisions(kept_run.parent / "apply_script_gate")
     assert row["reason"] == "no more than a script"
@@ -242,15 +168,3 @@ def test_why_asks_about_scripts_where_the_run_does(kept_run: Path, capsys: Capsy
     assert "Not passed: earns more than any script, and so about the map." in text
     assert "Taken again from the scores: refused, no more than a script." in text
     assert "earns more" not in said(capsys, "decisions", kept_run, "--why", row["game_id"])
-
-
-def test_the_report_has_the_comparison(kept_run: Path, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    assert main(["report", str(kept_run), "-o", str(page)]) == 0
-    text = page.read_text(encoding="utf-8")
-    assert "the best fixed rule, content words, gains +" in text
-    assert (
-        "a trained player surely earns more than every fixed rule, such as repeating the text, on"
-        in text
-    )
-    assert "plays by fixed rules" in text

@@ -9,9 +9,6 @@ import pytest
 
 import xgl.cli
 from archive.__main__ import main as archive_main
-from archive.cli import COMMANDS
-from archive.errors import WriteError
-from archive.notebook import Run
 
 RUN = str(Path(__file__).parents[2] / "docs" / "example" / "run")
 Write = Callable[[str], int]
@@ -38,26 +35,3 @@ def test_a_file_is_what_its_ending_says_or_refused(
         assert f"the ending .{ending.rpartition('.')[2]}, expected {expected}" in message
         assert message.count("\n") == 1
     assert not list(tmp_path.iterdir())
-
-
-def test_figures_and_pages_in_python_too(tmp_path: Path) -> None:
-    run = Run.open(RUN, backend="pyarrow")
-    figures = run.plot_transfer_matrix(), run.plot_cover()
-    for ending in ENDINGS:
-        for figure in figures:
-            with pytest.raises(WriteError, match=r"expected \.svg"):
-                figure.save(tmp_path / f"a.{ending}")
-        with pytest.raises(WriteError, match=r"expected \.html"):
-            run.report(tmp_path / f"a.{ending}")
-    assert not list(tmp_path.iterdir())
-
-
-def test_no_other_command_writes_one_file() -> None:
-    """Else it belongs to the tables above."""
-    of_files = {
-        command.run.__name__
-        for command in COMMANDS
-        for argument in command.arguments
-        if str(argument.options.get("metavar", "")).startswith("FILE")
-    }
-    assert of_files == {"report", "ratings"}

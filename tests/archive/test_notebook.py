@@ -15,9 +15,8 @@ import pyarrow as pa
 import pytest
 from support.rated import build, draw_scores
 
-from archive import CoverError, LookupFailedError, NotAnArchiveError
+from archive import LookupFailedError, NotAnArchiveError
 from archive.notebook import Run
-from archive.run import newest_run
 
 
 @pytest.fixture(scope="module")
@@ -32,32 +31,6 @@ def both_kinds(grown_run: Path, tmp_path: Path) -> Path:
     shutil.copytree(grown_run, tmp_path / "runs" / "grown")
     build(tmp_path / "runs" / "measured" / "archive", scores, (0,), experiment="measure")
     return tmp_path
-
-
-@pytest.mark.parametrize("place", [".", "docs", "docs/deep", "runs/measured", "runs/grown"])
-def test_the_last_growth_is_opened_without_a_path(
-    place: str,
-    both_kinds: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    (both_kinds / place).mkdir(parents=True, exist_ok=True)
-    monkeypatch.chdir(both_kinds / place)
-    run = Run.open()
-    assert run.run_id == "large-seed0"
-    said = capsys.readouterr().out.removeprefix("the last scope growth: ").strip()
-    assert Path(said).samefile(both_kinds / "runs" / "grown")
-    assert newest_run().resolve().name == ("grown" if place.endswith("grown") else "measured")
-
-
-def test_without_a_growth_the_kinds_that_are_there_are_named(
-    both_kinds: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shutil.rmtree(both_kinds / "runs" / "grown")
-    (both_kinds / "docs").mkdir()
-    monkeypatch.chdir(both_kinds / "docs")
-    with pytest.raises(NotAnArchiveError, match="found only runs of measure in"):
-        Run.open()
 
 
 OF_A_GROWTH: tuple[Callable[[Run], object], ...] = (
@@ -81,13 +54,6 @@ def test_what_a_measure_lacks_is_one_sentence_with_the_kind_that_has_it(both_kin
     for wrong in ("nowhere", "nowhere/archive"):
         with pytest.raises(NotAnArchiveError, match="expected a run folder or its archive"):
             Run.open(both_kinds / wrong)
-
-
-def test_a_cover_out_of_reach_is_one_sentence(run: Run) -> None:
-    with pytest.raises(CoverError, match="found η 5, expected at most"):
-        run.cover(5)
-    with pytest.raises(LookupFailedError, match="eta: found -1"):
-        run.cover(-1)
 
 
 def test_frames_are_of_the_library_that_is_asked_for(grown_run: Path) -> None:

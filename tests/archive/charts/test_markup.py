@@ -5,13 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from xml.etree import ElementTree
 
-import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.markup import Markup
 
-from archive.charts import LinearScale, canvas, document, running_mean, text
+from archive.charts import LinearScale, canvas, document, text
 from xgl.diagram.svg import el, render
 from xgl.escaping import visible_lines as visible
 
@@ -44,12 +42,3 @@ def test_ticks_are_even_and_within_the_scale(low: float, span: float, count: int
     steps = {round((b - a) / span, 6) for a, b in pairwise(ticks)}
     assert len(steps) <= 1
     assert len(ticks) <= count + 1
-
-
-def test_a_running_mean_of_a_constant_is_the_constant() -> None:
-    assert running_mean(np.full(9, 2.5), 4) == pytest.approx(np.full(9, 2.5))
-    assert running_mean([3.0], 9) == pytest.approx([3.0])
-    assert running_mean([0.0, 3.0, 0.0], 9) == pytest.approx([1.0, 1.0, 1.0])
-    straight = np.arange(30.0)
-    assert running_mean(straight, 9)[4:-4] == pytest.approx(straight[4:-4])
-    assert running_mean(straight, 9)[0] == pytest.approx(2.0)

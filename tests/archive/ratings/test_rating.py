@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.payoffs import judge_means, preference_tables, random_game
 
 from archive.ratings.normal_form import NormalFormGame
-from archive.ratings.paper import ROCK_TWICE, examples, symmetric_game
+from archive.ratings.paper import examples
 from archive.ratings.preferences import KING, TASK, king_of_the_hill
 from archive.ratings.rating import EquilibriumKind, Ratings, RatingSettings, rate
 
@@ -129,10 +129,3 @@ def test_contributions_sum_to_the_ratings(
 def test_the_same_table_gives_the_same_bytes() -> None:
     one, other = (rate_table(judge_means(4, 8, 4), RatingSettings()) for _ in range(2))
     assert one.joint.tobytes() == other.joint.tobytes()
-
-
-def test_the_effective_number_counts_classes_and_not_copies() -> None:
-    table = np.zeros((2, 3, 3))
-    ratings = rate_table(table, RatingSettings())
-    assert ratings.effective_number(TASK) == pytest.approx(1)
-    assert rate(symmetric_game(ROCK_TWICE)).effective_number(0) == pytest.approx(3)

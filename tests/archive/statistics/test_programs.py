@@ -22,11 +22,7 @@ from archive.statistics.programs import (
     over_answers,
     over_plays,
     passes,
-    program_tables,
-    stage_of,
-    tallies_of,
 )
-from archive.views.tables import to_json
 
 GAMES = (
     # name, category, author, rules, lines of the program, last stage, whether it passed
@@ -84,19 +80,6 @@ def test_the_funnel_counts_each_filter(tables: dict[str, Any]) -> None:
     assert list(counts.values()) == [(4, 1), (3, 0), (3, 0), (3, 1), (2, 0)]
 
 
-def test_a_game_stands_where_its_last_verdict_says() -> None:
-    all_rows = rows()
-    states = [stage_of(all_rows, game) for game in all_rows["gg_games"]]
-    assert states[0] == "ready"
-    assert states[2].startswith("refused: timeout")
-    assert states[3] == "no text: rules: the answer is empty"
-
-
-def test_a_run_without_such_games_has_no_table_and_json_holds_all_others() -> None:
-    assert program_tables({name: [] for name in rows()}) == []
-    assert all(each.title in to_json(as_json(rows())) for each in program_tables(rows()))
-
-
 # -- Win rates: the two denominators, the interval of the paper, and the two rules for pairs -------
 
 
@@ -106,14 +89,6 @@ TALLIES = st.lists(
     min_size=1,
     max_size=20,
 ).filter(lambda tallies: all(tally.plays for tally in tallies))
-
-
-def test_a_fault_is_a_game_that_was_not_won_but_the_paper_leaves_it_out() -> None:
-    tallies = [Tally(6, 30, 0), Tally(6, 30, 15)]
-    assert over_plays(tallies)[0] == pytest.approx(0.2)
-    answer_rate = over_answers(tallies)
-    assert answer_rate is not None
-    assert answer_rate[0] == pytest.approx(0.3)
 
 
 @given(TALLIES)
@@ -149,13 +124,6 @@ def test_the_best_of_six_pairs_of_equals_is_selected_in_most_games() -> None:
     games = np.random.default_rng(0).binomial(6, 0.5, (100_000, 6))
     share = (np.maximum(games, 6 - games).max(axis=1) >= 5).mean()
     assert null_rates()[0] == pytest.approx(share, abs=0.01)
-
-
-def test_tallies_count_plays_by_game() -> None:
-    outcomes = (("a", "win"), ("b", "fault"), ("a", "loss"), ("a", "draw"))
-    rows = [{"player": "p", "program_id": game, "outcome": out} for game, out in outcomes]
-    other = {"player": "q", "program_id": "a", "outcome": "win"}
-    assert tallies_of([*rows, other], "p") == [Tally(1, 3, 0), Tally(0, 1, 1)]
 
 
 # -- The score of the paper's main table, from the counts that its authors published ---------------

@@ -27,7 +27,6 @@ from archive.statistics.race import (
     RaceSettings,
     acceptance,
     run,
-    run_together,
     selection,
 )
 from archive.statistics.rule import Decision, Evidence, Looks, OwnGain, Thresholds
@@ -99,15 +98,6 @@ def test_selection_refuses_at_the_look_that_shows_it(
     assert {question.plays for question in oracle.questions} == looks
 
 
-def test_the_scan_stops_at_the_chunk_that_holds_a_covering_game() -> None:
-    oracle = Oracle(scope_values={SCOPE[3]: 1.2})
-    run(selection(SETTINGS, SCOPE, NOTHING), oracle)
-    assert [question.scope_games for question in oracle.questions if question.scope_games] == [
-        (SCOPE[0], SCOPE[1]),
-        (SCOPE[2], SCOPE[3], SCOPE[4], SCOPE[5]),
-    ]
-
-
 @pytest.mark.parametrize(
     ("oracle", "verdict", "reason"),
     [
@@ -124,21 +114,6 @@ def test_acceptance_otherwise(oracle: Oracle, verdict: Verdict, reason: str) -> 
     decision, _ = run(acceptance(SETTINGS, SCOPE, NOTHING), oracle)
     assert decision is not None
     assert (decision.verdict, decision.reason) == (verdict, reason)
-
-
-def test_races_in_lockstep_end_as_they_do_alone() -> None:
-    oracles = {
-        "new": Oracle(),
-        "covered": Oracle(scope_values={SCOPE[0]: 1.2}),
-        "useless": Oracle(helps=0.1),
-        "slow": Oracle(scope_values={SCOPE[2]: 0.7}),
-    }
-    alone = {name: run(selection(SETTINGS, SCOPE, NOTHING), each) for name, each in oracles.items()}
-    races = {name: selection(SETTINGS, SCOPE, NOTHING) for name in oracles}
-    together = run_together(
-        races, lambda questions: {n: oracles[n](q) for n, q in questions.items()}
-    )
-    assert together == alone
 
 
 @pytest.mark.parametrize("scope", [1, 10])

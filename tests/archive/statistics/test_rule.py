@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 import pytest
@@ -14,8 +12,6 @@ from hypothesis import strategies as st
 
 from archive.schema import TaskId
 from archive.statistics.intervals import (
-    UNDEFINED,
-    Interval,
     bonferroni,
     mean_interval,
     ratio_interval,
@@ -23,24 +19,14 @@ from archive.statistics.intervals import (
 from archive.statistics.rule import (
     Answer,
     Calibration,
-    Gamma,
     Limits,
     Looks,
     affordable_steps,
-    chunks,
     gamma,
     is_new,
-    refusal,
 )
 
 A, B, C = (TaskId(name, "black") for name in "abc")
-
-
-def test_gamma_is_the_largest_and_its_bounds_are_too() -> None:
-    values = {A: Interval(0.5, 0.45, 0.55), B: Interval(0.6, 0.2, 0.7)}
-    assert gamma(values) == Gamma(Interval(0.6, 0.45, 0.7), B)
-    largest = gamma(values | {C: UNDEFINED})
-    assert (largest.interval.value, largest.interval.high) == (0.6, math.inf)
 
 
 @pytest.mark.parametrize("scope", [1, 3, 10])
@@ -78,24 +64,6 @@ def test_the_looks_spend_the_error_between_them(
     assert sum(errors) == pytest.approx(error)
 
 
-def test_two_equal_looks_have_half_the_error_each() -> None:
-    assert Looks((96, 192), 0.05).confidence(96) == pytest.approx(0.975)
-    assert Looks((96, 192), 0.05).confidence(192, 10) == pytest.approx(0.9975)
-
-
-@pytest.mark.parametrize(("plays", "error"), [((), 0.05), ((8, 8), 0.05), ((8,), 0.0)])
-def test_impossible_looks_are_refused(plays: tuple[int, ...], error: float) -> None:
-    with pytest.raises(ValueError, match="expected rising"):
-        Looks(plays, error)
-
-
-@given(st.lists(st.text(max_size=3), max_size=40), st.integers(1, 9))
-def test_chunks_are_the_items_in_order(items: list[str], first: int) -> None:
-    parts = chunks(items, first)
-    assert list(chain.from_iterable(parts)) == items
-    assert all(len(chunk) == first * 2**index for index, chunk in enumerate(parts[:-1]))
-
-
 # -- Which games the base player cannot play, from calibration plays made up here ------------------
 
 LIMITS = Limits(max_forfeit_rate=0.25, tokens=4000, plays=16, min_steps=10)
@@ -105,11 +73,6 @@ def calibration(finished_plays: int = 4) -> Calibration:
     """Four plays, of which so many are finished, each of twenty tokens."""
     outcomes = ("finished",) * finished_plays + ("forfeit",) * (4 - finished_plays)
     return Calibration(outcomes, (20,) * 4, np.arange(1.0, 5), np.zeros(4))
-
-
-@pytest.mark.parametrize(("finished_plays", "refused"), [(4, False), (3, False), (2, True)])
-def test_a_quarter_of_forfeits_is_allowed(finished_plays: int, refused: bool) -> None:
-    assert (refusal(calibration(finished_plays), LIMITS) is not None) == refused
 
 
 def test_a_warm_start_takes_its_plays_but_at_most_half_of_the_tokens() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.plays import Plays
-from archive.schema import GainKind, PlaysKey, Reason, TaskId, Verdict
+from archive.schema import GainKind, Reason, TaskId, Verdict
 from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.rule import Decision
 from archive.statistics.scripts import (
@@ -17,8 +17,6 @@ from archive.statistics.scripts import (
     compare,
     contenders,
     headroom,
-    script_columns,
-    shown_comparison,
 )
 
 GAME = TaskId("g", "black")
@@ -96,29 +94,6 @@ def test_one_good_script_among_bad_ones_is_met_at_the_stated_rate() -> None:
     assert 0.03 < beyond / trials < 0.07
 
 
-SELECTED = {"base": sample([0, 0, 0]), "f": sample([9, 9, 9]), "script:a": sample([3, 4, 5])}
-
-
-@pytest.mark.parametrize(
-    ("purposes", "lead"),
-    [
-        ({"selection": SELECTED, "acceptance": SELECTED | {"f": sample([8, 8, 8])}}, 4),
-        ({"selection": SELECTED, "acceptance": {"f": sample([1, 2])}}, 5),
-        ({"selection": {"base": sample([0, 0])}}, None),
-    ],
-)
-def test_readers_are_shown_acceptance_plays_first(
-    purposes: dict[str, dict[str, Plays]], lead: float | None
-) -> None:
-    plays = {
-        PlaysKey(policy, GAME, purpose): each
-        for purpose, policies in purposes.items()
-        for policy, each in policies.items()
-    }
-    result = shown_comparison(plays, ["f"], GAME)
-    assert (result and result.total.value) == pytest.approx(lead)
-
-
 def comparison(total: tuple[float, float], specific: tuple[float, float]) -> ScriptComparison:
     intervals = (Interval((low + high) / 2, low, high) for low, high in (total, specific))
     return ScriptComparison(9, "script:a", 1.0, *intervals)
@@ -140,9 +115,3 @@ def test_the_gate(
     assert apply_script_gate(ACCEPTED, comparison(total, specific)).reason is reason
     refusal = Decision(Reason.COVERED, decided=True)
     assert apply_script_gate(refusal, comparison(total, specific)) is refusal
-
-
-def test_without_plays_nothing_is_beyond_scripts() -> None:
-    assert apply_script_gate(ACCEPTED, None) == Decision(Reason.SCRIPTS_OPEN, decided=False)
-    assert set(script_columns(None).values()) == {None}
-    assert script_columns(comparison((1, 2), (0, 3)))["best_script"] == "a"

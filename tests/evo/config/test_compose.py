@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from archive.cli import COMMANDS, resamples
+from archive.cli import resamples
 from archive.statistics.ratings import RatingQuestion
 from evo.config import hardware
 from evo.config.compose import as_yaml, from_archive, load, resume, setting_roles
@@ -222,13 +222,6 @@ def test_every_file_has_an_entry_with_settings_and_a_plan_and_every_entry_a_file
 # -- A library that may not import the configuration has defaults of its own; they are those of a
 
 
-def option_default(command: str, option: str) -> str:
-    """The value of an option of ``python -m archive COMMAND``, as text."""
-    [subcommand] = [each for each in COMMANDS if each.run.__name__ == command]
-    [argument] = [each for each in subcommand.arguments if option in each.names]
-    return str(argument.options["default"])
-
-
 def test_an_engine_is_bounded_as_in_a_run() -> None:
     config = JudgeConfig()
     assert EngineSettings() == EngineSettings(
@@ -242,7 +235,6 @@ def test_an_engine_is_bounded_as_in_a_run() -> None:
 def test_ratings_ask_what_a_run_asks() -> None:
     config, question = MeasureConfig(folder="OUT"), RatingQuestion()
     assert (question.confidence, question.resamples) == (config.confidence, config.rating_resamples)
-    assert option_default("ratings", "--confidence") == str(question.confidence)
     assert resamples(Namespace(resamples=None, table=None), 3, 3) == config.rating_resamples
 
 
