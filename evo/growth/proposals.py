@@ -42,7 +42,7 @@ PROGRESS: Mapping[Reason, Progress] = {
     for progress, reasons in {
         Progress.UNPLAYABLE: (
             *(Reason.NEVER_FEASIBLE, Reason.FORFEIT_RATE, Reason.TOO_LONG, Reason.CONSTANT_SCORE),
-            *(Reason.NO_HEADROOM, Reason.ILL_POSED, Reason.NOT_FEW_SHOT, Reason.FEW_SHOT_LUCK),
+            *(Reason.NO_HEADROOM, Reason.ILL_POSED, Reason.NOT_FEW_SHOT),
         ),
         Progress.UNLEARNED: (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP),
         Progress.UNCONFIRMED: (Reason.OWN_GAIN_OPEN,),

@@ -72,7 +72,7 @@ class ModelHost:
         """Do one job; its result depends only on the job, not on earlier ones."""
         self.begin()
         outcome = job(self)
-        return Result(outcome, self.stories.map_texts, self.judge.statistics)
+        return Result(outcome, self.stories.map_texts)
 
     def begin(self) -> None:
         """Forget the scores and stories of the job before."""
@@ -169,10 +169,7 @@ class ModelHost:
         def cast(task: Task) -> Cast:
             return replace(self.cast(task), judge=judge)
 
-        outcomes = finetune_together(self.adapted_model, plans, cast, self.sampler, self.memory)
-        if judge is not self.judge:
-            self.judge.engine.statistics += judge.engine.statistics
-        return outcomes
+        return finetune_together(self.adapted_model, plans, cast, self.sampler, self.memory)
 
     @cached_property
     def _bfloat16_lm(self) -> LanguageModel:

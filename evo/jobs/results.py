@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Generic, TypeVar
-
-from xgl.judge.statistics import Statistics
 
 Outcome = TypeVar("Outcome")
 
@@ -66,8 +64,6 @@ class Result(Generic[Outcome]):
 
     outcome: Outcome
     map_texts: tuple[MapText, ...]
-    scoring: Statistics = field(default_factory=Statistics)
-    """Counters of the judge's work."""
 
 
 def seconds_of_work() -> float:

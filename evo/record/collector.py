@@ -46,7 +46,6 @@ from evo.record.requests import (
 )
 from evo.record.steps import Steps, run, together
 from xgl.analysis.static_facts import surprise_writers
-from xgl.judge.statistics import Statistics
 from xgl.random_streams import seed as named_seed
 from xgl.settings import science
 
@@ -348,10 +347,9 @@ class Collector:
         first, tables = group[0], group[0].tables(self, group, result)
         self.ledger.commit(**tables)
         tokens = sum(row["tokens"] for name in tables if name != "maps" for row in tables[name])
-        scoring = result.scoring
         for each, note in zip(group, first.notes(result), strict=False):
-            self.listener.job(first.stage, each.task, tokens, scoring, note)
-            tokens, scoring = 0, Statistics()  # those of all, reported once
+            self.listener.job(first.stage, each.task, tokens, note)
+            tokens = 0  # those of all, reported once
 
     def announce(self, groups: Sequence[Sequence[Request]]) -> None:
         """Report to the listener what begins, stage by stage; fine-tunes, which take longest, last:
@@ -377,10 +375,7 @@ class Collector:
     def drop_adapters(self, task: Task, but_whole: bool = False) -> None:
         """Remove the adapters in force, and the states, of a game that was refused or is fine-tuned
         from the start again; ``but_whole``: of one that was accepted, those of a pause. None is
-        removed if ``archive.keep`` is ``all``, or if another fine-tune has the same bytes (for
-        example with 𝒯 = 0)."""
-        if self.config.archive.keep == "all":
-            return
+        removed that another fine-tune has too (for example with 𝒯 = 0)."""
         numbers, count = self.attempts.of(task.id), self.config.finetune.replicates
         in_force = {number * count + index for number in numbers for index in range(count)}
         dropped, kept = set[str | None](), set[str | None]([None])

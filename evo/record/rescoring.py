@@ -30,7 +30,7 @@ def score_again(ledger: Ledger, executor: Executor, listener: Listener, judge: s
     listener.stage(SECOND_JUDGE, [job.task for job in jobs], len(jobs))
     for (key, job), result in zip(pending, executor.do(jobs), strict=True):
         ledger.commit(second_scores=_rows(key, job, judge, result))
-        listener.job(SECOND_JUDGE, job.task, 0, result.scoring)
+        listener.job(SECOND_JUDGE, job.task, 0)
 
 
 def _plays_to_judge(ledger: Ledger, judge: str) -> list[tuple[PlaysKey, Rescoring]]:
@@ -83,7 +83,7 @@ def score_best_plays(ledger: Ledger, executor: Executor, listener: Listener) -> 
     for job, result in zip(jobs, executor.do(jobs), strict=True):
         rows = [row for play in result.outcome for row in scored_text_rows(job.task.id, play)]
         ledger.commit(scored_texts=rows)
-        listener.job(BEST_PLAYS, job.task, 0, result.scoring)
+        listener.job(BEST_PLAYS, job.task, 0)
 
 
 def _unscored_plays(ledger: Ledger) -> list[TokenScoring]:

@@ -16,15 +16,15 @@ from omegaconf import OmegaConf
 from archive.cli import COMMANDS, resamples
 from archive.statistics.ratings import RatingQuestion
 from evo.config import hardware
-from evo.config.compose import as_yaml, from_archive, load, resume, setting_roles
+from evo.config.compose import from_archive, load, resume, setting_roles
 from evo.config.hardware import Hardware, find, reward_settings, settings_for
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.models import JudgeConfig
 from evo.config.registry import ALL_SETTINGS, EXPERIMENTS, MODEL_RUNS, NAMES
 from evo.config.registry import find as found_at
 from evo.config.schema import ClusterConfig, RunConfig
-from evo.config.words import read_flags
 from evo.experiments.toy import ToyRunConfig
+from evo.runner import parse_command
 from meta_sampler.settings import SETTINGS
 from xgl.errors import ConfigError
 from xgl.judge.engine import EngineSettings
@@ -170,19 +170,9 @@ def test_an_archived_configuration_may_lack_only_what_results_do_not_depend_on()
 
 def test_the_configuration_can_be_shown_and_settings_are_passed_on() -> None:
     words = (RUN, "seed=3", "~finetune", "++x.y=1", "growth.initial_scope=[a,b]")
-    assert read_flags(words, []) == (words, False)
-    for flag in (["--cfg", "job"], ["--cfg=job"]):
-        assert read_flags([*words, *flag], []) == (words, True)
-
-
-@pytest.mark.parametrize("flag", [["--config-dir", "{}"], ["--config-dir={}"]])
-def test_a_folder_of_groups_is_searched(flag: list[str], tmp_path: Path) -> None:
-    (tmp_path / "finetune").mkdir()
-    (tmp_path / "finetune" / "long.yaml").write_text("defaults: [default]\ntokens: 12345\n")
-    words = [RUN, *(each.format(tmp_path) for each in flag), "finetune=long"]
-    config = load(RunConfig, read_flags(words, [])[0])
-    assert config.finetune.tokens == 12345
-    assert "\n  tokens: 12345\n" in as_yaml(config)
+    for flag in ([], ["--cfg", "job"]):
+        command = parse_command([*words, *flag])
+        assert (command.overrides, command.show) == (words, bool(flag))
 
 
 @pytest.mark.parametrize(
@@ -191,13 +181,12 @@ def test_a_folder_of_groups_is_searched(flag: list[str], tmp_path: Path) -> None
         (["scope-growth"], r"scope-growth: expected key=value.* did you mean \+experiment=scope_g"),
         (["--seed", "3"], "--seed: expected key=value"),
         (["--cfg", "hydra"], "--cfg: expected key=value, --cfg job"),
-        (["--config-dir", "none"], "--config-dir: expected key=value.*--config-dir FOLDER"),
         (["--multirun", "seed=1,2"], "--multirun: expected"),
     ],
 )
 def test_what_is_no_setting_is_answered_in_one_sentence(words: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message) as error:
-        read_flags([RUN, *words], ["scope_growth", "toy_growth"])
+        parse_command([RUN, *words], ["scope_growth", "toy_growth"])
     assert "\n" not in str(error.value)
 
 

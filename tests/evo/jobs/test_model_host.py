@@ -102,7 +102,6 @@ def test_rewards_in_bfloat16_are_near_and_leave_the_judge_of_evaluations_as_it_i
     expected, found = exact.do(training), near.do(training)
     assert found.outcome.curve != expected.outcome.curve
     assert found.outcome.curve == pytest.approx(expected.outcome.curve, abs=0.25)
-    assert found.scoring.requested == expected.scoring.requested > 0
     evaluation = Evaluation(training.task, (None,), (tuple(evaluation_seeds("selection", 0, 3)),))
     one, other = (
         [(play.score, play.permuted_score) for play in host.do(evaluation).outcome[0]]

@@ -20,7 +20,6 @@ from evo.jobs.job import Repetition, Training, Trainings
 from evo.record.collector import Attempts, Collector
 from evo.record.ledger import Ledger
 from evo.record.progress import FINE_TUNING, Listener
-from xgl.judge.statistics import Statistics
 from xgl.settings import Role, role_of
 
 MakeTask = Callable[..., Task]
@@ -84,7 +83,7 @@ class Heard(Listener):
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
         self.begun += [jobs] if name == FINE_TUNING else []
 
-    def job(self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = "") -> None:
+    def job(self, stage: str, task: Task, tokens: int, note: str = "") -> None:
         self.ended += [(task, tokens, note)] if stage == FINE_TUNING else []
 
 
