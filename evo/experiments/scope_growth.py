@@ -19,7 +19,7 @@ from evo.growth.open_ended import End, OpenEnded
 from evo.growth.oracle import TransferAssessment, TransferOracle
 from evo.growth.proposals import Proposer
 from evo.jobs.evaluation import Task
-from evo.jobs.results import Result
+from evo.jobs.job import Result
 from evo.record.budget import Cost
 from evo.record.collector import Collector
 from evo.record.requests import Request

@@ -8,13 +8,13 @@ game's floor, a finite score fixed before any fine-tuning (docs/specification.md
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from archive.schema import TaskId
-from evo.jobs.results import seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import ConfigError, OversizeError
 from xgl.language.canonical import Game
@@ -81,6 +81,15 @@ class ScoredPlay:
     seconds: float
     clipped_score: float | None = None
     permuted_clipped_score: float | None = None
+
+
+def seconds_of_work() -> float:
+    """A clock for differences, seconds: the processor time of all threads of this process, so that
+    work costs the same while other programs run; wall-clock time if an accelerator does the
+    work."""
+    import torch  # loads slowly; whoever works has it already
+
+    return time.perf_counter() if torch.accelerator.is_available() else time.process_time()
 
 
 def evaluation_seeds(purpose: str, seed: int, count: int, start: int = 0) -> list[Seeds]:

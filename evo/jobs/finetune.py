@@ -28,7 +28,8 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from evo.config.models import FinetuneConfig
-from evo.jobs.evaluation import Task, finite_score, seated
+from evo.jobs.evaluation import Task, finite_score, seated, seconds_of_work
+from evo.jobs.job import Finetune
 from evo.jobs.lora import AdaptedModel
 from evo.jobs.multi_lora import NotByRowError
 from evo.jobs.policy_gradient import (
@@ -39,7 +40,6 @@ from evo.jobs.policy_gradient import (
     training_seeds,
     update,
 )
-from evo.jobs.results import Finetune, seconds_of_work
 from evo.jobs.warm_start import (
     Author,
     ExploringPolicy,

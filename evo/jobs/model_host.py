@@ -15,14 +15,13 @@ from typing import Any
 
 import torch
 
-from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings
-from evo.jobs.evaluation import ScoredPlay, Task, evaluate_together, seated
+from evo.config.models import JudgeConfig, ModelHostSettings
+from evo.jobs.evaluation import ScoredPlay, Task, evaluate_together, seated, seconds_of_work
 from evo.jobs.finetune import Plan, Watch, finetune_together
-from evo.jobs.job import Training, content
+from evo.jobs.job import Finetune, MapText, Outcome, Result, Training, content
 from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
 from evo.jobs.multi_lora import NotByRowError
 from evo.jobs.repeated_play import RoundScore, round_score
-from evo.jobs.results import Finetune, MapText, Outcome, Result, seconds_of_work
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
 from xgl.judge.engine import EngineSettings
@@ -141,22 +140,13 @@ class ModelHost:
 
     def finetune(self, trainings: Sequence[Training], watch: Watch | None = None) -> list[Finetune]:
         """An adapter for each of ``trainings``, all in lockstep."""
-        plans, settings = [], self.settings.finetune
-        assert settings is not None
+        plans, judge = list[Plan](), self.judge
         for each in trainings:
+            settings = each.settings or self.settings.finetune
+            assert settings is not None
             own = replace(settings, shuffle=settings.shuffle and not each.true_rewards)
-            paused = content(each.paused)
-            plans.append(Plan((each.task,), own, each.seed, each.share, paused, watch))
-        return self._train(plans)
-
-    def finetune_together(
-        self, tasks: Sequence[Task], settings: FinetuneConfig, seed: int
-    ) -> Finetune:
-        """One adapter on several games."""
-        return self._train([Plan(tasks, settings, seed)])[0]
-
-    def _train(self, plans: Sequence[Plan]) -> list[Finetune]:
-        judge = self.judge
+            tasks, paused = (each.task, *each.others), content(each.paused)
+            plans.append(Plan(tasks, own, each.seed, each.share, paused, watch))
         # Every processor computes bfloat16 the same way, those without its instructions slowly.
         is_float32_on_cpu = (
             judge.lm.device.type == "cpu"

@@ -21,8 +21,7 @@ from archive.statistics.rounds import WellPosed
 from archive.statistics.rule import Calibration, Decision, Limits, refusal, shows_headroom
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
-from evo.jobs.job import Executor, StoredAdapter
-from evo.jobs.results import Result
+from evo.jobs.job import Executor, Result, StoredAdapter
 from evo.record.ledger import Ledger, Row
 from evo.record.playability import (
     SEARCHED_MAPS,

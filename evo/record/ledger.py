@@ -19,7 +19,7 @@ from archive.run import games, map_source, stored_game
 from archive.schema import PlaysKey, TaskId
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluation import ScoredPlay, Task, play_row
-from evo.jobs.results import Finetune, MapText
+from evo.jobs.job import Finetune, MapText
 from evo.record.budget import Cost, check
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import metadata_json
@@ -27,8 +27,8 @@ from xgl.runtime.requests import Seeds
 
 Row = dict[str, Any]
 Callback = Callable[[str, Row], None]
-"""Is called with the table and each committed row of ``TOLD_TABLES``, in the process that drives the
-run; no result depends on it."""
+"""Is called with the table and each committed row of ``TOLD_TABLES``, in the process that drives
+the run; no result depends on it."""
 
 
 class Ledger:

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from archive import Purpose
-from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
-from evo.config.schema import RunConfig
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey
 from evo.jobs.evaluation import RANDOM_MOVES, Task, floor_of, with_floor
 from evo.jobs.job import (
     Evaluation,
+    Finetune,
     Job,
     Repetition,
+    Result,
     ScriptedEvaluation,
     StoredAdapter,
     Training,
@@ -35,11 +36,15 @@ from evo.jobs.job import (
     WatchedTraining,
 )
 from evo.jobs.repeated_play import round_rows
-from evo.jobs.results import Finetune, Result
 from evo.record.budget import Cost
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
 from evo.record.progress import FINE_TUNING, training_note
 from xgl.runtime.requests import Seeds
+
+if TYPE_CHECKING:
+    from evo.record.collector import (
+        Collector as RunFacts,  # what a request needs to know of its run
+    )
 
 SeedSet = tuple[Seeds, ...]
 Tables = dict[str, list[Row]]
@@ -53,23 +58,6 @@ SCRIPTED_PLAY = 65.0
 """Time of a script's play: the judge alone."""
 TRAINED_TOKEN = 1.45
 """Time of a token of a fine-tune: sampling, the judge, and the gradient."""
-
-
-class RunFacts(Protocol):
-    """What a request needs to know of its run; a collector knows it."""
-
-    config: RunConfig
-    ledger: Ledger
-
-    @property
-    def play_tokens(self) -> Mapping[TaskId, float]:
-        """Mean tokens of the base player's plays of each calibrated game."""
-
-    def task_with_floor(self, task: Task) -> Task:
-        """The task with its floor, which its calibration plays fix."""
-
-    def adapter(self, policy_id: str) -> StoredAdapter | None:
-        """The adapter of a policy; None for the base player."""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,7 @@ from archive import Run
 from archive.report.games import best_plays, scored_text_rows, unarchived_moves
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.second_judge import accepted_cases, plays_behind
-from evo.jobs.job import Executor, Rescoring, TokenScoring
-from evo.jobs.results import Result, SecondScore
+from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
 from evo.record.ledger import Ledger, Row
 from evo.record.progress import Listener
 from xgl.runtime.requests import Seeds

@@ -31,9 +31,16 @@ from evo.jobs.executor import (
     own_error,
     worker_count,
 )
-from evo.jobs.job import ClusterError, Evaluation, Job, StoredAdapter, Training, WorkersLostError
+from evo.jobs.job import (
+    ClusterError,
+    Evaluation,
+    Job,
+    Result,
+    StoredAdapter,
+    Training,
+    WorkersLostError,
+)
 from evo.jobs.processes import Workers
-from evo.jobs.results import Result
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 
 

@@ -15,9 +15,8 @@ from evo.config.models import WarmStartConfig
 from evo.jobs import finetune as finetune_module
 from evo.jobs import multi_lora
 from evo.jobs.evaluation import Task, evaluation_seeds
-from evo.jobs.job import CurriculumTraining, Evaluation, Training, Trainings
+from evo.jobs.job import Evaluation, Finetune, Training, Trainings
 from evo.jobs.model_host import ModelHost
-from evo.jobs.results import Finetune
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
 
@@ -170,15 +169,17 @@ def test_several_games_are_learned_together_by_one_adapter(
     )
     settings = host.settings.finetune
     assert settings is not None
-    alone = host.do(CurriculumTraining(first, (), 1, settings)).outcome
+    alone = host.do(Training(first, 1, settings=settings)).outcome
     assert alone.adapter == host.do(Training(first, 1)).outcome.adapter
-    both = host.do(CurriculumTraining(first, (second,), 1, replace(settings, tokens=1500)))
+    both = host.do(Training(first, 1, others=(second,), settings=replace(settings, tokens=1500)))
     assert both.outcome.tokens >= 1500
     assert len(both.outcome.curve) >= 3
     assert {text.site for text in both.map_texts} == {0, 1}, "the second game has two stories"
     assert both.outcome.adapter != alone.adapter
     others = (second,) * 6  # sevenths do not sum to 1 in floating point
-    nothing = host.do(CurriculumTraining(first, others, 1, replace(settings, tokens=0, steps=None)))
+    nothing = host.do(
+        Training(first, 1, others=others, settings=replace(settings, tokens=0, steps=None))
+    )
     assert (nothing.outcome.curve, nothing.outcome.tokens) == ([], 0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import cast
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -25,7 +25,6 @@ from evo.record.requests import (
     PlayRequest,
     Request,
     RoundsRequest,
-    RunFacts,
     TrainingRequest,
     WatchedTrainingRequest,
     jobs_of,
@@ -46,7 +45,7 @@ def duration(request: Request, tokens: float | None, settings: RunConfig) -> flo
     """Of a request on a game whose plays have so many tokens."""
     known = {} if tokens is None else {request.task.id: tokens}
     facts = SimpleNamespace(config=settings, play_tokens=known)
-    return request.duration(cast(RunFacts, facts))
+    return request.duration(cast(Any, facts))
 
 
 def test_a_play_takes_its_tokens_and_what_the_judge_reads(make_task: MakeTask) -> None:

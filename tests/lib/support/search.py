@@ -24,19 +24,22 @@ from evo.jobs.evaluation import ScoredPlay, evaluation_seeds
 from evo.jobs.job import (
     Evaluation,
     Executor,
+    Finetune,
     Job,
+    MapText,
     Repetition,
     Rescoring,
+    Result,
     ScriptedEvaluation,
+    SecondScore,
     TokenScoring,
     Training,
     Trainings,
     WatchedTraining,
     content,
 )
+from evo.jobs.job import Outcome as JobOutcome
 from evo.jobs.repeated_play import RoundScore
-from evo.jobs.results import Finetune, MapText, Result, SecondScore
-from evo.jobs.results import Outcome as JobOutcome
 from evo.runner import Services
 from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, make
 from xgl import Game, ProgramError, game, parse
