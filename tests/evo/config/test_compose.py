@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import ast
-import re
-from argparse import Namespace
-from collections.abc import Iterator
 from dataclasses import asdict, replace
 from importlib.resources import files
 from pathlib import Path
@@ -13,8 +9,6 @@ from pathlib import Path
 import pytest
 from omegaconf import OmegaConf
 
-from archive.cli import COMMANDS, resamples
-from archive.statistics.ratings import RatingQuestion
 from evo.config import hardware
 from evo.config.compose import from_archive, load, resume, setting_roles
 from evo.config.hardware import Hardware, find, reward_settings, settings_for
@@ -75,12 +69,6 @@ def test_composed_defaults_are_those_of_python() -> None:
     assert load(MeasureRunConfig, MEASURE) == config
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_a_samplers_defaults_are_those_of_python(name: str) -> None:
-    sampler = load(RunConfig, [RUN, f"meta_sampler={name}"]).meta_sampler
-    assert (sampler.name, sampler.settings) == (name, SETTINGS[name]())
-
-
 def test_where_a_run_is_done_is_no_science() -> None:
     config = load(RunConfig, [RUN])
     elsewhere = load(RunConfig, [RUN, "cluster.workers=7", "archive.root=/x", "name=other"])
@@ -129,12 +117,6 @@ def test_a_mistake_is_told_by_its_key(overrides: list[str], message: str) -> Non
     text = str(error.value)
     assert "\n" not in text
     assert len(text) < 300
-
-
-@pytest.mark.parametrize("arguments", [["seed=3"], ["+experiment=grow"], ["experiment=toy"]])
-def test_an_experiment_must_be_known(arguments: list[str]) -> None:
-    with pytest.raises(ConfigError, match="experiment"):
-        load(RunConfig, arguments)
 
 
 def test_a_missing_or_foreign_key_of_an_archived_configuration_is_named() -> None:
@@ -211,13 +193,6 @@ def test_every_file_has_an_entry_with_settings_and_a_plan_and_every_entry_a_file
 # -- A library that may not import the configuration has defaults of its own; they are those of a
 
 
-def option_default(command: str, option: str) -> str:
-    """The value of an option of ``python -m archive COMMAND``, as text."""
-    [subcommand] = [each for each in COMMANDS if each.run.__name__ == command]
-    [argument] = [each for each in subcommand.arguments if option in each.names]
-    return str(argument.options["default"])
-
-
 def test_an_engine_is_bounded_as_in_a_run() -> None:
     config = JudgeConfig()
     assert EngineSettings() == EngineSettings(
@@ -228,23 +203,10 @@ def test_an_engine_is_bounded_as_in_a_run() -> None:
     )
 
 
-def test_ratings_ask_what_a_run_asks() -> None:
-    config, question = MeasureConfig(folder="OUT"), RatingQuestion()
-    assert (question.confidence, question.resamples) == (config.confidence, config.rating_resamples)
-    assert option_default("ratings", "--confidence") == str(question.confidence)
-    assert resamples(Namespace(resamples=None, table=None), 3, 3) == config.rating_resamples
-
-
 # -- What a run gets from the GPUs of a machine, unless it says otherwise --------------------------
 
 H100 = Hardware(1, "NVIDIA H100 80GB HBM3", 81559)
 ON_GPU = ["+experiment=scope_growth", "archive.root=runs", "name=x"]
-
-
-def test_a_machine_without_a_gpu_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hardware, "find", lambda: None)
-    config = load(RunConfig, ON_GPU)
-    assert (config.cluster.gpus_per_worker, config.player.memory_mib) == (0.0, 1024)
 
 
 @pytest.mark.parametrize("own", ["cluster.gpus_per_worker=0", "cluster.address=10.0.0.1:6379"])
@@ -338,15 +300,8 @@ def test_the_driver_says_what_is_here(
 
 
 # -- What errors advise can be done ----------------------------------------------------------------
-# Every setting that a sentence of the packages names is in a table here, and a resumed run may
-# change those that its own errors name.
 
-ROOT = Path(__file__).parents[3]
 ROLES = {place: setting_roles(found_at(place)) for place in ALL_SETTINGS}
-KEYS = {key for roles in ROLES.values() for key in roles if "." in key}
-NAMED = re.compile("|".join(rf"(?<![\w.]){re.escape(key)}(?![\w.]|\.\w)" for key in sorted(KEYS)))
-
-
 WHEN_RESUMED = """
 budget.dollars budget.seconds budget.tokens cluster.address cluster.gpus_per_worker
 cluster.workers curriculum.run ggbench.chat.prices
@@ -354,40 +309,6 @@ ggbench.players growth.generations growth.max_accepted judge.device measure.ceil
 measure.chat.prices measure.device measure.folder measure.judge player.device
 """
 """Errors of resumed runs name these, so that a resumed run may change them."""
-WHEN_NEW = """
-archive.root curriculum.held_out finetune.averaged_share finetune.tokens game.dialect
-ggbench.author_tokens growth.first_rung growth.initial_scope growth.least_yield
-growth.max_candidates judge.model judge.others judge.stories measure.games measure.others
-meta_sampler.name player.model transfer.headroom transfer.min_steps
-"""
-"""A resumed run keeps these: its models, games, texts and rungs; or they say why a run ended, why
-a game is refused or what cut a text."""
-
-
-def sentences() -> Iterator[tuple[str, str]]:
-    """Text and place of each text of at least two words that is no comment."""
-    for package in ("evo", "xgl", "meta_sampler", "archive"):
-        for path in sorted((ROOT / package).rglob("*.py")):
-            tree = ast.parse(path.read_text("utf-8"))
-            nodes = list(ast.walk(tree))
-            skipped = {id(each.value) for each in nodes if isinstance(each, ast.Expr)}
-            joined = [each for each in nodes if isinstance(each, ast.JoinedStr)]
-            skipped |= {id(part) for each in joined for part in each.values}
-            for node in nodes:
-                if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in skipped:
-                    text = "".join(
-                        str(part.value) if isinstance(part, ast.Constant) else "…"
-                        for part in (node.values if isinstance(node, ast.JoinedStr) else [node])
-                    )
-                    if " " in text:
-                        yield text, f"{path.relative_to(ROOT)}:{node.lineno}"
-
-
-def test_every_setting_that_a_sentence_names_was_looked_at() -> None:
-    named = {(key, place) for text, place in sentences() for key in NAMED.findall(text)}
-    assert {key for key, _ in named} >= {"measure.judge", "curriculum.run", "cluster.address"}
-    unknown = {each for each in named if each[0] not in (WHEN_RESUMED + WHEN_NEW).split()}
-    assert unknown == set()
 
 
 @pytest.mark.parametrize("key", WHEN_RESUMED.split())

@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,10 +14,7 @@ from support.search import GROWING, PARENT, Killed, Listed, Nature, Search, by_h
 
 from archive import Archive
 from evo.jobs.job import Evaluation, Trainings
-from evo.record.run_folder import open_archive
-from meta_sampler import BudgetReachedError, Proposal
 from xgl import Game
-from xgl.errors import ConfigError
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -167,39 +164,6 @@ def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(search: Search,
     assert [row["event"] for row in search.rows("runs")] == ["created", "finished"]
 
 
-def test_every_truncated_table_is_refused_by_name(
-    search: Search, growth: Search, capsys: Capsys
-) -> None:
-    with pytest.raises(Killed):
-        search.run(by_hash, *GROWING, patience=12)
-    archive = search.folder / "run" / "archive"
-    commits = sorted(archive.glob("commits/*"))
-    for table in ("runs", "games", "proposals", "maps", "finetunes", "scores"):
-        last = sorted(archive.glob(f"{table}/*.parquet"))[-1]
-        content = last.read_bytes()
-        last.write_bytes(content[: len(content) // 2])
-        assert search.run(by_hash, resume=True) == 2
-        output = capsys.readouterr().err
-        sizes = f"found {len(content) // 2} bytes, expected {len(content)}"
-        assert output == f"error: {last} is damaged: {sizes}\n"
-        assert sorted(archive.glob("commits/*")) == commits
-        last.write_bytes(content)
-    assert search.run(by_hash, resume=True) == 0
-    assert search.tables("run") == growth.tables("whole")
-
-
-def test_a_folder_that_another_run_took_meanwhile_is_refused(
-    search: Search, capsys: Capsys
-) -> None:
-    """Both found the folder free; the other one began first, and was killed."""
-    with pytest.raises(Killed):
-        search.run(by_hash, *GROWING, patience=3)
-    before = search.tables("run")
-    with pytest.raises(ConfigError, match="exists already"):
-        open_archive(search.folder / "run", resumed=False)
-    assert search.tables("run") == before
-
-
 @pytest.mark.long
 def test_a_disk_that_refuses_ends_the_run_with_the_way_on(
     search: Search, growth: Search, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
@@ -259,37 +223,3 @@ def test_generations_are_raised_like_a_budget(search: Search, capsys: Capsys) ->
     assert f"resume={search.folder / 'run'} growth.generations=2" in output
     assert search.go_on(by_hash, "growth.generations=3") == 0
     search.check_went_on("run", "whole")
-
-
-def test_the_end_of_a_run_says_why(search: Search, capsys: Capsys) -> None:
-    search.run(by_hash, *GROWING)
-    output = capsys.readouterr().out
-    assert "ended    growth.max_candidates=7 is reached" in output
-    assert "resume=" not in output
-    useless = of_limits(l7=Nature(teaches=0.0))
-    search.run(useless, "growth.list_size=1", sampler=Listed([code(7)]), name="other")
-    output = capsys.readouterr().out
-    assert "ended    the last generation accepted nothing" in output
-    assert "resume=" not in output
-
-
-class Spent:
-    """A meta-sampler whose own budget is spent."""
-
-    def propose(
-        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = "black"
-    ) -> list[Proposal]:
-        raise BudgetReachedError("meta_sampler.settings.dollars=2 is reached: 2.01 dollars spent")
-
-    def observe(self, outcomes: object) -> None:
-        pass
-
-
-def test_a_meta_sampler_that_has_spent_its_own_budget_ends_the_run(
-    search: Search, capsys: Capsys
-) -> None:
-    assert search.run(of_limits(), sampler=Spent()) == 0  # type: ignore[arg-type]
-    output = capsys.readouterr().out
-    assert "ended    meta_sampler.settings.dollars=2 is reached" in output
-    assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in output
-    assert [row["event"] for row in search.rows("runs")] == ["created", "out_of_budget"]

@@ -260,11 +260,3 @@ def test_where_rows_are_not_read_one_by_one_the_plays_are_made_one_after_another
     assert [each.tokens for each in together] == [each.tokens for each in alone[:2]]
     assert sizes[0] == 2, "it is tried once"
     assert set(sizes[1:]) == {1}
-
-
-def test_a_job_travels_without_its_states(make_task: MakeTask) -> None:
-    one, two = Training(make_task(), 0, paused=b"state"), Training(make_task(), 1)
-    job = Trainings(one.task, (one, two))
-    bare = job.with_adapters(lambda state: state and "its parcel")
-    assert [each.paused for each in bare.trainings] == ["its parcel", None]
-    assert bare.with_adapters(lambda parcel: parcel and b"state") == job

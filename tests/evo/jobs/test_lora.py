@@ -62,38 +62,6 @@ def adapted_model(lm: LanguageModel) -> AdaptedModel:
     return AdaptedModel(lm, LoraSettings(4, 8, layers=2))
 
 
-def test_a_fresh_adapter_changes_nothing(adapted_model: AdaptedModel) -> None:
-    base = logits(adapted_model.base)
-    with adapted_model.new_adapter(3) as lm:
-        assert adapted_model.parameters()
-        assert torch.equal(logits(lm), base)
-    assert torch.equal(logits(adapted_model.base), base)
-    assert not adapted_model.parameters()
-
-
-def test_one_adapter_after_another_leaves_no_trace(adapted_model: AdaptedModel) -> None:
-    (first, one), (second, two) = train_adapter(adapted_model, 1), train_adapter(adapted_model, 2)
-    for adapter, expected in ((first, one), (second, two), (first, one)):
-        with adapted_model.with_adapter(adapter) as lm:
-            torch.testing.assert_close(logits(lm), expected, atol=1e-5, rtol=0)
-
-
-def test_the_base_player_may_play_between_two_steps_of_training(
-    adapted_model: AdaptedModel,
-) -> None:
-    """NPCs are the base player: switching the adapter off must not end its training."""
-    with adapted_model.new_adapter(3) as lm:
-        count = len(adapted_model.parameters())
-        with adapted_model.without_adapter():
-            logits(lm)
-        assert len(adapted_model.parameters()) == count > 0
-        loss = lm.logits(lm.backbone(input_ids=IDS).last_hidden_state).sum()
-        loss.backward()
-        assert any(
-            p.grad is not None and p.grad.abs().sum() > 0 for p in adapted_model.parameters()
-        )
-
-
 def test_the_judge_never_wears_the_players_adapter(lm: LanguageModel) -> None:
     judge = weight_sharing_copy(lm)
     base = logits(judge)

@@ -168,11 +168,6 @@ def test_a_move_is_credited_with_what_comes_after_it(make_task: MakeTask) -> Non
     ]
 
 
-def test_each_turn_of_a_loop_has_its_own_group(make_task: MakeTask) -> None:
-    events = move_event(1, "a"), move_event(1, "b"), Rewarded("black", 1.0)
-    assert [c.group for c in credits_of(play(*events), 8, make_task())] == [(8, 1, 0), (8, 1, 1)]
-
-
 @pytest.mark.parametrize(
     ("outcome", "forfeiter", "worth"),
     [("forfeit", "black", -9.5), ("oversize", "", -9.5), ("forfeit", "alice", 4.0)],

@@ -56,27 +56,6 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
     assert "\x1b" not in out.getvalue()
 
 
-def test_a_quiet_log_says_now_and_then_that_the_run_goes_on(
-    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where a list of many candidates is screened: hundreds of single evaluations."""
-    seconds = 0.0
-    monkeypatch.setattr("time.monotonic", lambda: seconds)
-    task, out = make_task(), StringIO()
-    display = Display(Console(file=out, width=60), 0, 4)
-    display.candidate_list(0, task, 0)
-    for _ in range(9):
-        seconds += 8.0
-        display.stage("selection", [task], 1)
-        display.job("selection", task, 10)
-    short = task.game_id[:8]
-    assert out.getvalue().splitlines() == [
-        f"[   0.0 s, 0 tokens] list 1 of new games like {NAME} ({short})",
-        f"[  32.0 s, 40 tokens] selection {short} ended, 4 jobs since the last line",
-        f"[  64.0 s, 80 tokens] selection {short} ended, 4 jobs since the last line",
-    ]
-
-
 def test_the_log_holds_what_is_said(tmp_path: Path) -> None:
     log = logging.getLogger("evo")
     before = list(log.handlers), log.level

@@ -217,11 +217,3 @@ def test_every_sound_seat_of_the_library_is_kept(
     asked = asked_stories(game(parse(text, dialect), metadata(GameConfig())))
     writes = any(request.prompt for request in asked)
     assert not refused(writing_host if writes else host, text, dialect, role)
-
-
-def test_the_papers_own_games_are_marked_and_searched() -> None:
-    ill = {entry.name: entry for entry in entries() if entry.ill_posed}
-    assert set(ill) == {"example_16_paradoxical", "remark_29_unlikely_text"}
-    for entry in ill.values():
-        program = parse(entry.text, entry.dialect)
-        assert all(surprise_writers(program, role) for role in learning_roles(program))
