@@ -33,8 +33,8 @@ from evo.growth.initial_scope import check_world, main_role, metadata, short_nam
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Finetune, Result, Training
 from evo.record.collector import Collector
+from evo.record.display import FINE_TUNING, training_note
 from evo.record.ledger import Ledger, Row
-from evo.record.progress import FINE_TUNING, training_note
 from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request
 from evo.runner import RunOutcome, Services, shown
 from xgl import game, parse

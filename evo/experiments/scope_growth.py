@@ -184,7 +184,6 @@ class ScopeGrowth(ModelSession):
             self.display,
             config.seed,
             oracle.decisions,
-            avoid_covered=is_open,
             can_play=partial(can_play, judge=config.judge),
         )
         learning = learn_initial_scope(config, oracle.selection, self.plan.initial)

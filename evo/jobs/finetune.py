@@ -30,8 +30,7 @@ from torch import Tensor
 from evo.config.models import FinetuneConfig
 from evo.jobs.evaluation import Task, finite_score, seated, seconds_of_work
 from evo.jobs.job import Finetune
-from evo.jobs.lora import AdaptedModel
-from evo.jobs.multi_lora import NotByRowError
+from evo.jobs.lora import AdaptedModel, NotByRowError
 from evo.jobs.policy_gradient import (
     Credit,
     credits_of,

@@ -17,13 +17,13 @@ from archive import Archive
 from archive.report.games import BestPlay, replayed_plays
 from evo.config.models import FinetuneConfig
 from evo.jobs.evaluation import (
+    RoundScore,
     ScoredPlay,
     Task,
     replay,
     search_unlikely_moves,
     seconds_of_work,
 )
-from evo.jobs.repeated_play import RoundScore
 from xgl.errors import XGLError
 from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.lockstep import play_together

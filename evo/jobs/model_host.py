@@ -16,12 +16,18 @@ from typing import Any
 import torch
 
 from evo.config.models import JudgeConfig, ModelHostSettings
-from evo.jobs.evaluation import ScoredPlay, Task, evaluate_together, seated, seconds_of_work
+from evo.jobs.evaluation import (
+    RoundScore,
+    ScoredPlay,
+    Task,
+    evaluate_together,
+    round_score,
+    seated,
+    seconds_of_work,
+)
 from evo.jobs.finetune import Plan, Watch, finetune_together
 from evo.jobs.job import Finetune, MapText, Outcome, Result, Training, content
-from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
-from evo.jobs.multi_lora import NotByRowError
-from evo.jobs.repeated_play import RoundScore, round_score
+from evo.jobs.lora import AdaptedModel, NotByRowError, lora_settings, weight_sharing_copy
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
 from xgl.judge.engine import EngineSettings

@@ -22,6 +22,7 @@ from archive.statistics.rule import Calibration, Decision, Limits, refusal, show
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
 from evo.jobs.job import Executor, Result, StoredAdapter
+from evo.record.display import FINE_TUNING, Listener
 from evo.record.ledger import Ledger, Row
 from evo.record.playability import (
     SEARCHED_MAPS,
@@ -33,7 +34,6 @@ from evo.record.playability import (
     not_few_shot,
     well_posed,
 )
-from evo.record.progress import FINE_TUNING, Listener
 from evo.record.requests import (
     PlayRequest,
     Request,

@@ -26,7 +26,7 @@ from archive.statistics.rounds import (
 )
 from archive.statistics.rule import Answer, Decision
 from evo.config.schema import PlayabilityConfig
-from evo.jobs.repeated_play import series
+from evo.jobs.evaluation import series
 
 Row = dict[str, Any]
 FewShot = tuple[Playability, Interval]

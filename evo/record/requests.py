@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey
-from evo.jobs.evaluation import RANDOM_MOVES, Task, floor_of, with_floor
+from evo.jobs.evaluation import RANDOM_MOVES, Task, floor_of, round_rows, with_floor
 from evo.jobs.job import (
     Evaluation,
     Finetune,
@@ -35,10 +35,9 @@ from evo.jobs.job import (
     UnlikelyMoves,
     WatchedTraining,
 )
-from evo.jobs.repeated_play import round_rows
 from evo.record.budget import Cost
+from evo.record.display import FINE_TUNING, training_note
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
-from evo.record.progress import FINE_TUNING, training_note
 from xgl.runtime.requests import Seeds
 
 if TYPE_CHECKING:

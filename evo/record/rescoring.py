@@ -13,8 +13,8 @@ from archive.report.games import best_plays, scored_text_rows, unarchived_moves
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.second_judge import accepted_cases, plays_behind
 from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
+from evo.record.display import Listener
 from evo.record.ledger import Ledger, Row
-from evo.record.progress import Listener
 from xgl.runtime.requests import Seeds
 
 SECOND_JUDGE, BEST_PLAYS = "another judge", "best plays"

@@ -13,7 +13,7 @@ from torch.testing import assert_close
 
 from evo.config.models import WarmStartConfig
 from evo.jobs import finetune as finetune_module
-from evo.jobs import multi_lora
+from evo.jobs import lora
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Finetune, Training, Trainings
 from evo.jobs.model_host import ModelHost
@@ -99,7 +99,7 @@ def test_a_budget_of_nothing_is_the_base_player_as_a_row(
 
 
 def refuse(*_: object) -> None:
-    raise multi_lora.NotByRowError
+    raise lora.NotByRowError
 
 
 @pytest.mark.parametrize(("by_row", "at_once"), [(True, True), (True, False), (False, True)])
@@ -113,7 +113,7 @@ def test_several_adapters_in_one_pass_play_as_each_would_alone(
     """Each on its own seeds, one on two sets of them; also of a model whose layers do not read the
     rows of a batch one by one, and where the judge gets all permuted moves at once."""
     if not by_row:
-        monkeypatch.setattr(multi_lora.StackedFactors, "__call__", refuse)
+        monkeypatch.setattr(lora.StackedFactors, "__call__", refuse)
     task, model_host = make_task(), make_model_host(tokens=1000)
     seeds = tuple(evaluation_seeds("selection", 0, 12))
     one, two = (train(model_host, task, seed=seed).adapter for seed in (0, 1))
@@ -253,7 +253,7 @@ def test_where_rows_are_not_read_one_by_one_the_plays_are_made_one_after_another
         sizes.append(len(groups))
         return play_together(groups)  # type: ignore[arg-type,return-value]
 
-    monkeypatch.setattr(multi_lora.StackedFactors, "__call__", refuse)
+    monkeypatch.setattr(lora.StackedFactors, "__call__", refuse)
     monkeypatch.setattr(finetune_module, "play_together", watched)
     together = host.do(Trainings(trainings[0].task, tuple(trainings[:2]))).outcome
     assert [each.adapter for each in together] == [each.adapter for each in alone[:2]]

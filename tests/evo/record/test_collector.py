@@ -16,8 +16,8 @@ from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Repetition, Training, Trainings
 from evo.record.collector import Collector
+from evo.record.display import FINE_TUNING, Listener
 from evo.record.ledger import Ledger
-from evo.record.progress import FINE_TUNING, Listener
 from xgl.settings import Role, role_of
 
 MakeTask = Callable[..., Task]

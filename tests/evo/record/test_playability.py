@@ -16,10 +16,9 @@ from archive.statistics.rule import Answer, Decision
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.config.schema import GameConfig
 from evo.growth.initial_scope import metadata
-from evo.jobs.evaluation import Task, evaluation_seeds
+from evo.jobs.evaluation import RoundScore, Task, evaluation_seeds, round_rows, series
 from evo.jobs.job import Evaluation, Repetition, UnlikelyMoves
 from evo.jobs.model_host import ModelHost
-from evo.jobs.repeated_play import RoundScore, round_rows, series
 from evo.record.ledger import score_rows
 from evo.record.playability import (
     SEARCHED_MAPS,

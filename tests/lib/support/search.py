@@ -20,7 +20,7 @@ from archive.report.games import BestPlay, ScoredText, Token
 from archive.verification import verify
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.jobs.evaluation import ScoredPlay, evaluation_seeds
+from evo.jobs.evaluation import RoundScore, ScoredPlay, evaluation_seeds
 from evo.jobs.job import (
     Evaluation,
     Executor,
@@ -39,7 +39,6 @@ from evo.jobs.job import (
     content,
 )
 from evo.jobs.job import Outcome as JobOutcome
-from evo.jobs.repeated_play import RoundScore
 from evo.runner import Services
 from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, make
 from xgl import Game, ProgramError, game, parse
