@@ -50,37 +50,25 @@ from xgl.settings import science
 
 
 class Attempts:
-    """The attempts in force of every game of a run, the best first. An attempt is a number from 0;
-    equal numbers have equal training seeds, for all games."""
+    """The attempts ``in_force`` of the games of a run, the best first. An attempt is a number from
+    0; equal numbers have equal training seeds, for all games. ``renewed``: the games that had
+    several."""
 
     def __init__(self, run_seed: int, replicates: int) -> None:
         self.run_seed, self.replicates = run_seed, replicates
-        self._in_force: dict[TaskId, tuple[int, ...]] = {}
+        self.in_force: dict[TaskId, tuple[int, ...]] = {}
         self._last: dict[TaskId, int] = {}
         self.renewed: set[TaskId] = set()
-        """The games that had several attempts."""
 
     def of(self, task_id: TaskId) -> tuple[int, ...]:
-        """Attempts in force, the best first."""
-        return self._in_force.get(task_id, (0,))
+        """Attempts in force at a game, the best first."""
+        return self.in_force.get(task_id, (0,))
 
     def follow(self, task_id: TaskId, parent: TaskId) -> None:
         """Let a new game be fine-tuned under the training seeds of its parent's best attempt."""
-        if task_id not in self._in_force:
-            self._in_force[task_id] = self.of(parent)[:1]
+        if task_id not in self.in_force:
+            self.in_force[task_id] = self.of(parent)[:1]
             self._last[task_id] = self.of(parent)[0]
-
-    def replace(self, task_id: TaskId) -> None:
-        """Replace all attempts by a fresh one."""
-        self._in_force[task_id] = (self.fresh(task_id),)
-
-    def put(self, task_id: TaskId, number: int) -> None:
-        """Add an attempt, as the last."""
-        self._in_force[task_id] = (*self.of(task_id), number)
-
-    def prefer(self, task_id: TaskId, ranks: Sequence[int]) -> None:
-        """Keep the attempts in force of these ranks, in this order; drop the others."""
-        self._in_force[task_id] = tuple(self.of(task_id)[rank] for rank in ranks)
 
     def repetition(self, task_id: TaskId, rank: int, replicate: int) -> int:
         """Number of the training seed of one fine-tune of the attempt of this rank."""
@@ -151,11 +139,6 @@ class Collector:
         replicates = range(self.config.finetune.replicates)
         return [self.policy_id(task, index, rank) for index in replicates]
 
-    def all_policy_ids(self, task: Task) -> list[str]:
-        """Ids of all fine-tunes on a game in this run, in force or not."""
-        rows = self.ledger.finetunes.items()
-        return [policy_id for policy_id, row in rows if TaskId.of(row) == task.id]
-
     def policy_ids_in_force(self, task: Task) -> list[str]:
         """Ids of the fine-tunes of all attempts in force, the best first."""
         ranks = range(len(self.attempts.of(task.id)))
@@ -189,7 +172,7 @@ class Collector:
         dropped, as those of refused candidates are."""
         for task in tasks:
             self.drop_adapters(task)
-            self.attempts.replace(task.id)
+            self.attempts.in_force[task.id] = (self.attempts.fresh(task.id),)
 
     # -- stages ------------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from itertools import product
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -152,22 +152,19 @@ class Ledger:
         scores = self.scores.get(key, {})
         return all(each in scores for each in seeds)
 
-    def spent_on(self, task: Task, policy_ids: Sequence[str]) -> Row:
+    def spent_on(self, task: Task) -> Row:
         """Plays, tokens and seconds that a candidate has cost so far: its own game's plays, its
         adapters' plays elsewhere, its fine-tunes. Scripted plays cost only seconds."""
-        cost, plays = Cost(), 0
-        for key, rows in self.scores.items():
-            if key.policy_id in policy_ids or key.task_id == task.id:
-                plays += 0 if key.scripted else len(rows)
-                for row in rows.values():
-                    cost += Cost.of(row)
-        for key, again in self.rounds.items():
-            if key.task_id == task.id:
-                plays += len(again)
-                for row in again:
-                    cost += Cost.of(row)
-        for row in (self.finetunes[each] for each in policy_ids if each in self.finetunes):
-            cost += Cost.of(row)
+        finetunes = [row for row in self.finetunes.values() if TaskId.of(row) == task.id]
+        own = {row["finetune_id"] for row in finetunes}
+        played = [
+            *((key, [*rows.values()]) for key, rows in self.scores.items()),
+            *self.rounds.items(),
+        ]
+        its = [(k, rows) for k, rows in played if k.task_id == task.id or k.policy_id in own]
+        costs = map(Cost.of, chain(*(rows for _, rows in its), finetunes))
+        cost = sum(costs, Cost())
+        plays = sum(len(rows) for key, rows in its if not key.scripted)
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
 
 

@@ -80,32 +80,26 @@ def test_where_a_run_is_done_is_no_science() -> None:
 MISTAKES = [
     (["growth.alfa1=0.3"], r"growth\.alfa1: unknown key, did you mean growth\.alpha1\?"),
     (["+growth.alpha1=0.4"], r"\+growth\.alpha1: expected growth\.alpha1=… without the sign"),
-    (["growth.initial_scope=rival"], r"found 'rival', expected a list such as \[rival\]"),
     (["sed=3"], r"sed: unknown key, did you mean seed\?"),
     (["seed=abc"], r"seed: found 'abc', expected a whole number"),
-    (["seed=-1"], r"seed: found -1, expected at least 0"),
     (["judge=5"], r"^judge: found 5, expected a group of settings"),
     (["cluster=none"], r"cluster: found 'none', expected one of"),
     (["seed=1,2"], r"seed: found '1,2', expected one value: a command is one run"),
     (["~growth.alpha1"], r"growth\.alpha1: missing$"),
     (["name=${nope}"], r"nope"),
-    (["finetune.learning_rate=fast"], r"finetune\.learning_rate: found 'fast', expected a number"),
     (
         ["finetune.baseline=mean"],
         r"finetune\.baseline: found 'mean', expected group_mean, leave_one_out",
     ),
-    (["judge.dtype=int8"], r"judge\.dtype: found 'int8', expected auto, float32 or bfloat16"),
     (
         ["judge.model=vllm:m@http://gpu:8000/v1", "judge.stories=chat:m", "judge.key_variable=K"],
         r"judge\.key_variable: found one key for http://gpu:8000/v1 and https://api\.openai\.com",
     ),
     (["judge.stories=web"], r"judge\.stories: found 'web', expected corpus, a file of texts"),
     (["transfer.confidence=1"], r"transfer\.confidence: found 1, expected more than 0\.5"),
-    (["transfer.acceptance_plays=[]"], r"acceptance_plays: found \[\], expected rising"),
     (["transfer.acceptance_plays=[8,8]"], r"acceptance_plays: found \[8, 8\], expected rising"),
     (["growth.alpha2=0"], r"growth\.alpha2: found 0, expected more than 0 and less than 1"),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
-    (["model=gpt9"], r"gpt9"),
     (["growth.initial_scope=[a"], r"\S"),
 ]
 

@@ -138,15 +138,12 @@ def test_archived_adapters_fill_their_model_or_are_refused(
 TARGETS = ["q_proj", "v_proj"]
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "all linear": {"target_modules": "all-linear"},
     "pattern": {"target_modules": r".*\.[23]\.mlp\..*_proj"},
     "rank patterns": {"rank_pattern": {"layers.1.self_attn.q_proj": 2}},
     "alpha patterns": {"alpha_pattern": {"v_proj": 64}},
-    "rank-stabilised": {"use_rslora": True},
     "DoRA": {"use_dora": True},
     "modules to save": {"modules_to_save": ["lm_head"]},
     "embedding": {"target_modules": [*TARGETS, "embed_tokens"]},
-    "some layers": {"layers_to_transform": [1]},
     "repeated layers": {"layer_replication": [[0, 2], [1, 4]]},
 }
 
@@ -197,11 +194,7 @@ def test_a_folder_of_peft_fills_its_model_or_is_refused(
     [
         ({}, {"use_dora": True}),
         ({}, {"target_modules": [*TARGETS, "up_proj"]}),
-        ({}, {"rank_pattern": {"q_proj": 2}}),
-        ({}, {"r": 8}),
         ({}, {"modules_to_save": ["lm_head"]}),
-        ({}, {"trainable_token_indices": {"embed_tokens": [5]}}),
-        ({}, {"layers_to_transform": [0]}),
         ({"modules_to_save": ["lm_head"]}, {"target_modules": ["q_proj"]}),
         ({}, {"an_option_of_tomorrow": 3}),
         ({}, {"r": 0}),
