@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,9 +27,8 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from evo.config.models import FinetuneConfig
 from evo.jobs.evaluation import Task, finite_score, seated, seconds_of_work
-from evo.jobs.job import Finetune
+from evo.jobs.job import Finetune, Training, content
 from evo.jobs.lora import AdaptedModel, NotByRowError
 from evo.jobs.policy_gradient import (
     Credit,
@@ -77,44 +76,32 @@ _Playing = Generator[_Asked, _Reply, ResultT]
 """A process that asks for plays."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """One fine-tune, on one game or several. ``share``: of the budget (tokens and steps), at which
-    it pauses; ``paused``: the state of the same fine-tune at a smaller share, that it goes on from.
-    ``watch`` is called before each step with the model as it is and the share that is spent, and
-    with the model's last weights at the end."""
-
-    tasks: Sequence[Task]
-    settings: FinetuneConfig
-    seed: int
-    share: float = 1.0
-    paused: bytes | None = None
-    watch: Watch | None = None
-
-
 def finetune_together(
     adapted_model: AdaptedModel,
-    plans: Sequence[Plan],
+    trainings: Sequence[Training],
     cast: Callable[[Task], Cast],
     policy: Callable[[LanguageModel, int], LocalPolicy],
     memory_bytes: int,
+    watch: Watch | None = None,
 ) -> list[Finetune]:
     """Fine-tunes in lockstep: the plays that they wait for are made together, in shared passes of
     player and judge, then each goes on with its own weights until it asks for more. Equal arguments
     give equal adapters on one machine.
 
-    ``policy`` samples for a model of so many policies; ``memory_bytes`` bound the gathering of a
-    gradient. The seconds of shared passes are divided by the numbers of plays.
+    ``trainings`` have their settings. ``policy`` samples for a model of so many policies;
+    ``memory_bytes`` bound the gathering of a gradient. ``watch`` is called before each step with
+    the model as it is and the share that is spent, and with the model's last weights at the end.
+    The seconds of shared passes are divided by the numbers of plays.
     """
     start = seconds_of_work()
-    factors = [adapted_model.new_factors(named_seed("adapter", plan.seed)) for plan in plans]
-    seconds = [(seconds_of_work() - start) / len(plans)] * len(plans)
+    factors = [adapted_model.new_factors(named_seed("adapter", t.seed)) for t in trainings]
+    seconds = [(seconds_of_work() - start) / len(trainings)] * len(trainings)
     outcomes: dict[int, Finetune] = {}
     with adapted_model.attached(factors[0]) as lm:
         group = _Group(adapted_model, lm, factors, policy)
-        on = lm, adapted_model, cast, memory_bytes
-        finetunes = [_FineTune(plan, *on).run() for plan in plans]
-        replies: dict[int, Any] = dict.fromkeys(range(len(plans)))
+        on = lm, adapted_model, cast, memory_bytes, watch
+        finetunes = [_FineTune(training, *on).run() for training in trainings]
+        replies: dict[int, Any] = dict.fromkeys(range(len(trainings)))
         while replies:
             asked: dict[int, _Asked] = {}
             for index, reply in replies.items():
@@ -194,13 +181,15 @@ class _FineTune:
 
     def __init__(
         self,
-        plan: Plan,
+        training: Training,
         lm: LanguageModel,
         adapted_model: AdaptedModel,
         cast: Callable[[Task], Cast],
         memory_bytes: int,
+        watch: Watch | None,
     ) -> None:
-        self.plan, self.settings, self.lm = plan, plan.settings, lm
+        assert training.settings is not None
+        self.training, self.settings, self.lm, self.watch = training, training.settings, lm, watch
         self.adapted_model, self.cast, self.memory_bytes = adapted_model, cast, memory_bytes
         self.curve, self.entropy, self.norms = list[float](), list[float](), list[float]()
         self.reinforced = 0
@@ -209,18 +198,20 @@ class _FineTune:
         """Train the present adapter: a warm start on all games together, then steps of REINFORCE on
         each in turn, until ``settings.tokens`` are spent in total. Tokens are those since the
         pause, seconds are not counted."""
-        plan, parameters = self.plan, self.adapted_model.parameters()
-        self.games = [_Game(self, task) for task in plan.tasks]
+        training, parameters = self.training, self.adapted_model.parameters()
+        self.games = [_Game(self, task) for task in (training.task, *training.others)]
         self.optimizer = torch.optim.AdamW(parameters, lr=self.settings.learning_rate)
-        tokens_before = self._restore(plan.paused) if plan.paused else (0, 0)
-        if plan.paused is None:
+        tokens_before = 0, 0
+        if (paused := content(training.paused)) is None:
             yield from self._warm_start()
+        else:
+            tokens_before = self._restore(paused)
         means = yield from self._reinforce()
-        state = self._state() if plan.share < 1 else None
+        state = self._state() if training.share < 1 else None
         for mean, parameter in zip(means, parameters, strict=False):
             parameter.data.copy_(mean)
-        if plan.watch:
-            plan.watch(self.lm, plan.share)
+        if self.watch:
+            self.watch(self.lm, training.share)
         role, last = self.games[-1].task.role, self.games[-1].plays
         moves = [tuple(play.accepted_moves(role)) for play in last]
         unfinished = [play.outcome_for(role) != "finished" for play in last]
@@ -257,7 +248,7 @@ class _FineTune:
             active = [game for game in active if by_game[game]]
             if not active:
                 return
-            rng = stream("imitation", self.plan.seed, index)
+            rng = stream("imitation", self.training.seed, index)
             moves = [by_game[game] for game in active]
             terms = optimizer, moves, warm, settings.gradient_clip, rng, self.memory_bytes
             entropy, norm = imitate(self.lm, adapted_model, *terms)
@@ -267,10 +258,10 @@ class _FineTune:
                 return
 
     def _reinforce(self) -> _Playing[list[Tensor]]:
-        """Steps of REINFORCE on each game in turn until the plan's share of the budget is spent;
+        """Steps of REINFORCE on each game in turn until its share of the budget is spent;
         returns the mean of the last adapters, if one is taken. A game on which no step can be made
         drops out."""
-        settings, until, active = self.settings, self.plan.share, list(self.games)
+        settings, until, active = self.settings, self.training.share, list(self.games)
         means, count = list[Tensor](), 0
         while active:
             game = active[self.reinforced % len(active)]
@@ -278,8 +269,8 @@ class _FineTune:
             share = max(share, self.reinforced / settings.steps if settings.steps else 0.0)
             if share >= until:
                 break
-            if self.plan.watch:
-                self.plan.watch(self.lm, share)
+            if self.watch:
+                self.watch(self.lm, share)
             for group in self.optimizer.param_groups:
                 group["lr"] = settings.learning_rate * (1 - settings.decay * share)
             if not (yield from game.reinforce()):
@@ -332,7 +323,7 @@ class _Game:
 
     def __init__(self, finetune: _FineTune, task: Task) -> None:
         self.finetune, self.task, self.cast = finetune, task, finetune.cast(task)
-        self.settings, self.seed = finetune.settings, finetune.plan.seed
+        self.settings, self.seed = finetune.settings, finetune.training.seed
         self.scripts = ScriptPlayer(self.cast.judge.count)
         self.step_count = self.prompt_tokens = self.new_tokens = 0
         self.plays: list[Play] = []
@@ -347,7 +338,7 @@ class _Game:
     def spent_share(self) -> float:
         """Share of this game's part of the tokens that is used, if all games spend as much; 1
         without a budget."""
-        budget = self.settings.tokens * (1 / len(self.finetune.plan.tasks))
+        budget = self.settings.tokens * (1 / len(self.finetune.games))
         return (self.prompt_tokens + self.new_tokens) / budget if budget else 1.0
 
     def imitations(self, author: Author) -> _Playing[list[Imitation]]:

@@ -25,8 +25,8 @@ from evo.jobs.evaluation import (
     seated,
     seconds_of_work,
 )
-from evo.jobs.finetune import Plan, Watch, finetune_together
-from evo.jobs.job import Finetune, MapText, Outcome, Result, Training, content
+from evo.jobs.finetune import Watch, finetune_together
+from evo.jobs.job import Finetune, MapText, Outcome, Result, Training
 from evo.jobs.lora import AdaptedModel, NotByRowError, lora_settings, weight_sharing_copy
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
@@ -65,13 +65,12 @@ class ModelHost:
         stories = load_stories(judge.stories, self.judge, at, judge.dtype, judge.key_variable)
         self.stories = Recorder(stories, self.judge)
         self.adapted_model = AdaptedModel(player, lora_settings(settings.player))
-        same = same_tokens(player.tokenizer, self.judge.lm.tokenizer)
-        self.count = None if same else self.judge.count
+        self.count = self._count_for(player)
         self.memory = settings.player.memory_mib << 20
         self._at_once = player.device.type != "cpu"  # there larger batches are no faster
         self.base = BasePlayer(self.adapted_model, self.count, self.memory)
         self.npc = self._npc()
-        self._named_npcs: dict[str, Player] = {BASE: self.base}
+        self._npcs: dict[str, Player] = {BASE: self.base, "": self.npc}
 
     def do(self, job: Callable[[ModelHost], Outcome]) -> Result[Outcome]:
         """Do one job; its result depends only on the job, not on earlier ones."""
@@ -146,26 +145,26 @@ class ModelHost:
 
     def finetune(self, trainings: Sequence[Training], watch: Watch | None = None) -> list[Finetune]:
         """An adapter for each of ``trainings``, all in lockstep."""
-        plans, judge = list[Plan](), self.judge
+        own, judge = list[Training](), self.judge
         for each in trainings:
             settings = each.settings or self.settings.finetune
             assert settings is not None
-            own = replace(settings, shuffle=settings.shuffle and not each.true_rewards)
-            tasks, paused = (each.task, *each.others), content(each.paused)
-            plans.append(Plan(tasks, own, each.seed, each.share, paused, watch))
+            shuffle = settings.shuffle and not each.true_rewards
+            own.append(replace(each, settings=replace(settings, shuffle=shuffle)))
         # Every processor computes bfloat16 the same way, those without its instructions slowly.
         is_float32_on_cpu = (
             judge.lm.device.type == "cpu"
             and getattr(judge.lm.model, "dtype", None) == torch.float32
         )
-        if plans[0].settings.bfloat16_rewards and is_float32_on_cpu:
+        if settings.bfloat16_rewards and is_float32_on_cpu:
             engine = _engine_settings(self.settings.judge)
             judge = TransformerJudge(self._bfloat16_lm, engine, others=judge.others)
 
         def cast(task: Task) -> Cast:
             return replace(self.cast(task), judge=judge)
 
-        return finetune_together(self.adapted_model, plans, cast, self.sampler, self.memory)
+        on = self.adapted_model, own, cast, self.sampler, self.memory
+        return finetune_together(*on, watch)
 
     @cached_property
     def _bfloat16_lm(self) -> LanguageModel:
@@ -184,9 +183,11 @@ class ModelHost:
         return self._policy_of(load_model(player.npc, player.dtype, place))
 
     def _policy_of(self, lm: LanguageModel) -> LocalPolicy:
+        return LocalPolicy(lm, count=self._count_for(lm), memory_bytes=self.memory)
+
+    def _count_for(self, lm: LanguageModel) -> Callable[[str], int] | None:
         same = same_tokens(lm.tokenizer, self.judge.lm.tokenizer)
-        count = None if same else self.judge.count
-        return LocalPolicy(lm, count=count, memory_bytes=self.memory)
+        return None if same else self.judge.count
 
     def sampler(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         """The player as a model has it, which may be of several policies."""
@@ -207,10 +208,10 @@ class ModelHost:
     def _npc_of(self, game: Game) -> Player:
         """The model that plays a game's other roles: the one that its metadata name."""
         name = game.metadata.npc
-        if name not in ("", BASE) and name not in self._named_npcs:
+        if name not in self._npcs:
             judge = self.judge if name in (JUDGE, MAIN) else self.judge.named(name)
-            self._named_npcs[name] = self._policy_of(judge.lm)
-        return self._named_npcs.get(name, self.npc)
+            self._npcs[name] = self._policy_of(judge.lm)
+        return self._npcs[name]
 
 
 class SecondJudge:

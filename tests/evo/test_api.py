@@ -15,7 +15,6 @@ import evo
 import xgl
 from archive import LookupFailedError
 from evo.runner import Services
-from xgl.errors import ConfigError
 from xgl.judge.loading import load_judge
 from xgl.players.local import LocalPolicy
 
@@ -93,36 +92,6 @@ def test_a_budget_ends_a_run_without_an_error(world: World) -> None:
     small = {**world.settings("poor"), "budget": {"tokens": 2000}}
     run = evo.grow(small, quiet=True, backend="pyarrow")
     assert run.table("runs")["event"].to_pylist()[-1] == "out_of_budget"
-
-
-class _Anything:
-    """Of a type that no setting has, with one name in every process."""
-
-    def __repr__(self) -> str:
-        return "anything"
-
-
-ANYTHING = _Anything()
-WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"nonsense": 1}, "nonsense: unknown key"),
-    ({"growth": {"alpha": 1}}, "growth.alpha: unknown key, did you mean growth.alpha"),
-    ({"seed": "three"}, "seed: "),
-    ({"seed": ANYTHING}, "seed: found a value of type _Anything, expected text"),
-    ({"experiment": "grow"}, "experiment: "),
-    ({"experiment": "toy_growth", "growth.alpha1": 1}, "growth"),
-]
-
-
-@pytest.mark.parametrize(("settings", "sentence"), WRONG, ids=str)
-def test_a_mistake_is_one_sentence_and_nothing_is_written(
-    settings: dict[str, Any], sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ConfigError) as error:
-        evo.grow(settings)
-    assert sentence in str(error.value)
-    assert "\n" not in str(error.value)
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_names_are_listed_and_others_are_refused() -> None:

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.search import GROWING, PARENT, Killed, Listed, Nature, Search, by_hash, code, of_limits
+from support.search import GROWING, PARENT, Killed, Listed, Search, by_hash, code, of_limits
 
 from archive import Archive
 from evo.jobs.job import Evaluation, Trainings
-from xgl import Game
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -104,22 +103,6 @@ def test_a_finished_run_has_nothing_left_to_do(search: Search, growth: Search) -
     assert search.run(by_hash, resume=True) == 0
     assert search.executor.jobs == []
     assert search.tables("run") == before
-
-
-def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
-    search: Search, growth: Search, capsys: Capsys
-) -> None:
-    def stop(game_: Game) -> Nature:
-        if len(search.executor.jobs) == 5:
-            raise KeyboardInterrupt
-        return by_hash(game_)
-
-    assert search.run(stop, *GROWING) == 130
-    assert f"python -m evo.run resume={search.folder / 'run'}" in capsys.readouterr().out
-    assert search.rows("runs")[-1]["event"] == "interrupted"
-    assert search.rows("scores")
-    assert search.run(by_hash, resume=True) == 0
-    assert search.tables("run") == growth.tables("whole")
 
 
 def test_a_run_does_not_go_on_from_another_game_or_with_other_stories(

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from itertools import cycle
 from typing import Any
 
-import numpy as np
 import pytest
 
 from archive import Purpose, Reason
 from archive.statistics.rounds import WellPosed
-from archive.statistics.rule import Answer, Decision
+from archive.statistics.rule import Decision
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.config.schema import GameConfig
 from evo.growth.initial_scope import metadata
@@ -25,10 +24,8 @@ from evo.record.playability import (
     UNLIKELY,
     PlayabilityConfig,
     evidence_columns,
-    few_shot,
     ill_posed,
     likely_best,
-    not_few_shot,
     well_posed,
 )
 from xgl.analysis.static_facts import learning_roles, surprise_writers
@@ -103,37 +100,6 @@ def test_a_game_whose_best_moves_are_artifacts_is_ill_posed() -> None:
     assert ill_posed([unsure], CONFIG, 0.95) is None, "8 of 20 may still be a half"
     assert ill_posed([], CONFIG, 0.95) is None
     assert evidence_columns([stable, unstable], None)["best_kept"] == 0.2
-
-
-def _series(own: np.ndarray, control: np.ndarray) -> list[dict[str, Any]]:
-    return [
-        {"map_seed": n, "play_seed": n, "round": k + 1, "control": kind}
-        | {"score": float(scores[n, k]), "clipped_score": None}
-        for kind, scores in ((False, own), (True, control))
-        for n in range(len(scores))
-        for k in range(kind, scores.shape[1])
-    ]
-
-
-def test_few_shot_play_is_judged_from_rows() -> None:
-    luck = np.random.default_rng(0).normal(size=(40, 4))
-    scores = luck + np.arange(4.0)
-    evidence = few_shot(_series(scores, luck), CONFIG, 0.95)
-    assert evidence is not None
-    rises, above = evidence
-    assert rises.answer is Answer.YES
-    assert above.low > 0
-    assert not_few_shot(evidence, CONFIG) is None
-    flat = few_shot(_series(np.zeros((40, 4)), np.zeros((40, 4))), CONFIG, 0.95)
-    refusal = not_few_shot(flat, CONFIG)
-    assert refusal
-    assert refusal.reason is Reason.NOT_FEW_SHOT
-    lucky = few_shot(_series(luck, luck), CONFIG, 0.95)
-    assert not_few_shot(lucky, CONFIG) is None
-    assert few_shot([], CONFIG, 0.95) is None
-    columns = evidence_columns([], evidence)
-    assert columns["few_shot_low"] == rises.low
-    assert columns["few_shot_above_control"] == pytest.approx(3, abs=1)
 
 
 # -- the search for games that pay for improbable words (Def. 30) ----------------------------------
