@@ -175,9 +175,7 @@ class CourseRequest(Request):
             "tokens": finetune.tokens,
             "seconds": finetune.seconds,
         }
-        source = facts.config.judge.stories
-        maps = facts.ledger.map_rows(result.map_texts, Purpose.TRAINING, source)
-        return {"curricula": [row], "maps": maps}
+        return {"curricula": [row], "maps": facts.map_rows(result, Purpose.TRAINING)}
 
     def notes(self, result: Result[Finetune]) -> list[str]:
         return [f"{self.name}: {training_note(result.outcome.curve)}"]

@@ -343,6 +343,10 @@ class Collector:
         for name, tasks in sorted(by_stage.items(), key=lambda stage: stage[0] == FINE_TUNING):
             self.listener.stage(name, tasks, len(tasks))
 
+    def map_rows(self, result: Result[Any], purpose: Purpose) -> list[Row]:
+        """Rows for the texts of a job's maps that are not in the archive yet."""
+        return self.ledger.map_rows(result.map_texts, purpose, self.config.judge.stories)
+
     def task_with_floor(self, task: Task) -> Task:
         """The task with its floor. Raises KeyError for a game that is not calibrated."""
         return replace(task, floor=self._floors[task.id])

@@ -156,8 +156,7 @@ class PlayRequest(Request):
                 floor = floor_of([(play.outcome, play.score) for play in plays], self.task)
                 scores = [with_floor(play, floor) for play in plays]
             rows += score_rows(each.policy_id, each.task, self.purpose, scores)
-        maps = facts.ledger.map_rows(result.map_texts, self.purpose, facts.config.judge.stories)
-        return {"scores": rows, "maps": maps}
+        return {"scores": rows, "maps": facts.map_rows(result, self.purpose)}
 
 
 @dataclass(frozen=True)
@@ -175,12 +174,10 @@ class UnlikelyRequest(PlayRequest):
         return UnlikelyMoves(self.task, tuple(names), self.seeds)
 
     def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
-        rows = [
-            row
-            for each, plays in zip(together, result.outcome, strict=True)
-            for scores in [[with_floor(play, self.floor) for play in plays]]
-            for row in score_rows(each.policy_id, self.task, self.purpose, scores)
-        ]
+        rows: list[Row] = []
+        for each, plays in zip(together, result.outcome, strict=True):
+            scores = [with_floor(play, self.floor) for play in plays]
+            rows += score_rows(each.policy_id, self.task, self.purpose, scores)
         return {"scores": rows}
 
 
@@ -233,9 +230,7 @@ class TrainingRequest(Request):
     def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         pairs = zip(together, _finetunes(result), strict=True)
         rows = [each.row(facts, finetune) for each, finetune in pairs]
-        source = facts.config.judge.stories
-        maps = facts.ledger.map_rows(result.map_texts, Purpose.TRAINING, source)
-        return {"finetunes": rows, "maps": maps}
+        return {"finetunes": rows, "maps": facts.map_rows(result, Purpose.TRAINING)}
 
     def row(self, facts: RunFacts, finetune: Finetune) -> Row:
         """Its row of ``finetunes``."""
@@ -301,9 +296,7 @@ class RoundsRequest(Request):
 
     def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         rows = round_rows(BASE_POLICY, self.task, Purpose.CALIBRATION, result.outcome)
-        source = facts.config.judge.stories
-        maps = facts.ledger.map_rows(result.map_texts, Purpose.CALIBRATION, source)
-        return {"rounds": rows, "maps": maps}
+        return {"rounds": rows, "maps": facts.map_rows(result, Purpose.CALIBRATION)}
 
 
 def _finetunes(result: Result[Any]) -> list[Finetune]:
