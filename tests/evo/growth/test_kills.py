@@ -6,7 +6,7 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -33,17 +33,6 @@ class Tired:
         return self.commit(archive, rows)
 
 
-def _finish_by_steps(search: Search, start: Callable[[bool], int]) -> int:
-    """Kill and resume until a session gets to the end; returns how often that was."""
-    for kills in range(500):
-        try:
-            assert start(kills > 0) == 0
-        except Killed:
-            continue
-        return kills
-    raise AssertionError("the run never ends")
-
-
 @pytest.mark.long
 @pytest.mark.parametrize(
     ("schedule", "policies", "candidates"),
@@ -68,10 +57,7 @@ def test_a_run_killed_after_every_single_job_ends_the_same(
     in_lockstep = [len(j.trainings) for j in search.executor.jobs if isinstance(j, Trainings)]
     assert set(in_lockstep) == ({2} if policies > 1 else set()), "those of a list of two"
 
-    def start(resume: bool) -> int:
-        return search.run(by_hash, *settings, patience=1, name="killed", resume=resume)
-
-    assert _finish_by_steps(search, start) >= jobs - 1
+    assert search.run_by_steps(by_hash, *settings, patience=1) >= jobs - 1
     assert search.tables("killed") == whole
     assert search.adapters("killed") == search.adapters("whole")
     verdicts = {row["verdict"] for row in whole["decisions"]}
@@ -82,13 +68,15 @@ def test_a_run_killed_after_every_single_job_ends_the_same(
 def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, growth: Search) -> None:
     whole = growth.tables("whole")
 
-    def start(resume: bool) -> int:
-        with pytest.MonkeyPatch.context() as patch:
-            fatigue = Tired(1)
-            patch.setattr(Archive, "commit", lambda archive, rows: fatigue(archive, rows))
-            return search.run(by_hash, *GROWING, name="killed", resume=resume)
-
-    assert _finish_by_steps(search, start) > 10
+    kills, code = 0, None
+    while code is None:
+        with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+            tired = Tired(1)
+            patch.setattr(Archive, "commit", lambda archive, rows, one=tired: one(archive, rows))
+            code = search.run(by_hash, *GROWING, name="killed", resume=kills > 0)
+        kills += code is None
+    assert code == 0
+    assert kills > 10
     assert search.tables("killed") == whole
     assert search.adapters("killed") == growth.adapters("whole")
     events = [row["event"] for row in search.rows("runs", "killed")]

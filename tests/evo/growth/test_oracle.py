@@ -5,18 +5,15 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from contextlib import suppress
 from typing import Any
 
 import pytest
 from support.search import (
     GROWING,
     PARENT,
-    Killed,
     Listed,
     Nature,
     Search,
-    World,
     by_hash,
     code,
     limit,
@@ -309,29 +306,6 @@ RUNGS = ("growth.first_rung=0.1", "growth.list_size=1", "transfer.attempts=2")
 DECIDED_AT_A_PAUSE = {Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP}
 
 
-def run_until_the_end(
-    search: Search, world: World, *settings: str, patience: int, sampler: Any = None
-) -> tuple[int, int]:
-    """A run called "killed" that is killed after so many jobs, again and again: how often, and in
-    how many of its sessions a fine-tune went on from a pause."""
-    exit_code, kills, went_on = None, -1, 0
-    while exit_code is None:
-        kills += 1
-        with suppress(Killed):
-            exit_code = search.run(
-                world,
-                *settings,
-                patience=patience,
-                name="killed",
-                resume=kills > 0,
-                sampler=sampler,
-            )
-        trainings = [each for each in search.executor.jobs if isinstance(each, Training)]
-        went_on += any(each.paused is not None for each in trainings)
-    assert exit_code == 0
-    return kills, went_on
-
-
 def finetunes_of(search: Search, game_id: str) -> list[dict[str, Any]]:
     return [row for row in search.rows("finetunes") if row["game_id"] == game_id]
 
@@ -405,8 +379,7 @@ def test_a_run_killed_after_any_job_goes_on_from_where_its_fine_tune_paused(
     settings = (*RUNGS, "transfer.min_steps=2")
     assert search.run(world, *settings, sampler=sampler, name="whole") == 0
     assert [row["share"] for row in search.rows("finetunes", "whole")] == [1.0, 0.1, 0.1, 1.0]
-    _, went_on = run_until_the_end(search, world, *settings, patience=patience, sampler=sampler)
-    assert went_on == 1 or patience > 1
+    search.run_by_steps(world, *settings, patience=patience, sampler=sampler)
     assert search.tables("killed") == search.tables("whole")
     assert search.adapters("killed") == search.adapters("whole")
 
@@ -452,7 +425,7 @@ def test_where_the_parents_fine_tune_covers_a_game_no_other_plays_it(
 def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
     assert search.run(by_hash, *GROWING_OPEN, name="whole") == 0
     jobs, whole = len(search.executor.jobs), search.tables("whole")
-    assert run_until_the_end(search, by_hash, *GROWING_OPEN, patience=23)[0] >= jobs // 23 - 1
+    assert search.run_by_steps(by_hash, *GROWING_OPEN, patience=23) >= jobs // 23 - 1
     assert search.tables("killed") == whole
     assert search.adapters("killed") == search.adapters("whole")
     assert search.faults("killed") == []
