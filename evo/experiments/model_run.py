@@ -11,16 +11,19 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Self
 
-from archive import Archive
+from archive import Archive, Run
+from archive.report.games import gather_games
+from archive.report.summary import show
 from archive.run import read_settings
 from archive.schema import TaskId
+from archive.statistics.second_judge import read_survivals
 from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
 from evo.record.budget import Cost, amount, exhausted_budgets, raised
 from evo.record.collector import Collector
-from evo.record.display import Display, show_summary
+from evo.record.display import Display
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunPlan, Services, shown
@@ -112,7 +115,11 @@ class ModelSession(ABC):
 
     def show(self, outcome: RunOutcome) -> None:
         """Print the accepted games so far, verdicts and costs."""
-        show_summary(self.console, self.ledger, shown(self.plan.folder))
+        if self.ledger.newest_scope:
+            kept = Run(self.ledger.archive, self.ledger.run_id)
+            games, survivals = gather_games(kept)[0], read_survivals(kept)
+            show(games, survivals, self.console, shown(self.plan.folder))
+            self.console.print()
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """Commands that read the archive as far as it has come: files of earlier sessions are

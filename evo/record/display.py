@@ -1,4 +1,4 @@
-"""The terminal output of a run: lines while it works; at its end a summary of its results."""
+"""The terminal output of a run: lines while it works."""
 
 from __future__ import annotations
 
@@ -8,14 +8,9 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from archive import Run
-from archive.report.games import gather_games
-from archive.report.summary import show
 from archive.statistics.rule import Decision
-from archive.statistics.second_judge import read_survivals
 from archive.text import number, plural
 from evo.jobs.evaluation import Task
-from evo.record.ledger import Ledger
 from xgl.analysis.plain_english import title
 
 QUIET = 30.0
@@ -131,11 +126,3 @@ class Display(Listener):
 def _name(task: Task) -> str:
     """What a game pays for, with its id."""
     return f"{title(task.game, task.role)} ({task.id.label})"
-
-
-def show_summary(console: Console, ledger: Ledger, run: str) -> None:
-    """Print the accepted games and why. ``run``: the run's name in commands."""
-    if ledger.newest_scope:
-        kept = Run(ledger.archive, ledger.run_id)
-        show(gather_games(kept)[0], read_survivals(kept), console, run)
-        console.print()
