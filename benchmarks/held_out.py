@@ -37,8 +37,7 @@ from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
 from evo.experiments.curriculum import library_tasks
 from evo.jobs.evaluation import Task
-from evo.jobs.job import CurriculumTraining, Training
-from evo.jobs.results import Finetune
+from evo.jobs.job import Finetune, Training
 from xgl.errors import ConfigError, XGLError
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
@@ -156,7 +155,7 @@ class Programs(Study):
     def references(self, count: int, learner: FinetuneConfig) -> list[Finetune]:
         """So many fine-tunes on each program itself, program by program."""
         jobs = [
-            CurriculumTraining(task, (), self.seed("reference", number), learner)
+            Training(task, self.seed("reference", number), settings=learner)
             for task in self.programs
             for number in range(count)
         ]

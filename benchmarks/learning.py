@@ -45,9 +45,8 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import Task
-from evo.jobs.job import Training
+from evo.jobs.job import Finetune, Training
 from evo.jobs.model_host import single_threaded
-from evo.jobs.results import Finetune
 from xgl.library import read_game
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream

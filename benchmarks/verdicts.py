@@ -54,8 +54,8 @@ from evo.growth.oracle import TransferOracle
 from evo.jobs.evaluation import Task
 from evo.jobs.executor import RayExecutor
 from evo.record.collector import Collector
+from evo.record.display import Listener
 from evo.record.ledger import Ledger
-from evo.record.progress import Listener
 from evo.record.run_folder import RunIdentity, run_row
 from evo.record.steps import run
 from meta_sampler import make

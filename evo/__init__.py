@@ -13,32 +13,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from archive.notebook import Figure
     from evo.api import grow, resume
-    from evo.record.ledger import (
-        DecisionEvent,
-        EvaluationEvent,
-        Event,
-        FinetuneEvent,
-        ScopeEvent,
-    )
     from evo.trained import Run
     from xgl.version import __version__
 
-__all__ = [
-    "DecisionEvent",
-    "EvaluationEvent",
-    "Event",
-    "Figure",
-    "FinetuneEvent",
-    "Run",
-    "ScopeEvent",
-    "__version__",
-    "grow",
-    "resume",
-]
+__all__ = ["Figure", "Run", "__version__", "grow", "resume"]
 
-_EVENTS = ("DecisionEvent", "EvaluationEvent", "Event", "FinetuneEvent", "ScopeEvent")
 _HOMES = {
-    **dict.fromkeys(_EVENTS, "evo.record.ledger"),
     "Figure": "archive.notebook",
     "Run": "evo.trained",
     "__version__": "xgl.version",

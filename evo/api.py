@@ -33,10 +33,9 @@ def grow(
     """Do a run to its end or to its budget; returns the run, to be read.
 
     ``settings`` are those of the command line (docs/reference/configuration.md); the default of
-    ``experiment`` is ``scope_growth``. Each of ``callbacks`` is called with each event
-    (``evo.FinetuneEvent``, ``EvaluationEvent``, ``DecisionEvent``, ``ScopeEvent``) in this process
-    after its commit; results do not depend on them. ``quiet``: print nothing. ``backend``: of the
-    data frames, see :meth:`Run.open`.
+    ``experiment`` is ``scope_growth``. Each of ``callbacks`` is called with the table and each row
+    of ``finetunes``, ``decisions`` and ``scopes`` in this process after its commit; results do not
+    depend on them. ``quiet``: print nothing. ``backend``: of the data frames, see :meth:`Run.open`.
 
     Raises the errors that the command line shows in one sentence, such as
     :class:`xgl.errors.ConfigError`, before anything is written. An exception that ends a run early,
@@ -76,14 +75,15 @@ def _run(
     names = (word.partition("=")[2] for word in words if word.startswith("+experiment="))
     command = CommandLine(next(names, None), folder, words)
     services = Services(console=Console(quiet=quiet), callbacks=tuple(callbacks))
-    ended_run = complete(command, experiments(), services)
-    if ended_run is None:
+    ended = complete(command, experiments(), services)
+    if ended is None:
         raise ConfigError(
             "estimate: found true, expected false: an estimate leaves no run to give back"
         )
-    if ended_run.error is not None and ended_run.outcome.exit_code:
-        raise ended_run.error
-    return Run.open(ended_run.folder, backend=frames)
+    folder_of_run, outcome = ended
+    if outcome.error is not None and outcome.exit_code:
+        raise outcome.error
+    return Run.open(folder_of_run, backend=frames)
 
 
 def overrides(settings: Settings, path: str = "") -> Iterator[str]:

@@ -22,8 +22,7 @@ _KEYS_AND_FLAGS = """useful keys: model=smollm2  seed=N  name=NAME  growth.initi
              growth.max_accepted=N  growth.max_candidates=N  cluster.workers=N
              budget.tokens=N  budget.seconds=N  budget.dollars=N
 All keys: python -m evo.config
-flags:       --cfg job shows the composed configuration; --config-dir FOLDER holds groups of yours;
-             --version"""
+flags:       --cfg job shows the composed configuration; --version"""
 
 
 def usage() -> str:
@@ -31,7 +30,6 @@ def usage() -> str:
     words = [*(f"+experiment={each.name} {each.usage}" for each in EXPERIMENTS), _RESUME]
     commands = "\n       ".join(f"python -m evo.run {each}" for each in words)
     meanings = ";\n             ".join(f"{each.name}: {each.meaning}" for each in EXPERIMENTS)
-    meanings = meanings.replace("?;", "?")
     return f"usage: {commands}\n\nexperiments: {meanings}\n{_KEYS_AND_FLAGS}"
 
 

@@ -13,7 +13,8 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
+from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
 from typing import Any, Generic, Protocol, Self, TypeVar
@@ -23,14 +24,13 @@ from evo.config.compose import as_yaml, from_archive, split_override
 from evo.config.models import ModelHostSettings
 from evo.config.registry import MODEL_RUNS
 from evo.config.schema import ClusterConfig
-from evo.config.words import TRUSTED, check_trusted, read_flags
+from evo.config.words import TRUSTED, check_trusted
 from evo.jobs.job import ClusterError, Executor, WorkersLostError
 from evo.jobs.merged import pinned
 from evo.record.ledger import Callback
 from evo.record.run_folder import (
     RunIdentity,
     check_new,
-    environment,
     log_to_folder,
     open_archive,
     record,
@@ -48,6 +48,7 @@ from xgl.errors import (
     NotFiniteError,
     PlayerError,
     XGLError,
+    excerpt,
 )
 from xgl.models.resolve import ModelNotFoundError
 
@@ -78,6 +79,8 @@ class RunOutcome:
     message: str
     resume_overrides: tuple[str, ...] | None
     failed: bool = False
+    error: BaseException | None = None
+    """Which of ``ENDS`` ended it, if any did."""
 
     def resume_command(self, folder: Path) -> str | None:
         """The command that continues the run; None if nothing is left to do."""
@@ -106,7 +109,7 @@ class Services:
     sampler: Callable[[str, Caps], MetaSampler] = make
     console: Console = field(default_factory=Console)
     callbacks: tuple[Callback, ...] = ()
-    """Are called with each event of a run on language models."""
+    """Are called with the fine-tunes, decisions and scopes of a run on language models."""
 
 
 class RunSession(Protocol):
@@ -200,19 +203,27 @@ class CommandLine:
 
 
 def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> CommandLine:
-    """Read a command line; raises :class:`ConfigError` for a word that is no setting, and where
-    two runs are to be resumed."""
-    arguments, show = read_flags(arguments, experiments)
-    folders = [value for key, value in map(split_override, arguments) if key == RESUME]
-    names = [value for key, value in map(split_override, arguments) if key == EXPERIMENT]
+    """Read a command line; raises :class:`ConfigError` for a word that is neither a setting nor a
+    flag, and where two runs are to be resumed."""
+    words, show = list(arguments), False
+    if "--cfg" in words and words[(place := words.index("--cfg")) + 1 :][:1] == ["job"]:
+        del words[place : place + 2]
+        show = True
+    for word in words:
+        if word.startswith(("-", "hydra.")) or not ("=" in word or word.startswith("~")):
+            close = get_close_matches(word, experiments, 1)
+            hint = f", did you mean +experiment={close[0]}?" if close else ""
+            raise ConfigError(
+                f"{excerpt(word)}: expected key=value, --cfg job, --help or --version{hint}"
+            )
+    folders = [value for key, value in map(split_override, words) if key == RESUME]
+    names = [value for key, value in map(split_override, words) if key == EXPERIMENT]
     if len(folders) > 1:
         raise ConfigError(f"resume: found {len(folders)} folders, expected one")
     if folders == [""]:
         raise ConfigError("resume: found none, expected resume=RUN_FOLDER")
-    overrides = tuple(each for each in arguments if split_override(each)[0] != RESUME)
-    return CommandLine(
-        names[-1] if names else None, folders[0] if folders else None, overrides, show
-    )
+    overrides = tuple(each for each in words if split_override(each)[0] != RESUME)
+    return CommandLine(names[-1] if names else None, next(iter(folders), None), overrides, show)
 
 
 def run(
@@ -228,30 +239,21 @@ def run(
         if command.show:
             print(as_yaml(_configure(command, experiments)[1]), end="")
             return 0
-        ended_run = complete(command, experiments, services)
+        ended = complete(command, experiments, services)
     except USER_ERRORS as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    return 0 if ended_run is None else ended_run.outcome.exit_code
-
-
-@dataclass(frozen=True)
-class EndedRun:
-    """A run in its folder, how it ended, and which of ``ENDS`` ended it, if any did."""
-
-    folder: Path
-    outcome: RunOutcome
-    error: BaseException | None
+    return 0 if ended is None else ended[1].exit_code
 
 
 def complete(
     command: CommandLine, experiments: Mapping[str, Experiment[Any]], services: Services
-) -> EndedRun | None:
-    """Begin or continue a run, to its end; None if only its plan was requested. Raises any of
-    ``USER_ERRORS`` before a run begins."""
+) -> tuple[Path, RunOutcome] | None:
+    """Begin or continue a run, to its end; returns its folder and how it ended, None if only its
+    plan was requested. Raises any of ``USER_ERRORS`` before a run begins."""
     experiment, config = _configure(command, experiments)
     if services.callbacks and config.experiment not in MODEL_RUNS:
         raise ConfigError(
@@ -269,8 +271,7 @@ def complete(
         session = plan.session(archive)
         write_config(plan.folder, as_yaml(config))
         with log_to_folder(plan.folder):
-            log.info("on %s", environment())
-            return _work(session, archive, plan.folder, resumed, services.console)
+            return plan.folder, _work(session, archive, plan.folder, resumed, services.console)
 
 
 def _configure(
@@ -310,17 +311,16 @@ def _pinned(settings: Any, key: str = "") -> Any:
 
 def _work(
     session: RunSession, archive: Archive, folder: Path, resumed: bool, console: Console
-) -> EndedRun:
+) -> RunOutcome:
     """Do a run's work; print why it ended, where everything is, and what to type next."""
     event = RunEvent.RESUMED if resumed else RunEvent.CREATED
     record(archive, session.identity, event)
     log.info("%s %s", event, session.identity.run_id)
-    stop: BaseException | None = None
     try:
         with session, _terminable():
             outcome = session.work()
     except ENDS as error:
-        stop, outcome = error, outcome_of_error(error, session)
+        outcome = replace(outcome_of_error(error, session), error=error)
     if outcome.failed:
         print(f"error: {outcome.message}", file=sys.stderr)
     if outcome.event:
@@ -334,7 +334,7 @@ def _work(
         lines.append(("resume", resume))
     for name, text in [*lines, *session.commands()]:
         console.print(f"{name:8} {text}", highlight=False, soft_wrap=True)
-    return EndedRun(folder, outcome, stop)
+    return outcome
 
 
 def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:

@@ -45,7 +45,7 @@ FATES: Mapping[str, str] = {
     "invalid": "not a valid program",
     "seen": "already met in this run",
     "known": "already known to the sampler",
-    "passed_over": "left out for candidates that are farther from known games",
+    "passed_over": "left out, since its list was full",
     "degenerate": "no move can change the reward",
     "unfinished": "the model stopped before the program was complete",
     "unsound": "the edit would have made a broken program",

@@ -111,10 +111,6 @@ class Reason(StrEnum):
         "not few-shot playable",
         "the untrained player was not shown to improve from round to round",
     )
-    FEW_SHOT_LUCK = (
-        "no more than luck in few-shot mode",
-        "rounds on other maps improved the untrained player as much",
-    )
     NOT_LEARNED = ("not playable", "training on it did not improve play of the game itself")
     NOT_ABOUT_MAP = (
         "its gain is not about the map",

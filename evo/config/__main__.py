@@ -16,84 +16,52 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from evo.config.compose import setting_roles
 from evo.config.registry import ALL_SETTINGS, find
-from evo.config.schema import MetaSamplerConfig
-from meta_sampler.settings import SETTINGS
+from meta_sampler.settings import SETTINGS, Caps
 from xgl.settings import Role, bounds_of, limits, value_text
 
-_HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |\n"
-_KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text", tuple: "list"}
+HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |\n"
+KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text", tuple: "list"}
 
 
 def tables() -> str:
     """Every setting of every kind of run, group by group, in Markdown."""
-    parts: list[str] = []
-    documented_types: dict[type, str] = {}
+    parts = list[str]()
     for place, title in ALL_SETTINGS.items():
         kind = find(place)
-        parts += [f"### {title}\n", *_groups(kind, "", setting_roles(kind), documented_types)]
+        parts += [f"### {title}\n", *_groups(kind, "", setting_roles(kind))]
     return "\n".join(parts)
 
 
-def _groups(
-    kind: Any, path: str, roles: Mapping[str, Role], documented_types: dict[type, str]
-) -> Iterator[str]:
-    """The table of a class, then those of the classes in it that have none yet."""
-    documented_types[kind] = path
-    if rows := "".join(_rows(kind, path, roles)):
-        yield f"{_title(kind, path)}{_HEAD}{rows}"
-    for each in fields(kind):
-        below = type(each.default)
-        if below is MetaSamplerConfig:
-            yield f"{_title(below, f'{each.name}.')}{_sampler_table(roles)}"
-        elif is_dataclass(below) and path and below in documented_types:
-            yield f"**`{path}{each.name}`** As `{documented_types[below][:-1]}`.\n"
-        elif is_dataclass(below) and below not in documented_types:
-            yield from _groups(below, f"{path}{each.name}.", roles, documented_types)
+def _groups(kind: Any, path: str, roles: Mapping[str, Role]) -> Iterator[str]:
+    """The table of a class, then those of the classes in it."""
+    about = " ".join(cleandoc(kind.__doc__ or "").split())
+    head = f"**`{path[:-1]}`** {_plain(about)}\n\n" if path else ""
+    groups = [each for each in fields(kind) if is_dataclass(each.default)]
+    rows = [_row(kind, each, path, roles) for each in fields(kind) if each not in groups]
+    if rows:
+        yield f"{head}{HEAD}{''.join(rows)}"
+    for each in groups:
+        is_sampler = isinstance(each.default, Caps)
+        for below in SETTINGS.values() if is_sampler else [type(each.default)]:
+            yield from _groups(below, f"{path}{each.name}.", roles)
 
 
-def _title(kind: type, path: str) -> str:
-    about = " ".join(cleandoc(kind.__doc__ or "").split()).replace("``", "`")
-    return f"**`{path[:-1]}`** {about}\n\n" if path else ""
+def _row(kind: Any, field: Any, path: str, roles: Mapping[str, Role]) -> str:
+    """A setting; its key is marked if a resumed run may change it."""
+    key = f"{path}{field.name}"
+    mark = " ↻" if roles[key] is Role.RESUMABLE else ""
+    cells = _default(field), allowed(kind, field.name), meanings(kind)[field.name]
+    return f"| `{key}`{mark} | {' | '.join(cells)} |\n"
 
 
-def _key(key: str, roles: Mapping[str, Role]) -> str:
-    """A key, marked if a resumed run may change it."""
-    return f"`{key}`{' ↻' if roles[key] is Role.RESUMABLE else ''}"
-
-
-def _rows(kind: Any, path: str, roles: Mapping[str, Role]) -> Iterator[str]:
-    for each in fields(kind):
-        if not is_dataclass(each.default):
-            cells = (_default(each), allowed(kind, each.name), meanings(kind)[each.name])
-            yield f"| {_key(f'{path}{each.name}', roles)} | {' | '.join(cells)} |\n"
-
-
-def _sampler_table(roles: Mapping[str, Role]) -> str:
-    """The settings of all samplers, their defaults side by side."""
-    defaults: dict[tuple[str, str, str], dict[str, str]] = {}
-    samplers: dict[str, Any] = {**SETTINGS}
-    for sampler, kind in samplers.items():
-        for each in fields(kind):
-            row = (each.name, allowed(kind, each.name), meanings(kind)[each.name])
-            defaults.setdefault(row, {})[sampler] = _default(each)
-    head = f"| key | {' | '.join(SETTINGS)} | may be | meaning |\n"
-    head += f"|{' --- |' * (len(SETTINGS) + 3)}\n"
-    names = list(dict.fromkeys(name for name, *_ in defaults))
-    rows = (
-        f"| `meta_sampler.name` |{' |' * len(SETTINGS)} {', '.join(SETTINGS)} | Which of them. |\n"
-    )
-    for name, *words in sorted(defaults, key=lambda row: names.index(row[0])):
-        own = defaults[name, words[0], words[1]]
-        cells = [own.get(each, "") for each in SETTINGS] + words
-        key = _key(f"meta_sampler.settings.{name}", roles)
-        rows += f"| {key} | {' | '.join(cells)} |\n"
-    return head + rows
+def _plain(text: str) -> str:
+    return text.replace("``", "`")
 
 
 def _default(field: Any) -> str:
-    if field.default is MISSING:
-        return ""
     value = field.default
+    if value is MISSING:
+        return ""
     if factory := getattr(value, "default_factory", None):
         value = factory()
     if isinstance(value, Mapping):
@@ -116,7 +84,7 @@ def allowed(kind: Any, name: str) -> str:
     if get_origin(plain) is Literal:
         words = ", ".join(map(str, get_args(plain)))
     else:
-        words = _KINDS.get(get_origin(plain) or plain, "settings")
+        words = KINDS.get(get_origin(plain) or plain, "settings")
     bounds = limits(bounds_of(kind, name)) if plain in (int, float) else ""
     return ", ".join(filter(None, (words, bounds, "or null" if nullable else "")))
 
@@ -131,7 +99,7 @@ def meanings(kind: Any) -> dict[str, str]:
         for line, after in pairwise(body):
             if isinstance(line, ast.AnnAssign) and isinstance(after, ast.Expr):
                 text = ast.literal_eval(after.value)
-                texts[ast.unparse(line.target)] = " ".join(text.split()).replace("``", "`")
+                texts[ast.unparse(line.target)] = _plain(" ".join(text.split()))
     return texts
 
 

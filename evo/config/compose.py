@@ -14,6 +14,7 @@ from importlib.resources import files
 from shlex import quote
 from typing import Any, ClassVar, TypeVar, cast, get_origin, get_type_hints
 
+import yaml
 from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
@@ -114,16 +115,8 @@ def _missing(facts: Mapping[str, Any], values: Mapping[str, Any], path: str = ""
 
 def as_yaml(config: Any) -> str:
     """A configuration as YAML, every default written out."""
-    return OmegaConf.to_yaml(OmegaConf.create(_plain(asdict(config))))
-
-
-def _plain(value: Any) -> Any:
-    """Mappings, lists and scalars alone, in which no text refers to another setting."""
-    if isinstance(value, Mapping):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return value if value is None or isinstance(value, bool | int | float) else str(value)
+    values = json.loads(json.dumps(asdict(config), default=str))
+    return str(yaml.safe_dump(values, allow_unicode=True, sort_keys=False))
 
 
 # -- overrides -----------------------------------------------------------------------------------

@@ -150,9 +150,6 @@ class PlayabilityConfig:
     """m: rounds after the first; arms must increase at each of them."""
     few_shot_epsilon: Fraction = 0.05
     """ε: probability that arms may fail to increase."""
-    few_shot_above_control: Flag = False
-    """Whether arms at the last round must also be above the control's, with confidence, so that
-    what was learned is about the map."""
 
     def __post_init__(self) -> None:
         if 0 < self.few_shot_rounds <= self.few_shot_steps:
@@ -266,14 +263,6 @@ class ArchiveRoot:
 
     root: str = "runs"
     """Folder that holds the run folders."""
-
-
-@settings
-class ArchiveConfig(ArchiveRoot):
-    """Folder of the runs, and which adapters are kept."""
-
-    keep: Annotated[Literal["scope", "all"], Role.RESUMABLE] = "scope"
-    """Adapters that are kept on disk: scope (those of accepted games) or all."""
 
 
 @settings(role=Role.RESUMABLE)
@@ -432,7 +421,6 @@ class RunConfig(NamedRun):
     growth: GrowthConfig = GrowthConfig()
     meta_sampler: MetaSamplerConfig = MetaSamplerConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
-    archive: Annotated[ArchiveConfig, Role.FOLDER] = ArchiveConfig()
     cluster: ClusterConfig = ClusterConfig()
     budget: BudgetConfig = BudgetConfig()
 

@@ -1,15 +1,14 @@
-"""Words of a command line: settings in Hydra's syntax, flags, and what may be trusted."""
+"""Words of a command line: settings in Hydra's syntax, and what may be trusted."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from xgl.errors import ConfigError, excerpt
-from xgl.files import BUILT_IN, user_path
+from xgl.errors import ConfigError
+from xgl.files import BUILT_IN
 from xgl.models.references import CORPUS, JUDGE
 
 
@@ -48,34 +47,6 @@ def with_home(word: str) -> str:
     """An override with its value in quotes if that is a path below the home folder."""
     key, _, value = word.partition("=")
     return f"{key}={quoted(value)}" if value.startswith("~") else word
-
-
-def read_flags(
-    arguments: Sequence[str], experiments: Sequence[str]
-) -> tuple[tuple[str, ...], bool]:
-    """The overrides of a command line, and whether the configuration is only to be shown.
-
-    ``--config-dir`` becomes the override of Hydra's search path that it stands for. Raises
-    :class:`ConfigError` for a word that is neither a setting nor a flag.
-    """
-    overrides, show, rest = list[str](), False, list(arguments)
-    while rest:
-        name, equals, value = (word := rest.pop(0)).partition("=")
-        if name in ("--cfg", "--config-dir") and not equals and rest:
-            value = rest.pop(0)
-        if name == "--cfg" and value == "job":
-            show = True
-        elif name == "--config-dir" and value and user_path(value).is_dir():
-            folder = user_path(value).absolute().as_uri()
-            overrides.append(f"hydra.searchpath=[{folder}]")
-        elif word.startswith(("-", "hydra.")) or not (equals or word.startswith("~")):
-            expected = "key=value, --cfg job, --config-dir FOLDER, --help or --version"
-            close = get_close_matches(word, experiments, 1)
-            hint = f", did you mean +experiment={close[0]}?" if close else ""
-            raise ConfigError(f"{excerpt(word)}: expected {expected}{hint}")
-        else:
-            overrides.append(word)
-    return tuple(overrides), show
 
 
 # -- settings that let a run reach out: models, addresses and accounts -----------------------------

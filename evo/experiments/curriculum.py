@@ -31,11 +31,11 @@ from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.growth.initial_scope import check_world, main_role, metadata, short_name, split_role
 from evo.jobs.evaluation import Task
-from evo.jobs.job import CurriculumTraining
-from evo.jobs.results import Finetune, Result
+from evo.jobs.job import Finetune, Result, Training
+from evo.record.collector import Collector
+from evo.record.display import FINE_TUNING, training_note
 from evo.record.ledger import Ledger, Row
-from evo.record.progress import FINE_TUNING, training_note
-from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request, RunFacts
+from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request
 from evo.runner import RunOutcome, Services, shown
 from xgl import game, parse
 from xgl.errors import ConfigError, XGLError
@@ -148,15 +148,15 @@ class CourseRequest(Request):
         row = ledger.curricula.get(self.policy_id)
         return [row] if row else []
 
-    def duration(self, facts: RunFacts) -> float:
+    def duration(self, facts: Collector) -> float:
         return TRAINED_TOKEN * self.learner.tokens
 
-    def job(self, facts: RunFacts, together: Sequence[Request]) -> CurriculumTraining:
+    def job(self, facts: Collector, together: Sequence[Request]) -> Training:
         first, *others = map(facts.task_with_floor, self.games)
-        return CurriculumTraining(first, tuple(others), self.seed, self.learner)
+        return Training(first, self.seed, others=tuple(others), settings=self.learner)
 
     def tables(
-        self, facts: RunFacts, together: Sequence[Request], result: Result[Finetune]
+        self, facts: Collector, together: Sequence[Request], result: Result[Finetune]
     ) -> dict[str, list[Row]]:
         finetune = result.outcome
         row = {
@@ -175,9 +175,7 @@ class CourseRequest(Request):
             "tokens": finetune.tokens,
             "seconds": finetune.seconds,
         }
-        source = facts.config.judge.stories
-        maps = facts.ledger.map_rows(result.map_texts, Purpose.TRAINING, source)
-        return {"curricula": [row], "maps": maps}
+        return {"curricula": [row], "maps": facts.map_rows(result, Purpose.TRAINING)}
 
     def notes(self, result: Result[Finetune]) -> list[str]:
         return [f"{self.name}: {training_note(result.outcome.curve)}"]

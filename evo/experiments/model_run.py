@@ -11,24 +11,20 @@ from itertools import chain, count
 from pathlib import Path
 from typing import Self
 
-from archive import Archive
+from archive import Archive, Run
+from archive.report.games import gather_games
+from archive.report.summary import show
 from archive.run import read_settings
 from archive.schema import TaskId
+from archive.statistics.second_judge import read_survivals
 from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
-from evo.record.budget import (
-    Cost,
-    amount,
-    exhausted_budgets,
-    raised,
-    shares_spent,
-)
+from evo.record.budget import Cost, amount, exhausted_budgets, raised
 from evo.record.collector import Collector
-from evo.record.display import Display, show_summary
+from evo.record.display import Display
 from evo.record.ledger import Ledger
-from evo.record.progress import RunProgress
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunPlan, Services, shown
 from meta_sampler.base import MetaSampler, Remote
@@ -78,19 +74,12 @@ class ModelSession(ABC):
             self.console.print(uses, highlight=False)
         if warning := _statements_by_chance(self.config, plan.initial):
             self.console.print(warning, highlight=False, soft_wrap=True)
-        title = f"{self.config.experiment.replace('_', ' ')}: {plan.folder}"
-        progress = RunProgress(
-            self.expected_finetunes(),
-            len(self.ledger.finetunes),
-            self.limit_shares,
-            seconds=self.config.budget.seconds,
-        )
-        self.display = Display(self.console, f"{title} (seed {self.config.seed})", progress)
+        made = len(self.ledger.finetunes)
+        self.display = Display(self.console, made, self.expected_finetunes())
 
     def __enter__(self) -> Self:
         settings = ModelHostSettings(self.config.judge, self.config.player, self.config.finetune)
         with ExitStack() as stack:
-            stack.enter_context(self.display)
             executor = self.plan.services.executor(self.config.cluster, settings)
             stack.callback(executor.close)
             self.ledger.callbacks += self.plan.services.callbacks
@@ -106,10 +95,6 @@ class ModelSession(ABC):
     def unshuffled(self) -> frozenset[TaskId]:
         """Games that are trained on their true rewards even under ``finetune.shuffle``: none."""
         return frozenset()
-
-    def limit_shares(self) -> dict[str, float]:
-        """Shares of the run's limits that are reached by now: of its budgets."""
-        return shares_spent(self.config.budget, self.ledger.total_cost)
 
     @abstractmethod
     def work(self) -> RunOutcome:
@@ -130,8 +115,11 @@ class ModelSession(ABC):
 
     def show(self, outcome: RunOutcome) -> None:
         """Print the accepted games so far, verdicts and costs."""
-        run = shown(self.plan.folder)
-        show_summary(self.console, self.ledger, self.display.scoring, run)
+        if self.ledger.newest_scope:
+            kept = Run(self.ledger.archive, self.ledger.run_id)
+            games, survivals = gather_games(kept)[0], read_survivals(kept)
+            show(games, survivals, self.console, shown(self.plan.folder))
+            self.console.print()
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """Commands that read the archive as far as it has come: files of earlier sessions are

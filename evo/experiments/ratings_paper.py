@@ -33,7 +33,7 @@ from archive.store.disk import writing
 from evo.config.schema import NamedRun
 from evo.experiments import ratings_figures
 from evo.jobs.processes import Workers
-from evo.record.progress import TimedLines
+from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunSession, Services, SettledPlan
 from xgl.files import write_whole

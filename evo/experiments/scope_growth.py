@@ -19,7 +19,7 @@ from evo.growth.open_ended import End, OpenEnded
 from evo.growth.oracle import TransferAssessment, TransferOracle
 from evo.growth.proposals import Proposer
 from evo.jobs.evaluation import Task
-from evo.jobs.results import Result
+from evo.jobs.job import Result
 from evo.record.budget import Cost
 from evo.record.collector import Collector
 from evo.record.requests import Request
@@ -142,16 +142,6 @@ class ScopeGrowth(ModelSession):
         """The initial games: in a null control only candidates have nothing to learn."""
         return frozenset(task.id for task in self.plan.initial)
 
-    def limit_shares(self) -> dict[str, float]:
-        """Shares of the run's limits that are reached by now: of its budgets, of the candidates to
-        judge, of the games that may join."""
-        growth, shares = self.config.growth, super().limit_shares()
-        if growth.max_candidates is not None:
-            shares["growth.max_candidates"] = len(self.ledger.decisions) / growth.max_candidates
-        if self.max_accepted is not None:
-            shares["growth.max_accepted"] = self.n_joined / self.max_accepted
-        return shares
-
     @property
     def max_accepted(self) -> int | None:
         """Number of games that may join the scope; None: no limit, as in Algorithm 1."""
@@ -194,7 +184,6 @@ class ScopeGrowth(ModelSession):
             self.display,
             config.seed,
             oracle.decisions,
-            avoid_covered=is_open,
             can_play=partial(can_play, judge=config.judge),
         )
         learning = learn_initial_scope(config, oracle.selection, self.plan.initial)

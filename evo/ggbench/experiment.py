@@ -50,7 +50,7 @@ from evo.jobs.model_host import single_threaded
 from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
-from evo.record.progress import TimedLines
+from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunPlan, RunSession, Services, shown
 from xgl.chat.calls import ask_once

@@ -322,7 +322,7 @@ class TransferOracle:
         policies += [request.policy_id for request in requests]
         yield self._blocks(PlayRequest(policy, parent, *at) for policy in policies)
         # The fine-tunes in force change in one step, once all plays that they are judged by exist.
-        collector.attempts.put(parent.id, number)
+        collector.attempts.in_force[parent.id] = (*collector.attempts.of(parent.id), number)
         stage.prefer_best(parent)
         self._training.remove(parent)
         return True
@@ -490,7 +490,7 @@ class TransferOracle:
             **decision_columns(decision, evidence, self.thresholds, len(assessment.scope)),
             **script_columns(scripts),
             **evidence_columns(collector.well_posed(task), collector.few_shot(task)),
-            **self.ledger.spent_on(task, collector.all_policy_ids(task)),
+            **self.ledger.spent_on(task),
         }
         key = decision_key(row)
         if key not in self.ledger.decisions:

@@ -6,7 +6,6 @@ one of the sampler's own. A round whose rows are in the archive is not proposed 
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -16,11 +15,11 @@ from archive.run import explanation, reason_of
 from archive.schema import TaskId
 from evo.growth.algorithm import Place
 from evo.jobs.evaluation import Task
+from evo.record.display import Listener
 from evo.record.ledger import Ledger, Row
-from evo.record.progress import Listener
 from meta_sampler.base import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
 from xgl.analysis.static_facts import analyse, analyse_roles, learning_roles
-from xgl.analysis.tree_distance import distance, nearest
+from xgl.analysis.tree_distance import nearest
 from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
@@ -28,21 +27,13 @@ from xgl.random_streams import seed as named_seed
 
 ATTEMPTS = 8
 """Most requests to the meta-sampler for one list; then a shorter list is taken."""
-POOL = 2
-"""Candidates that are collected for each place of a list, if there is a choice among them."""
-REACH = 3.0
-"""Tree edits over which the weight of a judged game falls by a factor of e."""
-PRIOR = 1.0
-"""Weight of the common rate, in judged games at distance 0."""
-MEMORY = 100
-"""Number of judged games that are used: the newest."""
 
 PROGRESS: Mapping[Reason, Progress] = {
     reason: progress
     for progress, reasons in {
         Progress.UNPLAYABLE: (
             *(Reason.NEVER_FEASIBLE, Reason.FORFEIT_RATE, Reason.TOO_LONG, Reason.CONSTANT_SCORE),
-            *(Reason.NO_HEADROOM, Reason.ILL_POSED, Reason.NOT_FEW_SHOT, Reason.FEW_SHOT_LUCK),
+            *(Reason.NO_HEADROOM, Reason.ILL_POSED, Reason.NOT_FEW_SHOT),
         ),
         Progress.UNLEARNED: (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP),
         Progress.UNCONFIRMED: (Reason.OWN_GAIN_OPEN,),
@@ -66,13 +57,7 @@ Round = tuple[int, TaskId, int]
 
 class Proposer:
     """Implements :class:`evo.growth.algorithm.Sampler` on a meta-sampler and the ledger.
-
-    With ``avoid_covered``, once a game was covered, candidates are chosen from a pool of twice the
-    list's size: those with the lowest :func:`coverage_risk`. Otherwise the first ones are taken,
-    and no pool is made. Candidates that are not taken may be proposed again. ``avoid_covered`` has
-    no effect on a :class:`Remote` sampler, whose proposals are paid for. ``can_play``: whether the
-    run's models can play a game.
-    """
+    ``can_play``: whether the run's models can play a game."""
 
     def __init__(
         self,
@@ -81,17 +66,12 @@ class Proposer:
         listener: Listener,
         seed: int,
         decisions: Mapping[Any, Row] | None = None,
-        avoid_covered: bool = False,
         can_play: Callable[[Game], bool] = lambda game: True,
     ) -> None:
         self.sampler, self.ledger, self.listener = sampler, ledger, listener
         self.decisions = ledger.decisions if decisions is None else decisions
         """Decisions that the sampler may observe."""
-        self.avoid_covered = avoid_covered and not isinstance(sampler, Remote)
         self.can_play = can_play
-        self._judged_games: list[tuple[Program, bool]] = []
-        """The programs that were decided on, and whether a game of the scope covered each, by its
-        verdict or by forecast (passed over)."""
         self.seed = seed
         self.programs: dict[TaskId, Program] = {}
         """Programs of all games of this run so far."""
@@ -136,39 +116,24 @@ class Proposer:
 
     def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Candidate]:
         """Request proposals until there are enough candidates, and commit all of them."""
-        knows_covered = any(covered for _, covered in self._judged_games[-MEMORY:])
-        has_choice = self.avoid_covered and knows_covered
-        pool, size = dict[int, Candidate](), POOL * n if has_choice else n
-        rows: list[Row] = []
+        candidates, rows = list[Candidate](), list[Row]()
         known_programs = dict(self.programs)
         for attempt in range(ATTEMPTS):
-            for proposal in self._request(place, scope, size - len(pool), attempt):
+            for proposal in self._request(place, scope, n - len(candidates), attempt):
                 for role in _roles(proposal):
                     rows.append(self._row(place, proposal, role, len(rows), known_programs))
                     if rows[-1]["outcome"] != ProposalOutcome.CANDIDATE or proposal.game is None:
                         continue
                     task = Task(proposal.game, role)
-                    pool[len(rows) - 1] = task, proposal
                     known_programs[task.id] = proposal.game.program
-            if len(pool) >= size:
+                    if len(candidates) < n:
+                        candidates.append((task, proposal))
+                    else:
+                        rows[-1]["outcome"] = ProposalOutcome.PASSED_OVER
+            if len(candidates) >= n:
                 break
-        self._choose(pool, rows, n)
         self.ledger.commit(proposals=rows)
-        return list(pool.values())
-
-    def _choose(self, pool: dict[int, Candidate], rows: list[Row], n: int) -> None:
-        """Leave ``n`` candidates in the pool, the least likely to be covered; its keys are the
-        places of their rows."""
-        ranking = list(pool)
-        if self.avoid_covered:
-            risks = {
-                place: coverage_risk(task.game.program, self._judged_games)
-                for place, (task, _) in pool.items()
-            }
-            ranking.sort(key=risks.__getitem__)
-        for index in ranking[n:]:
-            rows[index]["outcome"] = ProposalOutcome.PASSED_OVER
-            del pool[index]
+        return candidates
 
     def _request(
         self, place: Place[Task], scope: Sequence[Task], n: int, attempt: int
@@ -243,10 +208,6 @@ class Proposer:
     def _observe(self) -> None:
         """Report new decisions to the sampler, in their order."""
         new_decisions = [d for d in self.decisions.values() if TaskId.of(d) in self.pending]
-        self._judged_games += [
-            (self.programs[TaskId.of(row)], PROGRESS[reason_of(row)] is Progress.COVERED)
-            for row in new_decisions
-        ]
         self.sampler.observe([self._outcome(row) for row in new_decisions])
 
     def _outcome(self, row: Row) -> Outcome:
@@ -268,18 +229,3 @@ def _roles(proposal: Proposal) -> tuple[str, ...]:
         return ("",)
     program = proposal.game.program
     return learning_roles(program) or (analyse_roles(program)[0].role,)
-
-
-def coverage_risk(program: Program, judged_games: Sequence[tuple[Program, bool]]) -> float:
-    """Probability that a game of the scope covers the program, in [0, 1]: a mean over judged games,
-    each with whether it was covered, that weighs near ones more (Nadaraya 1964, On estimating
-    regression; Watson 1964, Smooth regression analysis), with the kernel exp(−tree edits /
-    ``REACH``); 0 before any was covered."""
-    newest = judged_games[-MEMORY:]
-    n_covered = sum(covered for _, covered in newest)
-    if not n_covered:
-        return 0.0
-    rate = n_covered / len(newest)
-    weights = [math.exp(-distance(program, judged) / REACH) for judged, _ in newest]
-    covered_weight = sum(w for w, (_, covered) in zip(weights, newest, strict=True) if covered)
-    return (covered_weight + PRIOR * rate) / (sum(weights) + PRIOR)

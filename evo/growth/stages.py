@@ -223,7 +223,9 @@ class Stage:
             rank for rank in ranks if is_learned(own[rank], self.thresholds.rule) is Answer.YES
         ]
         best_first = sorted(usable, key=lambda rank: -(own[rank].gain.value or 0.0))
-        self.collector.attempts.prefer(task.id, best_first or [0])
+        in_force = self.collector.attempts.of(task.id)
+        kept = tuple(in_force[rank] for rank in best_first or [0])
+        self.collector.attempts.in_force[task.id] = kept
 
     # -- archive.statistics.race.GainSource ----------------------------------
 

@@ -27,8 +27,7 @@ from archive import ArchiveError
 from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import check_alive, connect
-from evo.jobs.job import Adapter, Job, WorkersLostError, content
-from evo.jobs.results import Outcome, Result
+from evo.jobs.job import Adapter, Job, Outcome, Result, WorkersLostError, content
 from xgl.errors import XGLError
 
 RETRIES = 3

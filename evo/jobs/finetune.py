@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -27,10 +27,9 @@ import torch
 from safetensors.torch import load, save
 from torch import Tensor
 
-from evo.config.models import FinetuneConfig
-from evo.jobs.evaluation import Task, finite_score, seated
-from evo.jobs.lora import AdaptedModel
-from evo.jobs.multi_lora import NotByRowError
+from evo.jobs.evaluation import Task, finite_score, seated, seconds_of_work
+from evo.jobs.job import Finetune, Training, content
+from evo.jobs.lora import AdaptedModel, NotByRowError
 from evo.jobs.policy_gradient import (
     Credit,
     credits_of,
@@ -39,7 +38,6 @@ from evo.jobs.policy_gradient import (
     training_seeds,
     update,
 )
-from evo.jobs.results import Finetune, seconds_of_work
 from evo.jobs.warm_start import (
     Author,
     ExploringPolicy,
@@ -70,7 +68,7 @@ no more of them: plays with many retries are long."""
 
 Watch = Callable[[LanguageModel, float], None]
 ResultT = TypeVar("ResultT")
-_Asked = tuple["_Training", Sequence[Seeds], Propose]
+_Asked = tuple["_Game", Sequence[Seeds], Propose]
 """Plays that a game's fine-tune waits for, and who makes moves in them."""
 _Reply = tuple[list[Play], list[Move]]
 """The plays, and all moves that were made in them, those too that no play remembers."""
@@ -78,43 +76,32 @@ _Playing = Generator[_Asked, _Reply, ResultT]
 """A process that asks for plays."""
 
 
-@dataclass(frozen=True)
-class Plan:
-    """One fine-tune, on one game or several. ``share``: of the budget (tokens and steps), at which
-    it pauses; ``paused``: the state of the same fine-tune at a smaller share, that it goes on from.
-    ``watch`` is called before each step with the model as it is and the share that is spent, and
-    with the model's last weights at the end."""
-
-    tasks: Sequence[Task]
-    settings: FinetuneConfig
-    seed: int
-    share: float = 1.0
-    paused: bytes | None = None
-    watch: Watch | None = None
-
-
 def finetune_together(
     adapted_model: AdaptedModel,
-    plans: Sequence[Plan],
+    trainings: Sequence[Training],
     cast: Callable[[Task], Cast],
     policy: Callable[[LanguageModel, int], LocalPolicy],
     memory_bytes: int,
+    watch: Watch | None = None,
 ) -> list[Finetune]:
     """Fine-tunes in lockstep: the plays that they wait for are made together, in shared passes of
     player and judge, then each goes on with its own weights until it asks for more. Equal arguments
     give equal adapters on one machine.
 
-    ``policy`` samples for a model of so many policies; ``memory_bytes`` bound the gathering of a
-    gradient. The seconds of shared passes are divided by the numbers of plays.
+    ``trainings`` have their settings. ``policy`` samples for a model of so many policies;
+    ``memory_bytes`` bound the gathering of a gradient. ``watch`` is called before each step with
+    the model as it is and the share that is spent, and with the model's last weights at the end.
+    The seconds of shared passes are divided by the numbers of plays.
     """
     start = seconds_of_work()
-    factors = [adapted_model.new_factors(named_seed("adapter", plan.seed)) for plan in plans]
-    seconds = [(seconds_of_work() - start) / len(plans)] * len(plans)
+    factors = [adapted_model.new_factors(named_seed("adapter", t.seed)) for t in trainings]
+    seconds = [(seconds_of_work() - start) / len(trainings)] * len(trainings)
     outcomes: dict[int, Finetune] = {}
     with adapted_model.attached(factors[0]) as lm:
         group = _Group(adapted_model, lm, factors, policy)
-        finetunes = [_finetune(plan, lm, adapted_model, cast, memory_bytes) for plan in plans]
-        replies: dict[int, Any] = dict.fromkeys(range(len(plans)))
+        on = lm, adapted_model, cast, memory_bytes, watch
+        finetunes = [_FineTune(training, *on).run() for training in trainings]
+        replies: dict[int, Any] = dict.fromkeys(range(len(trainings)))
         while replies:
             asked: dict[int, _Asked] = {}
             for index, reply in replies.items():
@@ -188,86 +175,158 @@ def _played(policy: LocalPolicy, asked: Mapping[int, _Asked]) -> dict[int, _Repl
     return dict(zip(asked, zip(plays, player.made.values(), strict=True), strict=True))
 
 
-def _finetune(
-    plan: Plan,
-    lm: LanguageModel,
-    adapted_model: AdaptedModel,
-    cast: Callable[[Task], Cast],
-    memory_bytes: int,
-) -> _Playing[Finetune]:
-    """Train the present adapter: a warm start on all games together, then steps of REINFORCE on
-    each in turn, until ``settings.tokens`` are spent in total. The curves have the steps in the
-    order in which they were made, tokens are those since the pause, seconds are not counted."""
-    steps, on = _Steps(), (plan, memory_bytes)
-    trainings = [_Training(lm, adapted_model, cast(t), t, *on, steps) for t in plan.tasks]
-    optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=plan.settings.learning_rate)
-    if plan.paused is None:
-        yield from warm_start(trainings, plan)
-    else:
-        _restore(plan.paused, trainings, optimizer)
-    tokens_before = _tokens(trainings) if plan.paused else (0, 0)
-    means = yield from reinforce(trainings, optimizer, plan)
-    state = _state(trainings, optimizer) if plan.share < 1 else None
-    for mean, parameter in zip(means, adapted_model.parameters(), strict=False):
-        parameter.data.copy_(mean)
-    if plan.watch:
-        plan.watch(lm, plan.share)
-    role, last = trainings[-1].task.role, trainings[-1].plays
-    moves = [tuple(play.accepted_moves(role)) for play in last]
-    unfinished = [play.outcome_for(role) != "finished" for play in last]
-    prompt_tokens, generated_tokens = np.subtract(_tokens(trainings), tokens_before).tolist()
-    return Finetune(
-        adapter=adapted_model.adapter_bytes(),
-        curve=steps.curve,
-        entropy=steps.entropy,
-        grad_norm=steps.norms,
-        distinct_moves=len(set(moves)) / len(moves) if moves else None,
-        forfeit_rate=float(np.mean(unfinished)) if unfinished else None,
-        prompt_tokens=prompt_tokens,
-        generated_tokens=generated_tokens,
-        seconds=0.0,
-        state=state,
-    )
-
-
-@dataclass
-class _Steps:
-    """The curves, with an entry for each step on any game, rounds of the warm start included;
-    ``reinforced``: steps without these rounds."""
-
-    reinforced: int = 0
-    curve: list[float] = field(default_factory=list)
-    entropy: list[float] = field(default_factory=list)
-    norms: list[float] = field(default_factory=list)
-
-
-class _Training:
-    """One game of a fine-tune in progress; ``step_count`` counts its own steps, ``prompt_tokens``
-    and ``new_tokens`` those of its moves, ``share`` is its part of the tokens if all games spend as
-    much."""
+class _FineTune:
+    """One fine-tune in progress. The curves have an entry for each step on any game, in their
+    order, rounds of the warm start included; ``reinforced``: steps without these rounds."""
 
     def __init__(
         self,
+        training: Training,
         lm: LanguageModel,
         adapted_model: AdaptedModel,
-        cast: Cast,
-        task: Task,
-        plan: Plan,
+        cast: Callable[[Task], Cast],
         memory_bytes: int,
-        steps: _Steps,
+        watch: Watch | None,
     ) -> None:
-        self.lm, self.adapted_model, self.cast, self.task = lm, adapted_model, cast, task
-        self.settings, self.seed, self.memory_bytes = plan.settings, plan.seed, memory_bytes
-        self.prompt_tokens = self.new_tokens = 0
-        self.scripts = ScriptPlayer(cast.judge.count)
-        self.steps, self.step_count = steps, 0
-        self.share = 1 / len(plan.tasks)
-        self.plays: list[Play] = []
+        assert training.settings is not None
+        self.training, self.settings, self.lm, self.watch = training, training.settings, lm, watch
+        self.adapted_model, self.cast, self.memory_bytes = adapted_model, cast, memory_bytes
+        self.curve, self.entropy, self.norms = list[float](), list[float](), list[float]()
+        self.reinforced = 0
 
-    @property
-    def tokens(self) -> int:
-        """Tokens that this game has used."""
-        return self.prompt_tokens + self.new_tokens
+    def run(self) -> _Playing[Finetune]:
+        """Train the present adapter: a warm start on all games together, then steps of REINFORCE on
+        each in turn, until ``settings.tokens`` are spent in total. Tokens are those since the
+        pause, seconds are not counted."""
+        training, parameters = self.training, self.adapted_model.parameters()
+        self.games = [_Game(self, task) for task in (training.task, *training.others)]
+        self.optimizer = torch.optim.AdamW(parameters, lr=self.settings.learning_rate)
+        tokens_before = 0, 0
+        if (paused := content(training.paused)) is None:
+            yield from self._warm_start()
+        else:
+            tokens_before = self._restore(paused)
+        means = yield from self._reinforce()
+        state = self._state() if training.share < 1 else None
+        for mean, parameter in zip(means, parameters, strict=False):
+            parameter.data.copy_(mean)
+        if self.watch:
+            self.watch(self.lm, training.share)
+        role, last = self.games[-1].task.role, self.games[-1].plays
+        moves = [tuple(play.accepted_moves(role)) for play in last]
+        unfinished = [play.outcome_for(role) != "finished" for play in last]
+        prompt_tokens, generated_tokens = np.subtract(self._tokens(), tokens_before).tolist()
+        return Finetune(
+            adapter=self.adapted_model.adapter_bytes(),
+            curve=self.curve,
+            entropy=self.entropy,
+            grad_norm=self.norms,
+            distinct_moves=len(set(moves)) / len(moves) if moves else None,
+            forfeit_rate=float(np.mean(unfinished)) if unfinished else None,
+            prompt_tokens=prompt_tokens,
+            generated_tokens=generated_tokens,
+            seconds=0.0,
+            state=state,
+        )
+
+    def _tokens(self) -> tuple[int, int]:
+        """Tokens read and sampled by all games together."""
+        return sum(g.prompt_tokens for g in self.games), sum(g.new_tokens for g in self.games)
+
+    def _warm_start(self) -> _Playing[None]:
+        """Rounds of best-of-n distillation. In each round every game is played, then the moves of
+        all games are imitated together: one after another, the last game would undo the others."""
+        settings, warm, adapted_model = self.settings, self.settings.warm_start, self.adapted_model
+        if settings.shuffle:  # moves of scripts are about the map, whatever rewards say
+            warm = replace(warm, proposals=0.0)
+        optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=warm.learning_rate)
+        active = list(self.games)
+        for index in range(warm.rounds):
+            author, by_game = authors_of_round(warm, index), dict[_Game, list[Imitation]]()
+            for game in active:
+                by_game[game] = yield from game.imitations(author)
+            active = [game for game in active if by_game[game]]
+            if not active:
+                return
+            rng = stream("imitation", self.training.seed, index)
+            moves = [by_game[game] for game in active]
+            terms = optimizer, moves, warm, settings.gradient_clip, rng, self.memory_bytes
+            entropy, norm = imitate(self.lm, adapted_model, *terms)
+            for game in active:
+                game.note(entropy, norm)
+            if not math.isfinite(norm):
+                return
+
+    def _reinforce(self) -> _Playing[list[Tensor]]:
+        """Steps of REINFORCE on each game in turn until its share of the budget is spent;
+        returns the mean of the last adapters, if one is taken. A game on which no step can be made
+        drops out."""
+        settings, until, active = self.settings, self.training.share, list(self.games)
+        means, count = list[Tensor](), 0
+        while active:
+            game = active[self.reinforced % len(active)]
+            share = sum(self._tokens()) / settings.tokens if settings.tokens else 1.0
+            share = max(share, self.reinforced / settings.steps if settings.steps else 0.0)
+            if share >= until:
+                break
+            if self.watch:
+                self.watch(self.lm, share)
+            for group in self.optimizer.param_groups:
+                group["lr"] = settings.learning_rate * (1 - settings.decay * share)
+            if not (yield from game.reinforce()):
+                active.remove(game)
+                continue
+            self.reinforced += 1
+            if settings.averaged_share and share >= until * (1 - settings.averaged_share):
+                own = [each.detach() for each in self.adapted_model.parameters()]
+                means, count = means or [each.clone() for each in own], count + 1
+                for mean, each in zip(means, own, strict=True):
+                    mean += (each - mean) / count
+        return means
+
+    # -- a pause: what a fine-tune goes on from ----------------------------------------------------
+
+    def _state(self) -> bytes:
+        """All that changes during a fine-tune, as safetensors: adapter, moments, counts, curves."""
+        counts = [(g.step_count, g.prompt_tokens, g.new_tokens) for g in self.games]
+        parameters = enumerate(self.adapted_model.parameters())
+        tensors = {f"factor.{i}": each.detach() for i, each in parameters}
+        for i, moments in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"moment.{i}.{name}": each for name, each in moments.items()}
+        for name in _CURVES:
+            tensors[f"curve.{name}"] = torch.tensor(getattr(self, name), dtype=torch.float64)
+        tensors |= {"counts": torch.tensor(counts), "reinforced": torch.tensor(self.reinforced)}
+        return bytes(save({name: tensors[name].cpu().contiguous() for name in sorted(tensors)}))
+
+    def _restore(self, paused: bytes) -> tuple[int, int]:
+        """Continue from what :meth:`_state` returned; returns the tokens until then."""
+        tensors, moments = load(paused), dict[int, dict[str, Tensor]]()
+        for i, factor in enumerate(self.adapted_model.parameters()):
+            factor.data.copy_(tensors[f"factor.{i}"])
+        for name in tensors:
+            if name.startswith("moment."):
+                _, place, moment = name.split(".")
+                moments.setdefault(int(place), {})[moment] = tensors[name]
+        groups = self.optimizer.state_dict()["param_groups"]
+        self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
+        for name in _CURVES:
+            getattr(self, name).extend(tensors[f"curve.{name}"].tolist())
+        self.reinforced = int(tensors["reinforced"])
+        for game, counts in zip(self.games, tensors["counts"].tolist(), strict=True):
+            game.step_count, game.prompt_tokens, game.new_tokens = counts
+        return self._tokens()
+
+
+class _Game:
+    """One game of a fine-tune; ``step_count`` counts its own steps, ``prompt_tokens`` and
+    ``new_tokens`` those of its moves."""
+
+    def __init__(self, finetune: _FineTune, task: Task) -> None:
+        self.finetune, self.task, self.cast = finetune, task, finetune.cast(task)
+        self.settings, self.seed = finetune.settings, finetune.training.seed
+        self.scripts = ScriptPlayer(self.cast.judge.count)
+        self.step_count = self.prompt_tokens = self.new_tokens = 0
+        self.plays: list[Play] = []
 
     def count(self, moves: Sequence[Move], times: int = 1) -> None:
         """Count the tokens of moves; −1 times: of moves that were neither sampled nor learned
@@ -277,9 +336,10 @@ class _Training:
 
     @property
     def spent_share(self) -> float:
-        """Share of this game's part of the tokens that is used; 1 without a budget."""
-        budget = self.settings.tokens * self.share
-        return self.tokens / budget if budget else 1.0
+        """Share of this game's part of the tokens that is used, if all games spend as much; 1
+        without a budget."""
+        budget = self.settings.tokens * (1 / len(self.finetune.games))
+        return (self.prompt_tokens + self.new_tokens) / budget if budget else 1.0
 
     def imitations(self, author: Author) -> _Playing[list[Imitation]]:
         """The best moves of a round of the warm start, and those that each line's best script makes
@@ -356,7 +416,7 @@ class _Training:
                             best[place] = Imitation(credit.move, *place, 1.0)
         return list(best.values())
 
-    def reinforce_once(self, optimizer: torch.optim.Optimizer) -> _Playing[bool]:
+    def reinforce(self) -> _Playing[bool]:
         """One step: plays on fresh maps, and ``updates`` gradient steps in each of ``epochs``
         passes over them; False if none can be made or a gradient is not finite."""
         settings, step = self.settings, (math.nan, math.nan)
@@ -365,9 +425,10 @@ class _Training:
         credits = self._credits(self.plays, seeds)
         if not credits:  # no view fits the model: such steps would spend no tokens, for ever
             return False
+        own = self.finetune
         for part in self._parts(credits):
-            on = self.lm, self.adapted_model, optimizer, part, settings
-            step = update(*on, self.memory_bytes)
+            on = own.lm, own.adapted_model, own.optimizer, part, settings
+            step = update(*on, own.memory_bytes)
             if not math.isfinite(step[1]):
                 break
         return self.note(*step)
@@ -403,109 +464,7 @@ class _Training:
             return False
         scores = [finite_score(play, self.task) for play in self.plays]
         self.step_count += 1
-        self.steps.curve.append(float(np.mean(scores)))
-        self.steps.entropy.append(entropy)
-        self.steps.norms.append(norm)
+        self.finetune.curve.append(float(np.mean(scores)))
+        self.finetune.entropy.append(entropy)
+        self.finetune.norms.append(norm)
         return True
-
-
-def warm_start(trainings: Sequence[_Training], plan: Plan) -> _Playing[None]:
-    """Rounds of best-of-n distillation. In each round every game is played, then the moves of all
-    games are imitated together: one after another, the last game would undo the others."""
-    settings, warm, first = plan.settings, plan.settings.warm_start, trainings[0]
-    if settings.shuffle:  # moves of scripts are about the map, whatever rewards say
-        warm = replace(warm, proposals=0.0)
-    optimizer = torch.optim.AdamW(first.adapted_model.parameters(), lr=warm.learning_rate)
-    active = list(trainings)
-    for index in range(warm.rounds):
-        author = authors_of_round(warm, index)
-        pairs = []
-        for training in active:
-            pairs.append((training, (yield from training.imitations(author))))
-        active = [training for training, imitations in pairs if imitations]
-        by_game = [imitations for _, imitations in pairs if imitations]
-        if not by_game:
-            return
-        rng, clip = stream("imitation", plan.seed, index), settings.gradient_clip
-        terms = optimizer, by_game, warm, clip, rng, first.memory_bytes
-        entropy, norm = imitate(first.lm, first.adapted_model, *terms)
-        for training in active:
-            training.note(entropy, norm)
-        if not math.isfinite(norm):
-            return
-
-
-def reinforce(
-    trainings: Sequence[_Training], optimizer: torch.optim.Optimizer, plan: Plan
-) -> _Playing[list[Tensor]]:
-    """Steps of REINFORCE on each game in turn until the plan's share of the budget is spent;
-    returns the mean of the last adapters, if one is taken. A game on which no step can be made
-    drops out."""
-    settings, first, until = plan.settings, trainings[0], plan.share
-    means, count = list[Tensor](), 0
-    steps, active = first.steps, list(trainings)
-    while active:
-        training = active[steps.reinforced % len(active)]
-        share = sum(_tokens(trainings)) / settings.tokens if settings.tokens else 1.0
-        share = max(share, steps.reinforced / settings.steps if settings.steps else 0.0)
-        if share >= until:
-            break
-        if plan.watch:
-            plan.watch(first.lm, share)
-        for group in optimizer.param_groups:
-            group["lr"] = settings.learning_rate * (1 - settings.decay * share)
-        if not (yield from training.reinforce_once(optimizer)):
-            active.remove(training)
-            continue
-        steps.reinforced += 1
-        if settings.averaged_share and share >= until * (1 - settings.averaged_share):
-            own = [each.detach() for each in first.adapted_model.parameters()]
-            means, count = means or [each.clone() for each in own], count + 1
-            for mean, each in zip(means, own, strict=True):
-                mean += (each - mean) / count
-    return means
-
-
-def _tokens(trainings: Sequence[_Training]) -> tuple[int, int]:
-    """Tokens read and sampled by all games together."""
-    return sum(each.prompt_tokens for each in trainings), sum(each.new_tokens for each in trainings)
-
-
-# -- a pause: what a fine-tune goes on from --------------------------------------------------------
-
-
-def _state(trainings: Sequence[_Training], optimizer: torch.optim.Optimizer) -> bytes:
-    """All that changes during a fine-tune, as safetensors: adapter, moments, counts, curves."""
-    steps, adapted_model = trainings[0].steps, trainings[0].adapted_model
-    counts = [(t.step_count, t.prompt_tokens, t.new_tokens) for t in trainings]
-    tensors = {f"factor.{i}": each.detach() for i, each in enumerate(adapted_model.parameters())}
-    for i, moments in optimizer.state_dict()["state"].items():
-        tensors |= {f"moment.{i}.{name}": each for name, each in moments.items()}
-    for name in _CURVES:
-        tensors[f"curve.{name}"] = torch.tensor(getattr(steps, name), dtype=torch.float64)
-    tensors |= {"counts": torch.tensor(counts), "reinforced": torch.tensor(steps.reinforced)}
-    return bytes(save({name: tensors[name].cpu().contiguous() for name in sorted(tensors)}))
-
-
-def _restore(
-    paused: bytes, trainings: Sequence[_Training], optimizer: torch.optim.Optimizer
-) -> None:
-    """Continue from what :func:`_state` returned."""
-    tensors, moments = load(paused), dict[int, dict[str, Tensor]]()
-    for i, factor in enumerate(trainings[0].adapted_model.parameters()):
-        factor.data.copy_(tensors[f"factor.{i}"])
-    for name in tensors:
-        if name.startswith("moment."):
-            _, place, moment = name.split(".")
-            moments.setdefault(int(place), {})[moment] = tensors[name]
-    groups = optimizer.state_dict()["param_groups"]
-    optimizer.load_state_dict({"state": moments, "param_groups": groups})
-    steps = trainings[0].steps
-    for name in _CURVES:
-        getattr(steps, name).extend(tensors[f"curve.{name}"].tolist())
-    steps.reinforced = int(tensors["reinforced"])
-    for each, (step_count, read, sampled) in zip(
-        trainings, tensors["counts"].tolist(), strict=True
-    ):
-        each.step_count = step_count
-        each.prompt_tokens, each.new_tokens = read, sampled

@@ -1,4 +1,5 @@
-"""Jobs and executors: what a run sends to its workers. A job is a function of a model host.
+"""Jobs, their results, and executors: what a run sends to its workers. A job is a function of a
+model host.
 
 This module loads no model library; only a worker, where a :class:`~evo.jobs.model_host.ModelHost`
 does the jobs, needs one.
@@ -10,14 +11,19 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from archive import Archive
 from archive.report.games import BestPlay, replayed_plays
 from evo.config.models import FinetuneConfig
-from evo.jobs.evaluation import ScoredPlay, Task, replay, search_unlikely_moves
-from evo.jobs.repeated_play import RoundScore
-from evo.jobs.results import Finetune, Outcome, Result, SecondScore, seconds_of_work
+from evo.jobs.evaluation import (
+    RoundScore,
+    ScoredPlay,
+    Task,
+    replay,
+    search_unlikely_moves,
+    seconds_of_work,
+)
 from xgl.errors import XGLError
 from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.lockstep import play_together
@@ -28,6 +34,70 @@ if TYPE_CHECKING:
     from xgl.lm.language_model import LanguageModel
 
 log = logging.getLogger("evo")
+Outcome = TypeVar("Outcome")
+
+
+# -- what jobs return: values that a worker sends to the process that drives a run ----------------
+
+
+@dataclass(frozen=True)
+class Finetune:
+    """A trained adapter and the record of its training; curves have one entry a step.
+
+    ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
+    ``distinct_moves`` and ``forfeit_rate`` shares of the last step's plays, None without a step.
+    ``state``: what it goes on from, if it paused before the end of its budget; curves are those
+    since its beginning, tokens and seconds those since its last pause.
+    """
+
+    adapter: bytes
+    curve: list[float]
+    entropy: list[float]
+    grad_norm: list[float]
+    distinct_moves: float | None
+    forfeit_rate: float | None
+    prompt_tokens: int
+    generated_tokens: int
+    seconds: float
+    state: bytes | None = None
+
+    @property
+    def tokens(self) -> int:
+        """Processed tokens 𝒯: prompts and moves of the trained player, over all rollouts."""
+        return self.prompt_tokens + self.generated_tokens
+
+
+@dataclass(frozen=True)
+class SecondScore:
+    """One play under another judge, bits; None if an ensure refused the moves."""
+
+    score: float | None
+    permuted_score: float | None
+    seconds: float
+
+
+@dataclass(frozen=True)
+class MapText:
+    """One text of a map: its story site, its length in judge tokens, the prompt that asked for it,
+    and how many maps the game has; 0: any number."""
+
+    map_seed: int
+    site: int
+    text: str
+    tokens: int
+    prompt: str = ""
+    count: int = 0
+
+
+@dataclass(frozen=True)
+class Result(Generic[Outcome]):
+    """Outcome of a job, and the texts of the maps it was played on."""
+
+    outcome: Outcome
+    map_texts: tuple[MapText, ...]
+
+
+# -- jobs ------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -129,7 +199,7 @@ class Repetition(Job[list[RoundScore]]):
 
 @dataclass(frozen=True)
 class Training(Job[Finetune]):
-    """Fine-tune a new adapter on ``task``, or go on with one that paused."""
+    """Fine-tune a new adapter on ``task`` and ``others`` in turn, or go on with one that paused."""
 
     name: ClassVar[str] = "the fine-tune"
     trains: ClassVar[bool] = True
@@ -141,6 +211,9 @@ class Training(Job[Finetune]):
     """Of its budget, at which it pauses."""
     paused: Adapter = None
     """The state that it goes on from."""
+    others: tuple[Task, ...] = ()
+    settings: FinetuneConfig | None = None
+    """Settings other than the run's."""
 
     def __call__(self, host: ModelHost) -> Finetune:
         return host.finetune([self])[0]
@@ -190,21 +263,6 @@ class WatchedTraining(Job[tuple[Finetune, list[list[list[ScoredPlay]]]]]):
 
         training = Training(self.task, self.seed, self.true_rewards)
         return host.finetune([training], watch)[0], plays
-
-
-@dataclass(frozen=True)
-class CurriculumTraining(Job[Finetune]):
-    """Fine-tune a new adapter on ``task`` and ``others`` in turn, under settings of its own."""
-
-    name: ClassVar[str] = "the curriculum"
-    trains: ClassVar[bool] = True
-    task: Task
-    others: tuple[Task, ...]
-    seed: int
-    settings: FinetuneConfig
-
-    def __call__(self, host: ModelHost) -> Finetune:
-        return host.finetune_together((self.task, *self.others), self.settings, self.seed)
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,19 @@ from typing import Any
 
 import torch
 
-from evo.config.models import FinetuneConfig, JudgeConfig, ModelHostSettings
-from evo.jobs.evaluation import ScoredPlay, Task, evaluate_together, seated
-from evo.jobs.finetune import Plan, Watch, finetune_together
-from evo.jobs.job import Training, content
-from evo.jobs.lora import AdaptedModel, lora_settings, weight_sharing_copy
-from evo.jobs.multi_lora import NotByRowError
-from evo.jobs.repeated_play import RoundScore, round_score
-from evo.jobs.results import Finetune, MapText, Outcome, Result, seconds_of_work
+from evo.config.models import JudgeConfig, ModelHostSettings
+from evo.jobs.evaluation import (
+    RoundScore,
+    ScoredPlay,
+    Task,
+    evaluate_together,
+    round_score,
+    seated,
+    seconds_of_work,
+)
+from evo.jobs.finetune import Watch, finetune_together
+from evo.jobs.job import Finetune, MapText, Outcome, Result, Training
+from evo.jobs.lora import AdaptedModel, NotByRowError, lora_settings, weight_sharing_copy
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
 from xgl.judge.engine import EngineSettings
@@ -60,19 +65,18 @@ class ModelHost:
         stories = load_stories(judge.stories, self.judge, at, judge.dtype, judge.key_variable)
         self.stories = Recorder(stories, self.judge)
         self.adapted_model = AdaptedModel(player, lora_settings(settings.player))
-        same = same_tokens(player.tokenizer, self.judge.lm.tokenizer)
-        self.count = None if same else self.judge.count
+        self.count = self._count_for(player)
         self.memory = settings.player.memory_mib << 20
         self._at_once = player.device.type != "cpu"  # there larger batches are no faster
         self.base = BasePlayer(self.adapted_model, self.count, self.memory)
         self.npc = self._npc()
-        self._named_npcs: dict[str, Player] = {BASE: self.base}
+        self._npcs: dict[str, Player] = {BASE: self.base, "": self.npc}
 
     def do(self, job: Callable[[ModelHost], Outcome]) -> Result[Outcome]:
         """Do one job; its result depends only on the job, not on earlier ones."""
         self.begin()
         outcome = job(self)
-        return Result(outcome, self.stories.map_texts, self.judge.statistics)
+        return Result(outcome, self.stories.map_texts)
 
     def begin(self) -> None:
         """Forget the scores and stories of the job before."""
@@ -141,38 +145,26 @@ class ModelHost:
 
     def finetune(self, trainings: Sequence[Training], watch: Watch | None = None) -> list[Finetune]:
         """An adapter for each of ``trainings``, all in lockstep."""
-        plans, settings = [], self.settings.finetune
-        assert settings is not None
+        own, judge = list[Training](), self.judge
         for each in trainings:
-            own = replace(settings, shuffle=settings.shuffle and not each.true_rewards)
-            paused = content(each.paused)
-            plans.append(Plan((each.task,), own, each.seed, each.share, paused, watch))
-        return self._train(plans)
-
-    def finetune_together(
-        self, tasks: Sequence[Task], settings: FinetuneConfig, seed: int
-    ) -> Finetune:
-        """One adapter on several games."""
-        return self._train([Plan(tasks, settings, seed)])[0]
-
-    def _train(self, plans: Sequence[Plan]) -> list[Finetune]:
-        judge = self.judge
+            settings = each.settings or self.settings.finetune
+            assert settings is not None
+            shuffle = settings.shuffle and not each.true_rewards
+            own.append(replace(each, settings=replace(settings, shuffle=shuffle)))
         # Every processor computes bfloat16 the same way, those without its instructions slowly.
         is_float32_on_cpu = (
             judge.lm.device.type == "cpu"
             and getattr(judge.lm.model, "dtype", None) == torch.float32
         )
-        if plans[0].settings.bfloat16_rewards and is_float32_on_cpu:
+        if settings.bfloat16_rewards and is_float32_on_cpu:
             engine = _engine_settings(self.settings.judge)
             judge = TransformerJudge(self._bfloat16_lm, engine, others=judge.others)
 
         def cast(task: Task) -> Cast:
             return replace(self.cast(task), judge=judge)
 
-        outcomes = finetune_together(self.adapted_model, plans, cast, self.sampler, self.memory)
-        if judge is not self.judge:
-            self.judge.engine.statistics += judge.engine.statistics
-        return outcomes
+        on = self.adapted_model, own, cast, self.sampler, self.memory
+        return finetune_together(*on, watch)
 
     @cached_property
     def _bfloat16_lm(self) -> LanguageModel:
@@ -191,9 +183,11 @@ class ModelHost:
         return self._policy_of(load_model(player.npc, player.dtype, place))
 
     def _policy_of(self, lm: LanguageModel) -> LocalPolicy:
+        return LocalPolicy(lm, count=self._count_for(lm), memory_bytes=self.memory)
+
+    def _count_for(self, lm: LanguageModel) -> Callable[[str], int] | None:
         same = same_tokens(lm.tokenizer, self.judge.lm.tokenizer)
-        count = None if same else self.judge.count
-        return LocalPolicy(lm, count=count, memory_bytes=self.memory)
+        return None if same else self.judge.count
 
     def sampler(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
         """The player as a model has it, which may be of several policies."""
@@ -214,10 +208,10 @@ class ModelHost:
     def _npc_of(self, game: Game) -> Player:
         """The model that plays a game's other roles: the one that its metadata name."""
         name = game.metadata.npc
-        if name not in ("", BASE) and name not in self._named_npcs:
+        if name not in self._npcs:
             judge = self.judge if name in (JUDGE, MAIN) else self.judge.named(name)
-            self._named_npcs[name] = self._policy_of(judge.lm)
-        return self._named_npcs.get(name, self.npc)
+            self._npcs[name] = self._policy_of(judge.lm)
+        return self._npcs[name]
 
 
 class SecondJudge:

@@ -14,9 +14,8 @@ from archive.statistics.measure import GameCeiling
 from archive.text import interval, number, percent, plural
 from archive.views import tables
 from evo.config.measure import MeasureConfig
-from evo.jobs.evaluation import Task
+from evo.jobs.evaluation import Row, Task
 from evo.jobs.model_host import ModelHost
-from evo.jobs.repeated_play import Row
 from evo.measure.folder import ExportedMeasure, MeasureGame
 from evo.record.ledger import Ledger
 from xgl.runtime.requests import Player, Seeds

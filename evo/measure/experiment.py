@@ -37,16 +37,16 @@ from archive.views.ratings import show as show_ratings
 from evo.config.hardware import PASS_SHARE
 from evo.config.measure import MeasureRunConfig
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
-from evo.jobs.evaluation import check_fits
-from evo.jobs.model_host import ModelHost, single_threaded
-from evo.jobs.repeated_play import (
+from evo.jobs.evaluation import (
     RoundScore,
     Row,
+    check_fits,
     round_floor,
     round_rows,
     series,
     with_round_floor,
 )
+from evo.jobs.model_host import ModelHost, single_threaded
 from evo.measure import ceilings, results
 from evo.measure.authors import SUFFIX, read_benchmark
 from evo.measure.ceilings import CeilingSearch
@@ -54,8 +54,8 @@ from evo.measure.folder import ExportedMeasure, MeasureGame, named_measure, read
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
+from evo.record.display import TimedLines
 from evo.record.ledger import Ledger
-from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunPlan, Services, shown
 from xgl.chat.calls import ask_once

@@ -29,8 +29,8 @@ from archive.statistics.rounds import (
 from archive.store.disk import writing
 from archive.text import interval, number, percent
 from archive.views.tables import add, labels, show_labels, table
-from evo.jobs import repeated_play
-from evo.jobs.repeated_play import Row, Series
+from evo.jobs import evaluation
+from evo.jobs.evaluation import Row, Series
 from evo.measure.folder import MeasureGame
 from xgl.diagram.svg import Element
 from xgl.files import write_whole
@@ -48,7 +48,7 @@ Levels = tuple[ScoreLevels, str, Playability | None]
 
 def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
     """Levels from the base player's rounds; None if its arms never rose."""
-    own = repeated_play.series(rows).own
+    own = evaluation.series(rows).own
     levels = thresholds(own, m)
     if levels is None:
         return None
@@ -78,7 +78,7 @@ def result(
     policy: str, member: MeasureGame, levels: ScoreLevels, rows: Sequence[Row]
 ) -> GameResult:
     """The normalised score of one player's rounds on one game."""
-    plays = repeated_play.series(rows)
+    plays = evaluation.series(rows)
     at = min(levels.k_m, plays.own.shape[1])
     control = None if plays.control is None else narms(arms(plays.control), levels, at)
     score, draws = narms(arms(plays.own), levels, at), narms_draws(plays.own, levels, at)

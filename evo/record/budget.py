@@ -57,14 +57,6 @@ def raised(limits: Mapping[str, float], spent: Cost, prefix: str = "budget.") ->
     return tuple(overrides)
 
 
-def shares_spent(budget: PaidBudget, cost: Cost) -> dict[str, float]:
-    """Share spent of each budget that is set."""
-    return {
-        f"budget.{name}": getattr(cost, name) / limit
-        for name, limit in budget_limits(budget).items()
-    }
-
-
 def budget_limits(budget: PaidBudget) -> dict[str, float]:
     """The budgets that are set, by name."""
     limits = {name: getattr(budget, name, None) for name in ("tokens", "seconds", "dollars")}

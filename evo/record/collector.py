@@ -21,8 +21,8 @@ from archive.statistics.rounds import WellPosed
 from archive.statistics.rule import Calibration, Decision, Limits, refusal, shows_headroom
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
-from evo.jobs.job import Executor, StoredAdapter
-from evo.jobs.results import Result
+from evo.jobs.job import Executor, Result, StoredAdapter
+from evo.record.display import FINE_TUNING, Listener
 from evo.record.ledger import Ledger, Row
 from evo.record.playability import (
     SEARCHED_MAPS,
@@ -34,7 +34,6 @@ from evo.record.playability import (
     not_few_shot,
     well_posed,
 )
-from evo.record.progress import FINE_TUNING, Listener
 from evo.record.requests import (
     PlayRequest,
     Request,
@@ -46,43 +45,30 @@ from evo.record.requests import (
 )
 from evo.record.steps import Steps, run, together
 from xgl.analysis.static_facts import surprise_writers
-from xgl.judge.statistics import Statistics
 from xgl.random_streams import seed as named_seed
 from xgl.settings import science
 
 
 class Attempts:
-    """The attempts in force of every game of a run, the best first. An attempt is a number from 0;
-    equal numbers have equal training seeds, for all games."""
+    """The attempts ``in_force`` of the games of a run, the best first. An attempt is a number from
+    0; equal numbers have equal training seeds, for all games. ``renewed``: the games that had
+    several."""
 
     def __init__(self, run_seed: int, replicates: int) -> None:
         self.run_seed, self.replicates = run_seed, replicates
-        self._in_force: dict[TaskId, tuple[int, ...]] = {}
+        self.in_force: dict[TaskId, tuple[int, ...]] = {}
         self._last: dict[TaskId, int] = {}
         self.renewed: set[TaskId] = set()
-        """The games that had several attempts."""
 
     def of(self, task_id: TaskId) -> tuple[int, ...]:
-        """Attempts in force, the best first."""
-        return self._in_force.get(task_id, (0,))
+        """Attempts in force at a game, the best first."""
+        return self.in_force.get(task_id, (0,))
 
     def follow(self, task_id: TaskId, parent: TaskId) -> None:
         """Let a new game be fine-tuned under the training seeds of its parent's best attempt."""
-        if task_id not in self._in_force:
-            self._in_force[task_id] = self.of(parent)[:1]
+        if task_id not in self.in_force:
+            self.in_force[task_id] = self.of(parent)[:1]
             self._last[task_id] = self.of(parent)[0]
-
-    def replace(self, task_id: TaskId) -> None:
-        """Replace all attempts by a fresh one."""
-        self._in_force[task_id] = (self.fresh(task_id),)
-
-    def put(self, task_id: TaskId, number: int) -> None:
-        """Add an attempt, as the last."""
-        self._in_force[task_id] = (*self.of(task_id), number)
-
-    def prefer(self, task_id: TaskId, ranks: Sequence[int]) -> None:
-        """Keep the attempts in force of these ranks, in this order; drop the others."""
-        self._in_force[task_id] = tuple(self.of(task_id)[rank] for rank in ranks)
 
     def repetition(self, task_id: TaskId, rank: int, replicate: int) -> int:
         """Number of the training seed of one fine-tune of the attempt of this rank."""
@@ -153,11 +139,6 @@ class Collector:
         replicates = range(self.config.finetune.replicates)
         return [self.policy_id(task, index, rank) for index in replicates]
 
-    def all_policy_ids(self, task: Task) -> list[str]:
-        """Ids of all fine-tunes on a game in this run, in force or not."""
-        rows = self.ledger.finetunes.items()
-        return [policy_id for policy_id, row in rows if TaskId.of(row) == task.id]
-
     def policy_ids_in_force(self, task: Task) -> list[str]:
         """Ids of the fine-tunes of all attempts in force, the best first."""
         ranks = range(len(self.attempts.of(task.id)))
@@ -191,7 +172,7 @@ class Collector:
         dropped, as those of refused candidates are."""
         for task in tasks:
             self.drop_adapters(task)
-            self.attempts.replace(task.id)
+            self.attempts.in_force[task.id] = (self.attempts.fresh(task.id),)
 
     # -- stages ------------------------------------------------------------------------------
 
@@ -348,10 +329,9 @@ class Collector:
         first, tables = group[0], group[0].tables(self, group, result)
         self.ledger.commit(**tables)
         tokens = sum(row["tokens"] for name in tables if name != "maps" for row in tables[name])
-        scoring = result.scoring
         for each, note in zip(group, first.notes(result), strict=False):
-            self.listener.job(first.stage, each.task, tokens, scoring, note)
-            tokens, scoring = 0, Statistics()  # those of all, reported once
+            self.listener.job(first.stage, each.task, tokens, note)
+            tokens = 0  # those of all, reported once
 
     def announce(self, groups: Sequence[Sequence[Request]]) -> None:
         """Report to the listener what begins, stage by stage; fine-tunes, which take longest, last:
@@ -362,6 +342,10 @@ class Collector:
             by_stage[group[0].stage] += [each.task for each in counted]
         for name, tasks in sorted(by_stage.items(), key=lambda stage: stage[0] == FINE_TUNING):
             self.listener.stage(name, tasks, len(tasks))
+
+    def map_rows(self, result: Result[Any], purpose: Purpose) -> list[Row]:
+        """Rows for the texts of a job's maps that are not in the archive yet."""
+        return self.ledger.map_rows(result.map_texts, purpose, self.config.judge.stories)
 
     def task_with_floor(self, task: Task) -> Task:
         """The task with its floor. Raises KeyError for a game that is not calibrated."""
@@ -377,10 +361,7 @@ class Collector:
     def drop_adapters(self, task: Task, but_whole: bool = False) -> None:
         """Remove the adapters in force, and the states, of a game that was refused or is fine-tuned
         from the start again; ``but_whole``: of one that was accepted, those of a pause. None is
-        removed if ``archive.keep`` is ``all``, or if another fine-tune has the same bytes (for
-        example with 𝒯 = 0)."""
-        if self.config.archive.keep == "all":
-            return
+        removed that another fine-tune has too (for example with 𝒯 = 0)."""
         numbers, count = self.attempts.of(task.id), self.config.finetune.replicates
         in_force = {number * count + index for number in numbers for index in range(count)}
         dropped, kept = set[str | None](), set[str | None]([None])

@@ -7,8 +7,8 @@ holds the rows of its first part.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Iterable, Sequence
+from itertools import chain, product
 from typing import Any
 
 import numpy as np
@@ -19,13 +19,16 @@ from archive.run import games, map_source, stored_game
 from archive.schema import PlaysKey, TaskId
 from evo.config.schema import BudgetConfig
 from evo.jobs.evaluation import ScoredPlay, Task, play_row
-from evo.jobs.results import Finetune, MapText
+from evo.jobs.job import Finetune, MapText
 from evo.record.budget import Cost, check
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import metadata_json
 from xgl.runtime.requests import Seeds
 
 Row = dict[str, Any]
+Callback = Callable[[str, Row], None]
+"""Is called with the table and each committed row of ``TOLD_TABLES``, in the process that drives
+the run; no result depends on it."""
 
 
 class Ledger:
@@ -38,7 +41,6 @@ class Ledger:
     def __init__(self, archive: Archive, run_id: str, budget: BudgetConfig | None = None) -> None:
         self.archive, self.run_id, self.budget = archive, run_id, budget
         self.callbacks: list[Callback] = []
-        """Are called with each event once it is committed."""
         self.total_cost = Cost()
         self.scores: dict[PlaysKey, dict[Seeds, Row]] = defaultdict(dict)
         self.rounds: dict[PlaysKey, list[Row]] = defaultdict(list)
@@ -66,9 +68,9 @@ class Ledger:
         for name, rows in rows_by_table.items():
             for row in rows:
                 self._remember(name, row)
-        for event in events_of(rows_by_table) if self.callbacks else ():
-            for callback in self.callbacks:
-                callback(event)
+        told = [(name, row) for name in TOLD_TABLES for row in rows_by_table.get(name, ())]
+        for (name, row), callback in product(told, self.callbacks):
+            callback(name, dict(row))
         if self.budget and any(rows_by_table.get(table) for table in COST_TABLES):
             check(self.budget, self.total_cost)
 
@@ -150,22 +152,19 @@ class Ledger:
         scores = self.scores.get(key, {})
         return all(each in scores for each in seeds)
 
-    def spent_on(self, task: Task, policy_ids: Sequence[str]) -> Row:
+    def spent_on(self, task: Task) -> Row:
         """Plays, tokens and seconds that a candidate has cost so far: its own game's plays, its
         adapters' plays elsewhere, its fine-tunes. Scripted plays cost only seconds."""
-        cost, plays = Cost(), 0
-        for key, rows in self.scores.items():
-            if key.policy_id in policy_ids or key.task_id == task.id:
-                plays += 0 if key.scripted else len(rows)
-                for row in rows.values():
-                    cost += Cost.of(row)
-        for key, again in self.rounds.items():
-            if key.task_id == task.id:
-                plays += len(again)
-                for row in again:
-                    cost += Cost.of(row)
-        for row in (self.finetunes[each] for each in policy_ids if each in self.finetunes):
-            cost += Cost.of(row)
+        finetunes = [row for row in self.finetunes.values() if TaskId.of(row) == task.id]
+        own = {row["finetune_id"] for row in finetunes}
+        played = [
+            *((key, [*rows.values()]) for key, rows in self.scores.items()),
+            *self.rounds.items(),
+        ]
+        its = [(k, rows) for k, rows in played if k.task_id == task.id or k.policy_id in own]
+        costs = map(Cost.of, chain(*(rows for _, rows in its), finetunes))
+        cost = sum(costs, Cost())
+        plays = sum(len(rows) for key, rows in its if not key.scripted)
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
 
 
@@ -221,83 +220,7 @@ def _map_key(row: Row) -> tuple[int, int, str]:
 
 LEDGER_TABLES = ("scores", "rounds", "finetunes", "curricula", "decisions", "proposals", "scopes")
 """The tables whose rows a ledger holds."""
+TOLD_TABLES = ("finetunes", "decisions", "scopes")
+"""The tables whose rows callbacks are told."""
 COST_TABLES = ("finetunes", "curricula", "scores", "rounds", "proposals")
 """The tables whose rows have a cost that counts towards the budget."""
-
-
-# -- events, for callbacks: each is in the archive already -----------------------------------------
-
-
-@dataclass(frozen=True)
-class FinetuneEvent:
-    """A fine-tune ended. One entry a step: ``curve`` mean scores (bits), ``entropy`` (bits a
-    token), ``grad_norm``."""
-
-    finetune_id: str
-    game_id: str
-    role: str
-    curve: tuple[float, ...]
-    entropy: tuple[float, ...]
-    grad_norm: tuple[float, ...]
-    tokens: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class EvaluationEvent:
-    """A policy played a game; ``mean_score`` in bits, over ``plays``."""
-
-    policy_id: str
-    game_id: str
-    role: str
-    purpose: str
-    plays: int
-    mean_score: float
-
-
-@dataclass(frozen=True)
-class DecisionEvent:
-    """A verdict. ``captured``: C of the candidate on its parent; ``gamma``: largest value of a game
-    of the scope on the candidate; each None if not known."""
-
-    game_id: str
-    role: str
-    verdict: str
-    reason: str
-    captured: float | None
-    gamma: float | None
-
-
-@dataclass(frozen=True)
-class ScopeEvent:
-    """The scope of a number, from 0, is complete."""
-
-    number: int
-    game_ids: tuple[str, ...]
-
-
-Event = FinetuneEvent | EvaluationEvent | DecisionEvent | ScopeEvent
-Callback = Callable[[Event], None]
-"""Is called with each event, in the process that drives the run; no result depends on it."""
-
-
-def events_of(tables: Mapping[str, Sequence[Row]]) -> Iterator[Event]:
-    """Events of a commit's rows, fine-tunes first."""
-    for row in tables.get("finetunes", ()):
-        values = {each.name: row[each.name] for each in fields(FinetuneEvent)}
-        curves = {name: tuple(row[name] or ()) for name in ("curve", "entropy", "grad_norm")}
-        yield FinetuneEvent(**values | curves)
-    plays: dict[tuple[str, str, str, str], list[float]] = defaultdict(list)
-    for row in tables.get("scores", ()):
-        key = (row["policy_id"], row["game_id"], row["role"], str(row["purpose"]))
-        plays[key].append(row["score"])
-    for key, scores in plays.items():
-        yield EvaluationEvent(*key, len(scores), sum(scores) / len(scores))
-    for row in tables.get("decisions", ()):
-        facts = row["game_id"], row["role"], str(row["verdict"]), str(row["reason"])
-        yield DecisionEvent(*facts, row["captured"], row["gamma"])
-    scopes: dict[int, list[str]] = defaultdict(list)
-    for row in tables.get("scopes", ()):
-        scopes[row["scope"]].append(row["game_id"])
-    for number, game_ids in scopes.items():
-        yield ScopeEvent(number, tuple(game_ids))

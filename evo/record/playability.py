@@ -26,7 +26,7 @@ from archive.statistics.rounds import (
 )
 from archive.statistics.rule import Answer, Decision
 from evo.config.schema import PlayabilityConfig
-from evo.jobs.repeated_play import series
+from evo.jobs.evaluation import series
 
 Row = dict[str, Any]
 FewShot = tuple[Playability, Interval]
@@ -98,18 +98,13 @@ def ill_posed(
 def not_few_shot(shot: FewShot | None, config: PlayabilityConfig) -> Decision | None:
     """The refusal of a game that is not established to be playable in few-shot mode; None if it
     is."""
-    if shot is None:
-        return None
-    rises, above = shot
-    if rises.answer is not Answer.YES:
+    rises = shot[0] if shot else None
+    if rises and rises.answer is not Answer.YES:
         detail = (
             f"arms rises with probability {rises.low:.2f} at least, expected "
             f"{1 - config.few_shot_epsilon:.2f}"
         )
         return Decision(Reason.NOT_FEW_SHOT, True, detail)
-    if config.few_shot_above_control and above.low <= 0:
-        detail = f"{above.value:.2f} bits above the control"
-        return Decision(Reason.FEW_SHOT_LUCK, True, detail)
     return None
 
 

@@ -15,18 +15,19 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from archive import Purpose
-from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
-from evo.config.schema import RunConfig
-from evo.jobs.evaluation import RANDOM_MOVES, Task, floor_of, with_floor
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey
+from evo.jobs.evaluation import RANDOM_MOVES, Task, floor_of, round_rows, with_floor
 from evo.jobs.job import (
     Evaluation,
+    Finetune,
     Job,
     Repetition,
+    Result,
     ScriptedEvaluation,
     StoredAdapter,
     Training,
@@ -34,12 +35,15 @@ from evo.jobs.job import (
     UnlikelyMoves,
     WatchedTraining,
 )
-from evo.jobs.repeated_play import round_rows
-from evo.jobs.results import Finetune, Result
 from evo.record.budget import Cost
+from evo.record.display import FINE_TUNING, training_note
 from evo.record.ledger import Ledger, Row, finetune_row, score_rows
-from evo.record.progress import FINE_TUNING, training_note
 from xgl.runtime.requests import Seeds
+
+if TYPE_CHECKING:
+    from evo.record.collector import (
+        Collector as RunFacts,  # what a request needs to know of its run
+    )
 
 SeedSet = tuple[Seeds, ...]
 Tables = dict[str, list[Row]]
@@ -53,23 +57,6 @@ SCRIPTED_PLAY = 65.0
 """Time of a script's play: the judge alone."""
 TRAINED_TOKEN = 1.45
 """Time of a token of a fine-tune: sampling, the judge, and the gradient."""
-
-
-class RunFacts(Protocol):
-    """What a request needs to know of its run; a collector knows it."""
-
-    config: RunConfig
-    ledger: Ledger
-
-    @property
-    def play_tokens(self) -> Mapping[TaskId, float]:
-        """Mean tokens of the base player's plays of each calibrated game."""
-
-    def task_with_floor(self, task: Task) -> Task:
-        """The task with its floor, which its calibration plays fix."""
-
-    def adapter(self, policy_id: str) -> StoredAdapter | None:
-        """The adapter of a policy; None for the base player."""
 
 
 @dataclass(frozen=True)
@@ -169,8 +156,7 @@ class PlayRequest(Request):
                 floor = floor_of([(play.outcome, play.score) for play in plays], self.task)
                 scores = [with_floor(play, floor) for play in plays]
             rows += score_rows(each.policy_id, each.task, self.purpose, scores)
-        maps = facts.ledger.map_rows(result.map_texts, self.purpose, facts.config.judge.stories)
-        return {"scores": rows, "maps": maps}
+        return {"scores": rows, "maps": facts.map_rows(result, self.purpose)}
 
 
 @dataclass(frozen=True)
@@ -188,12 +174,10 @@ class UnlikelyRequest(PlayRequest):
         return UnlikelyMoves(self.task, tuple(names), self.seeds)
 
     def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
-        rows = [
-            row
-            for each, plays in zip(together, result.outcome, strict=True)
-            for scores in [[with_floor(play, self.floor) for play in plays]]
-            for row in score_rows(each.policy_id, self.task, self.purpose, scores)
-        ]
+        rows: list[Row] = []
+        for each, plays in zip(together, result.outcome, strict=True):
+            scores = [with_floor(play, self.floor) for play in plays]
+            rows += score_rows(each.policy_id, self.task, self.purpose, scores)
         return {"scores": rows}
 
 
@@ -246,9 +230,7 @@ class TrainingRequest(Request):
     def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         pairs = zip(together, _finetunes(result), strict=True)
         rows = [each.row(facts, finetune) for each, finetune in pairs]
-        source = facts.config.judge.stories
-        maps = facts.ledger.map_rows(result.map_texts, Purpose.TRAINING, source)
-        return {"finetunes": rows, "maps": maps}
+        return {"finetunes": rows, "maps": facts.map_rows(result, Purpose.TRAINING)}
 
     def row(self, facts: RunFacts, finetune: Finetune) -> Row:
         """Its row of ``finetunes``."""
@@ -314,9 +296,7 @@ class RoundsRequest(Request):
 
     def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         rows = round_rows(BASE_POLICY, self.task, Purpose.CALIBRATION, result.outcome)
-        source = facts.config.judge.stories
-        maps = facts.ledger.map_rows(result.map_texts, Purpose.CALIBRATION, source)
-        return {"rounds": rows, "maps": maps}
+        return {"rounds": rows, "maps": facts.map_rows(result, Purpose.CALIBRATION)}
 
 
 def _finetunes(result: Result[Any]) -> list[Finetune]:

@@ -12,10 +12,9 @@ from archive import Run
 from archive.report.games import best_plays, scored_text_rows, unarchived_moves
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.second_judge import accepted_cases, plays_behind
-from evo.jobs.job import Executor, Rescoring, TokenScoring
-from evo.jobs.results import Result, SecondScore
+from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
+from evo.record.display import Listener
 from evo.record.ledger import Ledger, Row
-from evo.record.progress import Listener
 from xgl.runtime.requests import Seeds
 
 SECOND_JUDGE, BEST_PLAYS = "another judge", "best plays"
@@ -30,7 +29,7 @@ def score_again(ledger: Ledger, executor: Executor, listener: Listener, judge: s
     listener.stage(SECOND_JUDGE, [job.task for job in jobs], len(jobs))
     for (key, job), result in zip(pending, executor.do(jobs), strict=True):
         ledger.commit(second_scores=_rows(key, job, judge, result))
-        listener.job(SECOND_JUDGE, job.task, 0, result.scoring)
+        listener.job(SECOND_JUDGE, job.task, 0)
 
 
 def _plays_to_judge(ledger: Ledger, judge: str) -> list[tuple[PlaysKey, Rescoring]]:
@@ -83,7 +82,7 @@ def score_best_plays(ledger: Ledger, executor: Executor, listener: Listener) -> 
     for job, result in zip(jobs, executor.do(jobs), strict=True):
         rows = [row for play in result.outcome for row in scored_text_rows(job.task.id, play)]
         ledger.commit(scored_texts=rows)
-        listener.job(BEST_PLAYS, job.task, 0, result.scoring)
+        listener.job(BEST_PLAYS, job.task, 0)
 
 
 def _unscored_plays(ledger: Ledger) -> list[TokenScoring]:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -192,16 +191,3 @@ def _code_version() -> str | None:
     with suppress(PackageNotFoundError):
         return version("xent-evo")
     return None
-
-
-def environment() -> str:
-    """What a run's numbers depend on besides its settings: the driver's processor, by which kernels
-    are chosen, and the libraries' versions. No library is loaded for it."""
-    facts = [platform.machine()]
-    with suppress(OSError):  # elsewhere than on Linux
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-        facts = [x.partition(":")[2].strip() for x in lines if x.startswith("model name")][:1]
-    for package in ("torch", "transformers", "tokenizers", "numpy"):
-        with suppress(PackageNotFoundError):
-            facts.append(f"{package} {version(package)}")
-    return ", ".join(facts)

@@ -74,14 +74,6 @@ def make_task() -> MakeTask:
 
 
 @pytest.fixture
-def learnable(tmp_path: Path) -> Path:
-    """A game file: say what the story makes likely."""
-    path = tmp_path / "learnable.xent"
-    path.write_text(LEARNABLE)
-    return path
-
-
-@pytest.fixture
 def cast() -> Cast:
     return Cast(WordJudge(), NumberedStories(), {})
 

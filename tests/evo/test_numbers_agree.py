@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 from support.search import GROWING, Nature, Search, World, by_hash
 
@@ -28,10 +26,6 @@ Capsys = pytest.CaptureFixture[str]
 
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "docs" / "example" / "run"
-QUERIES = re.findall(
-    r"```sql\n(.*?)```", (ROOT / "docs/reference/archive.md").read_text(encoding="utf-8"), re.DOTALL
-)
-[AGAIN] = [query for query in QUERIES if "AS again" in query]
 LOOKS = ("transfer.acceptance_plays=[16,32,64]", "transfer.selection_plays=[8,16,32]")
 
 
@@ -158,22 +152,6 @@ def check_values(row: dict[str, Any], steps: dict[str, dict[str, Any]]) -> None:
             assert value(question) == pytest.approx(row["cross_ratio"])
         elif question in steps:
             assert value(question) == pytest.approx(row["gamma_cross_ratio"])
-
-
-def test_of_the_documented_query(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
-    if seen.folder != EXAMPLE and Run.open(seen.folder).settings["finetune"]["replicates"] > 1:
-        return  # as its page says
-    monkeypatch.chdir(seen.folder)
-    text = AGAIN.replace("runs/NAME/", f"{seen.folder}/")
-    answers = {row[0]: row[1:] for row in duckdb.sql(text).fetchall()}
-    expected = {
-        row["game_id"]: (row["captured"], row["captured_plays"])
-        for row in seen.rows("decisions")
-        if row["captured"] is not None
-    }
-    assert {game_id: values[:2] for game_id, values in answers.items()} == expected
-    for captured, _, again in answers.values():
-        assert again == pytest.approx(captured)
 
 
 def test_of_a_pair(seen: Seen, capsys: Capsys) -> None:

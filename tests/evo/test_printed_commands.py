@@ -24,10 +24,8 @@ from support.search import (
 )
 
 import evo.run
-import xgl.models.resolve
 from evo.config.measure import MeasureRunConfig
 from xgl.library import find
-from xgl.models.smollm2 import missing_message
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -161,13 +159,3 @@ def test_the_readme_of_a_measure_plays_it(
         words = few if "experiment=measure" in command else []
         assert execute(command, None, names, *words) == 0, command
     assert "every player has played every game" in capsys.readouterr().out
-
-
-def test_a_model_is_fetched_by_the_command_that_is_named(
-    capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    [command] = printed_commands(missing_message("no network"))
-    assert command == "python -m xgl.models.resolve smollm2"
-    monkeypatch.setattr("sys.argv", ["resolve", "embedded"])
-    assert xgl.models.resolve.main() == 0
-    assert (Path(capsys.readouterr().out.strip()) / "config.json").is_file()

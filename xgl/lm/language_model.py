@@ -92,7 +92,7 @@ class LanguageModel:
         """The model without its head: hidden states and cache.
 
         ``policies`` names one for each row, where several share the weights
-        (``evo.jobs.multi_lora``).
+        (``evo.jobs.lora``).
         """
         if policies is not None:
             raise ValueError("this model is a single policy")

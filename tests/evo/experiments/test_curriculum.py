@@ -19,8 +19,7 @@ from archive import Archive, Run
 from archive.schema import GainKind, TaskId
 from archive.verification import verify
 from evo.experiments.curriculum import _cell, curriculum_gains
-from evo.jobs.job import CurriculumTraining, Job
-from evo.jobs.results import Finetune, Result
+from evo.jobs.job import Finetune, Job, Result, Training
 
 WORLD = of_limits(
     l4=Nature(teaches=0.9, covered=0.1),
@@ -37,7 +36,7 @@ class TeachingExecutor(FakeExecutor):
 
     def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
         for job in jobs:
-            if isinstance(job, CurriculumTraining):
+            if isinstance(job, Training):
                 self.jobs.append(job)
                 adapter = f"{job.task.game_id} 1.0 {job.task.game.code}".encode()
                 finetune = Finetune(
@@ -77,7 +76,7 @@ def rows(folder: Path, table: str) -> list[dict[str, Any]]:
 
 
 def test_four_curricula_learn_with_equal_tokens_and_seeds(study: Study) -> None:
-    jobs = [job for job in study.jobs if isinstance(job, CurriculumTraining)]
+    jobs = [job for job in study.jobs if isinstance(job, Training)]
     curricula = rows(study.trained, "curricula")
     names = {row["curriculum"] for row in curricula}
     assert names >= {"cover", "initial", "random"}

@@ -17,7 +17,6 @@ from archive.statistics.intervals import Interval
 from archive.statistics.rule import Evidence, Looks, OwnGain, Thresholds
 from evo.growth.forecast import (
     LEAST_WORTH,
-    Forecast,
     expected_coverage,
     expected_help,
     first_power,
@@ -50,18 +49,6 @@ def test_another_fine_tune_can_only_raise_the_expected_coverage(
     own: list[float], others: list[float], more: float
 ) -> None:
     assert expected_coverage(own, others) <= expected_coverage(own, [*others, more]) + 1e-12
-
-
-def test_those_that_seem_to_help_come_first_and_of_these_the_least_covered() -> None:
-    useless, old, new = Forecast(0.2, 0.0), Forecast(0.9, 0.8), Forecast(1.0, 0.1)
-    assert sorted([useless, old, new], key=lambda each: each.order) == [new, old, useless]
-    assert [each.promising for each in (useless, old, new)] == [False, False, True]
-    doubtful = Forecast(0.9, 0.5)
-    assert (doubtful.promising, doubtful.deserves_second_look) == (False, True)
-    assert [each.deserves_second_look for each in (useless, old, new)] == [False, False, True]
-    assert str(new) == "expected help 1.00, expected coverage 0.10"
-    bound = Forecast(1.0, 0.7, complete=False)
-    assert str(bound) == "expected help 1.00, expected coverage at least 0.70"
 
 
 # -- Thompson sampling of parents ------------------------------------------------------------------

@@ -35,16 +35,6 @@ def write(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_files_and_library_names_become_tasks_in_order(tmp_path: Path) -> None:
-    text = "# a comment\nassign(s1=story())\nelicit(y, 5)\nreward(xed(y | s1))\n"
-    scope_tasks = tasks("contrast", write(tmp_path, "mine.xent", text))
-    assert [task.role for task in scope_tasks] == ["black", "black"]
-    assert scope_tasks[0].game.metadata == scope_tasks[1].game.metadata
-    assert scope_tasks[0].game.metadata.story_tokens == 24
-    assert "elicit(t, 5)" in scope_tasks[1].game.code
-    assert all("#" not in task.game.code for task in scope_tasks)
-
-
 UNFIT = {
     "fig_3_09_naive_sprig": "is never used",
     "fig_3_10_secret_sharing": "several players move, expected :alice or :david or :bob or :carol",
@@ -176,23 +166,4 @@ def test_a_scope_grows_from_hidden_information_and_is_exported(
         assert archive_main(words) == 0, (kind, capsys.readouterr().err)
     [initial] = [row for row in search.rows("scopes") if row["scope"] == 0]
     assert (search.folder / "xgl" / f"{initial['game_id'][:12]}-{role}.xent").is_file()
-    assert search.faults() == []
-
-
-FIGURES = "blind_guess:alice hidden_target:alice secret_sharing:alice secret_sharing:carol"
-FIGURES += " coordination:bob censor:carol interception:white"
-LONG = [pytest.param(name, marks=pytest.mark.long) for name in FIGURES.split()]
-
-
-@pytest.mark.parametrize("name", ["message:bob", *LONG])
-def test_a_scope_grows_from_every_seat_of_the_papers_games(search: Search, name: str) -> None:
-    overrides = ("game.dialect=paper", f"growth.initial_scope=[{name}]", "growth.max_accepted=1")
-    assert search.run(of_limits(), *overrides) == 0
-    [initial] = [row for row in search.rows("scopes") if row["scope"] == 0]
-    assert initial["role"] == name.partition(":")[2]
-    candidates = [row for row in search.rows("proposals") if row["outcome"] == "candidate"]
-    assert candidates
-    assert {(row["game_id"], row["role"]) for row in search.rows("decisions")} <= {
-        (row["game_id"], row["role"]) for row in candidates
-    }
     assert search.faults() == []

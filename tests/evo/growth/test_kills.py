@@ -6,18 +6,14 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import pytest
-from support.search import GROWING, PARENT, Killed, Listed, Nature, Search, by_hash, code, of_limits
+from support.search import GROWING, PARENT, Killed, Listed, Search, by_hash, code, of_limits
 
 from archive import Archive
 from evo.jobs.job import Evaluation, Trainings
-from evo.record.run_folder import open_archive
-from meta_sampler import BudgetReachedError, Proposal
-from xgl import Game
-from xgl.errors import ConfigError
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -35,17 +31,6 @@ class Tired:
                 raise Killed
             self.left -= 1
         return self.commit(archive, rows)
-
-
-def _finish_by_steps(search: Search, start: Callable[[bool], int]) -> int:
-    """Kill and resume until a session gets to the end; returns how often that was."""
-    for kills in range(500):
-        try:
-            assert start(kills > 0) == 0
-        except Killed:
-            continue
-        return kills
-    raise AssertionError("the run never ends")
 
 
 @pytest.mark.long
@@ -72,10 +57,7 @@ def test_a_run_killed_after_every_single_job_ends_the_same(
     in_lockstep = [len(j.trainings) for j in search.executor.jobs if isinstance(j, Trainings)]
     assert set(in_lockstep) == ({2} if policies > 1 else set()), "those of a list of two"
 
-    def start(resume: bool) -> int:
-        return search.run(by_hash, *settings, patience=1, name="killed", resume=resume)
-
-    assert _finish_by_steps(search, start) >= jobs - 1
+    assert search.run_by_steps(by_hash, *settings, patience=1) >= jobs - 1
     assert search.tables("killed") == whole
     assert search.adapters("killed") == search.adapters("whole")
     verdicts = {row["verdict"] for row in whole["decisions"]}
@@ -86,13 +68,15 @@ def test_a_run_killed_after_every_single_job_ends_the_same(
 def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, growth: Search) -> None:
     whole = growth.tables("whole")
 
-    def start(resume: bool) -> int:
-        with pytest.MonkeyPatch.context() as patch:
-            fatigue = Tired(1)
-            patch.setattr(Archive, "commit", lambda archive, rows: fatigue(archive, rows))
-            return search.run(by_hash, *GROWING, name="killed", resume=resume)
-
-    assert _finish_by_steps(search, start) > 10
+    kills, code = 0, None
+    while code is None:
+        with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+            tired = Tired(1)
+            patch.setattr(Archive, "commit", lambda archive, rows, one=tired: one(archive, rows))
+            code = search.run(by_hash, *GROWING, name="killed", resume=kills > 0)
+        kills += code is None
+    assert code == 0
+    assert kills > 10
     assert search.tables("killed") == whole
     assert search.adapters("killed") == growth.adapters("whole")
     events = [row["event"] for row in search.rows("runs", "killed")]
@@ -107,22 +91,6 @@ def test_a_finished_run_has_nothing_left_to_do(search: Search, growth: Search) -
     assert search.run(by_hash, resume=True) == 0
     assert search.executor.jobs == []
     assert search.tables("run") == before
-
-
-def test_an_interrupt_leaves_what_is_committed_and_says_how_to_go_on(
-    search: Search, growth: Search, capsys: Capsys
-) -> None:
-    def stop(game_: Game) -> Nature:
-        if len(search.executor.jobs) == 5:
-            raise KeyboardInterrupt
-        return by_hash(game_)
-
-    assert search.run(stop, *GROWING) == 130
-    assert f"python -m evo.run resume={search.folder / 'run'}" in capsys.readouterr().out
-    assert search.rows("runs")[-1]["event"] == "interrupted"
-    assert search.rows("scores")
-    assert search.run(by_hash, resume=True) == 0
-    assert search.tables("run") == growth.tables("whole")
 
 
 def test_a_run_does_not_go_on_from_another_game_or_with_other_stories(
@@ -165,39 +133,6 @@ def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(search: Search,
             (search.folder / "run" / path).write_text("{")
     assert search.run(of_limits(), "growth.list_size=1", sampler=Listed([code(7)])) == 0
     assert [row["event"] for row in search.rows("runs")] == ["created", "finished"]
-
-
-def test_every_truncated_table_is_refused_by_name(
-    search: Search, growth: Search, capsys: Capsys
-) -> None:
-    with pytest.raises(Killed):
-        search.run(by_hash, *GROWING, patience=12)
-    archive = search.folder / "run" / "archive"
-    commits = sorted(archive.glob("commits/*"))
-    for table in ("runs", "games", "proposals", "maps", "finetunes", "scores"):
-        last = sorted(archive.glob(f"{table}/*.parquet"))[-1]
-        content = last.read_bytes()
-        last.write_bytes(content[: len(content) // 2])
-        assert search.run(by_hash, resume=True) == 2
-        output = capsys.readouterr().err
-        sizes = f"found {len(content) // 2} bytes, expected {len(content)}"
-        assert output == f"error: {last} is damaged: {sizes}\n"
-        assert sorted(archive.glob("commits/*")) == commits
-        last.write_bytes(content)
-    assert search.run(by_hash, resume=True) == 0
-    assert search.tables("run") == growth.tables("whole")
-
-
-def test_a_folder_that_another_run_took_meanwhile_is_refused(
-    search: Search, capsys: Capsys
-) -> None:
-    """Both found the folder free; the other one began first, and was killed."""
-    with pytest.raises(Killed):
-        search.run(by_hash, *GROWING, patience=3)
-    before = search.tables("run")
-    with pytest.raises(ConfigError, match="exists already"):
-        open_archive(search.folder / "run", resumed=False)
-    assert search.tables("run") == before
 
 
 @pytest.mark.long
@@ -259,37 +194,3 @@ def test_generations_are_raised_like_a_budget(search: Search, capsys: Capsys) ->
     assert f"resume={search.folder / 'run'} growth.generations=2" in output
     assert search.go_on(by_hash, "growth.generations=3") == 0
     search.check_went_on("run", "whole")
-
-
-def test_the_end_of_a_run_says_why(search: Search, capsys: Capsys) -> None:
-    search.run(by_hash, *GROWING)
-    output = capsys.readouterr().out
-    assert "ended    growth.max_candidates=7 is reached" in output
-    assert "resume=" not in output
-    useless = of_limits(l7=Nature(teaches=0.0))
-    search.run(useless, "growth.list_size=1", sampler=Listed([code(7)]), name="other")
-    output = capsys.readouterr().out
-    assert "ended    the last generation accepted nothing" in output
-    assert "resume=" not in output
-
-
-class Spent:
-    """A meta-sampler whose own budget is spent."""
-
-    def propose(
-        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = "black"
-    ) -> list[Proposal]:
-        raise BudgetReachedError("meta_sampler.settings.dollars=2 is reached: 2.01 dollars spent")
-
-    def observe(self, outcomes: object) -> None:
-        pass
-
-
-def test_a_meta_sampler_that_has_spent_its_own_budget_ends_the_run(
-    search: Search, capsys: Capsys
-) -> None:
-    assert search.run(of_limits(), sampler=Spent()) == 0  # type: ignore[arg-type]
-    output = capsys.readouterr().out
-    assert "ended    meta_sampler.settings.dollars=2 is reached" in output
-    assert f"resume   python -m evo.run resume={search.folder / 'run'}\n" in output
-    assert [row["event"] for row in search.rows("runs")] == ["created", "out_of_budget"]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import random
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -28,7 +27,7 @@ from archive import Reason, Verdict
 from evo.config.schema import GrowthConfig, GrowthSettings
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place, grow
 from evo.growth.forecast import Forecast
-from evo.growth.open_ended import End, OpenEnded, _List, _PoolEntry, acceptance_order, yield_bound
+from evo.growth.open_ended import End, OpenEnded, _List, yield_bound
 from evo.growth.virtual_order import Steps, VirtualOrder
 
 Grown = OpenEnded[int, Assessment[int], Work]
@@ -179,22 +178,6 @@ def test_of_a_list_the_first_promising_ones_are_examined(seed: int) -> None:
     }
 
 
-class _Closing(OpenWorld):
-    """Of which nothing may be asked after the first acceptance."""
-
-    def propose(self, place: Place[int], scope: Sequence[int], n: int) -> list[int]:
-        assert "accepted" not in self.decided.values()
-        return super().propose(place, scope, n)
-
-
-def test_nothing_is_proposed_once_so_many_games_have_joined() -> None:
-    world = _Closing(**{each.name: getattr(pair_world(), each.name) for each in fields(OpenWorld)})
-    settings = replace(ORDINARY, list_size=1, lookahead=1, virtual_workers=1, max_accepted=1)
-    run = growth(world, settings, Bench())
-    list(scope_games(run))
-    assert run.end is End.ACCEPTED
-
-
 @given(seed=st.integers(0, 2**32), limit=st.integers(1, 3))
 @settings(max_examples=50, deadline=None)
 def test_a_run_that_ends_at_so_many_games_goes_on_as_if_it_had_not(seed: int, limit: int) -> None:
@@ -320,22 +303,6 @@ def test_the_bound_is_garwoods(times: list[float], now: float, least: float, bou
     assert yield_bound(times, now, least) == pytest.approx(bound, rel=1e-3)
 
 
-def test_the_likeliest_to_be_accepted_is_tested_first() -> None:
-    first, second, third, fourth = (
-        _PoolEntry(
-            Assessment(Candidate(game, Place(0, 0, 0), game), 0, 1.0, gamma, power=power),
-            _List(0, 0, 3, 4, 0),
-            1,
-            (0, game),
-        )
-        for game, gamma, power in ((1, 0.5, 0.3), (2, 0.2, 0.3), (3, None, 0.1), (4, 0.7, 0.9))
-    )
-    assert sorted([first, second, third, fourth], key=acceptance_order) == [
-        fourth, second, first, third,
-    ]  # fmt: skip
-    assert acceptance_order(replace(second, order=(0, 3))) > acceptance_order(second)
-
-
 # -- One order of works, whatever the workers do ---------------------------------------------------
 
 
@@ -370,16 +337,6 @@ def test_two_at_a_time_a_long_work_is_begun_beside_short_ones() -> None:
     which was begun first."""
     steps = course(2, ("test", 25, 0), ("learn", 2, 3))
     assert [index for index, name in enumerate(steps) if name == "learn"] == [9, 20]
-
-
-def test_works_that_several_wait_for_are_as_urgent_as_the_most_urgent_of_them() -> None:
-    bench = Bench()
-    order = VirtualOrder[Work](bench)
-    order.start(chain("play", 1), (3, 0))
-    order.start(chain("other", 1), (2, 0))
-    order.start(chain("play", 1), (0, 0))
-    list(order.run(nothing))
-    assert [one[0][0] for one in bench.course] == ["play", "other"]
 
 
 @pytest.mark.parametrize(
@@ -435,15 +392,6 @@ def test_equals_the_transcription(seed: int, literal: bool) -> None:
     steps = grow(initial, world, world, growth, seed=seed)
     scopes = [[member.game for member in scope] for scope in steps]
     assert scopes == transcription(initial, world, growth, seed)
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [{"alpha1": 0.0}, {"alpha2": -0.1}, {"alpha2": float("nan")}, {"coverage_against": "scope"}],
-)
-def test_settings_under_which_growth_need_not_end_are_refused(wrong: dict[str, Any]) -> None:
-    with pytest.raises(ValueError, match="expected"):
-        GrowthSettings(**{"alpha1": 0.5, "alpha2": 0.5, "generations": 1, "list_size": 1, **wrong})
 
 
 @dataclass(frozen=True)

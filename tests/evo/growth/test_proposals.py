@@ -87,15 +87,6 @@ def test_rows_tell_where_a_game_came_from_and_how_near_it_is(
     assert KEY not in str([search.rows(table) for table in ("runs", "proposals")])
 
 
-def test_a_wrong_key_is_told_before_anything_is_written(
-    search: Search, server: ChatServer, script: Scripted, tmp_path: Path, capsys: Capsys
-) -> None:
-    script.answer = lambda _: refusal(401, "wrong key")
-    assert search.run(WORLD, *asking(server, tmp_path)) == 2
-    assert "check the key in the environment variable" in capsys.readouterr().err
-    assert not (tmp_path / "run").exists()
-
-
 def test_a_server_that_goes_down_stops_the_run_and_resuming_pays_nothing_twice(
     search: Search, server: ChatServer, script: Scripted, tmp_path: Path, capsys: Capsys
 ) -> None:

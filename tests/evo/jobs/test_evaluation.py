@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -22,7 +22,6 @@ from evo.jobs.policy_gradient import training_seeds
 from xgl import Cast, Instance, play_all
 from xgl.errors import OversizeError
 from xgl.players import FixedMovesPlayer
-from xgl.players.scripts import ScriptPlayer
 from xgl.runtime.requests import Move, Player, Seeds, Turn
 
 MakeTask = Callable[..., Task]
@@ -133,18 +132,3 @@ def test_a_calibration_score_gets_its_floor(
     result = with_floor(score, -7.0)
     assert (result.score, result.permuted_score) == expected
     assert result.raw == 5.0
-
-
-def test_scripts_keep_the_rules_that_players_keep(cast: Cast, make_task: MakeTask) -> None:
-    """Limits in judge tokens, and ensures with another attempt each time."""
-    task = replace(make_task(UNLIKE), floor=-40.0)
-    names = ("content_words", "missing_words", "nothing")
-    parts = [(name, SEEDS) for name in names]
-    player = ScriptPlayer(cast.judge.count)
-    scores = dict(zip(names, evaluate_together(player, parts, cast, task), strict=True))
-    assert all(play.outcome == "forfeit" and play.score == -40 for play in scores["content_words"])
-    assert all(play.outcome == "finished" for play in scores["missing_words"] + scores["nothing"])
-    for play in scores["missing_words"]:
-        assert play.score == literal(task, cast, play.seeds, *play.moves)
-        assert 1 <= cast.judge.count(*play.moves) <= 8
-        assert play.tokens == 0

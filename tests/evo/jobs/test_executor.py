@@ -7,7 +7,6 @@ import os
 import pickle
 import signal
 from collections import deque
-from collections.abc import Iterator, Sequence
 from functools import partial
 from hashlib import sha256
 from itertools import count
@@ -17,11 +16,9 @@ from typing import Any, cast
 
 import pytest
 from ray.exceptions import RayTaskError
-from support.search import SerialExecutor, services
 
 from archive import Archive
 from archive.errors import DamagedError
-from evo import run
 from evo.config.schema import ClusterConfig
 from evo.jobs.cluster import STARTS, check, start_local
 from evo.jobs.executor import (
@@ -31,33 +28,14 @@ from evo.jobs.executor import (
     own_error,
     worker_count,
 )
-from evo.jobs.job import ClusterError, Evaluation, Job, StoredAdapter, Training, WorkersLostError
+from evo.jobs.job import (
+    ClusterError,
+    Evaluation,
+    StoredAdapter,
+    WorkersLostError,
+)
 from evo.jobs.processes import Workers
-from evo.jobs.results import Result
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
-
-
-class Doomed(SerialExecutor):
-    """On a machine that is too small for any job."""
-
-    def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
-        yield from ()
-        raise WorkersLostError("4 workers died on an evaluation of game x, the last out of memory")
-
-    def close(self) -> None:
-        pass
-
-
-def test_workers_that_keep_dying_end_the_run_with_the_way_on(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    arguments = ["+experiment=scope_growth", f"archive.root={tmp_path}", "name=doomed"]
-    assert run.main(arguments, services(Doomed())) == 1
-    output = capsys.readouterr()
-    assert "4 workers died on an evaluation of game" in output.err
-    assert "out of memory" in output.err
-    assert "Traceback" not in output.err
-    assert f"python -m evo.run resume={tmp_path}/doomed" in output.out
 
 
 @pytest.mark.parametrize(
@@ -68,23 +46,6 @@ def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_hav
     cores: int, gpus: float, share: float, count: int
 ) -> None:
     assert worker_count(ClusterConfig(gpus_per_worker=share), cores, gpus) == count
-
-
-@pytest.mark.parametrize(
-    "changes",
-    [
-        {"gpus_per_worker": 1.0, "workers": 3},
-        {"gpus_per_worker": 0.4, "workers": 6},
-    ],
-)
-def test_actors_that_have_no_room_together_are_refused(
-    changes: dict[str, Any], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("evo.jobs.cluster.cores", lambda: 64)
-    monkeypatch.setattr("evo.jobs.cluster._gpus_here", lambda: 2)
-    with pytest.raises(ConfigError, match="expected at most the 2 of this machine"):
-        check(ClusterConfig(**changes))
-    check(ClusterConfig(gpus_per_worker=0.5, workers=4))
 
 
 @pytest.mark.parametrize(
@@ -106,19 +67,6 @@ def test_a_cluster_has_room_for_all(
         return check(config)
     with pytest.raises(ConfigError, match=message):
         check(config)
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"gpus_per_worker": -0.1}, r"gpus_per_worker: found -0\.1"),
-        ({"gpus_per_worker": 1.2}, r"gpus_per_worker: found 1\.2"),
-        ({"gpus_per_worker": 2.5}, r"found 2\.5, expected at most 1, or a whole number"),
-    ],
-)
-def test_shares_that_no_node_has_are_refused(changes: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        ClusterConfig(**changes)
 
 
 @pytest.fixture
@@ -181,16 +129,6 @@ def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture
     with pytest.raises(ClusterError, match=r"in 3 attempts, the last: .* during startup\.$"):
         start_local(lambda: start(3), pause=0)
     assert len(starts) == STARTS
-
-
-def test_a_job_that_was_begun_before_is_nobodys_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search that ends leaves jobs behind that it began ahead of their turn."""
-    executor = RayExecutor.__new__(RayExecutor)
-    events = iter([(1, "of a job begun before"), None, (2, "wanted")])
-    monkeypatch.setattr(executor, "has_room", lambda: True)
-    monkeypatch.setattr(executor, "begin", lambda job: 2)
-    monkeypatch.setattr(executor, "next_event", lambda: next(events))
-    assert list(executor.do([cast(Any, Training)])) == ["wanted"]
 
 
 def raised(cause: Exception) -> RayTaskError:

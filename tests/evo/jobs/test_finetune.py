@@ -13,11 +13,10 @@ from torch.testing import assert_close
 
 from evo.config.models import WarmStartConfig
 from evo.jobs import finetune as finetune_module
-from evo.jobs import multi_lora
+from evo.jobs import lora
 from evo.jobs.evaluation import Task, evaluation_seeds
-from evo.jobs.job import CurriculumTraining, Evaluation, Training, Trainings
+from evo.jobs.job import Evaluation, Finetune, Training, Trainings
 from evo.jobs.model_host import ModelHost
-from evo.jobs.results import Finetune
 from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
 
@@ -100,7 +99,7 @@ def test_a_budget_of_nothing_is_the_base_player_as_a_row(
 
 
 def refuse(*_: object) -> None:
-    raise multi_lora.NotByRowError
+    raise lora.NotByRowError
 
 
 @pytest.mark.parametrize(("by_row", "at_once"), [(True, True), (True, False), (False, True)])
@@ -114,7 +113,7 @@ def test_several_adapters_in_one_pass_play_as_each_would_alone(
     """Each on its own seeds, one on two sets of them; also of a model whose layers do not read the
     rows of a batch one by one, and where the judge gets all permuted moves at once."""
     if not by_row:
-        monkeypatch.setattr(multi_lora.StackedFactors, "__call__", refuse)
+        monkeypatch.setattr(lora.StackedFactors, "__call__", refuse)
     task, model_host = make_task(), make_model_host(tokens=1000)
     seeds = tuple(evaluation_seeds("selection", 0, 12))
     one, two = (train(model_host, task, seed=seed).adapter for seed in (0, 1))
@@ -170,15 +169,17 @@ def test_several_games_are_learned_together_by_one_adapter(
     )
     settings = host.settings.finetune
     assert settings is not None
-    alone = host.do(CurriculumTraining(first, (), 1, settings)).outcome
+    alone = host.do(Training(first, 1, settings=settings)).outcome
     assert alone.adapter == host.do(Training(first, 1)).outcome.adapter
-    both = host.do(CurriculumTraining(first, (second,), 1, replace(settings, tokens=1500)))
+    both = host.do(Training(first, 1, others=(second,), settings=replace(settings, tokens=1500)))
     assert both.outcome.tokens >= 1500
     assert len(both.outcome.curve) >= 3
     assert {text.site for text in both.map_texts} == {0, 1}, "the second game has two stories"
     assert both.outcome.adapter != alone.adapter
     others = (second,) * 6  # sevenths do not sum to 1 in floating point
-    nothing = host.do(CurriculumTraining(first, others, 1, replace(settings, tokens=0, steps=None)))
+    nothing = host.do(
+        Training(first, 1, others=others, settings=replace(settings, tokens=0, steps=None))
+    )
     assert (nothing.outcome.curve, nothing.outcome.tokens) == ([], 0)
 
 
@@ -252,18 +253,10 @@ def test_where_rows_are_not_read_one_by_one_the_plays_are_made_one_after_another
         sizes.append(len(groups))
         return play_together(groups)  # type: ignore[arg-type,return-value]
 
-    monkeypatch.setattr(multi_lora.StackedFactors, "__call__", refuse)
+    monkeypatch.setattr(lora.StackedFactors, "__call__", refuse)
     monkeypatch.setattr(finetune_module, "play_together", watched)
     together = host.do(Trainings(trainings[0].task, tuple(trainings[:2]))).outcome
     assert [each.adapter for each in together] == [each.adapter for each in alone[:2]]
     assert [each.tokens for each in together] == [each.tokens for each in alone[:2]]
     assert sizes[0] == 2, "it is tried once"
     assert set(sizes[1:]) == {1}
-
-
-def test_a_job_travels_without_its_states(make_task: MakeTask) -> None:
-    one, two = Training(make_task(), 0, paused=b"state"), Training(make_task(), 1)
-    job = Trainings(one.task, (one, two))
-    bare = job.with_adapters(lambda state: state and "its parcel")
-    assert [each.paused for each in bare.trainings] == ["its parcel", None]
-    assert bare.with_adapters(lambda parcel: parcel and b"state") == job

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,44 +11,15 @@ import torch
 
 from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs.evaluation import Task, evaluation_seeds
-from evo.jobs.job import Evaluation, ScriptedEvaluation, Training
+from evo.jobs.job import Evaluation, Training
 from evo.jobs.model_host import ModelHost, ModelHostSettings
 from xgl import Metadata, game, parse
 from xgl.errors import ConfigError
 from xgl.models import resolve
 from xgl.players.local import LocalPolicy
-from xgl.runtime.requests import StoryRequest, StorySource
 
 MakeModelHost = Callable[..., ModelHost]
 MakeTask = Callable[..., Task]
-
-
-class CountedStories:
-    """The stories of ``source``, and how often each was requested."""
-
-    def __init__(self, source: StorySource) -> None:
-        self.source = source
-        self.counts: Counter[tuple[int, StoryRequest]] = Counter()
-
-    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
-        self.counts.update(requests)
-        return self.source.story_texts(requests)
-
-
-def test_a_story_is_requested_once_in_a_job_however_many_plays_need_it(
-    make_model_host: MakeModelHost, make_task: MakeTask
-) -> None:
-    host, task = make_model_host(), make_task()
-    stories = CountedStories(host.stories.source)
-    host.use_stories(stories)
-    seeds = tuple(evaluation_seeds("selection", 0, 3))
-    scripts = ("first_words", "content_words")
-    first = host.do(ScriptedEvaluation(task, scripts, seeds))
-    assert set(stories.counts.values()) == {1}
-    assert len(first.map_texts) == len(stories.counts) >= len(seeds)
-    again = host.do(ScriptedEvaluation(task, scripts, seeds))
-    assert set(stories.counts.values()) == {2}
-    assert again.map_texts == first.map_texts
 
 
 BEGIN = "assign(s=story())"
@@ -102,7 +72,6 @@ def test_rewards_in_bfloat16_are_near_and_leave_the_judge_of_evaluations_as_it_i
     expected, found = exact.do(training), near.do(training)
     assert found.outcome.curve != expected.outcome.curve
     assert found.outcome.curve == pytest.approx(expected.outcome.curve, abs=0.25)
-    assert found.scoring.requested == expected.scoring.requested > 0
     evaluation = Evaluation(training.task, (None,), (tuple(evaluation_seeds("selection", 0, 3)),))
     one, other = (
         [(play.score, play.permuted_score) for play in host.do(evaluation).outcome[0]]

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from torch import nn
 
 from evo.config.models import FinetuneConfig, WarmStartConfig
-from evo.jobs import captured_gradient
-from evo.jobs.captured_gradient import TokenTerms
+from evo.jobs import policy_gradient
 from evo.jobs.evaluation import Task
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.policy_gradient import (
     Credit,
+    TokenTerms,
     advantages,
     credits_of,
     policy_loss,
@@ -168,11 +168,6 @@ def test_a_move_is_credited_with_what_comes_after_it(make_task: MakeTask) -> Non
     ]
 
 
-def test_each_turn_of_a_loop_has_its_own_group(make_task: MakeTask) -> None:
-    events = move_event(1, "a"), move_event(1, "b"), Rewarded("black", 1.0)
-    assert [c.group for c in credits_of(play(*events), 8, make_task())] == [(8, 1, 0), (8, 1, 1)]
-
-
 @pytest.mark.parametrize(
     ("outcome", "forfeiter", "worth"),
     [("forfeit", "black", -9.5), ("oversize", "", -9.5), ("forfeit", "alice", 4.0)],
@@ -318,7 +313,7 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
     bonus: float,
     by_trees: bool,
 ) -> None:
-    monkeypatch.setattr(captured_gradient, "tree_states", _small_trees)
+    monkeypatch.setattr(policy_gradient, "tree_states", _small_trees)
     adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
     adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
     with caplog.at_level(logging.WARNING):
@@ -337,7 +332,7 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
 def test_terms_and_their_slopes_are_those_of_a_softmax(
     bias: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(captured_gradient, "POSITIONS", 3)
+    monkeypatch.setattr(policy_gradient, "POSITIONS", 3)
     torch.manual_seed(0)
     head = nn.Linear(6, 11, bias=bias).double().requires_grad_(False)
     hidden = torch.randn(8, 6, dtype=torch.float64, requires_grad=True)

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import groupby, product
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -33,14 +33,13 @@ from evo.jobs.warm_start import (
     best_of_groups,
     best_scripts,
     edit,
-    edits_of,
     imitate,
     mixed_batches,
     words_in_view,
 )
 from xgl import game, parse
-from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.players import FixedMovesPlayer
 from xgl.players.local import LocalPolicy
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
@@ -78,12 +77,6 @@ def test_words_come_from_one_text_in_view(view_texts: list[str], most: int, seed
     assert any(all(words.count(w) <= text.split().count(w) for w in words) for text in view_texts)
 
 
-@pytest.mark.parametrize("items", [(), (Item("s", " "),), (Item("reward", "4.2 (1.0 3.2)"),)])
-def test_where_no_text_is_in_view_none_is_made(items: tuple[Item, ...]) -> None:
-    """Neither of the numbers of a reward, nor of the failure of an ensure."""
-    assert words_in_view(view(*items), 8, np.random.default_rng(0)) == ""
-
-
 @given(texts, texts, st.integers(0, 10**6))
 def test_an_edit_changes_at_most_two_words(text: str, seen: str, seed: int) -> None:
     """One in, one out, or two exchanged; what is new was in view."""
@@ -92,20 +85,6 @@ def test_an_edit_changes_at_most_two_words(text: str, seen: str, seed: int) -> N
     new, lost = edited - before, before - edited
     assert max(new.total(), lost.total()) <= 2
     assert set(new) <= {bare(word) for word in seen.split()}
-
-
-def test_one_line_of_a_play_is_edited_and_none_in_the_first() -> None:
-    best = {(2, line): Imitation(Move(f"a b {line}"), 2, line, 1.0) for line in (1, 3)}
-    propose, edited = edits_of(best), Counter[int]()
-    for play, line in product(range(40), (1, 3)):
-        asked = turn(play)
-        asked = replace(asked, request=replace(asked.request, line=line))
-        if propose(asked) != f"a b {line}":
-            edited[line] += 1
-            assert play % 2 == (line == 3)
-            assert play > 0
-    assert min(edited[1], edited[3]) > 10
-    assert propose(replace(asked, seeds=Seeds(4, 1))) is None
 
 
 def test_each_line_has_its_own_best_scripts() -> None:
@@ -251,7 +230,7 @@ def test_edited_moves_are_better_and_cost_no_tokens(
         tokens = host.do(Training(task, 0)).outcome.prompt_tokens
         cast, bits[edits] = host.cast(task), {}
         for each in shown:
-            player = FixedMove(each.move)
+            player = FixedMovesPlayer({Seeds(each.map_seed, 0): (each.move.text,)})
             players = cast.players | {task.role: player}
             instance = Instance(task.game, Seeds(each.map_seed, 0))
             (play,) = play_all([instance], Cast(cast.judge, cast.stories, players))
@@ -262,16 +241,6 @@ def test_edited_moves_are_better_and_cost_no_tokens(
     assert costs[0] == costs[1]
     assert all(bits[2][m] >= bits[0][m] for m in bits[0])
     assert sum(bits[2].values()) > sum(bits[0].values())
-
-
-class FixedMove:
-    """A player with one move."""
-
-    def __init__(self, move: Move) -> None:
-        self.move = move
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        return [self.move for _ in turns]
 
 
 @pytest.mark.long

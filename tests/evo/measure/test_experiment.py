@@ -18,8 +18,8 @@ from support.exported import GAMES, write_measure
 import evo.run
 from archive import Archive, RunEvent
 from archive.statistics.rounds import arms, narms, thresholds
+from evo.jobs.evaluation import series
 from evo.jobs.model_host import ModelHost
-from evo.jobs.repeated_play import series
 from evo.measure.ceilings import CeilingSearch
 from evo.measure.folder import read
 from evo.record.run_folder import RunIdentity, record

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +11,13 @@ import pytest
 from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits
 
 from archive import Archive
-from archive.schema import TaskId
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Repetition, Training, Trainings
-from evo.record.collector import Attempts, Collector
+from evo.record.collector import Collector
+from evo.record.display import FINE_TUNING, Listener
 from evo.record.ledger import Ledger
-from evo.record.progress import FINE_TUNING, Listener
-from xgl.judge.statistics import Statistics
 from xgl.settings import Role, role_of
 
 MakeTask = Callable[..., Task]
@@ -44,19 +41,6 @@ def archive(tmp_path: Path) -> Iterator[Archive]:
 
 def learn(collector: Collector, *tasks: Task) -> None:
     collector.do(each for task in tasks for each in collector.training_requests(task))
-
-
-def test_a_game_is_calibrated_in_its_role_before_it_is_learned(
-    make_task: MakeTask, archive: Archive
-) -> None:
-    task = make_task()
-    collector, executor = collector_on(archive, "transfer.calibration_plays=4")
-    collector.calibrate([task])
-    with pytest.raises(KeyError, match="bob"):
-        learn(collector, replace(task, role="bob"))
-    learn(collector, task)
-    [training] = [job for job in executor.jobs if isinstance(job, Training)]
-    assert training.task.floor > task.floor, "the floor of the calibration plays"
 
 
 def test_a_null_control_keeps_the_true_rewards_of_the_games_that_are_named(
@@ -84,7 +68,7 @@ class Heard(Listener):
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
         self.begun += [jobs] if name == FINE_TUNING else []
 
-    def job(self, stage: str, task: Task, tokens: int, scoring: Statistics, note: str = "") -> None:
+    def job(self, stage: str, task: Task, tokens: int, note: str = "") -> None:
         self.ended += [(task, tokens, note)] if stage == FINE_TUNING else []
 
 
@@ -118,37 +102,6 @@ def test_no_setting_that_a_resumed_run_may_change_is_in_the_key_of_a_fine_tune(
     for section in ("judge", "player", "finetune"):
         kind = type(getattr(collector.config, section))
         assert {role_of(kind, name) for name in facts[section]} == {Role.SCIENCE}, section
-
-
-# -- Which fine-tunes speak for a game (evo/record/collector.py) -----------------------------------
-
-PARENT, CHILD, OTHER = (TaskId(name, "black") for name in ("parent", "child", "other"))
-
-
-def seed_of(attempts: Attempts, task_id: TaskId, replicate: int) -> int:
-    """Of a fine-tune of the best attempt."""
-    return attempts.training_seed(attempts.repetition(task_id, 0, replicate))
-
-
-def test_games_share_training_seeds_until_one_is_trained_again() -> None:
-    attempts = Attempts(run_seed=5, replicates=2)
-    assert seed_of(attempts, PARENT, 1) == seed_of(attempts, OTHER, 1)
-    assert seed_of(attempts, PARENT, 0) != seed_of(attempts, PARENT, 1)
-    attempts.replace(PARENT)
-    seeds = {seed_of(attempts, task, r) for task in (PARENT, OTHER) for r in (0, 1)}
-    assert len(seeds) == 4
-
-
-def test_a_child_is_trained_under_the_seeds_of_its_parent_when_first_met() -> None:
-    attempts = Attempts(0, 1)
-    attempts.replace(PARENT)
-    attempts.follow(CHILD, PARENT)
-    assert seed_of(attempts, CHILD, 0) == seed_of(attempts, PARENT, 0)
-    attempts.replace(PARENT)
-    attempts.follow(CHILD, PARENT)
-    assert seed_of(attempts, CHILD, 0) != seed_of(attempts, PARENT, 0)
-    attempts.replace(CHILD)
-    assert attempts.of(CHILD) == (2,), "a fresh seed, not one that it had"
 
 
 # -- The playability filters in a search: who is refused, on what evidence, and at which cost ------

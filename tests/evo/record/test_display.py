@@ -1,4 +1,4 @@
-"""What a person sees: lines, on a terminal with a bar below them, and the end."""
+"""What a person sees: lines, and what the log holds."""
 
 from __future__ import annotations
 
@@ -15,42 +15,38 @@ from archive import Reason
 from archive.statistics.rule import Decision
 from evo.jobs.evaluation import Task
 from evo.record.display import Display
-from evo.record.progress import RunProgress
 from evo.record.run_folder import log_to_folder
-from xgl.judge.statistics import Statistics
 
 MakeTask = Callable[..., Task]
 NAME = "what the story calls for"
 """Of the game that ``make_task`` makes."""
-ENDS = ", at most about 0:00 to go, until …"
 
 
 def follow(display: Display, task: Task) -> None:
-    with display:
-        display.candidate_list(2, task, 1)
-        display.stage("fine-tuning", [task, task], 2)
-        display.stage("acceptance", [], 0)
-        display.job("fine-tuning", task, 1500, Statistics(requested=3), "0.8 → 9.7 bits")
-        display.stage("calibration", [task, task], 2)
-        display.job("calibration", task, 0, Statistics())
-        display.stage("selection", [task], 1)  # alone, so without lines of its own
-        display.job("selection", task, 34, Statistics(requested=4))
-        display.decision(task, Decision(Reason.TOO_LONG, True, "3 [steps]"))
-        display.decision(task, Decision(Reason.NEW_AND_USEFUL, True))
+    display.candidate_list(2, task, 1)
+    display.stage("fine-tuning", [task, task], 2)
+    display.stage("acceptance", [], 0)
+    display.job("fine-tuning", task, 1500, "0.8 → 9.7 bits")
+    display.stage("calibration", [task, task], 2)
+    display.job("calibration", task, 0)
+    display.stage("selection", [task], 1)  # alone, so without lines of its own
+    display.job("selection", task, 34)
+    display.decision(task, Decision(Reason.TOO_LONG, True, "3 [steps]"))
+    display.decision(task, Decision(Reason.NEW_AND_USEFUL, True))
 
 
 def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
     task, out = make_task(), StringIO()
-    display = Display(Console(file=out, width=60), "title", RunProgress(4))
+    display = Display(Console(file=out, width=60), 0, 4)
     follow(display, task)
-    assert (display.scoring.requested, display.progress.finetunes) == (7, 1)
+    assert display.finetunes == 1
     lines = out.getvalue().splitlines()
     short = task.game_id[:8]
     matches = [re.fullmatch(r"\[ *\d+\.\d s, ([\d,]+) tokens\] (.*)", line) for line in lines]
-    assert [(m[1], re.sub(r"until \d\d:\d\d", "until …", m[2])) for m in matches if m] == [
+    assert [(m[1], m[2]) for m in matches if m] == [
         ("0", f"list 2 of new games like {NAME} ({short})"),
         ("0", f"fine-tuning: {short}"),
-        ("1,500", f"fine-tuning {short} ended, 0.8 → 9.7 bits; fine-tune 1 of at most 4{ENDS}"),
+        ("1,500", f"fine-tuning {short} ended, 0.8 → 9.7 bits; fine-tune 1 of at most 4"),
         ("1,500", f"calibration: {short}"),
         ("1,500", f"calibration {short} ended, 1 of 2"),
         ("1,534", f"refused: {NAME} ({short}): too long to learn: 3 [steps]"),
@@ -58,41 +54,6 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
     ]
     assert all(matches)
     assert "\x1b" not in out.getvalue()
-
-
-def test_a_quiet_log_says_now_and_then_that_the_run_goes_on(
-    make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As where a list of many candidates is screened: hundreds of single evaluations."""
-    seconds = 0.0
-    monkeypatch.setattr("time.monotonic", lambda: seconds)
-    task, out = make_task(), StringIO()
-    display = Display(Console(file=out, width=60), "title", RunProgress(4, start=0.0))
-    with display:
-        display.candidate_list(0, task, 0)
-        for _ in range(9):
-            seconds += 8.0
-            display.stage("selection", [task], 1)
-            display.job("selection", task, 10, Statistics())
-    short = task.game_id[:8]
-    assert out.getvalue().splitlines() == [
-        f"[   0.0 s, 0 tokens] list 1 of new games like {NAME} ({short})",
-        f"[  32.0 s, 40 tokens] selection {short} ended, 4 jobs since the last line",
-        f"[  64.0 s, 80 tokens] selection {short} ended, 4 jobs since the last line",
-    ]
-
-
-def test_an_error_leaves_the_terminal_as_it_was(make_task: MakeTask) -> None:
-    out = StringIO()
-    display = Display(Console(file=out, force_terminal=True, width=80), "title", RunProgress(None))
-
-    def fail() -> None:
-        with display:
-            raise KeyError("lost")
-
-    with pytest.raises(KeyError, match="lost"):
-        fail()
-    assert out.getvalue().count("\x1b[?25l") == out.getvalue().count("\x1b[?25h"), "cursor hidden"
 
 
 def test_the_log_holds_what_is_said(tmp_path: Path) -> None:

@@ -4,33 +4,28 @@ paper's ill-posed games are refused, and the library's other games are not (Def.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import cycle
 from typing import Any
 
-import numpy as np
 import pytest
 
 from archive import Purpose, Reason
 from archive.statistics.rounds import WellPosed
-from archive.statistics.rule import Answer, Decision
+from archive.statistics.rule import Decision
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.config.schema import GameConfig
 from evo.growth.initial_scope import metadata
-from evo.jobs.evaluation import Task, evaluation_seeds
+from evo.jobs.evaluation import RoundScore, Task, evaluation_seeds, round_rows, series
 from evo.jobs.job import Evaluation, Repetition, UnlikelyMoves
 from evo.jobs.model_host import ModelHost
-from evo.jobs.repeated_play import RoundScore, round_rows, series
 from evo.record.ledger import score_rows
 from evo.record.playability import (
     SEARCHED_MAPS,
     UNLIKELY,
     PlayabilityConfig,
     evidence_columns,
-    few_shot,
     ill_posed,
     likely_best,
-    not_few_shot,
     well_posed,
 )
 from xgl.analysis.static_facts import learning_roles, surprise_writers
@@ -105,41 +100,6 @@ def test_a_game_whose_best_moves_are_artifacts_is_ill_posed() -> None:
     assert ill_posed([unsure], CONFIG, 0.95) is None, "8 of 20 may still be a half"
     assert ill_posed([], CONFIG, 0.95) is None
     assert evidence_columns([stable, unstable], None)["best_kept"] == 0.2
-
-
-def _series(own: np.ndarray, control: np.ndarray) -> list[dict[str, Any]]:
-    return [
-        {"map_seed": n, "play_seed": n, "round": k + 1, "control": kind}
-        | {"score": float(scores[n, k]), "clipped_score": None}
-        for kind, scores in ((False, own), (True, control))
-        for n in range(len(scores))
-        for k in range(kind, scores.shape[1])
-    ]
-
-
-def test_few_shot_play_is_judged_from_rows() -> None:
-    luck = np.random.default_rng(0).normal(size=(40, 4))
-    scores = luck + np.arange(4.0)
-    evidence = few_shot(_series(scores, luck), CONFIG, 0.95)
-    assert evidence is not None
-    rises, above = evidence
-    assert rises.answer is Answer.YES
-    assert above.low > 0
-    assert not_few_shot(evidence, CONFIG) is None
-    flat = few_shot(_series(np.zeros((40, 4)), np.zeros((40, 4))), CONFIG, 0.95)
-    refusal = not_few_shot(flat, CONFIG)
-    assert refusal
-    assert refusal.reason is Reason.NOT_FEW_SHOT
-    lucky = few_shot(_series(luck, luck), CONFIG, 0.95)
-    assert not_few_shot(lucky, CONFIG) is None
-    strict = replace(CONFIG, few_shot_above_control=True)
-    refusal = not_few_shot(lucky, strict)
-    assert refusal
-    assert refusal.reason is Reason.FEW_SHOT_LUCK
-    assert few_shot([], CONFIG, 0.95) is None
-    columns = evidence_columns([], evidence)
-    assert columns["few_shot_low"] == rises.low
-    assert columns["few_shot_above_control"] == pytest.approx(3, abs=1)
 
 
 # -- the search for games that pay for improbable words (Def. 30) ----------------------------------
@@ -222,11 +182,3 @@ def test_every_sound_seat_of_the_library_is_kept(
     asked = asked_stories(game(parse(text, dialect), metadata(GameConfig())))
     writes = any(request.prompt for request in asked)
     assert not refused(writing_host if writes else host, text, dialect, role)
-
-
-def test_the_papers_own_games_are_marked_and_searched() -> None:
-    ill = {entry.name: entry for entry in entries() if entry.ill_posed}
-    assert set(ill) == {"example_16_paradoxical", "remark_29_unlikely_text"}
-    for entry in ill.values():
-        program = parse(entry.text, entry.dialect)
-        assert all(surprise_writers(program, role) for role in learning_roles(program))

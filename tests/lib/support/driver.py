@@ -21,8 +21,7 @@ from support.search import PARENT, FakeExecutor, by_hash, code, services
 
 import evo.run
 from archive import TABLES, Archive
-from evo.jobs.job import Job
-from evo.jobs.results import Result
+from evo.jobs.job import Job, Result
 
 PAUSE = 0.02
 """Seconds for a job."""

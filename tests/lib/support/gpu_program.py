@@ -38,9 +38,8 @@ from evo.config.schema import GameConfig
 from evo.growth.initial_scope import metadata, read_task
 from evo.jobs import model_host
 from evo.jobs.evaluation import Task, evaluation_seeds
-from evo.jobs.job import Evaluation, Job, Training, Trainings, content
-from evo.jobs.multi_lora import MultiLoraModel
-from evo.jobs.results import Finetune, Result
+from evo.jobs.job import Evaluation, Finetune, Job, Result, Training, Trainings, content
+from evo.jobs.lora import MultiLoraModel
 from evo.runner import Services
 from xgl.lm import captured
 from xgl.lm.language_model import LanguageModel, keeps_caches

@@ -7,6 +7,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import chain
@@ -20,23 +21,25 @@ from archive.report.games import BestPlay, ScoredText, Token
 from archive.verification import verify
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.jobs.evaluation import ScoredPlay, evaluation_seeds
+from evo.jobs.evaluation import RoundScore, ScoredPlay, evaluation_seeds
 from evo.jobs.job import (
     Evaluation,
     Executor,
+    Finetune,
     Job,
+    MapText,
     Repetition,
     Rescoring,
+    Result,
     ScriptedEvaluation,
+    SecondScore,
     TokenScoring,
     Training,
     Trainings,
     WatchedTraining,
     content,
 )
-from evo.jobs.repeated_play import RoundScore
-from evo.jobs.results import Finetune, MapText, Result, SecondScore
-from evo.jobs.results import Outcome as JobOutcome
+from evo.jobs.job import Outcome as JobOutcome
 from evo.runner import Services
 from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, make
 from xgl import Game, ProgramError, game, parse
@@ -356,6 +359,18 @@ class Search:
         scope = f"growth.initial_scope=[{self.folder / 'parent.xent'}]"
         before = [] if only else [*SMALL, scope]
         return self._main(*before, *place, *overrides)
+
+    def run_by_steps(
+        self, world: World, *overrides: str, patience: int, sampler: MetaSampler | None = None
+    ) -> int:
+        """A run called "killed" that is killed after so many jobs and resumed, until a session gets
+        to the end; returns how often that was."""
+        options: Any = {"patience": patience, "name": "killed", "sampler": sampler}
+        for kills in range(500):
+            with suppress(Killed):
+                assert self.run(world, *overrides, resume=kills > 0, **options) == 0
+                return kills
+        raise AssertionError("the run never ends")
 
     def go_on(self, world: World, *overrides: str, name: str = "run") -> int:
         """Resume with settings that a resumed run may change."""

@@ -26,8 +26,7 @@ from transformers import (
     MistralForCausalLM,
 )
 
-from evo.jobs.lora import AdaptedModel, LoraSettings
-from evo.jobs.multi_lora import multi_lora
+from evo.jobs.lora import AdaptedModel, LoraSettings, multi_lora
 from xgl.errors import PlayerError
 from xgl.language.canonical import Metadata, game
 from xgl.language.parser import parse
