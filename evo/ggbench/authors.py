@@ -21,12 +21,9 @@ from xgl.chat.settings import ChatSettings, Usage
 
 PROMPT_TOKENS, ANSWER_TOKENS = 6_500, 3_200
 """Tokens of one game's four requests, for texts as long as the paper's (Table 1)."""
-SETTING = " (ggbench.author_tokens)"
-"""The setting that bounds an answer."""
 MODULES = ", ".join(STANDARD.split())
 _LABELS = ("python", "py", "python3")
 _CLASS = re.compile(r"^class\s+CustomEnv\b", re.MULTILINE)
-_OPEN = re.compile(r"^[ \t]*(```|~~~)", re.M)
 WrittenGame = tuple[ProgramGame, str | None, Usage]
 """The texts that were written; the stage at which one is missing, and why; what they cost."""
 
@@ -60,7 +57,7 @@ class Author(PaidAnswers):
                 messages = request(stage, **known)
                 answer, cost = await self.answer(batch, messages, "write", stage, number)
                 usage += cost
-                texts[index] = extract(whole_text(answer, self.settings.answer_tokens, SETTING))
+                texts[index] = extract(whole_text(answer, self.settings.answer_tokens))
             except UnusableAnswerError as error:
                 failure = None if stage == "category" else f"{stage}: {error}"
                 break
@@ -89,23 +86,17 @@ def category(answer: str) -> str:
 
 
 def program(answer: str) -> str:
-    """The program of an answer: its blocks of Python, joined; if none has that label, what defines
-    the class CustomEnv, a block or the whole answer. Of several such classes the last counts: those
-    before it are drafts.
+    """The program of an answer: its blocks of Python, joined; if none has that label, the blocks,
+    or the whole answer, with the class CustomEnv.
 
     Raises :class:`~evo.ggbench.chat.UnusableAnswerError`. The filters judge the program.
     """
     found = list(blocks(answer))
-    texts = [block.text for block in found if block.label in _LABELS] or [
-        text
-        for text in [block.text for block in found] or [answer]
-        if _CLASS.search(text) and not _OPEN.search(text)
-    ]
-    wholes = [place for place, text in enumerate(texts) if _CLASS.search(text)]
-    texts = [text for place, text in enumerate(texts) if place not in wholes[:-1]]
+    texts = [block.text for block in found if block.label in _LABELS]
+    if not texts:
+        others = [*(block.text for block in found), answer]
+        texts = [text for text in others if _CLASS.search(text)][:1]
     code = "\n\n".join(text.strip("\n") for text in texts).replace("\0", "")
     if not code.strip():
-        is_cut = len(_OPEN.findall(answer)) % 2 == 1
-        missing = "its block of Python does not end" if is_cut else "it holds no block of Python"
-        raise UnusableAnswerError(missing)
+        raise UnusableAnswerError("it holds no whole block of Python")
     return code + "\n"

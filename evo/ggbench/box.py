@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import math
 import reprlib
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -66,15 +65,16 @@ class NoLockError(ConfigError):
 
 @dataclass(frozen=True)
 class BoxLimits:
-    """Limits of one game, in seconds: to start, for an answer, for all that its host waits for it,
-    and of processor time; in bytes: ``memory`` of address space, ``answers`` of all together."""
+    """Limits of one game, in seconds: to start, for an answer, for one that takes a search or a
+    whole game, for all that its host waits for it, and of processor time; ``memory``: bytes of
+    address space."""
 
     start: float = 60.0
     answer: float = 5.0
+    search: float = 600.0
     total: float = 600.0
     cpu: int = 600
     memory: int = 1 << 30
-    answers: int = 1 << 28
     most_moves: int = 100
     """After which a game ends undecided."""
 
@@ -161,7 +161,7 @@ class Box:
     def __enter__(self) -> Self:
         """Raises :class:`NoLockError` and :class:`GameFaultError`."""
         limits = self.limits
-        self._number, self._seconds, self._bytes = 0, limits.total, limits.answers
+        self._number, self._seconds = 0, limits.total
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", "-c", BOOT],
             stdin=subprocess.PIPE,
@@ -215,9 +215,9 @@ class Box:
         """Make a move in the host's game."""
         return self._checked(self._ask(ProgramView, "play", move=move))
 
-    def choose(self, agent: Agent, seed: int, seconds: float | None = None) -> int:
+    def choose(self, agent: Agent, seed: int) -> int:
         """The move that an agent chooses in the host's game."""
-        move = self._ask(_Choice, "choose", seconds, agent=agent, seed=seed).move
+        move = self._ask(_Choice, "choose", self.limits.search, agent=agent, seed=seed).move
         self._check_moves([move])
         return move
 
@@ -226,12 +226,10 @@ class Box:
         texts = [{"weights": _as_base64(w), "biases": _as_base64(b)} for w, b in layers]
         self._ask(_Answer, "policy", name=name, layers=texts)
 
-    def match(
-        self, agents: tuple[Agent, Agent], seed: int, seconds: float | None = None
-    ) -> tuple[tuple[int, ...], int | None]:
+    def match(self, agents: tuple[Agent, Agent], seed: int) -> tuple[tuple[int, ...], int | None]:
         """A whole game, of which the first agent moves first: its moves, and its result as in
         :class:`ProgramView`; None: it was too long."""
-        game = self._ask(_Match, "match", seconds, agents=agents, seed=seed)
+        game = self._ask(_Match, "match", self.limits.search, agents=agents, seed=seed)
         self._check_moves(game.moves)
         if len(game.moves) > self.limits.most_moves:
             raise GameFaultError("a game is longer than it may be")
@@ -256,7 +254,7 @@ class Box:
         self._number += 1
         began = monotonic()
         most = min(self._seconds, self.limits.answer if seconds is None else seconds)
-        content = self._exchange({"do": do, "number": self._number, **values}, most)
+        content = self._exchange({"do": do, "number": self._number, "values": values}, most)
         self._seconds -= monotonic() - began
         try:
             reply = _Reply[form].model_validate_json(content)  # type: ignore[valid-type]
@@ -284,9 +282,6 @@ class Box:
             raise self._end(str(error)) from None
         finally:
             self._until = math.inf
-        self._bytes -= len(content)
-        if self._bytes < 0:
-            raise self._end(f"answers of more than {self.limits.answers} bytes together")
         if monotonic() > until:
             raise self._end("no answer within its deadline")
         if not content:
@@ -300,11 +295,9 @@ class Box:
                 self.process.kill()
 
     def _ending(self) -> str:
-        """Why the process closed its pipe."""
+        """Why the process closed its pipe; by signal 9 for its processor time or memory."""
         with suppress(subprocess.TimeoutExpired):
             code = self.process.wait(1.0)
-            if code == -signal.SIGKILL:
-                return "its process used more than its processor time or memory"
             ended = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
             return f"its process {ended}"
         return "it closed its pipe"

@@ -81,11 +81,7 @@ class PaidAnswers:
         return run(all_of_them()) if work else []
 
     async def answer(
-        self,
-        batch: RequestBatch,
-        messages: list[Message],
-        *draw: str | int,
-        asked_again: bool = False,
+        self, batch: RequestBatch, messages: list[Message], *draw: str | int
     ) -> tuple[CachedAnswer, Usage]:
         """The answer and what it costs, whether it was paid for now or earlier.
 
@@ -94,11 +90,10 @@ class PaidAnswers:
         key = key_of(self.settings, messages, *draw)
         answer = self.cache.get(key)
         if answer is None:
-            reply, cost = await batch.reply(messages, *draw, asked_again=asked_again)
+            reply, cost = await batch.reply(messages, *draw)
             if isinstance(reply, Fault):
-                raise UnusableAnswerError(
-                    f"the request is too long for the model ({reply.message})"
-                )
+                too_long = f"the request is too long for the model ({reply.message})"
+                raise UnusableAnswerError(too_long)
             answer = CachedAnswer(reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0)
             self.cache.put(key, messages, answer)
         prompt, new = answer.prompt_tokens, answer.new_tokens
@@ -106,15 +101,14 @@ class PaidAnswers:
         return answer, Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
 
 
-def whole_text(answer: CachedAnswer, most: int, setting: str = "") -> str:
+def whole_text(answer: CachedAnswer, most: int) -> str:
     """The answer's text without thoughts. Raises :class:`UnusableAnswerError` for one that was cut
-    (at ``most`` tokens, which a ``setting`` bounds) or holds nothing."""
+    (at ``most`` tokens), is empty or too long."""
     text = final_text(answer.text.encode(errors="replace").decode())
     if answer.cut:
-        raise UnusableAnswerError(f"the answer was cut at {most} tokens{setting}")
+        raise UnusableAnswerError(f"the answer was cut at {most} tokens")
     if not text:
-        held = "holds thoughts and nothing after them" if answer.text.strip() else "is empty"
-        raise UnusableAnswerError(f"the answer {held}")
+        raise UnusableAnswerError("the answer is empty")
     if len(text.encode()) > MOST_BYTES:
         raise UnusableAnswerError(f"the answer is longer than {MOST_BYTES} bytes")
     return text

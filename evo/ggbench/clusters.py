@@ -31,18 +31,17 @@ MOST_TEXT = 400
 """Most characters of an explanation."""
 PRICE = 0.5
 """Price of a cluster, in games left out, where their number is free."""
-_YES_OR_NO = re.compile(r"(?:\W|the|my|final|answer|is)*\b(yes|no)\b")
+_YES = re.compile(r"(?:\W|the|my|final|answer|is)*\byes\b")
 _ITEM = re.compile(r"^[ \t]*(?:\d{1,4}[.):]|[-*•])[ \t]+(\S.*)$", re.M)
 
 
 class Clusters(NamedTuple):
     """``belongs`` (games, explanations): the model's answers; ``chosen``: the explanations that
-    became clusters; ``unclear``: number of answers neither yes nor no, which count as no."""
+    became clusters."""
 
     explanations: list[str]
     belongs: NDArray[np.bool_]
     chosen: tuple[int, ...]
-    unclear: int
     usage: Usage
 
 
@@ -58,34 +57,31 @@ class Clusterer(PaidAnswers):
         chunks = [games[at : at + CHUNK] for at in range(0, len(games), CHUNK)]
         texts = ["\n\n---\n\n".join(game.rules.strip() for game in each) for each in chunks]
         requests = [request("propose", rules=text, count=PROPOSALS) for text in texts]
-        try:
-            lists = self.gather(
-                [partial(self._list, messages, "propose", i) for i, messages in enumerate(requests)]
-            )
-            proposals = list(dict.fromkeys(kind for names, _ in lists for kind in names))
-            lines = (f"{index}. {kind}" for index, kind in enumerate(proposals, start=1))
-            merging = request("merge", kinds="\n".join(lines))
-            lists += self.gather([partial(self._list, merging, "merge", 0)])
-            kinds = lists[-1][0]
-            answers = self.gather(
-                [partial(self._belongs, game, kind) for game, kind in product(games, kinds)]
-            )
-        except UnusableAnswerError as error:
-            raise PlayerError(f"{self.settings.model}: {error}") from None
-        belongs = np.array([fits is True for fits, _ in answers]).reshape(len(games), len(kinds))
-        unclear = sum(fits is None for fits, _ in answers)
-        usage = sum((cost for _, cost in [*lists, *answers]), Usage())
-        return Clusters(kinds, belongs, select(belongs, count), unclear, usage)
+        works = [partial(self._list, each, "propose", i) for i, each in enumerate(requests)]
+        lists = self.gather(works)
+        proposals = dict.fromkeys(kind for names, _ in lists for kind in names)
+        lines = (f"{index}. {kind}" for index, kind in enumerate(proposals, start=1))
+        merging = request("merge", kinds="\n".join(lines))
+        [merged] = self.gather([partial(self._list, merging, "merge", 0)])
+        kinds = merged[0]
+        pairs = [partial(self._belongs, game, kind) for game, kind in product(games, kinds)]
+        answers = self.gather(pairs)
+        belongs = np.array([fits for fits, _ in answers]).reshape(len(games), len(kinds))
+        usage = sum((cost for _, cost in [*lists, merged, *answers]), Usage())
+        return Clusters(kinds, belongs, select(belongs, count), usage)
 
     async def _list(
         self, messages: list[Message], stage: str, place: int, batch: RequestBatch
     ) -> tuple[list[str], Usage]:
-        answer, usage = await self.answer(batch, messages, stage, place)
-        return items(whole_text(answer, self.settings.answer_tokens)), usage
+        try:
+            answer, usage = await self.answer(batch, messages, stage, place)
+            return items(whole_text(answer, self.settings.answer_tokens)), usage
+        except UnusableAnswerError as error:
+            raise PlayerError(f"{self.settings.model}: {error}") from None
 
     async def _belongs(
         self, game: ProgramGame, kind: str, batch: RequestBatch
-    ) -> tuple[bool | None, Usage]:
+    ) -> tuple[bool, Usage]:
         messages = request("assign", rules=game.rules, kind=kind)
         answer, usage = await self.answer(batch, messages, "assign")
         return yes(answer.text), usage
@@ -104,14 +100,13 @@ def items(answer: str) -> list[str]:
     return list(dict.fromkeys(kinds))
 
 
-def yes(answer: str) -> bool | None:
-    """True for yes, False for no, None for neither.
+def yes(answer: str) -> bool:
+    """Whether an answer begins with yes.
 
     >>> [yes(text) for text in ("Yes", "no.", "**Answer: Yes**, it is.", "Perhaps")]
-    [True, False, True, None]
+    [True, False, True, False]
     """
-    word = _YES_OR_NO.match(final_text(answer).lower())
-    return None if word is None else word[1] == "yes"
+    return _YES.match(final_text(answer).lower()) is not None
 
 
 def select(belongs: NDArray[np.bool_], count: int | None = None) -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from itertools import pairwise
 from time import monotonic
 
 from archive.statistics.programs import STAGES
-from evo.ggbench.benchmark import Mover, ProgramPlay, new_plays, play_model
+from evo.ggbench.benchmark import Mover, new_plays, play_in_box
 from evo.ggbench.box import MCTS, RANDOM, Box, BoxLimits, GameFaultError, ProgramView, agent_named
 from evo.ggbench.game import ProgramGame
 from xgl.random_streams import seed, stream
@@ -118,7 +118,12 @@ def _verdicts(
     game: ProgramGame, known_digests: Collection[str], limits: BoxLimits, run_seed: int
 ) -> Iterator[FilterVerdict]:
     """Verdicts, lazily: a filter does not run after one that refused."""
-    yield keyword(game.source)
+    _, found, rest = game.source.partition(KEYWORD)
+    space, closed, _ = rest.partition(")")
+    is_power = bool(found and closed and "**" in space)
+    large = f"an action space of {space[:60]} moves"
+    reason = large if is_power else "no power in the action space"
+    yield FilterVerdict("keyword", not is_power, reason)
     program = digest(game.source)
     yield FilterVerdict("known", program not in known_digests, f"program {program[:12]}")
     with Box(game, replace(limits, total=min(limits.total, SECONDS))) as box:
@@ -130,15 +135,6 @@ def _verdicts(
         draws = sum(play.result == 0 for play in plays)
         detail = f"{draws} of {GAMES} games of random moves have no winner"
         yield FilterVerdict("undecided", draws <= MOST_UNDECIDED * GAMES, detail)
-
-
-def keyword(source: str) -> FilterVerdict:
-    """``**`` in the first action space stands for one that is exponentially large."""
-    _, found, rest = source.partition(KEYWORD)
-    arguments, closed, _ = rest.partition(")")
-    if found and closed and "**" in arguments:
-        return FilterVerdict("keyword", False, f"an action space of {arguments[:60]} moves")
-    return FilterVerdict("keyword", True, "no power in the action space")
 
 
 def _random_play(box: Box, number: int, run_seed: int) -> _Play:
@@ -179,7 +175,7 @@ def _repeatability(plays: Sequence[_Play], box: Box) -> FilterVerdict:
                 reason = f"the same seed and moves: {cause} after move {number}"
                 return FilterVerdict("repeatability", False, reason)
             if searches and view.result is None and number < SEARCHED:
-                box.choose(search, play.seed, SECONDS)
+                box.choose(search, play.seed)
     return FilterVerdict("repeatability", True, f"{len(plays)} games came out the same again")
 
 
@@ -188,8 +184,7 @@ def _timeout(plays: Sequence[_Play], box: Box, run_seed: int) -> FilterVerdict:
     if any(play.result is None for play in plays):
         return FilterVerdict("timeout", False, f"a game of random moves {too_long}")
     search = agent_named(MCTS) or {}
-    key = seed("ggbench", "timeout", run_seed, bits=32)
-    moves, result = box.match((search, search), key, SECONDS)
+    moves, result = box.match((search, search), seed("ggbench", "timeout", run_seed, bits=32))
     if result is None:
         return FilterVerdict("timeout", False, f"a game of two searches {too_long}")
     longest = max(len(play.moves) for play in plays)
@@ -207,31 +202,20 @@ def model_timeout(
     Raises what the model's endpoint raises.
     """
     plays = new_plays(game.game_id, count, run_seed)
-    try:
-        with Box(game, limits) as box:
-            play_model(box, mover, {"kind": RANDOM}, plays, forgives=True)
-    except GameFaultError as fault:
-        for play in plays:
-            play.break_off(fault)
-    reason = _model_fault(plays)
+    play_in_box(game, limits, {}, {"kind": RANDOM}, plays, mover, forgives=True)
+    reason, broken = None, [play for play in plays if play.outcome == "broken"]
+    if len(broken) > MOST_EXCEPTIONS * count:
+        reason = f"{len(broken)} of {count} games end in an exception: {broken[0].reason}"
+    elif any(play.outcome == "long" for play in plays):
+        reason = "a game of the model goes on after the most moves"
+    elif any(play.seconds > MODEL_SECONDS for play in plays):
+        reason = f"a game of the model takes more than {MODEL_SECONDS / 3600:.1f} hours"
     longest = max(len(play.moves) for play in plays)
-    detail = f"{count} games of the model, at most {longest} moves"
     return FilterVerdict(
         "model",
         not reason,
-        reason or detail,
+        reason or f"{count} games of the model, at most {longest} moves",
         sum(play.seconds for play in plays),
         tokens=sum(play.usage.tokens for play in plays),
         dollars=sum(play.usage.dollars for play in plays),
     )
-
-
-def _model_fault(plays: Sequence[ProgramPlay]) -> str | None:
-    broken = [play for play in plays if play.outcome == "broken"]
-    if len(broken) > MOST_EXCEPTIONS * len(plays):
-        return f"{len(broken)} of {len(plays)} games end in an exception: {broken[0].reason}"
-    if any(play.outcome == "long" for play in plays):
-        return "a game of the model goes on after the most moves"
-    if any(play.seconds > MODEL_SECONDS for play in plays):
-        return f"a game of the model takes more than {MODEL_SECONDS / 3600:.1f} hours"
-    return None

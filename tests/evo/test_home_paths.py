@@ -21,7 +21,7 @@ from archive.notebook import Run
 from evo.config.compose import load
 from evo.config.measure import ChatConfig, MeasureRunConfig
 from evo.config.schema import RunConfig
-from evo.ggbench.game import FILES, PACKAGE_FOLDER, find
+from evo.ggbench.game import FILES, PACKAGE_FOLDER, find_all
 from evo.growth.initial_scope import initial_tasks
 from evo.measure.folder import read
 from evo.measure.players import find_player
@@ -102,7 +102,7 @@ def test_games_measures_and_caches(home: str, tmp_path: Path) -> None:
     assert cache_folder(f"{home}/cache") == tmp_path / "home" / "cache"
     packaged = next(each for each in PACKAGE_FOLDER.iterdir() if (each / FILES[0]).is_file())
     shutil.copytree(packaged, tmp_path / "home" / "board")
-    assert find(f"{home}/board").name == "board"
+    assert [each.name for each in find_all(f"{home}/board")] == ["board"]
 
 
 def test_models_and_adapters(home: str, tmp_path: Path) -> None:

@@ -69,13 +69,10 @@ def test_a_game_is_four_requests_of_one_message_each(tmp_path: Path) -> None:
     ("answers", "failure"),
     [
         ({"rules": reply("  \n")}, "rules: the answer is empty"),
-        ({"rules": reply(None)}, "rules: the answer is empty"),
-        ({"rules": reply("<think>a game</think>")}, "rules: the answer holds thoughts and nothing"),
+        ({"rules": reply("<think>a game</think>")}, "rules: the answer is empty"),
         ({"rules": reply(RULES, finish="length")}, "rules: the answer was cut at"),
         ({"rules": reply("x" * 200_001)}, "rules: the answer is longer than"),
-        ({"program": reply("I cannot do that.")}, "program: it holds no block of Python"),
-        ({"program": reply("```python\n\n```")}, "program: it holds no block of Python"),
-        ({"program": reply("```python\nclass A: pass")}, "program: its block of Python does not"),
+        ({"program": reply("```python\nclass A: pass")}, "program: it holds no whole block"),
         (
             {"moves": refusal(400, "too long", code="context_length_exceeded")},
             "moves: the request is too long",
@@ -100,7 +97,6 @@ def test_an_answer_without_its_text_is_a_row_with_its_stage(
         PROGRAM,
         f"```python\r\n{PROGRAM.replace(chr(10), chr(13) + chr(10))}```",
         f"It is this one:\n```gymnasium\n{PROGRAM}```\n```json\n{{}}\n```",
-        f"A draft:\n```python\nclass CustomEnv:\n    ...\n```\nBetter:\n```python\n{PROGRAM}```",
     ],
 )
 def test_a_program_is_found_however_it_is_wrapped(answer: str) -> None:

@@ -215,7 +215,7 @@ ATTACKS = _refused(
         _first(
             "import sys",
             "guest = sys.modules['evo.ggbench.guest.serve']",
-            "guest.Guest.new = lambda self, request: {'legal': ['a']}",
+            "guest.Guest.new = lambda self, seed: {'legal': ['a']}",
         ),
         "found {'legal': ['a']}",
     ),
