@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from itertools import chain
+from itertools import chain, product
 from math import log
 from typing import Any
 
@@ -15,23 +16,19 @@ from rich.table import Table
 from archive.charts import Plot, canvas, circle, document, key, polyline, series, text
 from archive.ratings.normal_form import Array
 from archive.ratings.paper import (
-    ROUNDS,
     RatingSystem,
     clean_sweeps,
-    coordination_payoffs,
-    equilibria,
     examples,
     judged_preferences,
     largest_error,
     leader_scores,
     pure_equilibria,
-    skilled,
     with_copies,
 )
-from archive.ratings.preferences import KING, REBEL, TASK, king_of_the_hill, mean_preferences, wins
-from archive.ratings.rating import Ratings, rate
+from archive.ratings.preferences import TASK, king_of_the_hill, mean_preferences, wins
+from archive.ratings.rating import rate
 from archive.views.tables import add, table
-from xgl.diagram.svg import Element, el, points
+from xgl.diagram.svg import Element, el
 
 Row = Mapping[str, Any]
 SYSTEMS = ("elo", "equilibrium")
@@ -112,17 +109,14 @@ def _path_claims(paths: Sequence[Row]) -> Iterator[Claim]:
 def _redundancy_claims(redundancy: Sequence[Row]) -> Iterator[Claim]:
     for near, where, words in ((False, "Fig. 3", _EXACT), (True, "Fig. 11", _NEAR)):
         for system, statement in words.items():
-            found = [
-                f"{n}: {_ranks_text(ranks(redundancy, j, n, system))}"
-                for j, n in _tables_of(redundancy, near)
-            ]
+            tables = _tables_of(redundancy, near)
+            found = [f"{n}: {_listed(ranks(redundancy, j, n, system))}" for j, n in tables]
             yield where, statement, "; ".join(found)
     first = [r for r in redundancy if r["copies"] == 0 and r["system"] == RatingSystem.CCE]
-    shared = [
-        sum(row["rank"] == 1 for row in first if row["trial"] == trial)
-        for trial in sorted({row["trial"] for row in first})
-    ]
-    yield "Fig. 3", "under CCE the top three models tie", f"{_ranks_text(shared)} at rank 1"
+    leading = Counter({row["trial"]: 0 for row in first})
+    leading.update(row["trial"] for row in first if row["rank"] == 1)
+    shared = [leading[trial] for trial in sorted(leading)]
+    yield "Fig. 3", "under CCE the top three models tie", f"{_listed(shared)} at rank 1"
 
 
 _EXACT = {
@@ -139,7 +133,7 @@ _NEAR = {
 }
 
 
-def _ranks_text(values: Sequence[int | None]) -> str:
+def _listed(values: Sequence[int | None]) -> str:
     return ", ".join("–" if value is None else str(value) for value in values)
 
 
@@ -158,9 +152,7 @@ def _example_claims() -> Iterator[Claim]:
 # On small simulated tables of fixed seeds, since all of this is computed anew at every end.
 
 TASKS, MODELS, SKILLS, COPIES = 60, 8, 4, 10
-"""The table of figures 4 and 5; copies are of each of the three tasks with the most mass."""
-SMALL, DRAWS, STARTS = (12, 6), 4, 24
-"""Tables of figure 10, their number, and random targets from which equilibria are sought."""
+"""The table of figure 4; copies are of each of the three tasks with the most mass."""
 
 
 @cache
@@ -173,14 +165,10 @@ def _structure_claims() -> list[Claim]:
     copied = with_copies(preferences, np.repeat(first, COPIES), random)
     more = rate(king_of_the_hill(copied))
     moved, played = np.abs(more.ratings[TASK][:TASKS] - ratings).max(), masses > 1e-6
-    parts = _family_parts(rated)
-    size, own = len(parts), float(np.trace(parts))
-    others = (parts.sum() - own) / max(size * (size - 1), 1)
     scores = leader_scores()[1]
     swept = mean_preferences([wins(column[:, None]) for column in scores.T])
     pure = len(pure_equilibria(king_of_the_hill(swept)))
     sweeps, rivals = len(clean_sweeps(swept)), len(scores) - 1
-    uniform, iterated = map(", ".join, zip(*map(_places, range(DRAWS)), strict=True))
     return [
         (
             "Fig. 4",
@@ -191,43 +179,11 @@ def _structure_claims() -> list[Claim]:
             f"{more.masses[TASK][first].sum():.3f}",
         ),
         (
-            "Fig. 5",
-            "contributions group by family of models",
-            f"by main skill ({size} families): rivals of the own family add {own / size:+.3f} to a "
-            f"rating, those of another {others:+.3f} on average",
-        ),
-        (
             "Table 1",
             "each task that a model sweeps gives one pure NE for each rival: 5 × 16 = 80",
             f"{sweeps} × {rivals} = {sweeps * rivals} of {pure} pure NE",
         ),
-        (
-            "Fig. 10",
-            "the selected NE has the highest sum of payoffs (1 of 128) under uniform priors, and "
-            "under iterated ones: it is risk-dominant",
-            f"its place in {DRAWS} tables: uniform {uniform}; iterated {iterated}",
-        ),
     ]
-
-
-def _family_parts(rated: Ratings) -> Array:
-    """What rivals of each main skill add to the mean rating of the models of each (rows: models,
-    columns: rivals)."""
-    main = skilled(TASKS, MODELS, np.random.default_rng(0), SKILLS)[1].argmax(axis=1)
-    skills, family = np.unique(main, return_inverse=True)
-    member = np.eye(len(skills))[:, family]
-    parts = member / member.sum(axis=1, keepdims=True)
-    return np.asarray(parts @ rated.contributions(KING, REBEL) @ member.T)
-
-
-def _places(draw: int) -> Iterator[str]:
-    """The place of the selected equilibrium by the sum of players' payoffs, under uniform and under
-    iterated priors."""
-    game = king_of_the_hill(judged_preferences(*SMALL, np.random.default_rng(draw)))
-    found = equilibria(game, STARTS, draw)
-    for rounds in (0, ROUNDS):
-        sums = coordination_payoffs(game, found, rounds).sum(axis=1)
-        yield f"{int((sums > sums[0] + 1e-9).sum()) + 1} of {len(sums)}"
 
 
 # -- figures of the rows ---------------------------------------------------------------------------
@@ -250,7 +206,7 @@ CELL = 13.0
 
 
 def entropy_figure(paths: Sequence[Row]) -> Element:
-    """Fig. 1, centre: skill entropy by iteration, mean and standard deviation over trials."""
+    """Fig. 1, centre: skill entropy by iteration, mean over trials."""
     shapes: list[Element] = []
     least = min(min(row["model_entropy"], row["prompt_entropy"]) for row in paths)
     steps, most = max(row["iteration"] for row in paths), log(paths[0]["skills"])
@@ -259,26 +215,17 @@ def entropy_figure(paths: Sequence[Row]) -> Element:
         plot = Plot.box(corner, (WIDE, HIGH), (0, max(steps, 1)), (least, most), "x")
         shapes += [text(corner[0], 18, f"Skill entropy of {of}s", "heading")]
         shapes += plot.grid("iteration", "nats", 5, 5)
-        for row, system in enumerate(SYSTEMS):
-            for column, prompts in enumerate(PROMPT_SETTINGS):
-                colour, name = STYLES[system]
-                style = f"dashed {colour}" if prompts == "initial" else colour
-                at = LEFT + column * 260, TOP + HIGH + 58 + 20 * row
-                shapes += key(*at, f"{name}, {prompts} prompts", f"series {style}")
-                curves = entropies(paths, of, system, prompts)
-                shapes += _curve(plot, curves, colour, style) if len(curves) else ()
+        for place, (system, prompts) in enumerate(product(SYSTEMS, PROMPT_SETTINGS)):
+            colour, name = STYLES[system]
+            style = f"series dashed {colour}" if prompts == "initial" else f"series {colour}"
+            row, column = divmod(place, len(PROMPT_SETTINGS))
+            at = LEFT + column * 260, TOP + HIGH + 58 + 20 * row
+            shapes += key(*at, f"{name}, {prompts} prompts", style)
+            if len(curves := entropies(paths, of, system, prompts)):
+                mean = curves.mean(axis=0).tolist()
+                shapes.append(polyline(plot.places(range(len(mean)), mean), style))
     title = "Skill entropy by iteration under Elo and under equilibrium ratings"
     return canvas((LEFT + 2 * WIDE + GAP + 20, TOP + HIGH + 96), title, *shapes, class_="paths")
-
-
-def _curve(plot: Plot, curves: Array, colour: str, style: str) -> Iterator[Element]:
-    """The mean; of trials with additional prompts the standard deviation too."""
-    xs, mean = list(range(curves.shape[1])), curves.mean(axis=0)
-    if len(curves) > 1 and style == colour:
-        spread = curves.std(axis=0, ddof=1)
-        rim = plot.places(xs, mean + spread) + plot.places(xs, mean - spread)[::-1]
-        yield el("polygon", points=points(rim), class_=f"solid {colour}", opacity=0.15)
-    yield polyline(plot.places(xs, mean.tolist()), f"series {style}")
 
 
 def sequence_figure(paths: Sequence[Row]) -> Element:
@@ -286,18 +233,15 @@ def sequence_figure(paths: Sequence[Row]) -> Element:
     the darker, the more of the vector's sum."""
     shapes: list[Element] = []
     width, y, skills = 420.0, TOP, paths[0]["skills"]
-    for system in SYSTEMS:
-        mine = [
-            row
-            for row in sorted(paths, key=lambda row: int(row["iteration"]))
-            if (row["trial"], row["system"], row["prompt_setting"]) == (0, system, "additional")
-        ]
-        for of in ("models", "prompts"):
-            vectors = [value for row in mine for value in row[of] or ()]
-            colour, name = STYLES[system]
-            shapes += [text(LEFT, y - 10, f"{of} under {name}", "heading")]
-            shapes += _cells(np.reshape(vectors, (-1, skills)), y, colour)
-            width, y = max(width, LEFT + CELL * len(vectors) / skills), y + CELL * skills + 46
+    rows = sorted(paths, key=lambda row: int(row["iteration"]))
+    for system, of in product(SYSTEMS, ("models", "prompts")):
+        facts = {"trial": 0, "system": system, "prompt_setting": "additional"}
+        mine = [row for row in rows if facts.items() <= row.items()]
+        values = [value for row in mine for value in row[of] or ()]
+        colour, name = STYLES[system]
+        shapes += [text(LEFT, y - 10, f"{of} under {name}", "heading")]
+        shapes += _cells(np.reshape(values, (-1, skills)), y, colour)
+        width, y = max(width, LEFT + CELL * len(values) / skills), y + CELL * skills + 46
     about = "the initial vectors, then those that entered, in their order"
     shapes += [text(LEFT, y - 18, about, "axis")]
     title = "Models and prompts in the order in which they entered, skill by skill"
@@ -307,12 +251,12 @@ def sequence_figure(paths: Sequence[Row]) -> Element:
 def _cells(vectors: Array, y: float, colour: str) -> Iterator[Element]:
     for skill in range(vectors.shape[1]):
         yield text(LEFT - 8, y + CELL * (skill + 0.8), f"skill {skill + 1}", "tick", "end")
-    for column, vector in enumerate(vectors):
-        for skill, share in enumerate((vector / (vector.sum() or 1.0)).tolist()):
-            x, top = LEFT + CELL * column, y + CELL * skill
-            opacity = round(min(1.0, 0.04 + 1.3 * share), 3)
-            cell = {"width": CELL - 1, "height": CELL - 1, "opacity": opacity}
-            yield el("rect", x=x, y=top, class_=f"solid {colour}", **cell)
+    for (column, skill), value in np.ndenumerate(vectors):
+        share = value / (vectors[column].sum() or 1.0)
+        place = {"x": LEFT + CELL * column, "y": y + CELL * skill}
+        size = {"width": CELL - 1, "height": CELL - 1}
+        opacity = round(min(1.0, 0.04 + 1.3 * float(share)), 3)
+        yield el("rect", **place, class_=f"solid {colour}", **size, opacity=opacity)
 
 
 def redundancy_figure(redundancy: Sequence[Row]) -> Element:

@@ -14,16 +14,22 @@ from pydantic import Field, ValidationError
 
 from archive.run import ArchivedStories
 from evo.jobs.evaluation import Task
-from evo.measure.folder import ExportedMeasure, Json, MeasureGame, first_problem, usable_judge
-from xgl import XGLError, analyse, game, parse
+from evo.measure.folder import (
+    ExportedMeasure,
+    Json,
+    MeasureGame,
+    first_problem,
+    playable_game,
+    usable_judge,
+)
 from xgl.errors import ConfigError
 from xgl.files import read_bytes
 from xgl.language import syntax as syn
-from xgl.language.canonical import Game, Metadata
+from xgl.language.canonical import Metadata
 
 SUFFIX = ".json"
-FAILURES = 10
-"""Failures in a row that an ensure line of that engine forgives."""
+METADATA = Metadata(max_failures=10, story_tokens=1 << 10)
+"""That engine forgives ten failures in a row of an ensure line."""
 
 
 class _Metadata(Json):
@@ -67,7 +73,7 @@ def read_benchmark(path: Path, judge: str | None = None) -> ExportedMeasure:
     members, stories = [], {}
     for each in config.games:
         where = f"measure.folder: {path}: {each.name}"
-        whole = _read(each.code, where)
+        whole = playable_game(each.code, METADATA, where)
         texts = [_texts(each.code, one.code, where) for one in config.maps if one.name == each.name]
         if each.name in stories or len(texts) < 2:
             raise ConfigError(f"{where}: found {len(texts)} maps, expected two or more")
@@ -85,17 +91,6 @@ def read_benchmark(path: Path, judge: str | None = None) -> ExportedMeasure:
         hashlib.sha256(content).hexdigest(),
         {key: {} for key in stories},
     )
-
-
-def _read(code: str, where: str) -> Game:
-    try:
-        program = parse(code, "xent", where)
-        whole = game(program, Metadata(max_failures=FAILURES, story_tokens=1 << 10))
-    except XGLError as error:
-        raise ConfigError(str(error)) from None
-    if faults := analyse(program, whole.metadata).faults:
-        raise ConfigError(f"{where}: {faults[0]}")
-    return whole
 
 
 def _texts(code: str, filled: str, where: str) -> Sequence[str]:

@@ -21,7 +21,6 @@ from archive.errors import ExportError, RatingError
 from archive.export.selection import discriminating
 from archive.run import Run, read_settings
 from archive.schema import PlaysKey, TaskId
-from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.measure import read_ceilings, read_paired_scores
 from archive.statistics.ratings import (
     MeasureRatings,
@@ -44,7 +43,6 @@ from evo.jobs.repeated_play import (
     Row,
     round_floor,
     round_rows,
-    series,
     with_round_floor,
 )
 from evo.measure import ceilings, results
@@ -187,10 +185,10 @@ def _model_host(plan: MeasurePlan) -> ModelHost:
 
 def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
     """Measure and judge must be those that the run began with; who names the judge may differ."""
-    created_rows = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
-    if not created_rows:
+    created = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
+    if not created:
         return
-    began = read_settings(created_rows[0]["config_json"])
+    began = read_settings(created[0]["config_json"])
     if began.get("digest") != plan.export.digest:
         raise ConfigError(
             f"measure: {plan.config.source} has changed since the run began, expected the measure "
@@ -246,17 +244,20 @@ class MeasureSession:
 
     def show(self, outcome: RunOutcome) -> None:
         """A table and a figure of what has been played so far."""
-        confidence = self.plan.config.measure.confidence
-        if self.plan.config.measure.rounds == 1 and (scores := self._first_scores(confidence)):
-            results.show_scores(self.console, scores, confidence)
+        config, members = self.plan.config, self.plan.export.members
+        confidence = config.measure.confidence
+        pairs = [(name, member) for name in config.players for member in members]
+        played = {(name, m.name): rows for name, m in pairs if (rows := self._rows(name, m))}
+        if config.measure.rounds == 1 and played:
+            results.show_scores(self.console, played, confidence)
         if found := self.results():
             results.show(self.console, found, confidence)
-            if self.plan.config.measure.games:
+            if config.measure.games:
                 results.show_rounds(self.console, found)
             if game_ceilings := read_ceilings(self.ledger.archive, confidence):
-                names = {m.task.id: m.name for m in self.plan.export.members}
+                names = {each.task.id: each.name for each in members}
                 self.console.print(ceilings.table(game_ceilings, names, confidence))
-            path = results.draw(self.plan.folder, found, confidence)
+            path = results.draw(self.plan.folder, found)
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
         if self.ratings:
             show_ratings(self.ratings, self.console)
@@ -295,13 +296,11 @@ class MeasureSession:
         scores = self.host.repeat(seat, task, seeds, config.rounds, config.control, tell)
         if isinstance(seat, LocalPolicy):
             seat.clear_caches()  # a game's results must not depend on the one before
-        if player is plan.base and plan.base_plays(member):
+        floor, sets_levels = task.floor, player is plan.base and plan.base_plays(member)
+        if sets_levels:
             check_fits(task, [(each.outcome, each.reason) for each in scores])
+        if sets_levels or not math.isfinite(floor):  # the base finished no play that would fix it
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
-        elif math.isfinite(task.floor):
-            floor = task.floor
-        else:  # the base finished no play that would fix it
-            floor = min([0.0, *(s.score for s in scores if s.outcome == "finished")])
         floored = [with_round_floor(score, floor) for score in scores]
         rows = round_rows(player.name, task, Purpose.MEASURE, floored)
         member, levels = self._normalised(member, rows if player.name == plan.base.name else ())
@@ -364,16 +363,6 @@ class MeasureSession:
                 if rows and levels:
                     found.append(result(name, game, levels[0], rows))
         return found
-
-    def _first_scores(self, confidence: float) -> dict[str, dict[str, Interval]]:
-        """Mean score of round 1, bits, of each measured player on each game that it has played."""
-        scores: dict[str, dict[str, Interval]] = {}
-        for name in self.plan.config.players:
-            for member in self.plan.export.members:
-                if rows := self._rows(name, member):
-                    first = mean_interval(series(rows).own[:, 0], confidence)
-                    scores.setdefault(name, {})[member.name] = first
-        return scores
 
     def _rows(self, policy: str, member: MeasureGame) -> list[Row]:
         key = PlaysKey(policy, member.task.id, Purpose.MEASURE)

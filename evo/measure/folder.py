@@ -24,7 +24,7 @@ from xgl import XGLError, analyse, game, parse
 from xgl.errors import ConfigError, excerpt
 from xgl.files import is_inside, may_use, read_bytes
 from xgl.judge.story_files import check_prompts
-from xgl.language.canonical import Metadata, read_metadata
+from xgl.language.canonical import Game, Metadata, read_metadata
 from xgl.language.syntax import PLAYERS
 from xgl.models.references import CORPUS
 from xgl.runtime.requests import Seeds
@@ -135,8 +135,8 @@ class _Levels(Json):
     m: int
     rounds: int
     maps: int
-    k_m: int | None = None
-    floor: float | None = None
+    k_m: int
+    floor: float
     policy: str
 
     @model_validator(mode="after")
@@ -146,8 +146,7 @@ class _Levels(Json):
 
     @property
     def levels(self) -> ScoreLevels:
-        k_m = self.rounds if self.k_m is None else self.k_m  # at the last round, or before
-        return ScoreLevels(self.b, self.theta, self.m, self.rounds, self.maps, k_m)
+        return ScoreLevels(self.b, self.theta, self.m, self.rounds, self.maps, self.k_m)
 
 
 class _Member(Json):
@@ -190,11 +189,14 @@ def read(folder: Path, judge: str | None = None) -> ExportedMeasure:
     members = {each.name: each for each in manifest.members}
     if len(members) < len(manifest.members):
         raise ConfigError(f"measure.folder: {folder / MANIFEST} has two games of one name")
+    named = manifest.judge
+    if judge is None and named.folder is not None:  # its weights are there
+        judge = str(_inside(folder, named.folder))
     return ExportedMeasure(
         tuple(_member(folder, each) for each in manifest.members),
         {name: _seeds(each) for name, each in members.items()},
         {name: _stories(each) for name, each in members.items()},
-        judge or _judge(folder, content, manifest.judge),
+        judge or usable_judge(folder / MANIFEST, content, named.model),
         manifest.judge.model,
         hashlib.sha256(content).hexdigest(),
         {
@@ -215,13 +217,6 @@ def _inside(folder: Path, name: str) -> Path:
     if "\0" in name or not is_inside(folder / name, folder):
         raise ConfigError(f"measure.folder: {folder} names {name!r}, expected a path inside")
     return folder / name
-
-
-def _judge(folder: Path, content: bytes, judge: _Judge) -> str:
-    """The judge whose weights are in the folder, or that has this name."""
-    if judge.folder is not None:
-        return str(_inside(folder, judge.folder))
-    return usable_judge(folder / MANIFEST, content, judge.model)
 
 
 def usable_judge(path: Path, content: bytes, model: str) -> str:
@@ -249,27 +244,27 @@ def _member(folder: Path, member: _Member) -> MeasureGame:
     path, text = folder / member.file, _bytes(folder, member.file)
     if hashlib.sha256(text).hexdigest() != member.code_sha256:
         raise ConfigError(f"measure.folder: {path} has changed since its export")
+    origin = f"measure.folder: {path}"
     try:
-        program = parse(text.decode(), "xent", member.file)
-        exported_game = game(program, read_metadata(member.metadata))
+        code, metadata = text.decode(), read_metadata(member.metadata)
     except (XGLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"measure.folder: {path}: {error}") from None
-    if faults := analyse(program, exported_game.metadata).faults:
-        raise ConfigError(f"measure.folder: {path}: {faults[0]}")
-    task = Task(exported_game, member.role, origin=f"measure.folder: {path}")
+        raise ConfigError(f"{origin}: {error}") from None
+    task = Task(playable_game(code, metadata, origin), member.role, origin=origin)
     if (base := member.thresholds) is None:
         return MeasureGame(member.name, member.game_id, task, None, "")
-    task = _with_floor(task, base)
+    task = replace(task, floor=base.floor)
     return MeasureGame(member.name, member.game_id, task, base.levels, base.policy)
 
 
-def _with_floor(task: Task, base: _Levels) -> Task:
-    """The task with the floor that the export states or, if it states none, a floor as far below
-    the base's first round as its last lies above, less a bit for each move token."""
-    if base.floor is not None:
-        return replace(task, floor=base.floor)
-    tokens = analyse(task.game.program, task.game.metadata, task.role).move_tokens
-    return replace(task, floor=base.b - base.m * base.theta - tokens)
+def playable_game(code: str, metadata: Metadata, origin: str) -> Game:
+    """A game in the xent dialect. Raises :class:`ConfigError` for one that cannot be played."""
+    try:
+        whole = game(parse(code, "xent"), metadata)
+    except XGLError as error:
+        raise ConfigError(f"{origin}: {error}") from None
+    if faults := analyse(whole.program, whole.metadata).faults:
+        raise ConfigError(f"{origin}: {faults[0]}")
+    return whole
 
 
 def _seeds(member: _Member) -> tuple[int, ...]:

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from archive.charts import Plot, canvas, document, key, line, polyline, rect, series, text
+from archive.charts import Plot, canvas, document, key, line, polyline, series, text
 from archive.schema import PlayOutcome
-from archive.statistics.intervals import Interval, Scores, percentile_bounds
-from archive.statistics.measure import XentMeasure, common_edges, xent_measure
+from archive.statistics.intervals import (
+    Interval,
+    Scores,
+    mean_interval,
+    percentile_bounds,
+)
+from archive.statistics.measure import xent_measure
 from archive.statistics.rounds import (
     Playability,
     ScoreLevels,
@@ -134,19 +138,6 @@ def policies(results: Sequence[GameResult]) -> dict[str, list[GameResult]]:
     return {name: [r for r in results if r.policy == name] for name in names}
 
 
-def measures(results: Sequence[GameResult], confidence: float) -> dict[str, XentMeasure]:
-    """μ of each player, on common histogram edges."""
-    by_player = policies(results)
-    values = {name: np.array([r.narms for r in results]) for name, results in by_player.items()}
-    edges = common_edges(list(values.values()))
-    return {
-        name: xent_measure(
-            values[name], edges, confidence, over_maps=np.stack([r.draws for r in results])
-        )
-        for name, results in by_player.items()
-    }
-
-
 def show(console: Console, results: Sequence[GameResult], confidence: float) -> None:
     """Two tables: normalised scores by game, and the statistics of each player's measure."""
     by_player = policies(results)
@@ -164,7 +155,9 @@ def show(console: Console, results: Sequence[GameResult], confidence: float) -> 
     columns = ("games", "mean", "median", "lower quartile", "upper quartile")
     title = f"The Xent Measure, {percent(confidence)} over games and maps"
     summary = table(title, "player", *columns, numbers=True)
-    for name, mu in measures(results, confidence).items():
+    for name, own in by_player.items():
+        scores, over_maps = np.array([r.narms for r in own]), np.stack([r.draws for r in own])
+        mu = xent_measure(scores, confidence=confidence, over_maps=over_maps)
         estimates = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
         add(summary, names[name], mu.games, *map(interval, estimates))
     console.print(view)
@@ -173,15 +166,18 @@ def show(console: Console, results: Sequence[GameResult], confidence: float) -> 
 
 
 def show_scores(
-    console: Console, scores: Mapping[str, Mapping[str, Interval]], confidence: float
+    console: Console, rows: Mapping[tuple[str, str], Sequence[Row]], confidence: float
 ) -> None:
-    """A table of mean scores of single plays, by player and game."""
-    names = labels(list(scores))
+    """A table of mean scores of single plays, from the rows of each player on each game."""
+    names = labels(list(dict.fromkeys(player for player, _ in rows)))
     title = f"mean score of one play, bits, {percent(confidence)} over maps"
-    view = table(title, "game", *(names[name] for name in scores), numbers=True)
-    for game in dict.fromkeys(game for by_game in scores.values() for game in by_game):
-        cells = [interval(by[game]) if game in by else "" for by in scores.values()]
-        add(view, game, *cells)
+    view = table(title, "game", *names.values(), numbers=True)
+    means = {
+        key: interval(mean_interval(repeated_play.series(own).own[:, 0], confidence))
+        for key, own in rows.items()
+    }
+    for game in dict.fromkeys(game for _, game in rows):
+        add(view, game, *(means.get((name, game), "") for name in names))
     console.print(view)
     show_labels(names, console)
 
@@ -214,8 +210,6 @@ def show_rounds(console: Console, results: Sequence[GameResult]) -> None:
 FIGURE = "measure.svg"
 WIDE, HIGH, LEFT = 300.0, 240.0, 48.0
 """Width and height of one panel, and the distance from its left edge to its plot."""
-ACROSS = 3
-"""Panels in a row."""
 CURVES: Mapping[str, Callable[[Scores], Scores]] = {
     "mean": lambda scores: np.asarray(scores.mean(axis=0)),
     "arms": arms,
@@ -223,53 +217,36 @@ CURVES: Mapping[str, Callable[[Scores], Scores]] = {
 """By round, from scores (maps, rounds)."""
 
 
-def draw(folder: Path, results: Sequence[GameResult], confidence: float) -> Path:
+def draw(folder: Path, results: Sequence[GameResult]) -> Path:
     """Write the figure into the run folder. Raises :class:`archive.WriteError`."""
     path = folder / FIGURE
     with writing(path):
-        write_whole(path, document(figure(results, confidence)).encode())
+        write_whole(path, document(figure(results)).encode())
     return path
 
 
-def figure(results: Sequence[GameResult], confidence: float) -> Element:
-    """One panel with the histograms, then two a game: the mean score by round and arms, as in
-    Fig. 4.1, the control dashed, the base's levels b and b + mθ as grey lines. ``results`` must not
-    be empty."""
-    by_player = measures(results, confidence)
-    colours = {name: series(index) for index, name in enumerate(by_player)}
+def figure(results: Sequence[GameResult]) -> Element:
+    """Two panels a game: the mean score by round and arms, as in Fig. 4.1, the control dashed, the
+    base's levels b and b + mθ as grey lines."""
+    colours = {name: series(index) for index, name in enumerate(policies(results))}
     games = list(dict.fromkeys(each.member.name for each in results))
-    shapes = list(_histograms(by_player, colours))
-    for index, (game, name) in enumerate(product(games, CURVES), start=1):
-        shapes += _curves(index, [r for r in results if r.member.name == game], colours, name)
-    rows = -(-(2 * len(games) + 1) // ACROSS)
+    shapes: list[Element] = []
+    for row, game in enumerate(games):
+        own = [each for each in results if each.member.name == game]
+        for column, name in enumerate(CURVES):
+            shapes += _panel(column * WIDE + LEFT, row * HIGH, name, own, colours)
     for index, (name, colour) in enumerate(colours.items()):
-        shapes += key(LEFT, rows * HIGH + 16 + 18 * index, name, f"series {colour}")
-    title = "Xent Measure: histograms of normalised scores; mean and arms by round"
-    size = ACROSS * WIDE, rows * HIGH + 26 + 18 * len(colours)
-    return canvas(size, title, *shapes, class_="measure")
+        shapes += key(LEFT, len(games) * HIGH + 16 + 18 * index, name, f"series {colour}")
+    size = len(CURVES) * WIDE, len(games) * HIGH + 26 + 18 * len(colours)
+    return canvas(size, "Mean and arms by round, bits", *shapes, class_="measure")
 
 
 def _panel(
-    place: int,
-    title: str,
-    labels: tuple[str, str],
-    xs: tuple[float, float],
-    ys: tuple[float, float],
-    counts: str,
-) -> tuple[Plot, list[Element]]:
-    """The plot at a place of the grid, and its axes."""
-    row, column = divmod(place, ACROSS)
-    left, top = column * WIDE + LEFT, row * HIGH
-    ends = ys if ys[1] > ys[0] else (ys[0], ys[0] + 1)
-    plot = Plot.box((left, top + 52), (WIDE - LEFT - 18, HIGH - 112), xs, ends, counts)
-    return plot, [text(left, top + 18, title, "heading"), *plot.grid(*labels, 4, 4)]
-
-
-def _curves(
-    place: int,
-    results: Sequence[GameResult],
-    colours: dict[str, str],
+    left: float,
+    top: float,
     name: str,
+    results: Sequence[GameResult],
+    colours: Mapping[str, str],
 ) -> Iterator[Element]:
     levels, curve_of = results[0].levels, CURVES[name]
     lines: list[tuple[Scores, str]] = []
@@ -278,29 +255,12 @@ def _curves(
         if each.series.control is not None:
             lines.append((curve_of(each.series.control), f"series dashed {colours[each.policy]}"))
     every = np.concatenate([*(curve for curve, _ in lines), [levels.b, levels.top]])
-    longest = max(len(curve) for curve, _ in lines)
-    ends = float(every.min()), float(every.max())
-    title = f"{results[0].member.name}: {name}"
-    plot, axes = _panel(place, title, ("round", "bits"), (1.0, float(max(longest, 2))), ends, "x")
-    yield from axes
+    longest = max(2, *(len(curve) for curve, _ in lines))
+    xs, ys = (1.0, float(longest)), (float(every.min()), float(every.max()))
+    plot = Plot.box((left, top + 52), (WIDE - LEFT - 18, HIGH - 112), xs, ys, "x")
+    yield text(left, top + 18, f"{results[0].member.name}: {name}", "heading")
+    yield from plot.grid("round", "bits", 4, 4)
     for level in (levels.b, levels.top):
-        y = plot.y(level)
-        yield line(plot.x.start, y, plot.x.end, y, "rule")
+        yield line(plot.x.start, plot.y(level), plot.x.end, plot.y(level), "rule")
     for curve, class_ in lines:
         yield polyline(plot.places(range(1, len(curve) + 1), curve.tolist()), class_)
-
-
-def _histograms(by_player: dict[str, XentMeasure], colours: dict[str, str]) -> Iterator[Element]:
-    edges = next(iter(by_player.values())).histogram.edges.tolist()
-    most = max(float(measure.histogram.counts.max()) for measure in by_player.values())
-    title = "normalised scores of all games"
-    plot, axes = _panel(0, title, ("narms", "games"), (edges[0], edges[-1]), (0.0, most), "y")
-    yield from axes
-    for index, (name, measure) in enumerate(by_player.items()):
-        for low, high, count in zip(edges, edges[1:], measure.histogram.counts, strict=False):
-            if count:
-                width = (high - low) / len(by_player)
-                left, top = plot.place(low + width * index, float(count))
-                right, bottom = plot.place(low + width * (index + 1), 0.0)
-                class_ = f"solid {colours[name]}"
-                yield rect(left, top, right - left, bottom - top, class_)

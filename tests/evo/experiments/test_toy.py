@@ -199,9 +199,9 @@ def test_a_run_archives_and_prints_its_growths(tmp_path: Path, capsys: Capsys) -
 def test_the_figure_shows_the_growth_in_the_middle(tmp_path: Path) -> None:
     assert run(tmp_path, "name=toy", "toy.seeds=3") == 0
     chart = ElementTree.parse(tmp_path / "toy" / "figure.svg").getroot()
-    marks = [each.get("class") for each in chart.iter(f"{SVG}circle")]
+    marks = [str(each.get("class")).split()[0] for each in chart.iter(f"{SVG}circle")]
     texts = [each.text or "" for each in chart.iter(f"{SVG}text")]
-    [count] = filter(None, (re.match(r"(\d+) games,", text) for text in texts))
+    [count] = filter(None, (re.match(r"(\d+) games$", text) for text in texts))
     assert marks.count("game") == int(count[1])
     assert marks.count("start") == 1
     assert CLAIM in texts
