@@ -87,8 +87,7 @@ def clusters(options: argparse.Namespace, console: Console) -> int:
     Raises :class:`ConfigError`, :class:`~archive.ArchiveError`,
     :class:`~xgl.errors.PlayerError` and :class:`~xgl.errors.BudgetError`.
     """
-    from evo.ggbench.chat import find_chat_model
-    from evo.ggbench.clusters import Clusterer
+    from evo.ggbench.chat import Clusterer, find_chat_model
     from evo.ggbench.experiment import games_of
 
     games = [game for name in options.games for game in find_all(name)]

@@ -174,7 +174,7 @@ def _advance(box: Box, play: ProgramPlay, opponent: Agent) -> ProgramView | None
         for move in play.moves:
             view = box.play(move)
         while view.result is None and len(play.moves) < box.limits.most_moves:
-            if view.mover != play.seat:
+            if len(play.moves) % 2 != play.seat:
                 key = ("ggbench", "opponent", play.seed, len(play.moves))
                 move = box.choose(opponent, seed(*key, bits=32))
             elif len(view.legal) == 1:

@@ -26,9 +26,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.guest import frames
-from evo.ggbench.guest.frames import MOST_PLAYER, MOST_TEXT
-from evo.ggbench.guest.main import BOOT
+from evo.ggbench.guest.main import BOOT, MOST, MOST_PLAYER, MOST_TEXT, frame, read, write
 from xgl.errors import ConfigError, excerpt
 
 LOCKED = True
@@ -38,7 +36,7 @@ MOST_ACTIONS, MOST_OBSERVED, MOST_DIMENSIONS = 20_000, 8_192, 8
 MOST_REASON = 200
 """Most characters of a game's own text in a message."""
 Agent = Mapping[str, Any]
-"""Who moves, as :meth:`evo.ggbench.guest.agents.Agents.agent` reads it."""
+"""Who moves, as :func:`evo.ggbench.guest.agents.chosen_move` reads it."""
 RANDOM, MCTS, SIMULATIONS = "random", "mcts", 100
 Floats = NDArray[np.float32]
 
@@ -103,17 +101,13 @@ class _Spaces(_Answer):
 
 
 class ProgramView(_Answer):
-    """A game after a move. ``player``: what the game says whose turn it is, if it does;
-    ``inside``: whether the observation lies in its space."""
+    """A game after a move. ``player``: what the game says whose turn it is, if it does."""
 
     observation: bytes
-    shape: tuple[int, ...]
     text: Annotated[str, Field(max_length=MOST_TEXT)]
     legal: Annotated[tuple[Move, ...], Field(max_length=MOST_ACTIONS)]
-    mover: Annotated[int, Field(ge=0, le=1)]
     result: Result
     player: Annotated[str, Field(max_length=MOST_PLAYER)] | None
-    inside: bool
 
 
 class _Choice(_Answer):
@@ -160,18 +154,12 @@ class Box:
 
     def __enter__(self) -> Self:
         """Raises :class:`NoLockError` and :class:`GameFaultError`."""
-        limits = self.limits
+        limits, pipe = self.limits, subprocess.PIPE
         self._number, self._seconds = 0, limits.total
-        self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", "-c", BOOT],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={},
-            cwd="/",
-            start_new_session=True,
-            bufsize=0,
-        )
+        command = [sys.executable, "-I", "-S", "-B", "-c", BOOT]
+        place: dict[str, Any] = {"env": {}, "cwd": "/", "start_new_session": True}
+        streams = {"stdin": pipe, "stdout": pipe, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen(command, bufsize=0, **streams, **place)
         self._until, self._closed = math.inf, Event()
         Thread(target=self._watch, daemon=True).start()
         try:
@@ -183,9 +171,8 @@ class Box:
                     f"game: {self.game.name} does not ship with this package, and this machine "
                     f"cannot lock it in ({hello.reason}), expected Linux with seccomp"
                 )
-            spaces = self._ask(
-                _Spaces, "open", source=self.game.source, most_moves=limits.most_moves
-            )
+            program = {"source": self.game.source, "most_moves": limits.most_moves}
+            spaces = self._ask(_Spaces, "open", **program)
             self.actions, self.shape = spaces.actions, spaces.shape
             if not 1 <= math.prod(self.shape) <= MOST_OBSERVED:
                 raise GameFaultError(f"observations have the shape {list(self.shape)}")
@@ -209,17 +196,16 @@ class Box:
 
     def new(self, seed: int) -> ProgramView:
         """Begin a game that the host steps."""
-        return self._checked(self._ask(ProgramView, "new", seed=seed))
+        return self._view("new", seed=seed)
 
     def play(self, move: int) -> ProgramView:
         """Make a move in the host's game."""
-        return self._checked(self._ask(ProgramView, "play", move=move))
+        return self._view("play", move=move)
 
     def choose(self, agent: Agent, seed: int) -> int:
         """The move that an agent chooses in the host's game."""
-        move = self._ask(_Choice, "choose", self.limits.search, agent=agent, seed=seed).move
-        self._check_moves([move])
-        return move
+        chosen = self._ask(_Choice, "choose", self.limits.search, agent=agent, seed=seed)
+        return self._legal((chosen.move,))[0]
 
     def keep_policy(self, name: str, layers: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> None:
         """Give the guest a policy: weights (inputs, outputs) and biases (outputs,) by layer."""
@@ -230,22 +216,47 @@ class Box:
         """A whole game, of which the first agent moves first: its moves, and its result as in
         :class:`ProgramView`; None: it was too long."""
         game = self._ask(_Match, "match", self.limits.search, agents=agents, seed=seed)
-        self._check_moves(game.moves)
         if len(game.moves) > self.limits.most_moves:
             raise GameFaultError("a game is longer than it may be")
-        return game.moves, game.result
+        return self._legal(game.moves), game.result
 
     def train(self, seeds: Sequence[int], opponents: Sequence[str], exploration: float) -> Batch:
         """Begin as many games as seeds, for a learner."""
-        answer = self._ask(
-            _Games, "train", seeds=seeds, opponents=opponents, exploration=exploration
-        )
-        return self._batch(answer, len(seeds))
+        settings = {"opponents": opponents, "exploration": exploration}
+        return self._batch(self._ask(_Games, "train", seeds=seeds, **settings), len(seeds))
 
     def learn(self, moves: Sequence[int], exploration: float) -> Batch:
         """The learner's move in each of them."""
         answer = self._ask(_Games, "learn", moves=moves, exploration=exploration)
         return self._batch(answer, len(moves))
+
+    # -- what depends on the game's spaces ---------------------------------------------------
+
+    def _legal(self, moves: tuple[int, ...]) -> tuple[int, ...]:
+        if wrong := [move for move in moves if move >= self.actions]:
+            expected = f"a whole number from 0 to {self.actions - 1}"
+            raise GameFaultError(f"legal: found {wrong[0]}, expected {expected}")
+        return moves
+
+    def _view(self, do: str, **values: int) -> ProgramView:
+        view = self._ask(ProgramView, do, **values)
+        _floats(view.observation, self.shape)
+        if len(set(self._legal(view.legal))) != len(view.legal):
+            raise GameFaultError("valid_moves names a move twice")
+        if not view.legal and view.result is None:
+            raise GameFaultError("no valid move is left and the game is not over")
+        return view
+
+    def _batch(self, answer: _Games, games: int) -> Batch:
+        features = _floats(answer.features, (games, math.prod(self.shape) + 1)).copy()
+        bits, size = np.frombuffer(answer.masks, np.uint8), games * self.actions
+        if bits.size != -(-size // 8) or not len(answer.rewards) == len(answer.ended) == games:
+            raise GameFaultError("an answer of the wrong form")
+        masks = np.unpackbits(bits)[:size].astype(bool).reshape(games, self.actions)
+        if not masks.any(axis=1).all():
+            raise GameFaultError("no valid move is left and the game is not over")
+        rewards, ended = np.array(answer.rewards, np.float32), np.array(answer.ended, bool)
+        return Batch(features, masks, rewards, ended)
 
     # -- the pipe ----------------------------------------------------------------------------
 
@@ -272,12 +283,11 @@ class Box:
             raise GameFaultError("its process was ended for an earlier fault")
         assert self.process.stdin
         assert self.process.stdout
-        content, until = b"", monotonic() + seconds
-        self._until = until
+        content, self._until = b"", (until := monotonic() + seconds)
         try:
             with suppress(OSError):  # its end of the pipe is closed
-                frames.write(self.process.stdin.fileno(), message)
-                content = frames.read(self.process.stdout.fileno(), frames.MOST)
+                write(self.process.stdin.fileno(), frame(message))
+                content = read(self.process.stdout.fileno(), MOST)
         except ValueError as error:
             raise self._end(str(error)) from None
         finally:
@@ -307,40 +317,6 @@ class Box:
         self.close()
         return GameFaultError(reason)
 
-    # -- what depends on the game's spaces ---------------------------------------------------
-
-    def _check_moves(self, moves: Sequence[int]) -> None:
-        if wrong := [move for move in moves if move >= self.actions]:
-            expected = f"a whole number from 0 to {self.actions - 1}"
-            raise GameFaultError(f"legal: found {wrong[0]}, expected {expected}")
-
-    def _checked(self, view: ProgramView) -> ProgramView:
-        if view.shape != self.shape:
-            shapes = f"{list(view.shape)}, expected {list(self.shape)}"
-            raise GameFaultError(f"an observation has the shape {shapes}")
-        _floats(view.observation, self.shape)
-        self._check_moves(view.legal)
-        if len(set(view.legal)) != len(view.legal):
-            raise GameFaultError("valid_moves names a move twice")
-        if not view.legal and view.result is None:
-            raise GameFaultError("no valid move is left and the game is not over")
-        return view
-
-    def _batch(self, answer: _Games, games: int) -> Batch:
-        features = _floats(answer.features, (games, math.prod(self.shape) + 1)).copy()
-        bits = np.frombuffer(answer.masks, np.uint8)
-        if bits.size != -(-games * self.actions // 8):
-            raise GameFaultError("an answer whose masks have the wrong form")
-        masks = np.unpackbits(bits)[: games * self.actions].astype(bool)
-        masks = masks.reshape(games, self.actions)
-        if not masks.any(axis=1).all():
-            raise GameFaultError("no valid move is left and the game is not over")
-        if not len(answer.rewards) == len(answer.ended) == games:
-            raise GameFaultError("an answer whose rewards have the wrong form")
-        return Batch(
-            features, masks, np.array(answer.rewards, np.float32), np.array(answer.ended, bool)
-        )
-
 
 @cache
 def _paths() -> list[str]:
@@ -350,9 +326,9 @@ def _paths() -> list[str]:
     return list(dict.fromkeys(str(root.resolve()) for root in roots))
 
 
-def one_line(text: str | None) -> str:
+def one_line(text: str) -> str:
     """A game's text as one short line."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in (text or "")[:2000]).split())
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())
     return excerpt(line, MOST_REASON) or "a fault without a message"
 
 
@@ -362,10 +338,9 @@ def _misfit(error: ValidationError) -> str:
     if first["type"] == "json_invalid":
         return "an answer that is no JSON"
     name = next((each for each in reversed(first["loc"]) if isinstance(each, str)), "an answer")
+    found = excerpt(reprlib.repr(first["input"]), 60)
     expected = first["msg"].removeprefix("Input should be ")
-    return one_line(
-        f"{name}: found {excerpt(reprlib.repr(first['input']), 60)}, expected {expected}"
-    )
+    return one_line(f"{name}: found {found}, expected {expected}")
 
 
 def _floats(content: bytes, shape: tuple[int, ...]) -> Floats:

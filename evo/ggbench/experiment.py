@@ -20,7 +20,6 @@ from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
 from archive.views.tables import terminal_tables
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
-from evo.ggbench import authors
 from evo.ggbench.benchmark import (
     AgentPlayer,
     ChatMover,
@@ -33,7 +32,7 @@ from evo.ggbench.benchmark import (
     play_in_box,
 )
 from evo.ggbench.box import Box, BoxLimits, GameFaultError
-from evo.ggbench.chat import expense, find_chat_model
+from evo.ggbench.chat import Author, estimate, expense, find_chat_model
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged
 from evo.ggbench.selfplay import (
@@ -109,7 +108,7 @@ class GGBenchPlan(RunPlan):
             f"{settings.plays} plays each of {names}"
         ]
         if written:
-            lines.append(authors.estimate(self.models["author"], written))
+            lines.append(estimate(self.models["author"], written))
         if model := self.models.get("filter_model"):
             plays = settings.filter_plays
             lines.append(f"the filter: about {self._expense(model, plays, written)}")
@@ -244,7 +243,7 @@ class GGBenchSession(RunSession):
         names = {row["program_id"]: row["name"] for row in self.rows["gg_games"]}
         for start in range(0, len(waiting), settings.concurrency):
             numbers = waiting[start : start + settings.concurrency]
-            writer = authors.Author(settings, *self._answers())
+            writer = Author(settings, *self._answers())
             rows = []
             for number, (game, failure, usage) in zip(numbers, writer.write(numbers), strict=True):
                 known = game.name if failure else names.setdefault(game.game_id, game.name)

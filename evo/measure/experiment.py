@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import torch
 from rich.console import Console
@@ -46,9 +46,15 @@ from evo.jobs.repeated_play import (
     with_round_floor,
 )
 from evo.measure import ceilings, results
-from evo.measure.authors import SUFFIX, read_benchmark
 from evo.measure.ceilings import CeilingSearch
-from evo.measure.folder import ExportedMeasure, MeasureGame, named_measure, read
+from evo.measure.folder import (
+    BENCHMARK,
+    ExportedMeasure,
+    MeasureGame,
+    named_measure,
+    read,
+    read_benchmark,
+)
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
 from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
@@ -82,7 +88,6 @@ class MeasurePlan(RunPlan):
     export: ExportedMeasure
     players: tuple[MeasuredPlayer, ...]
     base: LocalPlayer
-    judge: str
     resumed: bool = False
 
     def announce(self) -> bool:
@@ -91,16 +96,15 @@ class MeasurePlan(RunPlan):
         has_control = config.measure.control and config.measure.rounds > 1
         say = partial(self.console.print, highlight=False, markup=False, soft_wrap=True)
         say(
-            f"Measure of {len(members)} games from {config.source}, judge {self.judge}"
+            f"Measure of {len(members)} games from {config.source}, judge {self.export.judge}"
             + "".join(f" with {name}: {model}" for name, model in config.measure.others.items())
             + f", {plural(config.measure.rounds, 'round')} on each map"
             + (", and their control" if has_control else "")
         )
-        for player in _order(self):
-            games = sum(player is not self.base or self.base_plays(each) for each in members)
-            say(f"{player.name}: {plural(games, 'game')}")
+        for player in self.order:
+            say(f"{player.name}: {plural(len(self.games_of(player)), 'game')}")
         if calls := config.measure.ceiling.calls:
-            maps = sum(len(self.export.seeds(m, config.measure.maps)) for m in members)
+            maps = sum(len(each.seeds(config.measure.maps)) for each in members)
             say(
                 f"ceilings: {ceilings.SOLVERS} solvers on {maps} maps, at most "
                 f"{ceilings.SOLVERS * maps * calls:,} judge calls"
@@ -115,6 +119,17 @@ class MeasurePlan(RunPlan):
         """Whether the base player must be measured on a game."""
         return member.levels is None or self.config.measure.base is not None
 
+    def games_of(self, player: MeasuredPlayer) -> list[MeasureGame]:
+        """All games if it is measured, else those that need the base."""
+        is_measured = player.name in self.config.players
+        return [each for each in self.export.members if is_measured or self.base_plays(each)]
+
+    @property
+    def order(self) -> list[MeasuredPlayer]:
+        """The players: the base first, unless it has nothing to play."""
+        others = [player for player in self.players if player.name != self.base.name]
+        return [self.base, *others] if self.games_of(self.base) else others
+
 
 def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> MeasurePlan:
     """Find the measure, the players and their models; raises what each of them raises."""
@@ -127,8 +142,8 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     resolve(reference)
     base = LocalPlayer(config.measure.base or config.measure.judge or export.judge_name, reference)
     players = tuple(find_player(name, config.measure.chat) for name in config.players)
-    priced_players = [p for p in players if isinstance(p, RemotePlayer) and p.settings.prices]
-    if config.budget.dollars is not None and not priced_players:
+    remote = [player.settings for player in players if isinstance(player, RemotePlayer)]
+    if config.budget.dollars is not None and not any(each.prices for each in remote):
         raise ConfigError(
             "budget.dollars: found an amount and no price of a measured chat model, expected "
             "measure.chat.prices={MODEL:[prompt,answer]}"
@@ -141,16 +156,16 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     if config.measure.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("measure.device: found cuda, but torch sees no GPU here, expected cpu")
     if not resumed:
-        ask_once(player.settings for player in players if isinstance(player, RemotePlayer))
-    return MeasurePlan(config, services.console, export, players, base, judge, resumed)
+        ask_once(remote)
+    return MeasurePlan(config, services.console, export, players, base, resumed)
 
 
 def _measure(config: MeasureRunConfig) -> ExportedMeasure:
     """The measure of a folder or of a benchmark configuration, or of named games. Raises
     :class:`ConfigError` for a game that needs a model that is not under the judge."""
     if config.measure.folder:
-        folder = config.export_folder
-        whole = (read_benchmark if folder.suffix == SUFFIX else read)(folder, config.measure.judge)
+        reader = read_benchmark if config.export_folder.suffix == BENCHMARK else read
+        whole = reader(config.export_folder, config.measure.judge)
         export = whole.only(config.measure.games)
     else:
         export = named_measure(config)
@@ -160,27 +175,16 @@ def _measure(config: MeasureRunConfig) -> ExportedMeasure:
     return export
 
 
-def _order(plan: MeasurePlan) -> list[MeasuredPlayer]:
-    """The players in order: the base first, unless it has nothing to play."""
-    others = [player for player in plan.players if player.name != plan.base.name]
-    plays_base = any(map(plan.base_plays, plan.export.members))
-    names_base = len(others) < len(plan.players)
-    return [plan.base, *others] if plays_base or names_base else others
-
-
 def _model_host(plan: MeasurePlan) -> ModelHost:
     single_threaded()
-    measure = plan.config.measure
-    device = measure.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    bytes_there = torch.cuda.get_device_properties(0).total_memory if device == "cuda" else 0
-    memory = measure.memory_mib or max(1024, int(bytes_there * PASS_SHARE) >> 20)
-    judge = JudgeConfig(
-        model=plan.judge, dtype=measure.dtype, memory_mib=memory, others=measure.others
-    )
-    others = PlayerConfig(model=plan.base.reference, dtype=measure.dtype, memory_mib=memory)
-    return ModelHost(ModelHostSettings(judge, others, None, device))
+    measure, has_gpu = plan.config.measure, torch.cuda.is_available()
+    device = {"auto": "cuda" if has_gpu else "cpu"}.get(measure.device, measure.device)
+    there = torch.cuda.get_device_properties(0).total_memory if device == "cuda" else 0
+    memory = measure.memory_mib or max(1024, int(there * PASS_SHARE) >> 20)
+    common: dict[str, Any] = {"dtype": measure.dtype, "memory_mib": memory}
+    judge = JudgeConfig(model=plan.export.judge, others=measure.others, **common)
+    player = PlayerConfig(model=plan.base.reference, **common)
+    return ModelHost(ModelHostSettings(judge, player, None, device))
 
 
 def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
@@ -209,7 +213,7 @@ class MeasureSession:
     def __init__(self, plan: MeasurePlan, archive: Archive) -> None:
         _check_unchanged(plan, archive)
         self.plan, self.console, self.lines = plan, plan.console, TimedLines(plan.console)
-        facts = {"digest": plan.export.digest, "judge_model": plan.judge}
+        facts = {"digest": plan.export.digest, "judge_model": plan.export.judge}
         self.identity = RunIdentity.of(plan.config, plan.config.run_name, archive, **facts)
         self.ledger = Ledger(archive, self.identity.run_id)
         self.ratings: MeasureRatings | None = None
@@ -224,7 +228,7 @@ class MeasureSession:
         """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
         self.ledger.commit(games=self.ledger.game_rows(m.task for m in self.plan.export.members))
         waiting = [
-            (player, missing) for player in _order(self.plan) if (missing := self._missing(player))
+            (player, missing) for player in self.plan.order if (missing := self._missing(player))
         ]
         if self.plan.resumed:
             ask_once(player.settings for player, _ in waiting if isinstance(player, RemotePlayer))
@@ -273,21 +277,14 @@ class MeasureSession:
             return [("export", f"{export} --format xent --discriminating {tolerance:g}")]
         return ()
 
-    def _missing(self, player: MeasuredPlayer) -> list[MeasureGame]:
-        """Games that a player has not played: of all if it is measured, else of those that need the
-        base."""
-        plan, is_measured = self.plan, player.name in self.plan.config.players
-        games = [m for m in plan.export.members if is_measured or plan.base_plays(m)]
-        return [member for member in games if not self._rows(player.name, member)]
-
     def _play(self, player: MeasuredPlayer, seat: Player, member: MeasureGame) -> None:
         """Play all rounds of one game, in one commit."""
         plan, config = self.plan, self.plan.config.measure
         dollars_before = seat.usage.dollars if isinstance(seat, ChatPlayer) else 0.0
-        if stories := plan.export.stories.get(member.name):
-            self.host.use_stories(stories)
+        if member.stories:
+            self.host.use_stories(member.stories)
         self.host.begin()
-        task, seeds = self._normalised(member)[0].task, plan.export.seeds(member, config.maps)
+        task, seeds = self._normalised(member)[0].task, member.seeds(config.maps)
 
         def tell(number: int) -> None:
             head = f"{player.name} {member.name}: round {number} of {config.rounds}"

@@ -1,4 +1,5 @@
-"""The guest's process: import what games may use, set the limits, lock, and only then serve.
+"""The guest's process: import what games may use, set the limits, lock, and only then serve; and
+the messages between host and guest: four bytes of length, then JSON, never anything executable.
 
 The host starts it without arguments of its own; the first frame holds the settings: ``paths`` (of
 packages), ``memory`` (bytes), ``cpu_seconds``, ``locked`` (whether to lock; false only for games
@@ -8,6 +9,7 @@ that ship).
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -51,7 +53,7 @@ def main(settings: Mapping[str, Any]) -> None:
     for name in (STANDARD + _OTHERS).split():
         with suppress(ImportError):  # of another version of numpy or gymnasium
             importlib.import_module(name)
-    from evo.ggbench.guest import frames, lock, serve
+    from evo.ggbench.guest import lock, serve
 
     _forget_host()
     reason = None
@@ -61,7 +63,7 @@ def main(settings: Mapping[str, Any]) -> None:
             lock.lock()
     except lock.LockError as error:
         reason = str(error)
-    frames.write(1, {"locked": settings["locked"] and reason is None, "reason": reason})
+    write(1, frame({"locked": settings["locked"] and reason is None, "reason": reason}))
     serve.serve()
 
 
@@ -78,3 +80,45 @@ def _forget_host() -> None:
             vars(module).pop(name, None)
         if spec := vars(module).get("__spec__"):
             spec.origin = spec.loader = spec.cached = spec.submodule_search_locations = None
+
+
+# -- messages --------------------------------------------------------------------------------------
+
+MOST = 1 << 20
+"""Bytes of an answer; what the host sends, such as a policy, may be longer."""
+MOST_TEXT, MOST_PLAYER = 20_000, 200
+"""Characters of a board or an error, and of a player's name."""
+
+
+def frame(message: object, most: int | None = None) -> bytes:
+    """The bytes of a message. Raises ValueError if it is no JSON, or longer than ``most`` bytes."""
+    body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
+    return _bounded(len(body), most).to_bytes(4, "big") + body
+
+
+def write(descriptor: int, content: bytes) -> None:
+    """Send bytes, all of them."""
+    while content:
+        content = content[os.write(descriptor, content) :]
+
+
+def read(descriptor: int, most: int | None = None) -> bytes:
+    """The next message; empty at the end of the stream. Raises ValueError if it is too long."""
+    return _exactly(descriptor, _bounded(int.from_bytes(_exactly(descriptor, 4), "big"), most))
+
+
+def _bounded(size: int, most: int | None) -> int:
+    if most is not None and size > most:
+        raise ValueError(f"an answer of {size} bytes, expected at most {most}")
+    return size
+
+
+def _exactly(descriptor: int, size: int) -> bytes:
+    """So many bytes; none where the stream ends."""
+    content = bytearray()
+    while len(content) < size:
+        part = os.read(descriptor, size - len(content))
+        if not part:
+            return b""
+        content += part
+    return bytes(content)

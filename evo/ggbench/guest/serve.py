@@ -13,9 +13,9 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from evo.ggbench.guest import frames
+from evo.ggbench.guest import main
 from evo.ggbench.guest.agents import Policy, chosen_move, random_move
-from evo.ggbench.guest.frames import MOST_PLAYER, MOST_TEXT
+from evo.ggbench.guest.main import MOST_PLAYER, MOST_TEXT
 from evo.ggbench.guest.position import INVALID, GameError, Position, valid_moves
 
 NAME = "CustomEnv"
@@ -146,8 +146,12 @@ class Guest:
         position = self.position
         observation = np.asarray(position.observation, np.float32)
         space, text = position.env.observation_space, position.env.render()
-        fits = observation.shape == self.shape
-        if not isinstance(text, str):
+        if observation.shape != self.shape:
+            shapes = f"{list(observation.shape)}, expected {list(self.shape)}"
+            raise GameError(f"an observation has the shape {shapes}")
+        if (observation < space.low).any() or (observation > space.high).any():
+            raise GameError("an observation lies outside its space")
+        if not isinstance(text, str) or not text.strip():
             raise GameError("render returns no text")
         if len(text) > MOST_TEXT:
             raise GameError(f"render returns {len(text)} characters, expected at most {MOST_TEXT}")
@@ -156,14 +160,10 @@ class Guest:
             raise GameError("valid_moves returns other moves when it is asked again")
         if position.env.render() != text:
             raise GameError("render or valid_moves changes the game")
-        inside = fits and (observation >= space.low).all() and (observation <= space.high).all()
         return {
-            "shape": observation.shape,
-            "inside": bool(inside),
             "observation": _text_of(observation),
             "text": _whole_text(text),
             "legal": [_whole(move) for move in position.legal],
-            "mover": position.mover,
             "result": position.result,
             "player": _name(getattr(position.env, "current_player", None)),
         }
@@ -196,19 +196,18 @@ def serve() -> None:
     sys.stdout = sys.__stdout__ = sys.stderr  # type: ignore[misc]
     sys.stdin = sys.__stdin__ = None  # type: ignore[misc]
     guest = Guest()
-    while content := frames.read(0):
-        frames.write(1, _answer(guest, **json.loads(content)))
+    while content := main.read(0):
+        main.write(1, _answer(guest, **json.loads(content)))
 
 
-def _answer(guest: Guest, do: str, number: int, values: Mapping[str, Any]) -> Answer:
+def _answer(guest: Guest, do: str, number: int, values: Mapping[str, Any]) -> bytes:
     try:
-        answer = {"number": number, "answer": getattr(guest, do)(**values)}
-        frames.encode(answer, frames.MOST)
-        return answer
+        answer = getattr(guest, do)(**values)
+        return main.frame({"number": number, "answer": answer}, main.MOST)
     except BaseException as error:  # noqa: BLE001 – SystemExit and its like are a game's verdict, too
         message = _message(error)
         error.__traceback__ = None  # it may hold all the memory that there is
-        return {"number": number, "fault": message}
+        return main.frame({"number": number, "fault": message})
 
 
 def _message(error: BaseException) -> str:

@@ -13,7 +13,7 @@ from support.chat_server import ChatServer, Received, Sent, refusal, reply
 from archive import Archive
 from archive.__main__ import main as archive_main
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
-from evo.ggbench.authors import Author, program
+from evo.ggbench.chat import Author, program
 from evo.run import main
 from evo.runner import Services
 from xgl.chat.settings import Budget, ChatSettings

@@ -101,8 +101,8 @@ def test_a_local_model_draws_legal_moves_and_commits_no_fault() -> None:
 @pytest.mark.long
 def test_a_temperature_of_0_takes_the_likeliest_move_and_a_high_one_any() -> None:
     lm = load_model("embedded", "float32", "cpu")
-    facts = {"text": "Purse: 21 pieces", "legal": tuple(range(6)), "observation": b"", "shape": ()}
-    view = ProgramView(**facts, mover=0, result=None, player=None, inside=True)
+    facts = {"text": "Purse: 21 pieces", "legal": tuple(range(6)), "observation": b""}
+    view = ProgramView(**facts, result=None, player=None)
     turns = [(play, view) for play in new_plays(GAME.game_id, 40, 0)]
 
     def moves(temperature: float) -> list[int | None]:

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from support.chat_server import ChatServer, Received, Sent, reply
 
 from archive.statistics.programs import highest, similarity, table_5, winnow
-from evo.ggbench.clusters import PRICE, Clusterer, select
+from evo.ggbench.chat import PRICE, Clusterer, select
 from evo.ggbench.game import packaged
 from xgl.chat.settings import Budget, ChatSettings
 from xgl.errors import PlayerError
