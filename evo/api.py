@@ -16,7 +16,6 @@ from evo.run import experiments, silence_libraries
 from evo.runner import EXPERIMENT, CommandLine, Services, complete
 from evo.trained import Run
 from xgl.console import Console
-from xgl.errors import ConfigError
 
 _SETTING = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 Settings = Mapping[str, object]
@@ -77,10 +76,6 @@ def _run(
     command = CommandLine(next(names, None), folder, words)
     services = Services(console=Console(quiet=quiet), callbacks=tuple(callbacks))
     ended_run = complete(command, experiments(), services)
-    if ended_run is None:
-        raise ConfigError(
-            "estimate: found true, expected false: an estimate leaves no run to give back"
-        )
     if ended_run.error is not None and ended_run.outcome.exit_code:
         raise ended_run.error
     return Run.open(ended_run.folder, backend=frames)

@@ -147,9 +147,8 @@ class RunPlan(Protocol):
         folder: Path = self.config.folder
         return folder
 
-    def announce(self) -> bool:
-        """Print what will be done; False if the user wants only this."""
-        return True
+    def announce(self) -> None:
+        """Print what will be done."""
 
     def session(self, archive: Archive) -> RunSession:
         """Raises :class:`ConfigError` if the archive is not of this run."""
@@ -164,9 +163,8 @@ class SettledPlan(RunPlan):
     begin: Callable[[SettledPlan, Archive], RunSession]
     text: str
 
-    def announce(self) -> bool:
+    def announce(self) -> None:
         self.console.print(self.text, highlight=False, soft_wrap=True)
-        return True
 
     def session(self, archive: Archive) -> RunSession:
         return self.begin(self, archive)
@@ -235,7 +233,7 @@ def run(
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    return 0 if ended_run is None else ended_run.outcome.exit_code
+    return ended_run.outcome.exit_code
 
 
 @dataclass(frozen=True)
@@ -249,9 +247,8 @@ class EndedRun:
 
 def complete(
     command: CommandLine, experiments: Mapping[str, Experiment[Any]], services: Services
-) -> EndedRun | None:
-    """Begin or continue a run, to its end; None if only its plan was requested. Raises any of
-    ``USER_ERRORS`` before a run begins."""
+) -> EndedRun:
+    """Begin or continue a run, to its end. Raises any of ``USER_ERRORS`` before a run begins."""
     experiment, config = _configure(command, experiments)
     if services.callbacks and config.experiment not in MODEL_RUNS:
         raise ConfigError(
@@ -260,11 +257,10 @@ def complete(
     resumed = command.resume_folder is not None
     if not resumed and "adapter:" in str(config):
         config = from_archive(type(config), _pinned(asdict(config)))
-    if not resumed and not getattr(config, "estimate", False):  # which writes nothing
+    if not resumed:
         check_new(config.folder)
     plan = experiment.plan(config, services, resumed)
-    if not plan.announce():
-        return None
+    plan.announce()
     with open_archive(plan.folder, resumed) as archive:
         session = plan.session(archive)
         write_config(plan.folder, as_yaml(config))

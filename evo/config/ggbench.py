@@ -87,8 +87,6 @@ class GGBenchRunConfig(NamedRun):
 
     experiment: Literal["gg_bench"]
     """Name of the experiment."""
-    estimate: Annotated[Flag, Role.RESUMABLE] = False
-    """Only print the estimated requests, tokens and dollars, and stop."""
     ggbench: GGBenchConfig = GGBenchConfig()
     budget: BudgetConfig = BudgetConfig()
 

@@ -92,10 +92,6 @@ class ToyRunConfig(NamedRun):
     """Name of the experiment."""
     toy: ToyConfig = ToyConfig()
 
-    def __post_init__(self) -> None:
-        if self.seed + self.toy.seeds > 2**63:
-            raise ValueError(f"seed: found {self.seed}, expected room for {self.toy.seeds} seeds")
-
 
 # -- games, values and Λ (§6.1.2, §6.3.4) ----------------------------------------------------------
 # A game is a vector g of d non-negative skills, in the figure's space Σ √g_i ≤ 1, and

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evo.config.measure import ChatConfig
-from evo.ggbench.game import CATEGORIES, MOST_BYTES, ProgramGame
+from evo.ggbench.game import MOST_BYTES, ProgramGame
 from evo.ggbench.guest.main import STANDARD
 from evo.measure.players import chat_settings
 from meta_sampler.chat.sampler import AnswerCache, CachedAnswer, key_of
@@ -54,14 +54,6 @@ def prompt(name: str, **texts: object) -> str:
 def request(name: str, **texts: object) -> list[Message]:
     """The prompt as the only message."""
     return [{"role": "user", "content": prompt(name, **texts)}]
-
-
-def expense(settings: ChatSettings, requests: int, prompt_tokens: int, new_tokens: int) -> str:
-    """Estimated requests, tokens and dollars, in words."""
-    dollars = settings.prices.of(prompt_tokens, new_tokens)
-    cost = f", about {dollars:.2f} dollars" if settings.prices else ""
-    tokens = f"about {prompt_tokens:,} prompt tokens and {new_tokens:,} of answers"
-    return f"{requests:,} requests, {tokens}{cost}"
 
 
 class UnusableAnswerError(Exception):
@@ -124,25 +116,13 @@ def whole_text(answer: CachedAnswer, most: int) -> str:
 
 
 # -- an author (section 2.1, App. B.1 to B.3) ------------------------------------------------------
-# A rule book, its implementation and its action description, each in one request with one message;
-# then its category (Table 2).
+# A rule book, its implementation and its action description, each in one request with one message.
 
-PROMPT_TOKENS, ANSWER_TOKENS = 6_500, 3_200
-"""Tokens of one game's four requests, for texts as long as the paper's (Table 1)."""
 MODULES = ", ".join(STANDARD.split())
 _LABELS = ("python", "py", "python3")
 _CLASS = re.compile(r"^class\s+CustomEnv\b", re.MULTILINE)
 WrittenGame = tuple[ProgramGame, str | None, Usage]
 """The texts that were written; the stage at which one is missing, and why; what they cost."""
-
-
-def estimate(settings: ChatSettings, count: int) -> str:
-    """Estimated cost of ``count`` games, as text."""
-    cost = expense(settings, 4 * count, count * PROMPT_TOKENS, count * ANSWER_TOKENS)
-    return (
-        f"{settings.model} writes {count} games: {cost}; a reasoning model's thoughts come on top, "
-        f"at most {4 * count * settings.answer_tokens:,} tokens of answers in all"
-    )
 
 
 class Author(PaidAnswers):
@@ -157,8 +137,8 @@ class Author(PaidAnswers):
         return self.gather([partial(self._game, number) for number in numbers])
 
     async def _game(self, number: int, batch: RequestBatch) -> WrittenGame:
-        texts, usage, failure = ["", "", "", ""], Usage(), None
-        stages = {"rules": prose, "program": program, "moves": prose, "category": category}
+        texts, usage, failure = ["", "", ""], Usage(), None
+        stages = {"rules": prose, "program": program, "moves": prose}
         for index, (stage, extract) in enumerate(stages.items()):
             known = {"rules": texts[0], "program": texts[1], "modules": MODULES}
             try:
@@ -167,11 +147,9 @@ class Author(PaidAnswers):
                 usage += cost
                 texts[index] = extract(whole_text(answer, self.settings.answer_tokens))
             except UnusableAnswerError as error:
-                failure = None if stage == "category" else f"{stage}: {error}"
+                failure = f"{stage}: {error}"
                 break
-        rules, source, moves, kind = texts
-        author = f"chat:{self.settings.model}"
-        game = ProgramGame(f"written{number}", rules, source, moves, kind or None, author)
+        game = ProgramGame(f"written{number}", *texts, None, f"chat:{self.settings.model}")
         return game, failure, usage
 
 
@@ -182,15 +160,6 @@ def prose(answer: str) -> str:
     if not text:
         raise UnusableAnswerError("the answer is empty")
     return text
-
-
-def category(answer: str) -> str:
-    """The first of the paper's categories (Table 2) that an answer names."""
-    words = re.findall(r"[a-z]+", answer.lower())
-    named = next((word for word in words if word in CATEGORIES), None)
-    if named is None:
-        raise UnusableAnswerError(f"expected one of {', '.join(CATEGORIES)}")
-    return named
 
 
 def program(answer: str) -> str:

@@ -32,7 +32,7 @@ from evo.ggbench.benchmark import (
     play_in_box,
 )
 from evo.ggbench.box import Box, BoxLimits, GameFaultError
-from evo.ggbench.chat import Author, estimate, expense, find_chat_model
+from evo.ggbench.chat import Author, find_chat_model
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged
 from evo.ggbench.selfplay import (
@@ -54,10 +54,6 @@ from evo.runner import RunOutcome, RunPlan, RunSession, Services, shown
 from xgl.chat.calls import ask_once
 from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import ConfigError
-
-CHARACTERS_A_TOKEN, BOARD_TOKENS, WRITTEN_TOKENS, MOVES_A_PLAY = 4, 80, 2200, 10
-"""Of an estimate: tokens of a board, tokens of a prompt for one move in a game whose texts are as
-long as the paper's, and moves of a player in a play; the rest is counted from the texts."""
 
 
 def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> GGBenchPlan:
@@ -82,7 +78,7 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
             "budget.dollars: found an amount and no price of a chat model, expected "
             "ggbench.chat.prices={MODEL:[prompt,answer]}"
         )
-    if not (config.estimate or resumed):
+    if not resumed:
         ask_once(chats)
     return GGBenchPlan(config, services.console, games, players, models)
 
@@ -97,39 +93,18 @@ class GGBenchPlan(RunPlan):
     players: tuple[Player, ...]
     models: Mapping[str, ChatSettings]
 
-    def announce(self) -> bool:
-        """Print what will be done, and what chat models may cost; False if the user wants only the
-        estimate."""
+    def announce(self) -> None:
+        """Print what will be done."""
         settings = self.config.ggbench
-        written = settings.count if "author" in self.models else 0
+        games = len(self.games) + (settings.count if "author" in self.models else 0)
         names = ", ".join(player.name for player in self.players)
-        lines = [
-            f"{len(self.games) + written} games, {settings.train.steps} steps of self-play each; "
-            f"{settings.plays} plays each of {names}"
-        ]
-        if written:
-            lines.append(estimate(self.models["author"], written))
-        if model := self.models.get("filter_model"):
-            plays = settings.filter_plays
-            lines.append(f"the filter: about {self._expense(model, plays, written)}")
-        for player in self.players:
-            if isinstance(player, RemotePlayer):
-                cost = self._expense(player.settings, settings.plays, written)
-                lines.append(f"{player.name}: about {cost}")
-        for text in lines:
-            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
-        return not self.config.estimate
-
-    def _expense(self, model: ChatSettings, plays: int, written: int) -> str:
-        """Estimated cost of a chat model's plays of each game, those still to be written
-        included."""
-        moves = MOVES_A_PLAY * plays
-        texts = sum(len(game.rules) + len(game.moves) for game in self.games)
-        prompt = texts // CHARACTERS_A_TOKEN + BOARD_TOKENS * len(self.games)
-        requests = moves * (len(self.games) + written)
-        cost = expense(model, requests, (prompt + WRITTEN_TOKENS * written) * moves, 3 * requests)
-        attempts = self.config.ggbench.attempts
-        return f"{cost}; at most {attempts} times that if it gives no legal number"
+        self.console.print(
+            f"{games} games, {settings.train.steps} steps of self-play each; {settings.plays} "
+            f"plays each of {names}",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
 
     def session(self, archive: Archive) -> GGBenchSession:
         """A session with what the archive holds."""

@@ -10,9 +10,10 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import monotonic
+from typing import NamedTuple
 
 from archive.statistics.programs import STAGES
 from evo.ggbench.benchmark import Mover, new_plays, play_in_box
@@ -47,22 +48,15 @@ class FilterVerdict:
     dollars: float | None = None
 
 
-@dataclass
-class _Play:
+class _Play(NamedTuple):
     """A game of random moves. Its views are not kept, since a game says how large they are:
     ``digests`` of them, and the ``players`` that they name while the game goes on."""
 
     seed: int
-    digests: list[int] = field(default_factory=list)
-    players: list[str | None] = field(default_factory=list)
-    moves: list[int] = field(default_factory=list)
-    result: int | None = None
-
-    def add(self, view: ProgramView) -> None:
-        """The position at the start, or after a move."""
-        self.digests.append(hash(view))
-        self.result = view.result
-        self.players += [view.player] if view.result is None else []
+    digests: list[int]
+    players: list[str | None]
+    moves: list[int]
+    result: int | None
 
 
 def run_filters(
@@ -132,14 +126,15 @@ def _verdicts(
 
 def _random_play(box: Box, number: int, run_seed: int) -> _Play:
     key = ("ggbench", "filter", run_seed, box.game.game_id, number)
-    rng, play = stream(*key), _Play(seed(*key, bits=32))
-    view = box.new(play.seed)
-    play.add(view)
-    while view.result is None and len(play.moves) < box.limits.most_moves:
-        play.moves.append(view.legal[int(rng.integers(len(view.legal)))])
-        view = box.play(play.moves[-1])
-        play.add(view)
-    return play
+    rng, game_seed, moves = stream(*key), seed(*key, bits=32), list[int]()
+    view = box.new(game_seed)
+    digests, players = [hash(view)], [view.player]
+    while view.result is None and len(moves) < box.limits.most_moves:
+        moves.append(view.legal[int(rng.integers(len(view.legal)))])
+        view = box.play(moves[-1])
+        digests.append(hash(view))
+        players += [view.player] if view.result is None else []
+    return _Play(game_seed, digests, players, moves, view.result)
 
 
 def _alternation(plays: Sequence[_Play]) -> FilterVerdict:

@@ -16,8 +16,6 @@ from xgl.files import read_bytes, user_path
 
 PACKAGE_FOLDER = Path(__file__).parent / "packaged"
 FILES = ("rules.md", "env.py", "moves.md")
-CATEGORIES = ("number", "board", "card", "chance", "combat")
-"""Of Table 2."""
 MOST_BYTES = 200_000
 """Most bytes of one text of a game."""
 MOST_TITLE = 80
@@ -26,7 +24,8 @@ MOST_TITLE = 80
 
 @dataclass(frozen=True)
 class ProgramGame:
-    """``name``: how a command names it; ``author``: who wrote it, ``packaged`` for ours."""
+    """``name``: how a command names it; ``category``: of Table 2, of games of this package;
+    ``author``: who wrote it, ``packaged`` for ours."""
 
     name: str
     rules: str

@@ -90,8 +90,8 @@ class MeasurePlan(RunPlan):
     base: LocalPlayer
     resumed: bool = False
 
-    def announce(self) -> bool:
-        """Print the plays to be made; it always begins."""
+    def announce(self) -> None:
+        """Print the plays to be made."""
         config, members = self.config, self.export.members
         has_control = config.measure.control and config.measure.rounds > 1
         say = partial(self.console.print, highlight=False, markup=False, soft_wrap=True)
@@ -109,7 +109,6 @@ class MeasurePlan(RunPlan):
                 f"ceilings: {ceilings.SOLVERS} solvers on {maps} maps, at most "
                 f"{ceilings.SOLVERS * maps * calls:,} judge calls"
             )
-        return True
 
     def session(self, archive: Archive) -> MeasureSession:
         """Raises :class:`ConfigError` if the measure has changed."""
@@ -227,9 +226,11 @@ class MeasureSession:
     def work(self) -> RunOutcome:
         """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
         self.ledger.commit(games=self.ledger.game_rows(m.task for m in self.plan.export.members))
-        waiting = [
-            (player, missing) for player in self.plan.order if (missing := self._missing(player))
-        ]
+        waiting = []
+        for player in self.plan.order:
+            games = self.plan.games_of(player)
+            if missing := [each for each in games if not self._rows(player.name, each)]:
+                waiting.append((player, missing))
         if self.plan.resumed:
             ask_once(player.settings for player, _ in waiting if isinstance(player, RemotePlayer))
         for player, missing in waiting:

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from archive import Archive
-from evo.run import main
 from xgl import parse
 
 
@@ -33,15 +32,3 @@ def test_a_language_model_proposes(commands: Any) -> None:
         assert row["seconds"] > 0
         if row["outcome"] != "unfinished":
             parse(row["text"], "xent")
-
-
-def test_a_model_that_is_not_there_stops_the_run_before_it_begins(
-    commands: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(commands.folder)
-    overrides = ("meta_sampler=local", "meta_sampler.settings.model=nowhere")
-    assert main(commands.tiny("nothing", *overrides)) == 2
-    assert (
-        "model 'nowhere' is neither a folder here nor in the hub's cache" in capsys.readouterr().err
-    )
-    assert not (commands.folder / "runs").exists()

@@ -103,13 +103,6 @@ def test_candidates_are_uniform_in_the_neighbourhood(parent: tuple[float, float]
     assert (abs(candidates.mean(axis=0) - near.mean(axis=0)) < 5 * spread + 1e-4).all()
 
 
-def test_the_grid_fills_the_space() -> None:
-    points = grid(200)
-    assert in_space(points).all()
-    assert len(points) / 200**2 == pytest.approx(1 / 6, rel=0.01)
-    assert (coverage(points, points) == 1.0).all()
-
-
 # -- Fig. 6.1 ------------------------------------------------------------------------------------
 
 
@@ -208,12 +201,9 @@ def test_the_figure_shows_the_growth_in_the_middle(tmp_path: Path) -> None:
 
 
 MISTAKES = [
-    (["toy.sets=3"], r"toy\.sets: unknown key, did you mean toy\.seeds\?"),
-    (["toy.grid=1"], r"toy\.grid: found 1, expected at least 10 and at most 4000"),
     (["toy.setting.start=[[0.5,0.5]]"], r"toy\.setting\.start: found \[\[0\.5, 0\.5\]\]"),
     (["toy.setting.start=[[0.1]]"], r"toy\.setting\.start: found \[\[0\.1\]\], expected points"),
     (["toy.setting.coverage_against=scope"], r"toy\.setting\.max_accepts_per_parent: found null"),
-    (["name=old"], r"name: .*old exists already, expected a new name"),
 ]
 
 

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import random
 import re
-from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rich.console import Console
 from support import hostile
-from support.chat_server import ChatServer, Received, Sent, refusal, reply
+from support.chat_server import ChatServer, Received, Sent, reply
 from support.purse_game import PURSE
 
 from evo.config.ggbench import GGBenchConfig
@@ -28,8 +26,6 @@ from evo.ggbench.box import Box, BoxLimits, ProgramView
 from evo.ggbench.filters import model_timeout
 from evo.ggbench.game import packaged
 from evo.measure.players import LocalPlayer
-from evo.run import main
-from evo.runner import Services
 from xgl.chat.settings import Budget, ChatSettings
 from xgl.judge.loading import load_model
 
@@ -164,19 +160,3 @@ def test_a_models_own_games_are_the_timeout_filter(
     assert (verdict.stage, verdict.passed) == ("model", reason is None)
     assert (reason or "5 games of the model") in verdict.reason
     assert verdict.tokens == 35 * asked > 0
-
-
-@pytest.mark.parametrize("named", ["ggbench.players=[random,{}]", "ggbench.author={}"])
-def test_an_endpoint_that_cannot_be_used_ends_the_run_before_it_begins(
-    tmp_path: Path, named: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    with ChatServer(lambda request: refusal(401, "who?")) as server:
-        model = named.format(f"chat:m@{server.url}")
-        words = ["+experiment=gg_bench", f"archive.root={tmp_path}", "name=x", model]
-        assert main(words, Services(console=Console(file=StringIO()))) == 2
-        assert len(server.received) == 1
-        error = capsys.readouterr().err
-        assert error.startswith(f"error: {server.url}, model 'm': ")
-    assert error.count("\n") == 1
-    assert list(tmp_path.iterdir()) == []
