@@ -164,7 +164,7 @@ class SettledPlan(RunPlan):
     text: str
 
     def announce(self) -> None:
-        self.console.print(self.text, highlight=False, soft_wrap=True)
+        self.console.print(self.text, highlight=False, markup=False, soft_wrap=True)
 
     def session(self, archive: Archive) -> RunSession:
         return self.begin(self, archive)

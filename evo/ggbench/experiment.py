@@ -8,13 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
-
-from rich.console import Console
 
 from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
@@ -50,13 +48,13 @@ from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.progress import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, RunPlan, RunSession, Services, shown
+from evo.runner import RunOutcome, RunSession, Services, SettledPlan, shown
 from xgl.chat.calls import ask_once
 from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import ConfigError
 
 
-def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> GGBenchPlan:
+def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> SettledPlan:
     """Find games and players; raises what each of them raises."""
     settings = config.ggbench
     models = {}
@@ -80,35 +78,12 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
         )
     if not resumed:
         ask_once(chats)
-    return GGBenchPlan(config, services.console, games, players, models)
-
-
-@dataclass(frozen=True)
-class GGBenchPlan(RunPlan):
-    """A validated run. ``models``: the author and the filter's model, by their settings."""
-
-    config: GGBenchRunConfig
-    console: Console
-    games: tuple[ProgramGame, ...]
-    players: tuple[Player, ...]
-    models: Mapping[str, ChatSettings]
-
-    def announce(self) -> None:
-        """Print what will be done."""
-        settings = self.config.ggbench
-        games = len(self.games) + (settings.count if "author" in self.models else 0)
-        names = ", ".join(player.name for player in self.players)
-        self.console.print(
-            f"{games} games, {settings.train.steps} steps of self-play each; {settings.plays} "
-            f"plays each of {names}",
-            highlight=False,
-            markup=False,
-            soft_wrap=True,
-        )
-
-    def session(self, archive: Archive) -> GGBenchSession:
-        """A session with what the archive holds."""
-        return GGBenchSession(self, archive)
+    text = (
+        f"{len(games) + settings.count * ('author' in models)} games, {settings.train.steps} steps "
+        f"of self-play each; {settings.plays} plays each of {', '.join(settings.players)}"
+    )
+    begin = partial(GGBenchSession, games=games, players=players, models=models)
+    return SettledPlan(config, services.console, begin, text)
 
 
 Row = dict[str, Any]
@@ -122,10 +97,18 @@ def games_of(rows: Sequence[Row]) -> list[ProgramGame]:
 
 
 class GGBenchSession(RunSession):
-    """Does what is not in the archive yet; ``rows`` are those of the archive, kept up with what the
-    session commits."""
+    """Does what is not in the archive yet; ``models``: the author and the filter's model, by their
+    settings. ``rows`` are those of the archive, kept up with what the session commits."""
 
-    def __init__(self, plan: GGBenchPlan, archive: Archive) -> None:
+    def __init__(
+        self,
+        plan: SettledPlan,
+        archive: Archive,
+        games: Sequence[ProgramGame],
+        players: Sequence[Player],
+        models: Mapping[str, ChatSettings],
+    ) -> None:
+        self.games, self.players, self.models = games, players, models
         self.plan, self.archive, self.config = plan, archive, plan.config
         self.settings, self.seed = plan.config.ggbench, plan.config.seed
         self.lines = TimedLines(plan.console)
@@ -141,14 +124,14 @@ class GGBenchSession(RunSession):
     def work(self) -> RunOutcome:
         """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
         # games are rows before anything else; a resumed run takes them from there
-        if self.plan.games and not self.rows["gg_games"]:
-            games = [_game_row(game, index) for index, game in enumerate(self.plan.games)]
+        if self.games and not self.rows["gg_games"]:
+            games = [_game_row(game, index) for index, game in enumerate(self.games)]
             self._commit(gg_games=games)
-        if model := self.plan.models.get("author"):
+        if model := self.models.get("author"):
             self._write_games(model)
         self._filter_all()
         self._prepare_all()
-        for player in self.plan.players:
+        for player in self.players:
             self._play_all(player)
         return RunOutcome(RunEvent.FINISHED, 0, "every player has met every opponent", None)
 
@@ -212,7 +195,7 @@ class GGBenchSession(RunSession):
     def _write_games(self, settings: ChatSettings) -> None:
         """Write games in groups of the request limit, one commit for each group. A game whose texts
         are another's counts as failed."""
-        first = len(self.plan.games)
+        first = len(self.games)
         archived_places = {row["place"] for row in self.rows["gg_games"]}
         waiting = [n for n in range(self.settings.count) if first + n not in archived_places]
         names = {row["program_id"]: row["name"] for row in self.rows["gg_games"]}
@@ -239,7 +222,7 @@ class GGBenchSession(RunSession):
                 known = tuple(digests[:place])
                 jobs.append((game, partial(run_filters, game, known, self.limits, self.seed)))
         for game, verdicts in self.workers.compute(jobs):
-            if verdicts[-1].passed and (model := self.plan.models.get("filter_model")):
+            if verdicts[-1].passed and (model := self.models.get("filter_model")):
                 mover, plays = self._chat_mover(model), self.settings.filter_plays
                 verdict = model_timeout(game, mover, plays, self.limits, self.seed)
                 dollars = verdict.dollars if model.prices else None

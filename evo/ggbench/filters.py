@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from archive.statistics.programs import STAGES
 from evo.ggbench.benchmark import Mover, new_plays, play_in_box
-from evo.ggbench.box import MCTS, RANDOM, Box, BoxLimits, GameFaultError, ProgramView, agent_named
+from evo.ggbench.box import MCTS, RANDOM, Box, BoxLimits, GameFaultError, agent_named
 from evo.ggbench.game import ProgramGame
 from xgl.random_streams import seed, stream
 
