@@ -67,14 +67,6 @@ def test_a_killed_process_of_ones_own_node_ends_the_run_in_one_sentence(
     assert commands("archive", "verify", "runs/cut").returncode == 0
 
 
-def test_a_share_that_no_node_has_is_refused(commands: Any, cluster: Cluster) -> None:
-    overrides = (f"cluster.address={cluster.address}", "cluster.gpus_per_worker=0.5")
-    process = commands("evo.run", *commands.tiny("run", *overrides))
-    assert process.returncode == 2
-    assert "gpus_per_worker: found 0.5, but no node" in process.stderr
-    assert not (commands.folder / "runs").exists()
-
-
 # -- Ray on one machine: what listens where, and a run whose Ray is killed -------------------------
 
 LISTENERS = """

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from evo.ggbench.__main__ import main
 from evo.ggbench.filters import run_filters
 from evo.ggbench.game import find_all, packaged
 from xgl.errors import ConfigError
@@ -54,21 +53,6 @@ def test_the_games_that_the_paper_released_are_read_from_its_three_folders(tmp_p
 
 
 # -- ``python -m evo.ggbench`` as a person uses it -------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["check", "chess"], "expected a folder with a game, or one of sevens"),
-    ],
-)
-def test_a_users_mistake_is_one_sentence(
-    arguments: list[str], message: str, capsys: Capsys
-) -> None:
-    assert main(arguments) == 2
-    output = capsys.readouterr().err
-    assert message in output
-    assert "Traceback" not in output
 
 
 # -- The rule books against the programs: each game again, written from its rule book alone --------
