@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.guest.main import BOOT, MOST, MOST_PLAYER, MOST_TEXT, frame, read, write
+from evo.ggbench.guest.main import BOOT, MOST, MOST_PLAYER, MOST_TEXT, line
 from xgl.errors import ConfigError, excerpt
 
 LOCKED = True
@@ -159,7 +159,7 @@ class Box:
         command = [sys.executable, "-I", "-S", "-B", "-c", BOOT]
         place: dict[str, Any] = {"env": {}, "cwd": "/", "start_new_session": True}
         streams = {"stdin": pipe, "stdout": pipe, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen(command, bufsize=0, **streams, **place)
+        self.process = subprocess.Popen(command, **streams, **place)
         self._until, self._closed = math.inf, Event()
         Thread(target=self._watch, daemon=True).start()
         try:
@@ -190,7 +190,8 @@ class Box:
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
-            pipe.close()  # type: ignore[union-attr]
+            with suppress(OSError):  # what the process did not read
+                pipe.close()  # type: ignore[union-attr]
 
     # -- requests; each raises GameFaultError ------------------------------------------------
 
@@ -284,17 +285,16 @@ class Box:
         assert self.process.stdin
         assert self.process.stdout
         content, self._until = b"", (until := monotonic() + seconds)
-        try:
-            with suppress(OSError):  # its end of the pipe is closed
-                write(self.process.stdin.fileno(), frame(message))
-                content = read(self.process.stdout.fileno(), MOST)
-        except ValueError as error:
-            raise self._end(str(error)) from None
-        finally:
-            self._until = math.inf
+        with suppress(OSError):  # its end of the pipe is closed
+            self.process.stdin.write(line(message))
+            self.process.stdin.flush()
+            content = self.process.stdout.readline(MOST + 1)
+        self._until = math.inf
         if monotonic() > until:
             raise self._end("no answer within its deadline")
-        if not content:
+        if len(content) > MOST:
+            raise self._end(f"an answer of more than {MOST} bytes")
+        if not content.endswith(b"\n"):
             raise self._end(self._ending())
         return content
 

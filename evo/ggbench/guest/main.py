@@ -1,7 +1,7 @@
 """The guest's process: import what games may use, set the limits, lock, and only then serve; and
-the messages between host and guest: four bytes of length, then JSON, never anything executable.
+the messages between host and guest: lines of JSON, never anything executable.
 
-The host starts it without arguments of its own; the first frame holds the settings: ``paths`` (of
+The host starts it without arguments of its own; the first line holds the settings: ``paths`` (of
 packages), ``memory`` (bytes), ``cpu_seconds``, ``locked`` (whether to lock; false only for games
 that ship).
 """
@@ -18,8 +18,7 @@ from types import ModuleType
 from typing import Any
 
 BOOT = (
-    "import json, os, sys; size = int.from_bytes(os.read(0, 4), 'big'); "
-    "settings = json.loads(os.read(0, size)); "
+    "import json, sys; settings = json.loads(sys.stdin.buffer.readline()); "
     "sys.path += settings['paths']; from evo.ggbench.guest.main import main; main(settings)"
 )
 """The program of ``python -c``, which names no folder of the host."""
@@ -63,7 +62,7 @@ def main(settings: Mapping[str, Any]) -> None:
             lock.lock()
     except lock.LockError as error:
         reason = str(error)
-    write(1, frame({"locked": settings["locked"] and reason is None, "reason": reason}))
+    send(line({"locked": settings["locked"] and reason is None, "reason": reason}))
     serve.serve()
 
 
@@ -90,35 +89,15 @@ MOST_TEXT, MOST_PLAYER = 20_000, 200
 """Characters of a board or an error, and of a player's name."""
 
 
-def frame(message: object, most: int | None = None) -> bytes:
+def line(message: object, most: int | None = None) -> bytes:
     """The bytes of a message. Raises ValueError if it is no JSON, or longer than ``most`` bytes."""
-    body = json.dumps(message, allow_nan=False, separators=(",", ":")).encode()
-    return _bounded(len(body), most).to_bytes(4, "big") + body
+    content = json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+    if most is not None and len(content) > most:
+        raise ValueError(f"an answer of {len(content)} bytes, expected at most {most}")
+    return content
 
 
-def write(descriptor: int, content: bytes) -> None:
-    """Send bytes, all of them."""
+def send(content: bytes) -> None:
+    """Answer the host."""
     while content:
-        content = content[os.write(descriptor, content) :]
-
-
-def read(descriptor: int, most: int | None = None) -> bytes:
-    """The next message; empty at the end of the stream. Raises ValueError if it is too long."""
-    return _exactly(descriptor, _bounded(int.from_bytes(_exactly(descriptor, 4), "big"), most))
-
-
-def _bounded(size: int, most: int | None) -> int:
-    if most is not None and size > most:
-        raise ValueError(f"an answer of {size} bytes, expected at most {most}")
-    return size
-
-
-def _exactly(descriptor: int, size: int) -> bytes:
-    """So many bytes; none where the stream ends."""
-    content = bytearray()
-    while len(content) < size:
-        part = os.read(descriptor, size - len(content))
-        if not part:
-            return b""
-        content += part
-    return bytes(content)
+        content = content[os.write(1, content) :]

@@ -193,21 +193,21 @@ def _whole(move: Any) -> int:
 def serve() -> None:
     """Answer requests until the stream ends. The game's own output goes where errors go, which is
     nowhere, and it has no input."""
+    requests, guest = sys.stdin, Guest()
     sys.stdout = sys.__stdout__ = sys.stderr  # type: ignore[misc]
-    sys.stdin = sys.__stdin__ = None  # type: ignore[misc]
-    guest = Guest()
-    while content := main.read(0):
-        main.write(1, _answer(guest, **json.loads(content)))
+    sys.stdin = sys.__stdin__ = None  # type: ignore[assignment, misc]
+    while content := requests.buffer.readline():
+        main.send(_answer(guest, **json.loads(content)))
 
 
 def _answer(guest: Guest, do: str, number: int, values: Mapping[str, Any]) -> bytes:
     try:
         answer = getattr(guest, do)(**values)
-        return main.frame({"number": number, "answer": answer}, main.MOST)
+        return main.line({"number": number, "answer": answer}, main.MOST)
     except BaseException as error:  # noqa: BLE001 – SystemExit and its like are a game's verdict, too
         message = _message(error)
         error.__traceback__ = None  # it may hold all the memory that there is
-        return main.frame({"number": number, "fault": message})
+        return main.line({"number": number, "fault": message})
 
 
 def _message(error: BaseException) -> str:

@@ -102,11 +102,9 @@ def _patched(line: str) -> str:
 
 
 NO_PERMISSION, SILENT = "PermissionError", "deadline"
-_FRAME = (
-    "import json, os, struct",
-    "def say(message):",
-    "    body = json.dumps(message).encode()",
-    "    os.write(1, struct.pack('>I', len(body)) + body)",
+_LINE = (
+    "import json, os",
+    "def say(message): os.write(1, json.dumps(message).encode() + b'\\n')",
 )
 
 ATTACKS = _refused(
@@ -180,22 +178,25 @@ ATTACKS = _refused(
     exits=(_step("raise SystemExit"), "SystemExit"),
     closes_the_pipe=(_step("import os", "os.close(1)"), "ended with code 1"),
     forges_an_answer=(
-        _first(*_FRAME, "say({'number': 1, 'answer': {'actions': 3, 'shape': [2]}})"),
+        _first(*_LINE, "say({'number': 1, 'answer': {'actions': 3, 'shape': [2]}})"),
         "observation: found {'actions'",
     ),
-    forges_an_answer_to_nothing=(_first(*_FRAME, "say({'number': 77})"), "not asked"),
-    sends_no_json=(_first("import os", "os.write(1, b'\\0\\0\\0\\3abc')"), "no JSON"),
+    forges_an_answer_to_nothing=(_first(*_LINE, "say({'number': 77})"), "not asked"),
+    sends_no_json=(_first("import os", "os.write(1, b'abc')"), "no JSON"),
     sends_deep_json=(
-        _first("import os", "os.write(1, (60000).to_bytes(4, 'big') + b'[' * 60000)"),
+        _first("import os", "os.write(1, b'[' * 60000)"),
         "no JSON",
     ),
-    sends_a_flood=(_first("import os", "while True: os.write(1, b'x' * 4096)"), "bytes, expected"),
+    sends_a_flood=(
+        _first("import os", "while True: os.write(1, b'x' * 4096)"),
+        "an answer of more than",
+    ),
     sends_half_an_answer=(
         _first("import os, time", "os.write(1, b'\\0\\0')", "time.sleep(1000)"),
         SILENT,
     ),
     claims_endless_actions=(
-        _first(*_FRAME, "say({'number': 1, 'answer': {'actions': 10**9, 'shape': [2]}})"),
+        _first(*_LINE, "say({'number': 1, 'answer': {'actions': 10**9, 'shape': [2]}})"),
         "actions: found 1000000000",
     ),
     claims_huge_observations=(
@@ -223,7 +224,6 @@ ATTACKS = _refused(
     sends_byte_after_byte=(
         _first(
             "import os, time",
-            "os.write(1, b'\\0\\x0f\\xff\\xff')",
             "while True: os.write(1, b' '); time.sleep(0.1)",
         ),
         SILENT,
@@ -266,7 +266,7 @@ ATTACKS = _refused(
         "MemoryError",
     ),
     claims_a_deep_number=(
-        _first(*_FRAME, "say({'number': 1, 'answer': {'actions': eval('[' * 90 + ']' * 90)}})"),
+        _first(*_LINE, "say({'number': 1, 'answer': {'actions': eval('[' * 90 + ']' * 90)}})"),
         "actions: found [[[",
     ),
     sends_json_as_deep_as_it_may_be=(
@@ -274,7 +274,7 @@ ATTACKS = _refused(
             "import os",
             "deep = b'[' * 900 + b']' * 900",
             'body = b\'{"number": 1, "answer": {"actions": \' + deep + b\'}}\'',
-            "os.write(1, len(body).to_bytes(4, 'big') + body)",
+            "os.write(1, body + b'\\n')",
         ),
         "no JSON",
     ),
@@ -386,13 +386,13 @@ OTHERS = [
             _first(
                 "import os, sys, time",
                 "main = sys.modules['evo.ggbench.guest.main']",
-                "honest = main.write",
-                "def drip(descriptor, content):",
+                "honest = main.send",
+                "def drip(content):",
                 "    if b'moves' not in content:",
-                "        return honest(descriptor, content)",
+                "        return honest(content)",
                 "    for byte in content:",
-                "        os.write(descriptor, bytes([byte])); time.sleep(0.3)",
-                "main.write = drip",
+                "        os.write(1, bytes([byte])); time.sleep(0.3)",
+                "main.send = drip",
             ),
             SILENT,
         ),
