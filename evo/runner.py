@@ -149,6 +149,7 @@ class RunPlan(Protocol):
 
     def announce(self) -> None:
         """Print what will be done."""
+        return
 
     def session(self, archive: Archive) -> RunSession:
         """Raises :class:`ConfigError` if the archive is not of this run."""

@@ -15,7 +15,6 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, Strict
-from rich.table import Table
 
 from archive import Archive, Reason, RunEvent, Verdict
 from archive.charts import Plot, canvas, circle, document, line, rect, series, text
@@ -264,11 +263,18 @@ class ToySession(RunSession):
         return RunIdentity(run_id, seed, settings, sha256(settings.encode()).hexdigest()[:16])
 
     def show(self, outcome: RunOutcome) -> None:
-        """Print a table, once all growths are archived."""
-        if outcome.event is RunEvent.FINISHED:
-            self.plan.console.print(coverage_table(self.growths))
-            message = f"figure   {self.plan.folder / 'figure.svg'}"
-            self.plan.console.print(message, highlight=False, soft_wrap=True)
+        """Print the shares covered over all seeds, once all growths are archived."""
+        if outcome.event is not RunEvent.FINISHED:
+            return
+        columns = ("growths", "games", "least", "mean", "most", "at least 99 %")
+        view = table("Share of the grid covered at 1 − α2", *columns, numbers=True)
+        shares = [share for share, _, _ in self.growths]
+        games = sum(len(scope) for _, _, scope in self.growths) / len(shares)
+        ends = (percent(s, 2) for s in (shares[0], sum(shares) / len(shares), shares[-1]))
+        add(view, len(shares), f"{games:.1f}", *ends, sum(share >= 0.99 for share in shares))
+        self.plan.console.print(view)
+        message = f"figure   {self.plan.folder / 'figure.svg'}"
+        self.plan.console.print(message, highlight=False, soft_wrap=True)
 
 
 def skills_of(scope: Scope) -> Skills:
@@ -279,18 +285,6 @@ def skills_of(scope: Scope) -> Skills:
 def game_id(game: Game) -> str:
     """Hash of a toy game's skills, 16 hex digits."""
     return sha256(np.array(game).tobytes()).hexdigest()[:16]
-
-
-def coverage_table(growths: Sequence[Growth]) -> Table:
-    """The shares covered, over all seeds."""
-    columns = ("growths", "games", "least", "mean", "most", "at least 99 %")
-    view = table("Share of the grid covered at 1 − α2", *columns, numbers=True)
-    shares = [share for share, _, _ in growths]
-    games = sum(len(scope) for _, _, scope in growths) / len(growths)
-    numbers = (percent(s, 2) for s in (min(shares), sum(shares) / len(shares), max(shares)))
-    full_count = sum(share >= 0.99 for share in shares)
-    add(view, len(shares), f"{games:.1f}", *numbers, full_count)
-    return view
 
 
 # -- the figure ------------------------------------------------------------------------------------

@@ -156,10 +156,15 @@ class Box:
         """Raises :class:`NoLockError` and :class:`GameFaultError`."""
         limits, pipe = self.limits, subprocess.PIPE
         self._number, self._seconds = 0, limits.total
-        command = [sys.executable, "-I", "-S", "-B", "-c", BOOT]
-        place: dict[str, Any] = {"env": {}, "cwd": "/", "start_new_session": True}
-        streams = {"stdin": pipe, "stdout": pipe, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen(command, **streams, **place)
+        self.process = subprocess.Popen(
+            [sys.executable, "-I", "-S", "-B", "-c", BOOT],
+            stdin=pipe,
+            stdout=pipe,
+            stderr=subprocess.DEVNULL,
+            env={},
+            cwd="/",
+            start_new_session=True,
+        )
         self._until, self._closed = math.inf, Event()
         Thread(target=self._watch, daemon=True).start()
         try:
@@ -171,8 +176,8 @@ class Box:
                     f"game: {self.game.name} does not ship with this package, and this machine "
                     f"cannot lock it in ({hello.reason}), expected Linux with seccomp"
                 )
-            program = {"source": self.game.source, "most_moves": limits.most_moves}
-            spaces = self._ask(_Spaces, "open", **program)
+            source, most = self.game.source, limits.most_moves
+            spaces = self._ask(_Spaces, "open", source=source, most_moves=most)
             self.actions, self.shape = spaces.actions, spaces.shape
             if not 1 <= math.prod(self.shape) <= MOST_OBSERVED:
                 raise GameFaultError(f"observations have the shape {list(self.shape)}")
@@ -223,8 +228,8 @@ class Box:
 
     def train(self, seeds: Sequence[int], opponents: Sequence[str], exploration: float) -> Batch:
         """Begin as many games as seeds, for a learner."""
-        settings = {"opponents": opponents, "exploration": exploration}
-        return self._batch(self._ask(_Games, "train", seeds=seeds, **settings), len(seeds))
+        about: dict[str, Any] = {"opponents": opponents, "exploration": exploration}
+        return self._batch(self._ask(_Games, "train", seeds=seeds, **about), len(seeds))
 
     def learn(self, moves: Sequence[int], exploration: float) -> Batch:
         """The learner's move in each of them."""

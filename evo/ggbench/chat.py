@@ -149,7 +149,9 @@ class Author(PaidAnswers):
             except UnusableAnswerError as error:
                 failure = f"{stage}: {error}"
                 break
-        game = ProgramGame(f"written{number}", *texts, None, f"chat:{self.settings.model}")
+        rules, source, moves = texts
+        author = f"chat:{self.settings.model}"
+        game = ProgramGame(f"written{number}", rules, source, moves, None, author)
         return game, failure, usage
 
 

@@ -177,8 +177,8 @@ class GGBenchSession(RunSession):
     def _cost(self) -> Cost:
         """The cost of the work in all sessions."""
         rows = [row for table in self.rows.values() for row in table]
-        parts = (("tokens", 0), ("seconds", 0.0), ("dollars", 0.0))
-        return Cost(*(sum((row.get(name) or none for row in rows), none) for name, none in parts))
+        totals = {n: sum(row.get(n) or 0 for row in rows) for n in ("tokens", "seconds", "dollars")}
+        return Cost(**totals)
 
     def _of(self, table: str, game: ProgramGame) -> list[Row]:
         return [row for row in self.rows[table] if row["program_id"] == game.game_id]

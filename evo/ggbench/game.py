@@ -96,4 +96,5 @@ def _read(
         ) from None
     except UnicodeDecodeError:
         raise ConfigError(f"game: {folder} holds no UTF-8 text") from None
-    return ProgramGame(name, *texts, category, author)
+    rules, source, moves = texts
+    return ProgramGame(name, rules, source, moves, category, author)

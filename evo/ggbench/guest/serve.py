@@ -194,8 +194,8 @@ def serve() -> None:
     """Answer requests until the stream ends. The game's own output goes where errors go, which is
     nowhere, and it has no input."""
     requests, guest = sys.stdin, Guest()
-    sys.stdout = sys.__stdout__ = sys.stderr  # type: ignore[misc]
-    sys.stdin = sys.__stdin__ = None  # type: ignore[assignment, misc]
+    sys.stdout = sys.__stdout__ = sys.stderr  # type: ignore[assignment, misc]
+    sys.stdin = sys.__stdin__ = None  # type: ignore[misc]
     while content := requests.buffer.readline():
         main.send(_answer(guest, **json.loads(content)))
 
