@@ -22,7 +22,7 @@ from pydantic import Field, Strict
 from rich.table import Table
 
 from archive import Archive, RunEvent
-from archive.charts import Plot, canvas, circle, document, key, polyline, series, text
+from archive.charts import Panel, canvas, document, panels, series, text
 from archive.errors import RatingError
 from archive.ratings.normal_form import Array
 from archive.ratings.paper import (
@@ -379,10 +379,6 @@ def _example_claims() -> Iterator[Claim]:
 
 # -- figures of the rows ---------------------------------------------------------------------------
 
-LEFT, TOP, WIDE, HIGH = 52.0, 44.0, 300.0, 220.0
-"""Left and upper edge of the first panel, size of each."""
-GAP = 76.0
-"""Gap between panels."""
 STYLES = {
     "elo": (series(1), "Elo"),
     "equilibrium": (series(0), "equilibrium ratings"),
@@ -392,38 +388,32 @@ STYLES = {
     RatingSystem.CCE_SHANNON: (f"dashed {series(2)}", "CCE, Shannon"),
 }
 """Class and name of each rating system's curves."""
-CELL = 13.0
-"""Side of a cell of a sequence."""
+CELL, LEFT = 13.0, 52.0
+"""Side of a cell of a sequence, and the left edge of the first."""
 
 
 def entropy_figure(paths: Rows) -> Element:
-    """Fig. 1, centre: skill entropy by iteration, mean over trials."""
-    shapes: list[Element] = []
-    least = min(min(row["model_entropy"], row["prompt_entropy"]) for row in paths)
-    steps, most = max(row["iteration"] for row in paths), log(paths[0]["skills"])
-    for index, of in enumerate(("model", "prompt")):
-        corner = LEFT + index * (WIDE + GAP), TOP
-        plot = Plot.box(corner, (WIDE, HIGH), (0, max(steps, 1)), (least, most), "x")
-        shapes += [text(corner[0], 18, f"Skill entropy of {of}s", "heading")]
-        shapes += plot.grid("iteration", "nats", 5, 5)
-        for place, (system, prompts) in enumerate(product(SYSTEMS, PROMPT_SETTINGS)):
+    """Fig. 1, centre: skill entropy by iteration, mean over trials; the line across is ln K."""
+    every, legend = [], {}
+    for of in ("model", "prompt"):
+        curves = []
+        for system, prompts in product(SYSTEMS, PROMPT_SETTINGS):
             colour, name = STYLES[system]
-            style = f"series dashed {colour}" if prompts == "initial" else f"series {colour}"
-            row, column = divmod(place, len(PROMPT_SETTINGS))
-            at = LEFT + column * 260, TOP + HIGH + 58 + 20 * row
-            shapes += key(*at, f"{name}, {prompts} prompts", style)
-            if len(curves := entropies(paths, of, system, prompts)):
-                mean = curves.mean(axis=0).tolist()
-                shapes.append(polyline(plot.places(range(len(mean)), mean), style))
+            dash = "dashed " if prompts == "initial" else ""
+            legend[f"{name}, {prompts} prompts"] = class_ = f"series {dash}{colour}"
+            if len(trials := entropies(paths, of, system, prompts)):
+                curves.append((range(trials.shape[1]), trials.mean(axis=0).tolist(), class_))
+        labels, most = ("iteration", "nats"), [log(paths[0]["skills"])]
+        every.append(Panel(f"Skill entropy of {of}s", labels, curves, most))
     title = "Skill entropy by iteration under Elo and under equilibrium ratings"
-    return canvas((LEFT + 2 * WIDE + GAP + 20, TOP + HIGH + 96), title, *shapes, class_="paths")
+    return panels(title, every, legend, len(every), alike=True)
 
 
 def sequence_figure(paths: Rows) -> Element:
     """Fig. 1, right, and 2: each vector that entered in one trial is a column, each skill a row;
     the darker, the more of the vector's sum."""
     shapes: list[Element] = []
-    width, y, skills = 420.0, TOP, paths[0]["skills"]
+    width, y, skills = 420.0, 44.0, paths[0]["skills"]
     rows = sorted(paths, key=lambda row: int(row["iteration"]))
     for system, of in product(SYSTEMS, ("models", "prompts")):
         facts = {"trial": 0, "system": system, "prompt_setting": "additional"}
@@ -453,26 +443,18 @@ def _cells(vectors: Array, y: float, colour: str) -> Iterator[Element]:
 def redundancy_figure(redundancy: Rows) -> Element:
     """Fig. 3 and 11: how many models are rated above the one that the copies are against, mean over
     trials; lines that coincide lie a little apart."""
-    shapes: list[Element] = []
-    rivals = max(row["model"] for row in redundancy)
-    for index, title in enumerate(("exact copies", "near copies")):
-        tables = _tables_of(redundancy, near=index == 1)
-        most = max((copies for _, copies in tables), default=1)
-        corner = LEFT + index * (WIDE + GAP), TOP
-        plot = Plot.box(corner, (WIDE, HIGH), (0, max(most, 1)), (0, rivals), "xy")
-        shapes += [text(corner[0], 18, title, "heading")]
-        shapes += plot.grid("copies against Elo's leader", "models rated above it", 4, 8)
+    every = []
+    for title in ("exact copies", "near copies"):
+        curves = []
         for number, system in enumerate(RatingSystem):
-            colour, name = STYLES[system]
-            shapes += key(LEFT + 130 * number, TOP + HIGH + 60, name, f"series {colour}")
-            places = []
-            for jitter, copies in tables:
+            places = {}
+            for jitter, copies in _tables_of(redundancy, near=title == "near copies"):
                 found = leader_ranks(redundancy, jitter, copies, system)
                 if known := [rank for rank in found if rank is not None]:
-                    x, y = plot.place(copies, float(np.mean(known)) - 1)
-                    places.append((x, y - 2.5 * (number - 2)))
-            shapes += [polyline(places, f"series {colour}")]
-            shapes += [circle(*place, 3, f"solid {colour.split()[-1]}") for place in places]
+                    places[copies] = float(np.mean(known)) - 1 + 0.05 * number
+            curves.append((list(places), list(places.values()), f"series {STYLES[system][0]}"))
+        labels = "copies against Elo's leader", "models rated above it"
+        every.append(Panel(title, labels, curves))
+    legend = {STYLES[system][1]: f"series {STYLES[system][0]}" for system in RatingSystem}
     title = "Models rated above the leader under Elo, by the number of tasks against it"
-    size = LEFT + 2 * WIDE + GAP + 20, TOP + HIGH + 78
-    return canvas(size, title, *shapes, class_="redundancy")
+    return panels(title, every, legend, len(every), alike=True)

@@ -3,15 +3,16 @@ table with the models side by side, a figure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 
-from archive.charts import Plot, canvas, document, key, line, polyline, series, text
+from archive.charts import Panel, document, panels, series
 from archive.schema import PlayOutcome
 from archive.statistics.intervals import (
     Interval,
@@ -208,8 +209,6 @@ def show_rounds(console: Console, results: Sequence[GameResult]) -> None:
 # -- the figure ------------------------------------------------------------------------------------
 
 FIGURE = "measure.svg"
-WIDE, HIGH, LEFT = 300.0, 240.0, 48.0
-"""Width and height of one panel, and the distance from its left edge to its plot."""
 CURVES: Mapping[str, Callable[[Scores], Scores]] = {
     "mean": lambda scores: np.asarray(scores.mean(axis=0)),
     "arms": arms,
@@ -227,40 +226,19 @@ def draw(folder: Path, results: Sequence[GameResult]) -> Path:
 
 def figure(results: Sequence[GameResult]) -> Element:
     """Two panels a game: the mean score by round and arms, as in Fig. 4.1, the control dashed, the
-    base's levels b and b + mθ as grey lines."""
+    base's levels b and b + mθ as lines across."""
     colours = {name: series(index) for index, name in enumerate(policies(results))}
-    games = list(dict.fromkeys(each.member.name for each in results))
-    shapes: list[Element] = []
-    for row, game in enumerate(games):
-        own = [each for each in results if each.member.name == game]
-        for column, name in enumerate(CURVES):
-            shapes += _panel(column * WIDE + LEFT, row * HIGH, name, own, colours)
-    for index, (name, colour) in enumerate(colours.items()):
-        shapes += key(LEFT, len(games) * HIGH + 16 + 18 * index, name, f"series {colour}")
-    size = len(CURVES) * WIDE, len(games) * HIGH + 26 + 18 * len(colours)
-    return canvas(size, "Mean and arms by round, bits", *shapes, class_="measure")
-
-
-def _panel(
-    left: float,
-    top: float,
-    name: str,
-    results: Sequence[GameResult],
-    colours: Mapping[str, str],
-) -> Iterator[Element]:
-    levels, curve_of = results[0].levels, CURVES[name]
-    lines: list[tuple[Scores, str]] = []
-    for each in results:
-        lines.append((curve_of(each.series.own), f"series {colours[each.policy]}"))
-        if each.series.control is not None:
-            lines.append((curve_of(each.series.control), f"series dashed {colours[each.policy]}"))
-    every = np.concatenate([*(curve for curve, _ in lines), [levels.b, levels.top]])
-    longest = max(2, *(len(curve) for curve, _ in lines))
-    xs, ys = (1.0, float(longest)), (float(every.min()), float(every.max()))
-    plot = Plot.box((left, top + 52), (WIDE - LEFT - 18, HIGH - 112), xs, ys, "x")
-    yield text(left, top + 18, f"{results[0].member.name}: {name}", "heading")
-    yield from plot.grid("round", "bits", 4, 4)
-    for level in (levels.b, levels.top):
-        yield line(plot.x.start, plot.y(level), plot.x.end, plot.y(level), "rule")
-    for curve, class_ in lines:
-        yield polyline(plot.places(range(1, len(curve) + 1), curve.tolist()), class_)
+    every = []
+    for game, name in product(dict.fromkeys(each.member.name for each in results), CURVES):
+        own, curves = [each for each in results if each.member.name == game], []
+        for each in own:
+            scores = {"": each.series.own, "dashed ": each.series.control}
+            for dash, values in scores.items():
+                if values is not None:
+                    curve = CURVES[name](values).tolist()
+                    class_ = f"series {dash}{colours[each.policy]}"
+                    curves.append((range(1, len(curve) + 1), curve, class_))
+        levels = own[0].levels.b, own[0].levels.top
+        every.append(Panel(f"{game}: {name}", ("round", "bits"), curves, levels))
+    legend = {name: f"series {colour}" for name, colour in colours.items()}
+    return panels("Mean and arms by round", every, legend, len(CURVES))
