@@ -7,12 +7,11 @@ Each job is a commit; what is committed is not computed again.
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from itertools import chain, product, zip_longest
+from itertools import product, zip_longest
 from math import log
 from time import process_time
 from typing import Annotated, Any, Literal, NamedTuple
@@ -30,10 +29,8 @@ from archive.ratings.paper import (
     RatingSystem,
     System,
     adversarial_tasks,
-    examples,
     improvement_path,
     judged_preferences,
-    largest_error,
     model_ratings,
     with_copies,
 )
@@ -274,12 +271,9 @@ Claim = tuple[str, str, str]
 
 
 def claims_table(paths: Rows, redundancy: Rows) -> Table:
-    """Claims of all experiments that have rows, for a terminal. Raises :class:`RatingError` if no
-    equilibrium is reached."""
+    """Claims of all experiments that have rows, for a terminal."""
     view = table("The ratings paper's experiments", "where", "the paper says", "we find")
-    rows = _path_claims(paths) if paths else ()
-    more = _redundancy_claims(redundancy) if redundancy else ()
-    for claim in chain(rows, more, _example_claims()):
+    for claim in [*_path_claims(paths), *_redundancy_claims(redundancy)]:
         add(view, *claim)
     return view
 
@@ -336,6 +330,8 @@ def _path_claims(paths: Rows) -> Iterator[Claim]:
 
 
 def _redundancy_claims(redundancy: Rows) -> Iterator[Claim]:
+    if not redundancy:
+        return
     for near, where, words in ((False, "Fig. 3", _EXACT), (True, "Fig. 11", _NEAR)):
         for system, statement in words.items():
             tables = _tables_of(redundancy, near)
@@ -364,17 +360,6 @@ _NEAR = {
 
 def _listed(values: Sequence[int | None]) -> str:
     return ", ".join("–" if value is None else str(value) for value in values)
-
-
-def _example_claims() -> Iterator[Claim]:
-    shown = examples()
-    for where, game, words in (
-        ("App. D", "rock", "rock-paper-scissors, also with rock twice: all ratings 0"),
-        ("App. E", "chicken, Sh", "max-entropy equilibria of chicken change with a copy"),
-        ("App. E", "chicken, [os]", "chicken, also with straight twice: swerve 11/12, ratings 0"),
-    ):
-        error = largest_error([each for each in shown if re.match(game, each[0])])
-        yield where, words, f"so, within {error:.0e}"
 
 
 # -- figures of the rows ---------------------------------------------------------------------------
