@@ -45,8 +45,7 @@ from evo.jobs.repeated_play import (
     round_rows,
     with_round_floor,
 )
-from evo.measure import ceilings, results
-from evo.measure.ceilings import CeilingSearch
+from evo.measure import results
 from evo.measure.folder import (
     BENCHMARK,
     ExportedMeasure,
@@ -56,7 +55,15 @@ from evo.measure.folder import (
     read_benchmark,
 )
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
-from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
+from evo.measure.results import (
+    SOLVERS,
+    CeilingSearch,
+    GameResult,
+    Levels,
+    levels_of,
+    measures_row,
+    result,
+)
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.ledger import Ledger
 from evo.record.progress import TimedLines
@@ -106,8 +113,8 @@ class MeasurePlan(RunPlan):
         if calls := config.measure.ceiling.calls:
             maps = sum(len(each.seeds(config.measure.maps)) for each in members)
             say(
-                f"ceilings: {ceilings.SOLVERS} solvers on {maps} maps, at most "
-                f"{ceilings.SOLVERS * maps * calls:,} judge calls"
+                f"ceilings: {SOLVERS} solvers on {maps} maps, at most "
+                f"{SOLVERS * maps * calls:,} judge calls"
             )
 
     def session(self, archive: Archive) -> MeasureSession:
@@ -261,7 +268,7 @@ class MeasureSession:
                 results.show_rounds(self.console, found)
             if game_ceilings := read_ceilings(self.ledger.archive, confidence):
                 names = {each.task.id: each.name for each in members}
-                self.console.print(ceilings.table(game_ceilings, names, confidence))
+                self.console.print(results.ceilings_table(game_ceilings, names, confidence))
             path = results.draw(self.plan.folder, found)
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
         if self.ratings:
@@ -321,10 +328,10 @@ class MeasureSession:
         if missing := search.missing():
             with self.plan.base.seat(self.host, config.dtype, self._remaining_budget()) as seat:
                 for member in missing:
-                    ceilings = search.solve(self.host, seat, member)
+                    found = search.solve(self.host, seat, member)
                     if isinstance(seat, LocalPolicy):
                         seat.clear_caches()
-                    self.lines.say(f"ceiling of {member.name}: {ceilings}")
+                    self.lines.say(f"ceiling of {member.name}: {found}")
 
     def _rate(self) -> MeasureRatings | None:
         """Rate models and games together and commit the ratings; None with fewer than two models or

@@ -20,7 +20,7 @@ from archive import Archive, RunEvent
 from archive.statistics.rounds import arms, narms, thresholds
 from evo.jobs.model_host import ModelHost
 from evo.jobs.repeated_play import series
-from evo.measure.ceilings import CeilingSearch
+from evo.measure.results import CeilingSearch
 from evo.record.run_folder import RunIdentity, record
 from xgl.files import remember
 from xgl.models.resolve import EMBEDDED
