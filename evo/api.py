@@ -16,7 +16,6 @@ from evo.run import experiments, silence_libraries
 from evo.runner import EXPERIMENT, CommandLine, Services, complete
 from evo.trained import Run
 from xgl.console import Console
-from xgl.errors import ConfigError
 
 _SETTING = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 Settings = Mapping[str, object]
@@ -75,15 +74,10 @@ def _run(
     names = (word.partition("=")[2] for word in words if word.startswith("+experiment="))
     command = CommandLine(next(names, None), folder, words)
     services = Services(console=Console(quiet=quiet), callbacks=tuple(callbacks))
-    ended = complete(command, experiments(), services)
-    if ended is None:
-        raise ConfigError(
-            "estimate: found true, expected false: an estimate leaves no run to give back"
-        )
-    folder_of_run, outcome = ended
+    ended_folder, outcome = complete(command, experiments(), services)
     if outcome.error is not None and outcome.exit_code:
         raise outcome.error
-    return Run.open(folder_of_run, backend=frames)
+    return Run.open(ended_folder, backend=frames)
 
 
 def overrides(settings: Settings, path: str = "") -> Iterator[str]:

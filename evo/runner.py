@@ -150,9 +150,9 @@ class RunPlan(Protocol):
         folder: Path = self.config.folder
         return folder
 
-    def announce(self) -> bool:
-        """Print what will be done; False if the user wants only this."""
-        return True
+    def announce(self) -> None:
+        """Print what will be done."""
+        return
 
     def session(self, archive: Archive) -> RunSession:
         """Raises :class:`ConfigError` if the archive is not of this run."""
@@ -167,9 +167,8 @@ class SettledPlan(RunPlan):
     begin: Callable[[SettledPlan, Archive], RunSession]
     text: str
 
-    def announce(self) -> bool:
-        self.console.print(self.text, highlight=False, soft_wrap=True)
-        return True
+    def announce(self) -> None:
+        self.console.print(self.text, highlight=False, markup=False, soft_wrap=True)
 
     def session(self, archive: Archive) -> RunSession:
         return self.begin(self, archive)
@@ -239,21 +238,21 @@ def run(
         if command.show:
             print(as_yaml(_configure(command, experiments)[1]), end="")
             return 0
-        ended = complete(command, experiments, services)
+        _, outcome = complete(command, experiments, services)
     except USER_ERRORS as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    return 0 if ended is None else ended[1].exit_code
+    return outcome.exit_code
 
 
 def complete(
     command: CommandLine, experiments: Mapping[str, Experiment[Any]], services: Services
-) -> tuple[Path, RunOutcome] | None:
-    """Begin or continue a run, to its end; returns its folder and how it ended, None if only its
-    plan was requested. Raises any of ``USER_ERRORS`` before a run begins."""
+) -> tuple[Path, RunOutcome]:
+    """Begin or continue a run, to its end; returns its folder and how it ended. Raises any of
+    ``USER_ERRORS`` before a run begins."""
     experiment, config = _configure(command, experiments)
     if services.callbacks and config.experiment not in MODEL_RUNS:
         raise ConfigError(
@@ -262,11 +261,10 @@ def complete(
     resumed = command.resume_folder is not None
     if not resumed and "adapter:" in str(config):
         config = from_archive(type(config), _pinned(asdict(config)))
-    if not resumed and not getattr(config, "estimate", False):  # which writes nothing
+    if not resumed:
         check_new(config.folder)
     plan = experiment.plan(config, services, resumed)
-    if not plan.announce():
-        return None
+    plan.announce()
     with open_archive(plan.folder, resumed) as archive:
         session = plan.session(archive)
         write_config(plan.folder, as_yaml(config))

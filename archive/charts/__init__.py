@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,6 +177,43 @@ def key(x: float, y: float, words: str, class_: str) -> Iterator[Element]:
     """A sample of a line, and its meaning."""
     yield line(x, y, x + 24, y, class_)
     yield text(x + 32, y + 4, words)
+
+
+class Panel(NamedTuple):
+    """A plot of ``curves``, each its values x and y and its class; ``levels``: lines across."""
+
+    title: str
+    labels: tuple[str, str]
+    curves: Sequence[tuple[Sequence[float], Sequence[float], str]]
+    levels: Sequence[float] = ()
+
+
+def panels(
+    title: str, every: Sequence[Panel], legend: Mapping[str, str], across: int, alike: bool = False
+) -> Element:
+    """Plots of lines, ``across`` in a row, and beneath what the classes in ``legend`` mean, by
+    their names; ``alike``: all have the same y axis."""
+    shapes: list[Element] = []
+    ys = [[*each.levels, *(y for _, own, _ in each.curves for y in own)] for each in every]
+    common = [y for own in ys for y in own]
+    for place, (panel, own) in enumerate(zip(every, ys, strict=True)):
+        left, top = 52 + place % across * 340.0, 44 + place // across * 270.0
+        xs, within = [x for each, _, _ in panel.curves for x in each], common if alike else own
+        plot = Plot.box((left, top), (270, 170), _ends(xs), _ends(within), "x")
+        shapes += [text(left, top - 26, panel.title, "heading"), *plot.grid(*panel.labels, 4, 4)]
+        shapes += [
+            line(plot.x.start, plot.y(level), plot.x.end, plot.y(level), "rule")
+            for level in panel.levels
+        ]
+        shapes += [polyline(plot.places(x, y), class_) for x, y, class_ in panel.curves]
+    below = -(-len(every) // across) * 270.0
+    for row, (name, class_) in enumerate(legend.items()):
+        shapes += key(52, below + 18 * row, name, class_)
+    return canvas((across * 340.0, below + 18 * len(legend)), title, *shapes, class_="panels")
+
+
+def _ends(values: Sequence[float]) -> tuple[float, float]:
+    return min(values, default=0.0), max(values, default=1.0)
 
 
 def series(index: int) -> str:

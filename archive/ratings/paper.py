@@ -78,11 +78,6 @@ def _maximal_entropy() -> Iterator[Example]:
     yield f"{name}, one player's straight twice", quantity, [1], np.array([pure.max()])
 
 
-def largest_error(examples: Sequence[Example]) -> float:
-    """The largest absolute error over all numbers, in units of payoff or probability."""
-    return max(float(np.abs(found - np.array(paper)).max()) for _, _, paper, found in examples)
-
-
 # -- pure equilibria and risk dominance (Table 1, Fig. 10, section F.4) ----------------------------
 
 STEP, ROUNDS = 1e-2, 10_000

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from archive.run import Row
 from archive.schema import PlayOutcome, TaskId
@@ -19,13 +18,6 @@ from archive.store.archive import Archive
 QUANTILES = (0.1, 0.25, 0.75, 0.9)
 
 
-class Histogram(NamedTuple):
-    """``counts`` (bins,) of scores between ``edges`` (bins + 1,); the last bin has both ends."""
-
-    edges: Scores
-    counts: NDArray[np.int64]
-
-
 class XentMeasure(NamedTuple):
     """Statistics of μ_Γ(M); every Interval is a statistic with its bootstrap bounds.
 
@@ -33,7 +25,6 @@ class XentMeasure(NamedTuple):
     """
 
     games: int
-    histogram: Histogram
     mean: Interval
     median: Interval
     quantiles: Mapping[float, Interval]
@@ -41,7 +32,6 @@ class XentMeasure(NamedTuple):
 
 def xent_measure(
     scores: Scores,
-    bins: int | Scores = 10,
     confidence: float = CONFIDENCE,
     draws: int = 2000,
     seed: int = 0,
@@ -49,14 +39,13 @@ def xent_measure(
 ) -> XentMeasure:
     """The measure of normalised ``scores`` (games,) float64, all finite, at least one.
 
-    ``bins``: number of bins, or the histogram's edges. Bounds are two-sided at ``confidence`` from
-    ``draws`` bootstrap samples of the games, or, with ``over_maps`` (games, draws), the bootstrap
-    scores of each game, from samples of games and maps. Raises ValueError if a score is missing.
+    Bounds are two-sided at ``confidence`` from ``draws`` bootstrap samples of the games, or, with
+    ``over_maps`` (games, draws), the bootstrap scores of each game, from samples of games and maps.
+    Raises ValueError if a score is missing.
     """
     scores = np.asarray(scores, np.float64)
     if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
         raise ValueError(f"found scores {scores}, expected a finite one for each of some games")
-    counts, edges = np.histogram(scores, bins)
     draws = draws if over_maps is None else over_maps.shape[1]
     indices = np.random.default_rng(seed).integers(0, len(scores), (draws, len(scores)))
     samples = (
@@ -70,14 +59,7 @@ def xent_measure(
         for level in (0.5, *QUANTILES)
     }
     median = quantiles.pop(0.5)
-    return XentMeasure(len(scores), Histogram(edges, counts), mean, median, quantiles)
-
-
-def common_edges(scores: Sequence[Scores], bins: int = 12) -> Scores:
-    """Edges (bins + 1,) of comparable histograms, whose range includes 0."""
-    every = np.concatenate([*scores, np.zeros(1)])
-    low, high = float(every.min()), float(every.max())
-    return np.linspace(low, high if high > low else low + 1, bins + 1)
+    return XentMeasure(len(scores), mean, median, quantiles)
 
 
 MapSeeds = tuple[int, int]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field, Strict
@@ -87,20 +86,8 @@ class GGBenchRunConfig(NamedRun):
 
     experiment: Literal["gg_bench"]
     """Name of the experiment."""
-    estimate: Annotated[Flag, Role.RESUMABLE] = False
-    """Only print the estimated requests, tokens and dollars, and stop."""
     ggbench: GGBenchConfig = GGBenchConfig()
     budget: BudgetConfig = BudgetConfig()
-
-    def science_hash(self) -> str:
-        """Hash of what results depend on: settings of an author, or of the filter's model, only
-        where there is one."""
-        bench, unused = self.ggbench, GGBenchConfig()
-        if bench.author is None:
-            bench = replace(bench, count=unused.count, author_tokens=unused.author_tokens)
-        if bench.filter_model is None:
-            bench = replace(bench, filter_plays=unused.filter_plays)
-        return NamedRun.science_hash(replace(self, ggbench=bench))
 
     @staticmethod
     def words(words: Sequence[str]) -> Sequence[str]:

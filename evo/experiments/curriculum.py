@@ -65,8 +65,7 @@ def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
     try:
         with Archive.open(folder) as archive:
             run = Run(archive)
-            _require_same_models(config, run.config, folder)
-            _require_unseen(archive, held_out, folder)
+            _check_growth(config, archive, run.config, held_out)
             options = Options(eta=config.curriculum.eta, skip_unplayable=True)
             cover = list(choose(run, options).covers)
             members, seed, size = run.newest_scope[1], config.seed, len(cover)
@@ -108,21 +107,18 @@ def library_tasks(config: RunConfig, names: Sequence[str]) -> dict[str, Task]:
     return tasks
 
 
-def _require_same_models(config: RunConfig, growth: Mapping[str, Any], folder: str) -> None:
-    """Raises :class:`ConfigError` unless the growth in ``folder`` had the run's player, NPCs and
-    judge."""
+def _check_growth(
+    config: RunConfig, archive: Archive, growth: Mapping[str, Any], held_out: Mapping[str, Task]
+) -> None:
+    """Raises :class:`ConfigError` unless the growth had the run's player, NPCs and judge, and did
+    not meet the held-out programs, under any metadata."""
+    folder = config.curriculum.run
     for group, key in (("player", "model"), ("player", "npc"), ("judge", "model")):
-        mine = getattr(getattr(config, group), key)
-        other = growth.get(group, {}).get(key)
+        mine, other = getattr(getattr(config, group), key), growth.get(group, {}).get(key)
         if other != mine:
             raise ConfigError(f"{group}.{key}: found {mine}, expected {other}, as in {folder}")
-
-
-def _require_unseen(archive: Archive, programs: Mapping[str, Task], folder: str) -> None:
-    """Raises :class:`ConfigError` for a program that occurs in the growth in ``folder``, under any
-    metadata: it is not held out."""
     known = {(row["dialect"], row["code"]) for row in archive.rows("games", ["dialect", "code"])}
-    for name, task in programs.items():
+    for name, task in held_out.items():
         if (task.game.dialect, task.game.code) in known:
             raise ConfigError(
                 f"curriculum.held_out: {name} was met by {folder}, expected programs that no "
@@ -159,7 +155,8 @@ class CourseRequest(Request):
         self, facts: Collector, together: Sequence[Request], result: Result[Finetune]
     ) -> dict[str, list[Row]]:
         finetune = result.outcome
-        row = {
+        names = ("curve", "entropy", "grad_norm", "tokens", "seconds")
+        row = {name: getattr(finetune, name) for name in names} | {
             "finetune_id": self.policy_id,
             "curriculum": self.name,
             "game_ids": [task.game_id for task in self.games],
@@ -167,13 +164,8 @@ class CourseRequest(Request):
             "replicate": self.replicate,
             "seed": self.seed,
             "steps": len(finetune.curve),
-            "curve": finetune.curve,
-            "entropy": finetune.entropy,
-            "grad_norm": finetune.grad_norm,
             "adapter_hash": facts.ledger.archive.put_adapter(finetune.adapter),
             "settings_json": self.settings,
-            "tokens": finetune.tokens,
-            "seconds": finetune.seconds,
         }
         return {"curricula": [row], "maps": facts.map_rows(result, Purpose.TRAINING)}
 
@@ -220,20 +212,12 @@ class CurriculumSession(ModelSession):
 
     def _finetunes(self) -> list[CourseRequest]:
         """One of each curriculum under each training seed, seed by seed."""
-        ours = self.config.curriculum
-        learner = replace(
-            self.config.finetune,
-            tokens=ours.tokens,
-            steps=None,
-            learning_rate=ours.learning_rate,
-            decay=ours.decay,
-            kl=ours.kl,
-            replicates=1,
-        )
-        requests = []
+        ours, requests = self.config.curriculum, []
+        own = {name: getattr(ours, name) for name in ("tokens", "learning_rate", "decay", "kl")}
+        learner = replace(self.config.finetune, steps=None, replicates=1, **own)
         facts = json.loads(self.collector.settings_json) | {"curriculum": asdict(learner)}
         settings = json.dumps(facts)
-        for replicate in range(self.config.curriculum.seeds):
+        for replicate in range(ours.seeds):
             seed = named_seed("training", self.config.seed, replicate)
             for name, tasks in self.courses.items():
                 ids = [text for task in tasks for text in (task.game_id, task.role)]
@@ -275,7 +259,7 @@ class CurriculumSession(ModelSession):
         add(view, "mean", *map(_cell, means.values()))
         self.console.print(view)
         first, *others = means or [""]
-        for name in (name for name in others if means[name].shape == means[first].shape):
+        for name in others:
             lead = f"{_cell(means[first] - means[name])} bits, mean over programs"
             self.console.print(f"{first} beyond {name}: {lead}", highlight=False, soft_wrap=True)
 

@@ -15,10 +15,9 @@ from typing import Annotated, Literal
 import numpy as np
 from numpy.typing import NDArray
 from pydantic import AfterValidator, Field, Strict
-from rich.table import Table
 
 from archive import Archive, Reason, RunEvent, Verdict
-from archive.charts import Plot, canvas, circle, document, line, text
+from archive.charts import Plot, canvas, circle, document, line, rect, series, text
 from archive.store.disk import writing
 from archive.text import percent
 from archive.views.tables import add, table
@@ -91,10 +90,6 @@ class ToyRunConfig(NamedRun):
     experiment: Literal["toy_growth"]
     """Name of the experiment."""
     toy: ToyConfig = ToyConfig()
-
-    def __post_init__(self) -> None:
-        if self.seed + self.toy.seeds > 2**63:
-            raise ValueError(f"seed: found {self.seed}, expected room for {self.toy.seeds} seeds")
 
 
 # -- games, values and Λ (§6.1.2, §6.3.4) ----------------------------------------------------------
@@ -198,8 +193,6 @@ def grid(points: int) -> Skills:
 
 
 Scope = list[ScopeMember[Game]]
-
-
 Growth = tuple[float, int, Scope]
 """The share of the grid that the last scope of a growth covers at 1 − α2, the seed, that scope."""
 
@@ -270,11 +263,18 @@ class ToySession(RunSession):
         return RunIdentity(run_id, seed, settings, sha256(settings.encode()).hexdigest()[:16])
 
     def show(self, outcome: RunOutcome) -> None:
-        """Print a table, once all growths are archived."""
-        if outcome.event is RunEvent.FINISHED:
-            self.plan.console.print(coverage_table(self.growths))
-            message = f"figure   {self.plan.folder / 'figure.svg'}"
-            self.plan.console.print(message, highlight=False, soft_wrap=True)
+        """Print the shares covered over all seeds, once all growths are archived."""
+        if outcome.event is not RunEvent.FINISHED:
+            return
+        columns = ("growths", "games", "least", "mean", "most", "at least 99 %")
+        view = table("Share of the grid covered at 1 − α2", *columns, numbers=True)
+        shares = [share for share, _, _ in self.growths]
+        games = sum(len(scope) for _, _, scope in self.growths) / len(shares)
+        ends = (percent(s, 2) for s in (shares[0], sum(shares) / len(shares), shares[-1]))
+        add(view, len(shares), f"{games:.1f}", *ends, sum(share >= 0.99 for share in shares))
+        self.plan.console.print(view)
+        message = f"figure   {self.plan.folder / 'figure.svg'}"
+        self.plan.console.print(message, highlight=False, soft_wrap=True)
 
 
 def skills_of(scope: Scope) -> Skills:
@@ -287,52 +287,39 @@ def game_id(game: Game) -> str:
     return sha256(np.array(game).tobytes()).hexdigest()[:16]
 
 
-def coverage_table(growths: Sequence[Growth]) -> Table:
-    """The shares covered, over all seeds."""
-    columns = ("growths", "games", "least", "mean", "most", "at least 99 %")
-    view = table("Share of the grid covered at 1 − α2", *columns, numbers=True)
-    shares = [share for share, _, _ in growths]
-    games = sum(len(scope) for _, _, scope in growths) / len(growths)
-    numbers = (percent(s, 2) for s in (min(shares), sum(shares) / len(shares), max(shares)))
-    full_count = sum(share >= 0.99 for share in shares)
-    add(view, len(shares), f"{games:.1f}", *numbers, full_count)
-    return view
-
-
 # -- the figure ------------------------------------------------------------------------------------
 
 SIDE, LEFT, TOP = 330.0, 44.0, 16.0
 """Side of the unit square, and its place in the figure."""
 SQUARES = 55
 """Squares along an axis that are drawn as covered or not."""
-RAMP = ((255, 222, 120), (245, 140, 60), (190, 45, 90), (60, 15, 95))
-"""Colours from the first generation to the last."""
 
 
 def figure(growth: Growth, least: float) -> Element:
     """The unit square whose corner (0, 0) is at the lower left: what is covered at ``least``, the
-    games by generation, lines from parents, and a legend beneath."""
+    games, darker by generation, lines from parents, and a legend beneath."""
     share, seed, members = growth
     last = max(member.generation for member in members)
     plot = Plot.box((LEFT, TOP), (SIDE, SIDE), (0, 1), (0, 1))
-    x, y = plot.place(0.34, 0.93)
-    counts = f"{len(members)} games, {last} generations"
-    words = (CLAIM, f"{percent(share, 2)} covered (seed {seed})", counts)
+    marks = {
+        "covered": "covered at 1 − α2",
+        "uncovered": "not covered",
+        f"solid {series(0)}": f"games, the darker the later, to generation {last}",
+    }
+    about = CLAIM, f"{percent(share, 2)} covered (seed {seed})", f"{len(members)} games"
+    (x, y), below = plot.place(0.34, 0.93), TOP + SIDE + 60
     shapes = [
         *_squares(members, plot, least),
         *plot.grid("skill 1", "", 2, 2),
         text(plot.x.start + 8, plot.y.end + 8, "skill 2", "axis"),
         *_games(members, plot, last),
-        *(text(x, y + 19 * n, each, "" if n else "heading") for n, each in enumerate(words)),
+        *(text(x, y + 19 * n, words, "" if n else "heading") for n, words in enumerate(about)),
     ]
-    words = ("covered at 1 − α2", "not covered", f"games, from generation 0 to {last}")
-    marks = {"class_": "covered"}, {"class_": "uncovered"}, {"fill": colour(last, last)}
-    for row, (text_, mark) in enumerate(zip(words, marks, strict=True)):
-        y = TOP + SIDE + 60 + 20 * row
-        shapes += [el("rect", x=LEFT, y=y - 7, width=14, height=14, **mark)]
-        shapes += [text(LEFT + 22, y + 4, text_)]
+    for row, (class_, words) in enumerate(marks.items()):
+        shapes += [rect(LEFT, below - 7 + 20 * row, 14, 14, class_)]
+        shapes += [text(LEFT + 22, below + 4 + 20 * row, words)]
     title = "Scope growth on the toy model: what the last scope covers, games by generation"
-    return canvas((LEFT + SIDE + 16, y + 24), title, *shapes, class_="toy")
+    return canvas((LEFT + SIDE + 16, below + 64), title, *shapes, class_="toy")
 
 
 def _squares(members: Scope, plot: Plot, least: float) -> Iterator[Element]:
@@ -340,8 +327,7 @@ def _squares(members: Scope, plot: Plot, least: float) -> Iterator[Element]:
     covered = coverage(skills_of(members), squares) >= least
     for centre, is_covered in zip(squares.tolist(), covered.tolist(), strict=True):
         x, y = (round(each - side / 2, 1) for each in plot.place(*centre))
-        class_ = "covered" if is_covered else "uncovered"
-        yield el("rect", x=x, y=y, width=side, height=side, class_=class_)
+        yield rect(x, y, side, side, "covered" if is_covered else "uncovered")
 
 
 def _games(members: Scope, plot: Plot, last: int) -> Iterator[Element]:
@@ -349,13 +335,8 @@ def _games(members: Scope, plot: Plot, last: int) -> Iterator[Element]:
         if member.parent is not None:
             yield line(*plot.place(*member.parent), *plot.place(*member.game), "descent")
     for member in members:
-        (x, y), fill = plot.place(*member.game), colour(member.generation, last)
-        yield el("circle", cx=x, cy=y, r=3.4, fill=fill, class_="game")
-    yield from (circle(*plot.place(*m.game), 7, "start") for m in members if not m.parent)
-
-
-def colour(generation: int, last: int) -> str:
-    """The ramp's colour for a generation from 0 to ``last``."""
-    place, stops = generation / max(last, 1) * (len(RAMP) - 1), range(len(RAMP))
-    channels = (np.interp(place, stops, channel) for channel in zip(*RAMP, strict=True))
-    return "#" + "".join(f"{round(float(channel)):02x}" for channel in channels)
+        x, y = plot.place(*member.game)
+        dark, class_ = 0.2 + 0.8 * member.generation / max(last, 1), f"game solid {series(0)}"
+        yield el("circle", cx=x, cy=y, r=3.4, class_=class_, fill_opacity=round(dark, 2))
+        if not member.parent:
+            yield circle(x, y, 7, "start")

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from archive import Purpose, Run, RunEvent
-from archive.charts import Plot, canvas, document, key, polyline, series, text
+from archive.charts import Panel, document, panels, series
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.store.disk import writing
@@ -111,35 +111,23 @@ def evaluations(config: RunConfig, collector: Collector, tasks: Sequence[Task]) 
 
 CHECKPOINTS, CHECKPOINT_PLAYS = 8, 24
 """Equal parts of the budget after which a fine-tune plays every game, and on how many maps."""
-WIDTH, HEIGHT, TOP = 250.0, 180.0, 48.0
-LEFT, STEP = 52.0, 322.0
-"""Left edge of the first panel's plot, and the distance from one panel to the next."""
 FIGURE = "evaluations.svg"
 
 
 def evaluation_figure(by_game: Evaluations) -> Element:
     """Fig. 4.3: a panel for each game that is trained, in it a colour for each game that is played;
     a thin line for each fine-tune, their mean bold."""
-    shapes: list[Element] = []
-    names = list(by_game)
-    every = np.concatenate([each.ravel() for row in by_game.values() for each in row.values()])
-    ends = min(0.0, float(every.min())), max(1.0, float(every.max()))
-    for index, (name, by_played) in enumerate(by_game.items()):
-        box = (index * STEP + LEFT, TOP), (WIDTH, HEIGHT)
-        plot = Plot.box(*box, (0, 100), ends, "x")
-        shapes += [text(box[0][0], 16, f"trained: {name}", "heading")]
-        shapes += plot.grid("% of the budget", "bits above base", 4, 5)
+    every = []
+    for name, by_played in by_game.items():
+        curves = []
         for colour, gains in enumerate(by_played.values()):
             for line, class_ in [*((each, " thin") for each in gains), (gains.mean(axis=0), "")]:
                 shares = [100 * n / len(line) for n in range(len(line) + 1)]
-                places = plot.places(shares, [0.0, *line.tolist()])
-                shapes.append(polyline(places, f"series {series(colour)}{class_}"))
-    below = TOP + HEIGHT + 46
-    for colour, name in enumerate(names):
-        shapes += key(LEFT, below + 18 * colour, f"played: {name}", f"series {series(colour)}")
+                curves.append((shares, [0.0, *line.tolist()], f"series {series(colour)}{class_}"))
+        every.append(Panel(f"trained: {name}", ("% of the budget", "bits above base"), curves))
     title = (
         "Evaluation during training: mean gain over the base player on maps of each checkpoint, a "
         "thin line for each training seed; maps, moves and training seeds are random"
     )
-    size = len(by_game) * STEP, below + 18 * len(names)
-    return canvas(size, title, *shapes, class_="learning")
+    legend = {f"played: {name}": f"series {series(n)}" for n, name in enumerate(by_game)}
+    return panels(title, every, legend, len(every), alike=True)

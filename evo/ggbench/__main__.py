@@ -1,4 +1,4 @@
-"""``python -m evo.ggbench``: the filters of a game, tables of runs, kinds of games."""
+"""``python -m evo.ggbench``: the filters of games, tables of runs, kinds of games."""
 
 from __future__ import annotations
 
@@ -8,37 +8,27 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from archive import Archive, ArchiveError, Run
-from archive.statistics.programs import Row, as_json, gather
+from archive.statistics.programs import NAMES, as_json
 from archive.views.tables import add, table, terminal_tables, to_json
-from evo.ggbench.box import GameFaultError
+from evo.config.measure import ChatConfig
 from evo.ggbench.filters import run_filters
-from evo.ggbench.game import find, find_all, packaged
-from xgl import streams
+from evo.ggbench.game import find_all, packaged
 from xgl.chat.settings import Budget
 from xgl.console import Console
-from xgl.errors import ConfigError, PlayerError
+from xgl.errors import ConfigError
 from xgl.files import user_path
+from xgl.streams import exit_code, prepare_streams
 
-GAME = "a game that ships, or a folder with rules.md, env.py and moves.md"
+GAME = "a game that ships, a folder with rules.md, env.py and moves.md, or the released games"
 
 
-@streams.command
 def main(arguments: Sequence[str]) -> int:
     """Returns the exit code: 0, 1 for a game that is refused, 2 for a user's error, 130 after
     Ctrl-C."""
-    streams.prepare_streams()
-    try:
-        options = _parser().parse_args(arguments)
-        commands = {"check": check, "tables": tables, "clusters": clusters}
-        return commands[options.command](options, Console())
-    except SystemExit as end:
-        return int(end.code or 0)
-    except (ConfigError, GameFaultError, ArchiveError, PlayerError) as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("\ninterrupted", file=sys.stderr)
-        return 130
+    prepare_streams()
+    options = _parser().parse_args(arguments)
+    commands = {"check": check, "tables": tables, "clusters": clusters}
+    return exit_code(lambda: commands[options.command](options, Console()), ArchiveError)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,25 +53,27 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def check(options: argparse.Namespace, console: Console) -> int:
-    """Show a game's verdicts; 1 where one refuses it."""
-    verdicts = run_filters(find(options.game))
-    view = table("Filters", "filter", "verdict", "reason", "seconds")
-    for each in verdicts:
-        verdict = "passed" if each.passed else "refused"
-        add(view, each.stage, verdict, each.reason, f"{each.seconds:.1f}")
-    console.print(view)
-    return 0 if verdicts[-1].passed else 1
+    """Show the verdicts on each game; 1 where one refuses it."""
+    refused = False
+    for game in find_all(options.game):
+        view = table("Filters", "filter", "verdict", "reason", "seconds")
+        for each in run_filters(game):
+            verdict = "passed" if each.passed else "refused"
+            add(view, each.stage, verdict, each.reason, f"{each.seconds:.1f}")
+            refused |= not each.passed
+        console.print(view)
+    return int(refused)
 
 
 def tables(options: argparse.Namespace, console: Console) -> int:
     """Print every table of the paper from the rows of runs. Raises
     :class:`~archive.ArchiveError`."""
-    rows: dict[str, list[Row]] = {}
+    rows = {name: list[dict[str, object]]() for name in NAMES}
     for run in options.runs:
         with Archive.open(run) as archive:
             for each in Run.all(archive):
-                for name, values in gather(each).items():
-                    rows.setdefault(name, []).extend(values)
+                for name in NAMES:
+                    rows[name] += each.rows(name)
     if options.json:
         print(to_json(as_json(rows)))
     else:
@@ -95,15 +87,13 @@ def clusters(options: argparse.Namespace, console: Console) -> int:
     Raises :class:`ConfigError`, :class:`~archive.ArchiveError`,
     :class:`~xgl.errors.PlayerError` and :class:`~xgl.errors.BudgetError`.
     """
-    from evo.config.measure import ChatConfig
-    from evo.ggbench.chat import find_chat_model
-    from evo.ggbench.clusters import Clusterer
-    from evo.ggbench.experiment import Records
+    from evo.ggbench.chat import Clusterer, find_chat_model
+    from evo.ggbench.experiment import games_of
 
     games = [game for name in options.games for game in find_all(name)]
     if options.run:
         with Archive.open(options.run) as archive:
-            games += Records(archive, "").games()
+            games += games_of(archive.rows("gg_games"))
     games = games or [*packaged().values()]
     settings = find_chat_model(options.model, "--model", ChatConfig())
     clusterer = Clusterer(settings, options.answers, Budget(tokens=options.tokens))
@@ -118,8 +108,8 @@ def clusters(options: argparse.Namespace, console: Console) -> int:
         titles = [game.title for game, own in zip(games, belongs, strict=True) if own]
         add(view, kind, len(titles), f"{len(titles) / len(games):.1%}", ", ".join(titles))
     console.print(view)
-    summary = f"{found.unclear} answers neither yes nor no; {found.usage.tokens:,} tokens"
-    console.print(f"{len(found.explanations)} kinds that differ; {summary}", highlight=False)
+    kinds = f"{len(found.explanations)} kinds that differ"
+    console.print(f"{kinds}; {found.usage.tokens:,} tokens", highlight=False)
     return 0
 
 

@@ -6,7 +6,7 @@ description, the position and the legal moves, and no history.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,14 +16,21 @@ import numpy as np
 import torch
 
 from evo.config.ggbench import GGBenchConfig
-from evo.ggbench.box import MCTS, Agent, Box, GameFaultError, ProgramView, agent_named
+from evo.ggbench.box import (
+    MCTS,
+    Agent,
+    Box,
+    BoxLimits,
+    GameFaultError,
+    ProgramView,
+    agent_named,
+)
 from evo.ggbench.chat import PaidAnswers, UnusableAnswerError, prompt
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.selfplay import AGENTS, SECONDS_A_GAME
+from evo.ggbench.selfplay import AGENTS, keep_policies
 from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.measure.players import find_player as find_model
-from meta_sampler.chat.sampler import CachedAnswer
-from xgl.chat.answers import final_text, parse_number
+from xgl.chat.answers import parse_number
 from xgl.chat.calls import RequestBatch
 from xgl.chat.client import Message, follow_up
 from xgl.chat.settings import Budget, ChatSettings, Usage
@@ -80,10 +87,8 @@ class ProgramPlay:
         """Set the outcome from the result for the first mover; None: too long."""
         if result is None:
             self.outcome, self.reason = "long", "it went on for the most moves that are allowed"
-        elif result == 0:
-            self.outcome = "draw"
         else:
-            self.outcome = "win" if (result > 0) == (self.seat == 0) else "loss"
+            self.outcome = ("draw", "win", "loss")[result if self.seat == 0 else -result]
 
     def break_off(self, fault: GameFaultError) -> None:
         """End a play that goes on by a fault of the game."""
@@ -97,13 +102,40 @@ def new_plays(game_id: str, plays: int, run_seed: int) -> list[ProgramPlay]:
     return [ProgramPlay(number, number % 2, seed(*key, number, bits=32)) for number in range(plays)]
 
 
-def play_agent(box: Box, player: Agent, opponent: Agent, plays: Sequence[ProgramPlay]) -> None:
-    """Play whole games in the box, to their outcomes."""
+def play_in_box(
+    game: ProgramGame,
+    limits: BoxLimits,
+    weights: Mapping[int, bytes],
+    opponent: Agent,
+    plays: list[ProgramPlay],
+    player: Agent | Mover,
+    *,
+    forgives: bool = False,
+) -> list[ProgramPlay]:
+    """The ``plays``, played to their outcomes with checkpoints of these ``weights`` by quarter.
+
+    ``forgives``: a model's answer without a legal move becomes a random move. Raises what the
+    model's endpoint raises.
+    """
+    try:
+        with Box(game, limits) as box:
+            keep_policies(box, weights)
+            if isinstance(player, Mapping):
+                _play_agent(box, player, opponent, plays)
+            else:
+                _play_model(box, player, opponent, plays, forgives)
+    except GameFaultError as fault:
+        for play in plays:
+            play.break_off(fault)
+    return plays
+
+
+def _play_agent(box: Box, player: Agent, opponent: Agent, plays: Sequence[ProgramPlay]) -> None:
     for play in plays:
         seats = (player, opponent) if play.seat == 0 else (opponent, player)
         began = monotonic()
         try:
-            moves, result = box.match(seats, play.seed, SECONDS_A_GAME)
+            moves, result = box.match(seats, play.seed)
             play.moves = list(moves)
             play.finish(result)
         except GameFaultError as fault:
@@ -111,14 +143,10 @@ def play_agent(box: Box, player: Agent, opponent: Agent, plays: Sequence[Program
         play.seconds = monotonic() - began
 
 
-def play_model(
-    box: Box, mover: Mover, opponent: Agent, plays: Sequence[ProgramPlay], *, forgives: bool = False
+def _play_model(
+    box: Box, mover: Mover, opponent: Agent, plays: Sequence[ProgramPlay], forgives: bool
 ) -> None:
-    """Play all plays side by side, one turn of the model in each, to their outcomes.
-
-    ``forgives``: an answer without a legal move becomes a random move. Raises what the model's
-    endpoint raises.
-    """
+    """All plays side by side, one turn of the model in each."""
     waiting = list(plays)
     while waiting:
         began = monotonic()
@@ -146,9 +174,9 @@ def _advance(box: Box, play: ProgramPlay, opponent: Agent) -> ProgramView | None
         for move in play.moves:
             view = box.play(move)
         while view.result is None and len(play.moves) < box.limits.most_moves:
-            if view.mover != play.seat:
+            if len(play.moves) % 2 != play.seat:
                 key = ("ggbench", "opponent", play.seed, len(play.moves))
-                move = box.choose(opponent, seed(*key, bits=32), SECONDS_A_GAME)
+                move = box.choose(opponent, seed(*key, bits=32))
             elif len(view.legal) == 1:
                 move = view.legal[0]
             else:
@@ -172,9 +200,12 @@ ChosenMove = tuple[int | None, Usage, str | None]
 def messages_of(game: ProgramGame, board: str, legal: Sequence[int]) -> list[Message]:
     """One turn: the rules and moves as the system's message, the position as the user's."""
     system = prompt("play", rules=game.rules, moves=game.moves)
-    numbers = ", ".join(map(str, sorted(legal)))
-    user = f"{board.strip(chr(10))}\n\n{prompt('turn', legal=numbers)}"
+    user = f"{board.strip(chr(10))}\n\n{prompt('turn', legal=_listed(legal))}"
     return [{"role": "system", "content": system}, {"role": "user", "content": user}]
+
+
+def _listed(legal: Sequence[int]) -> str:
+    return ", ".join(map(str, sorted(legal)))
 
 
 def text_of(game: ProgramGame, board: str, legal: Sequence[int]) -> str:
@@ -217,7 +248,7 @@ class LocalMover:
 
 class ChatMover(PaidAnswers):
     """Asks a chat model; an answer counts if it names a legal number, otherwise the model is told
-    what was wrong with it, up to ``attempts`` times."""
+    so, up to ``attempts`` times."""
 
     def __init__(self, settings: ChatSettings, attempts: int, folder: Path, budget: Budget) -> None:
         super().__init__(settings, folder, budget)
@@ -236,7 +267,7 @@ class ChatMover(PaidAnswers):
         for attempt in range(self.attempts):
             draw = (game.game_id, play.number, len(play.moves), attempt)
             try:
-                answer, cost = await self.answer(batch, messages, *draw, asked_again=attempt > 0)
+                answer, cost = await self.answer(batch, messages, *draw)
             except UnusableAnswerError as error:
                 if attempt == 0:
                     return None, usage, f"oversize: {error}"
@@ -245,23 +276,9 @@ class ChatMover(PaidAnswers):
             number, found = parse_number(answer.text), answer.text
             if number is not None and number in view.legal:
                 return number, usage, None
-            messages = follow_up(messages, found, _wrong(answer, number, view.legal))
+            messages = follow_up(messages, found, prompt("again", legal=_listed(view.legal)))
         reason = f"no legal number in {self.attempts} answers; the last: {excerpt(found, 60)!r}"
         return None, usage, reason
-
-
-def _wrong(answer: CachedAnswer, number: int | None, legal: Sequence[int]) -> str:
-    """The reply to an answer without a legal number."""
-    if number is not None:
-        wrong = f"named {number}, which is not allowed now"
-    elif answer.cut:
-        wrong = "reached its limit before it named a number; be brief"
-    elif answer.text.strip() and not final_text(answer.text):
-        wrong = "held thoughts and nothing after them"
-    else:
-        wrong = "did not name one number as your move"
-    allowed = ", ".join(map(str, sorted(legal)))
-    return f"Your answer {wrong}. Answer with one of these numbers, and nothing else: {allowed}."
 
 
 Mover = LocalMover | ChatMover

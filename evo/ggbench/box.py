@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import math
 import reprlib
-import signal
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -27,9 +26,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.guest import frames
-from evo.ggbench.guest.frames import MOST_PLAYER, MOST_TEXT
-from evo.ggbench.guest.main import BOOT
+from evo.ggbench.guest.main import BOOT, MOST, MOST_PLAYER, MOST_TEXT, line
 from xgl.errors import ConfigError, excerpt
 
 LOCKED = True
@@ -39,7 +36,7 @@ MOST_ACTIONS, MOST_OBSERVED, MOST_DIMENSIONS = 20_000, 8_192, 8
 MOST_REASON = 200
 """Most characters of a game's own text in a message."""
 Agent = Mapping[str, Any]
-"""Who moves, as :meth:`evo.ggbench.guest.agents.Agents.agent` reads it."""
+"""Who moves, as :func:`evo.ggbench.guest.agents.chosen_move` reads it."""
 RANDOM, MCTS, SIMULATIONS = "random", "mcts", 100
 Floats = NDArray[np.float32]
 
@@ -66,15 +63,16 @@ class NoLockError(ConfigError):
 
 @dataclass(frozen=True)
 class BoxLimits:
-    """Limits of one game, in seconds: to start, for an answer, for all that its host waits for it,
-    and of processor time; in bytes: ``memory`` of address space, ``answers`` of all together."""
+    """Limits of one game, in seconds: to start, for an answer, for one that takes a search or a
+    whole game, for all that its host waits for it, and of processor time; ``memory``: bytes of
+    address space."""
 
     start: float = 60.0
     answer: float = 5.0
+    search: float = 600.0
     total: float = 600.0
     cpu: int = 600
     memory: int = 1 << 30
-    answers: int = 1 << 28
     most_moves: int = 100
     """After which a game ends undecided."""
 
@@ -103,17 +101,13 @@ class _Spaces(_Answer):
 
 
 class ProgramView(_Answer):
-    """A game after a move. ``player``: what the game says whose turn it is, if it does;
-    ``inside``: whether the observation lies in its space."""
+    """A game after a move. ``player``: what the game says whose turn it is, if it does."""
 
     observation: bytes
-    shape: tuple[int, ...]
     text: Annotated[str, Field(max_length=MOST_TEXT)]
     legal: Annotated[tuple[Move, ...], Field(max_length=MOST_ACTIONS)]
-    mover: Annotated[int, Field(ge=0, le=1)]
     result: Result
     player: Annotated[str, Field(max_length=MOST_PLAYER)] | None
-    inside: bool
 
 
 class _Choice(_Answer):
@@ -160,17 +154,16 @@ class Box:
 
     def __enter__(self) -> Self:
         """Raises :class:`NoLockError` and :class:`GameFaultError`."""
-        limits = self.limits
-        self._number, self._seconds, self._bytes = 0, limits.total, limits.answers
+        limits, pipe = self.limits, subprocess.PIPE
+        self._number, self._seconds = 0, limits.total
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", "-c", BOOT],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            stdin=pipe,
+            stdout=pipe,
             stderr=subprocess.DEVNULL,
             env={},
             cwd="/",
             start_new_session=True,
-            bufsize=0,
         )
         self._until, self._closed = math.inf, Event()
         Thread(target=self._watch, daemon=True).start()
@@ -183,9 +176,8 @@ class Box:
                     f"game: {self.game.name} does not ship with this package, and this machine "
                     f"cannot lock it in ({hello.reason}), expected Linux with seccomp"
                 )
-            spaces = self._ask(
-                _Spaces, "open", source=self.game.source, most_moves=limits.most_moves
-            )
+            source, most = self.game.source, limits.most_moves
+            spaces = self._ask(_Spaces, "open", source=source, most_moves=most)
             self.actions, self.shape = spaces.actions, spaces.shape
             if not 1 <= math.prod(self.shape) <= MOST_OBSERVED:
                 raise GameFaultError(f"observations have the shape {list(self.shape)}")
@@ -203,51 +195,74 @@ class Box:
         self.process.kill()
         self.process.wait()
         for pipe in (self.process.stdin, self.process.stdout):
-            pipe.close()  # type: ignore[union-attr]
+            with suppress(OSError):  # what the process did not read
+                pipe.close()  # type: ignore[union-attr]
 
     # -- requests; each raises GameFaultError ------------------------------------------------
 
     def new(self, seed: int) -> ProgramView:
         """Begin a game that the host steps."""
-        return self._checked(self._ask(ProgramView, "new", seed=seed))
+        return self._view("new", seed=seed)
 
     def play(self, move: int) -> ProgramView:
         """Make a move in the host's game."""
-        return self._checked(self._ask(ProgramView, "play", move=move))
+        return self._view("play", move=move)
 
-    def choose(self, agent: Agent, seed: int, seconds: float | None = None) -> int:
+    def choose(self, agent: Agent, seed: int) -> int:
         """The move that an agent chooses in the host's game."""
-        move = self._ask(_Choice, "choose", seconds, agent=agent, seed=seed).move
-        self._check_moves([move])
-        return move
+        chosen = self._ask(_Choice, "choose", self.limits.search, agent=agent, seed=seed)
+        return self._legal((chosen.move,))[0]
 
     def keep_policy(self, name: str, layers: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> None:
         """Give the guest a policy: weights (inputs, outputs) and biases (outputs,) by layer."""
         texts = [{"weights": _as_base64(w), "biases": _as_base64(b)} for w, b in layers]
         self._ask(_Answer, "policy", name=name, layers=texts)
 
-    def match(
-        self, agents: tuple[Agent, Agent], seed: int, seconds: float | None = None
-    ) -> tuple[tuple[int, ...], int | None]:
+    def match(self, agents: tuple[Agent, Agent], seed: int) -> tuple[tuple[int, ...], int | None]:
         """A whole game, of which the first agent moves first: its moves, and its result as in
         :class:`ProgramView`; None: it was too long."""
-        game = self._ask(_Match, "match", seconds, agents=agents, seed=seed)
-        self._check_moves(game.moves)
+        game = self._ask(_Match, "match", self.limits.search, agents=agents, seed=seed)
         if len(game.moves) > self.limits.most_moves:
             raise GameFaultError("a game is longer than it may be")
-        return game.moves, game.result
+        return self._legal(game.moves), game.result
 
     def train(self, seeds: Sequence[int], opponents: Sequence[str], exploration: float) -> Batch:
         """Begin as many games as seeds, for a learner."""
-        answer = self._ask(
-            _Games, "train", seeds=seeds, opponents=opponents, exploration=exploration
-        )
-        return self._batch(answer, len(seeds))
+        about: dict[str, Any] = {"opponents": opponents, "exploration": exploration}
+        return self._batch(self._ask(_Games, "train", seeds=seeds, **about), len(seeds))
 
     def learn(self, moves: Sequence[int], exploration: float) -> Batch:
         """The learner's move in each of them."""
         answer = self._ask(_Games, "learn", moves=moves, exploration=exploration)
         return self._batch(answer, len(moves))
+
+    # -- what depends on the game's spaces ---------------------------------------------------
+
+    def _legal(self, moves: tuple[int, ...]) -> tuple[int, ...]:
+        if wrong := [move for move in moves if move >= self.actions]:
+            expected = f"a whole number from 0 to {self.actions - 1}"
+            raise GameFaultError(f"legal: found {wrong[0]}, expected {expected}")
+        return moves
+
+    def _view(self, do: str, **values: int) -> ProgramView:
+        view = self._ask(ProgramView, do, **values)
+        _floats(view.observation, self.shape)
+        if len(set(self._legal(view.legal))) != len(view.legal):
+            raise GameFaultError("valid_moves names a move twice")
+        if not view.legal and view.result is None:
+            raise GameFaultError("no valid move is left and the game is not over")
+        return view
+
+    def _batch(self, answer: _Games, games: int) -> Batch:
+        features = _floats(answer.features, (games, math.prod(self.shape) + 1)).copy()
+        bits, size = np.frombuffer(answer.masks, np.uint8), games * self.actions
+        if bits.size != -(-size // 8) or not len(answer.rewards) == len(answer.ended) == games:
+            raise GameFaultError("an answer of the wrong form")
+        masks = np.unpackbits(bits)[:size].astype(bool).reshape(games, self.actions)
+        if not masks.any(axis=1).all():
+            raise GameFaultError("no valid move is left and the game is not over")
+        rewards, ended = np.array(answer.rewards, np.float32), np.array(answer.ended, bool)
+        return Batch(features, masks, rewards, ended)
 
     # -- the pipe ----------------------------------------------------------------------------
 
@@ -256,7 +271,7 @@ class Box:
         self._number += 1
         began = monotonic()
         most = min(self._seconds, self.limits.answer if seconds is None else seconds)
-        content = self._exchange({"do": do, "number": self._number, **values}, most)
+        content = self._exchange({"do": do, "number": self._number, "values": values}, most)
         self._seconds -= monotonic() - began
         try:
             reply = _Reply[form].model_validate_json(content)  # type: ignore[valid-type]
@@ -274,22 +289,17 @@ class Box:
             raise GameFaultError("its process was ended for an earlier fault")
         assert self.process.stdin
         assert self.process.stdout
-        content, until = b"", monotonic() + seconds
-        self._until = until
-        try:
-            with suppress(OSError):  # its end of the pipe is closed
-                frames.write(self.process.stdin.fileno(), message)
-                content = frames.read(self.process.stdout.fileno(), frames.MOST)
-        except ValueError as error:
-            raise self._end(str(error)) from None
-        finally:
-            self._until = math.inf
-        self._bytes -= len(content)
-        if self._bytes < 0:
-            raise self._end(f"answers of more than {self.limits.answers} bytes together")
+        content, self._until = b"", (until := monotonic() + seconds)
+        with suppress(OSError):  # its end of the pipe is closed
+            self.process.stdin.write(line(message))
+            self.process.stdin.flush()
+            content = self.process.stdout.readline(MOST + 1)
+        self._until = math.inf
         if monotonic() > until:
             raise self._end("no answer within its deadline")
-        if not content:
+        if len(content) > MOST:
+            raise self._end(f"an answer of more than {MOST} bytes")
+        if not content.endswith(b"\n"):
             raise self._end(self._ending())
         return content
 
@@ -300,11 +310,9 @@ class Box:
                 self.process.kill()
 
     def _ending(self) -> str:
-        """Why the process closed its pipe."""
+        """Why the process closed its pipe; by signal 9 for its processor time or memory."""
         with suppress(subprocess.TimeoutExpired):
             code = self.process.wait(1.0)
-            if code == -signal.SIGKILL:
-                return "its process used more than its processor time or memory"
             ended = f"was ended by signal {-code}" if code < 0 else f"ended with code {code}"
             return f"its process {ended}"
         return "it closed its pipe"
@@ -313,40 +321,6 @@ class Box:
         """Close the process; returns the fault."""
         self.close()
         return GameFaultError(reason)
-
-    # -- what depends on the game's spaces ---------------------------------------------------
-
-    def _check_moves(self, moves: Sequence[int]) -> None:
-        if wrong := [move for move in moves if move >= self.actions]:
-            expected = f"a whole number from 0 to {self.actions - 1}"
-            raise GameFaultError(f"legal: found {wrong[0]}, expected {expected}")
-
-    def _checked(self, view: ProgramView) -> ProgramView:
-        if view.shape != self.shape:
-            shapes = f"{list(view.shape)}, expected {list(self.shape)}"
-            raise GameFaultError(f"an observation has the shape {shapes}")
-        _floats(view.observation, self.shape)
-        self._check_moves(view.legal)
-        if len(set(view.legal)) != len(view.legal):
-            raise GameFaultError("valid_moves names a move twice")
-        if not view.legal and view.result is None:
-            raise GameFaultError("no valid move is left and the game is not over")
-        return view
-
-    def _batch(self, answer: _Games, games: int) -> Batch:
-        features = _floats(answer.features, (games, math.prod(self.shape) + 1)).copy()
-        bits = np.frombuffer(answer.masks, np.uint8)
-        if bits.size != -(-games * self.actions // 8):
-            raise GameFaultError("an answer whose masks have the wrong form")
-        masks = np.unpackbits(bits)[: games * self.actions].astype(bool)
-        masks = masks.reshape(games, self.actions)
-        if not masks.any(axis=1).all():
-            raise GameFaultError("no valid move is left and the game is not over")
-        if not len(answer.rewards) == len(answer.ended) == games:
-            raise GameFaultError("an answer whose rewards have the wrong form")
-        return Batch(
-            features, masks, np.array(answer.rewards, np.float32), np.array(answer.ended, bool)
-        )
 
 
 @cache
@@ -357,9 +331,9 @@ def _paths() -> list[str]:
     return list(dict.fromkeys(str(root.resolve()) for root in roots))
 
 
-def one_line(text: str | None) -> str:
+def one_line(text: str) -> str:
     """A game's text as one short line."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in (text or "")[:2000]).split())
+    line = " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())
     return excerpt(line, MOST_REASON) or "a fault without a message"
 
 
@@ -369,10 +343,9 @@ def _misfit(error: ValidationError) -> str:
     if first["type"] == "json_invalid":
         return "an answer that is no JSON"
     name = next((each for each in reversed(first["loc"]) if isinstance(each, str)), "an answer")
+    found = excerpt(reprlib.repr(first["input"]), 60)
     expected = first["msg"].removeprefix("Input should be ")
-    return one_line(
-        f"{name}: found {excerpt(reprlib.repr(first['input']), 60)}, expected {expected}"
-    )
+    return one_line(f"{name}: found {found}, expected {expected}")
 
 
 def _floats(content: bytes, shape: tuple[int, ...]) -> Floats:

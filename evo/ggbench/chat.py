@@ -1,24 +1,33 @@
 """Chat models that write, play and sort games: prompts (App. B and D; their texts are in
-``prompt_texts``), and answers, which are stored so that none is paid twice."""
+``prompt_texts``), and answers, which are stored so that none is paid twice.
+
+A failure of the network ends a run; an answer without a usable text ends its game, or the sorting.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from pathlib import Path
 from string import Template
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
 
 from evo.config.measure import ChatConfig
-from evo.ggbench.game import MOST_BYTES
+from evo.ggbench.game import MOST_BYTES, ProgramGame
+from evo.ggbench.guest.main import STANDARD
 from evo.measure.players import chat_settings
 from meta_sampler.chat.sampler import AnswerCache, CachedAnswer, key_of
-from xgl.chat.answers import final_text
+from xgl.chat.answers import blocks, document, final_text
 from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, Message
 from xgl.chat.settings import Budget, ChatSettings, Usage
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, PlayerError, excerpt
 from xgl.models.references import ChatName, parse
 
 FOLDER = Path(__file__).parent / "prompt_texts"
@@ -47,14 +56,6 @@ def request(name: str, **texts: object) -> list[Message]:
     return [{"role": "user", "content": prompt(name, **texts)}]
 
 
-def expense(settings: ChatSettings, requests: int, prompt_tokens: int, new_tokens: int) -> str:
-    """Estimated requests, tokens and dollars, in words."""
-    dollars = settings.prices.of(prompt_tokens, new_tokens)
-    cost = f", about {dollars:.2f} dollars" if settings.prices else ""
-    tokens = f"about {prompt_tokens:,} prompt tokens and {new_tokens:,} of answers"
-    return f"{requests:,} requests, {tokens}{cost}"
-
-
 class UnusableAnswerError(Exception):
     """An answer without the text that was asked for; the message says what is missing."""
 
@@ -81,11 +82,7 @@ class PaidAnswers:
         return run(all_of_them()) if work else []
 
     async def answer(
-        self,
-        batch: RequestBatch,
-        messages: list[Message],
-        *draw: str | int,
-        asked_again: bool = False,
+        self, batch: RequestBatch, messages: list[Message], *draw: str | int
     ) -> tuple[CachedAnswer, Usage]:
         """The answer and what it costs, whether it was paid for now or earlier.
 
@@ -94,11 +91,10 @@ class PaidAnswers:
         key = key_of(self.settings, messages, *draw)
         answer = self.cache.get(key)
         if answer is None:
-            reply, cost = await batch.reply(messages, *draw, asked_again=asked_again)
+            reply, cost = await batch.reply(messages, *draw)
             if isinstance(reply, Fault):
-                raise UnusableAnswerError(
-                    f"the request is too long for the model ({reply.message})"
-                )
+                too_long = f"the request is too long for the model ({reply.message})"
+                raise UnusableAnswerError(too_long)
             answer = CachedAnswer(reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0)
             self.cache.put(key, messages, answer)
         prompt, new = answer.prompt_tokens, answer.new_tokens
@@ -106,15 +102,191 @@ class PaidAnswers:
         return answer, Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
 
 
-def whole_text(answer: CachedAnswer, most: int, setting: str = "") -> str:
+def whole_text(answer: CachedAnswer, most: int) -> str:
     """The answer's text without thoughts. Raises :class:`UnusableAnswerError` for one that was cut
-    (at ``most`` tokens, which a ``setting`` bounds) or holds nothing."""
+    (at ``most`` tokens), is empty or too long."""
     text = final_text(answer.text.encode(errors="replace").decode())
     if answer.cut:
-        raise UnusableAnswerError(f"the answer was cut at {most} tokens{setting}")
+        raise UnusableAnswerError(f"the answer was cut at {most} tokens")
     if not text:
-        held = "holds thoughts and nothing after them" if answer.text.strip() else "is empty"
-        raise UnusableAnswerError(f"the answer {held}")
+        raise UnusableAnswerError("the answer is empty")
     if len(text.encode()) > MOST_BYTES:
         raise UnusableAnswerError(f"the answer is longer than {MOST_BYTES} bytes")
     return text
+
+
+# -- an author (section 2.1, App. B.1 to B.3) ------------------------------------------------------
+# A rule book, its implementation and its action description, each in one request with one message.
+
+MODULES = ", ".join(STANDARD.split())
+_LABELS = ("python", "py", "python3")
+_CLASS = re.compile(r"^class\s+CustomEnv\b", re.MULTILINE)
+WrittenGame = tuple[ProgramGame, str | None, Usage]
+"""The texts that were written; the stage at which one is missing, and why; what they cost."""
+
+
+class Author(PaidAnswers):
+    """Writes games."""
+
+    def write(self, numbers: Sequence[int]) -> list[WrittenGame]:
+        """The games of these numbers, in their order.
+
+        Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
+        :class:`~xgl.errors.BudgetError`.
+        """
+        return self.gather([partial(self._game, number) for number in numbers])
+
+    async def _game(self, number: int, batch: RequestBatch) -> WrittenGame:
+        texts, usage, failure = ["", "", ""], Usage(), None
+        stages = {"rules": prose, "program": program, "moves": prose}
+        for index, (stage, extract) in enumerate(stages.items()):
+            known = {"rules": texts[0], "program": texts[1], "modules": MODULES}
+            try:
+                messages = request(stage, **known)
+                answer, cost = await self.answer(batch, messages, "write", stage, number)
+                usage += cost
+                texts[index] = extract(whole_text(answer, self.settings.answer_tokens))
+            except UnusableAnswerError as error:
+                failure = f"{stage}: {error}"
+                break
+        rules, source, moves = texts
+        author = f"chat:{self.settings.model}"
+        game = ProgramGame(f"written{number}", rules, source, moves, None, author)
+        return game, failure, usage
+
+
+def prose(answer: str) -> str:
+    """The rule book of an answer, or its action description. Raises
+    :class:`UnusableAnswerError`."""
+    text = document(answer).replace("\0", "").strip()
+    if not text:
+        raise UnusableAnswerError("the answer is empty")
+    return text
+
+
+def program(answer: str) -> str:
+    """The program of an answer: its blocks of Python, joined; if none has that label, the blocks,
+    or the whole answer, with the class CustomEnv.
+
+    Raises :class:`UnusableAnswerError`. The filters judge the program.
+    """
+    found = list(blocks(answer))
+    texts = [block.text for block in found if block.label in _LABELS]
+    if not texts:
+        others = [*(block.text for block in found), answer]
+        texts = [text for text in others if _CLASS.search(text)][:1]
+    code = "\n\n".join(text.strip("\n") for text in texts).replace("\0", "")
+    if not code.strip():
+        raise UnusableAnswerError("it holds no whole block of Python")
+    return code + "\n"
+
+
+# -- kinds of games (App. D) -----------------------------------------------------------------------
+# A chat model reads rule books in chunks and proposes explanations of clusters; it merges those
+# that say the same; of each game and explanation it says whether they fit. Clusters are then
+# selected so that each game is in one at most.
+
+CHUNK, PROPOSALS = 20, 8
+"""Rule books of one request for proposals, and the explanations that it asks for."""
+MOST_TEXT = 400
+"""Most characters of an explanation."""
+PRICE = 0.5
+"""Price of a cluster, in games left out, where their number is free."""
+_YES = re.compile(r"(?:\W|the|my|final|answer|is)*\byes\b")
+_ITEM = re.compile(r"^[ \t]*(?:\d{1,4}[.):]|[-*•])[ \t]+(\S.*)$", re.M)
+
+
+class Clusters(NamedTuple):
+    """``belongs`` (games, explanations): the model's answers; ``chosen``: the explanations that
+    became clusters."""
+
+    explanations: list[str]
+    belongs: NDArray[np.bool_]
+    chosen: tuple[int, ...]
+    usage: Usage
+
+
+class Clusterer(PaidAnswers):
+    """Proposes explanations and says which games belong to them."""
+
+    def sort(self, games: Sequence[ProgramGame], count: int | None = None) -> Clusters:
+        """Sort games. ``count``: number of clusters; None: as many as pay.
+
+        Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer or no list,
+        :class:`~xgl.errors.BudgetError`, and ValueError if no such clusters share no game.
+        """
+        chunks = [games[at : at + CHUNK] for at in range(0, len(games), CHUNK)]
+        texts = ["\n\n---\n\n".join(game.rules.strip() for game in each) for each in chunks]
+        requests = [request("propose", rules=text, count=PROPOSALS) for text in texts]
+        works = [partial(self._list, each, "propose", i) for i, each in enumerate(requests)]
+        lists = self.gather(works)
+        proposals = dict.fromkeys(kind for names, _ in lists for kind in names)
+        lines = (f"{index}. {kind}" for index, kind in enumerate(proposals, start=1))
+        merging = request("merge", kinds="\n".join(lines))
+        [merged] = self.gather([partial(self._list, merging, "merge", 0)])
+        kinds = merged[0]
+        pairs = [partial(self._belongs, game, kind) for game, kind in product(games, kinds)]
+        answers = self.gather(pairs)
+        belongs = np.array([fits for fits, _ in answers]).reshape(len(games), len(kinds))
+        usage = sum((cost for _, cost in [*lists, merged, *answers]), Usage())
+        return Clusters(kinds, belongs, select(belongs, count), usage)
+
+    async def _list(
+        self, messages: list[Message], stage: str, place: int, batch: RequestBatch
+    ) -> tuple[list[str], Usage]:
+        try:
+            answer, usage = await self.answer(batch, messages, stage, place)
+            return items(whole_text(answer, self.settings.answer_tokens)), usage
+        except UnusableAnswerError as error:
+            raise PlayerError(f"{self.settings.model}: {error}") from None
+
+    async def _belongs(
+        self, game: ProgramGame, kind: str, batch: RequestBatch
+    ) -> tuple[bool, Usage]:
+        messages = request("assign", rules=game.rules, kind=kind)
+        answer, usage = await self.answer(batch, messages, "assign")
+        return yes(answer.text), usage
+
+
+def items(answer: str) -> list[str]:
+    """The items of a list, each once. Raises :class:`UnusableAnswerError` for
+    none.
+
+    >>> items("Sure:\\n1. **Card game**: cards are played.\\n2) Race: be first.")
+    ['Card game: cards are played.', 'Race: be first.']
+    """
+    kinds = [excerpt(line.replace("**", "").strip(), MOST_TEXT) for line in _ITEM.findall(answer)]
+    if not kinds:
+        raise UnusableAnswerError(f"found no list in {excerpt(answer, 60)!r}")
+    return list(dict.fromkeys(kinds))
+
+
+def yes(answer: str) -> bool:
+    """Whether an answer begins with yes.
+
+    >>> [yes(text) for text in ("Yes", "no.", "**Answer: Yes**, it is.", "Perhaps")]
+    [True, False, True, False]
+    """
+    return _YES.match(final_text(answer).lower()) is not None
+
+
+def select(belongs: NDArray[np.bool_], count: int | None = None) -> tuple[int, ...]:
+    """The clusters that leave the fewest games uncovered, by an integer linear program.
+
+    ``belongs`` (games, explanations): which game an explanation fits. A chosen explanation holds
+    all games that it fits, and no game may stand in two. ``count``: exactly so many clusters;
+    None: as many as pay, each at the price of half a game. Returns the chosen columns. Raises
+    ValueError if there is no such choice.
+    """
+    from scipy.optimize import Bounds, LinearConstraint, milp  # slow to load
+
+    games, explanations = belongs.shape
+    sizes = belongs.sum(axis=0).astype(float)
+    rules = [LinearConstraint(belongs.astype(float), ub=np.ones(games))]
+    if count is not None:
+        rules.append(LinearConstraint(np.ones((1, explanations)), lb=count, ub=count))
+    cost = -sizes if count is not None else PRICE - sizes
+    solution = milp(cost, integrality=np.ones(explanations), bounds=Bounds(0, 1), constraints=rules)
+    if solution.x is None:
+        raise ValueError(f"found no {count} explanations that share no text")
+    return tuple(int(column) for column in np.flatnonzero(np.round(solution.x)))

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from rich.console import Console
-
 from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
 from archive.views.tables import terminal_tables
 from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
-from evo.ggbench import authors
 from evo.ggbench.benchmark import (
     AgentPlayer,
     ChatMover,
@@ -30,11 +27,10 @@ from evo.ggbench.benchmark import (
     ProgramPlay,
     find_player,
     new_plays,
-    play_agent,
-    play_model,
+    play_in_box,
 )
-from evo.ggbench.box import Agent, Box, BoxLimits, GameFaultError
-from evo.ggbench.chat import expense, find_chat_model
+from evo.ggbench.box import Box, BoxLimits, GameFaultError
+from evo.ggbench.chat import Author, find_chat_model
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged
 from evo.ggbench.selfplay import (
@@ -52,21 +48,13 @@ from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, RunPlan, RunSession, Services, shown
+from evo.runner import RunOutcome, RunSession, Services, SettledPlan, shown
 from xgl.chat.calls import ask_once
 from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import ConfigError
 
-CHARACTERS_A_TOKEN, BOARD_TOKENS, WRITTEN_TOKENS, MOVES_A_PLAY = 4, 80, 2200, 10
-"""Of an estimate: tokens of a board, tokens of a prompt for one move in a game whose texts are as
-long as the paper's, and moves of a player in a play; the rest is counted from the texts."""
-MOST_OF_A_STEP = 1 << 16
-"""Bytes of an answer for each step of the learner, at the largest observations and spaces."""
-LEARNING = (60.0, 0.02)
-"""Most seconds of a game's answers in self-play, and for each step; a good game takes 0.0005."""
 
-
-def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> GGBenchPlan:
+def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> SettledPlan:
     """Find games and players; raises what each of them raises."""
     settings = config.ggbench
     models = {}
@@ -88,75 +76,90 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
             "budget.dollars: found an amount and no price of a chat model, expected "
             "ggbench.chat.prices={MODEL:[prompt,answer]}"
         )
-    if not (config.estimate or resumed):
+    if not resumed:
         ask_once(chats)
-    return GGBenchPlan(config, services.console, games, players, models, resumed)
-
-
-@dataclass(frozen=True)
-class GGBenchPlan(RunPlan):
-    """A validated run. ``models``: the author and the filter's model, by their settings."""
-
-    config: GGBenchRunConfig
-    console: Console
-    games: tuple[ProgramGame, ...]
-    players: tuple[Player, ...]
-    models: Mapping[str, ChatSettings]
-    resumed: bool = False
-
-    def announce(self) -> bool:
-        """Print what will be done, and what chat models may cost; False if the user wants only the
-        estimate."""
-        settings = self.config.ggbench
-        written = settings.count if "author" in self.models else 0
-        names = ", ".join(player.name for player in self.players)
-        lines = [
-            f"{len(self.games) + written} games, {settings.train.steps} steps of self-play each; "
-            f"{settings.plays} plays each of {names}"
-        ]
-        if written:
-            lines.append(authors.estimate(self.models["author"], written))
-        playing = [each for each in self.players if isinstance(each, RemotePlayer)]
-        asked = [(each.name, each.settings, settings.plays) for each in playing]
-        if model := self.models.get("filter_model"):
-            asked.insert(0, ("the filter", model, settings.filter_plays))
-        for name, model, plays in asked:
-            lines.append(f"{name}: about {self._expense(model, plays, written)}")
-        for text in lines:
-            self.console.print(text, highlight=False, markup=False, soft_wrap=True)
-        return not self.config.estimate
-
-    def _expense(self, model: ChatSettings, plays: int, written: int) -> str:
-        """Estimated cost of a chat model's plays of each game, those still to be written
-        included."""
-        moves = MOVES_A_PLAY * plays
-        texts = sum(len(game.rules) + len(game.moves) for game in self.games)
-        prompt = texts // CHARACTERS_A_TOKEN + BOARD_TOKENS * len(self.games)
-        requests = moves * (len(self.games) + written)
-        cost = expense(model, requests, (prompt + WRITTEN_TOKENS * written) * moves, 3 * requests)
-        attempts = self.config.ggbench.attempts
-        return f"{cost}; at most {attempts} times that if it gives no legal number"
-
-    def session(self, archive: Archive) -> GGBenchSession:
-        """A session with what the archive holds."""
-        return GGBenchSession(self, archive)
+    text = (
+        f"{len(games) + settings.count * ('author' in models)} games, {settings.train.steps} steps "
+        f"of self-play each; {settings.plays} plays each of {', '.join(settings.players)}"
+    )
+    begin = partial(GGBenchSession, games=games, players=players, models=models)
+    return SettledPlan(config, services.console, begin, text)
 
 
 Row = dict[str, Any]
-Values = Sequence[Row | FilterVerdict | Pairing]
 
 
-class Records:
-    """Reads a run's rows once, then keeps up with what it commits itself."""
+def games_of(rows: Sequence[Row]) -> list[ProgramGame]:
+    """The games of rows of ``gg_games`` in their order, without those that lack a text."""
+    names = ("name", "rules", "source", "moves", "category", "author")
+    complete = [r for r in sorted(rows, key=lambda row: row["place"]) if r["failed"] is None]
+    return [ProgramGame(*(row[name] for name in names)) for row in complete]
 
-    def __init__(self, archive: Archive, run_id: str) -> None:
-        self.archive, self.run_id = archive, run_id
+
+class GGBenchSession(RunSession):
+    """Does what is not in the archive yet; ``models``: the author and the filter's model, by their
+    settings. ``rows`` are those of the archive, kept up with what the session commits."""
+
+    def __init__(
+        self,
+        plan: SettledPlan,
+        archive: Archive,
+        games: Sequence[ProgramGame],
+        players: Sequence[Player],
+        models: Mapping[str, ChatSettings],
+    ) -> None:
+        self.games, self.players, self.models = games, players, models
+        self.plan, self.archive, self.config = plan, archive, plan.config
+        self.settings, self.seed = plan.config.ggbench, plan.config.seed
+        self.lines = TimedLines(plan.console)
+        self.identity = RunIdentity.of(self.config, self.config.name, archive)
         self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in NAMES}
+        self.workers = Workers(self.settings.workers, "ggbench.workers")
+        seconds = self.settings.seconds
+        self.limits = BoxLimits(total=seconds, cpu=int(seconds) + 60)
 
-    def commit(self, game: ProgramGame | None = None, **tables: Values) -> None:
-        """One commit of rows, given without the run's id and the game's: mappings, verdicts or
-        pairs. Raises :class:`archive.ArchiveError`."""
-        ids = {"run_id": self.run_id} | ({"program_id": game.game_id} if game else {})
+    def __exit__(self, *_: object) -> None:
+        self.workers.close()
+
+    def work(self) -> RunOutcome:
+        """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
+        # games are rows before anything else; a resumed run takes them from there
+        if self.games and not self.rows["gg_games"]:
+            games = [_game_row(game, index) for index, game in enumerate(self.games)]
+            self._commit(gg_games=games)
+        if model := self.models.get("author"):
+            self._write_games(model)
+        self._filter_all()
+        self._prepare_all()
+        for player in self.players:
+            self._play_all(player)
+        return RunOutcome(RunEvent.FINISHED, 0, "every player has met every opponent", None)
+
+    def higher_budget(self) -> tuple[str, ...]:
+        """The budgets that are set, doubled."""
+        return raised(budget_limits(self.config.budget), self._cost())
+
+    def show(self, outcome: RunOutcome) -> None:
+        """Print tables of the results so far."""
+        for part in terminal_tables(self.rows):
+            self.plan.console.print(part)
+
+    def commands(self) -> Sequence[tuple[str, str]]:
+        """The commands that show the archive."""
+        run, page = self.plan.folder, Path(f"{self.plan.folder}.html")
+        force = " --force" if page.exists() else ""
+        report = f"python -m archive report {shown(run)} -o {shown(page)}{force}"
+        inspect = ("inspect", f"python -m archive inspect {shown(run)}")
+        return (inspect, ("report", report)) if self.rows["gg_games"] else (inspect,)
+
+    # -- rows ----------------------------------------------------------------------------------
+
+    def _commit(
+        self, game: ProgramGame | None = None, **tables: Sequence[Row | FilterVerdict | Pairing]
+    ) -> None:
+        """One commit of rows, given without the run's id and the game's. Raises
+        :class:`archive.ArchiveError`."""
+        ids = {"run_id": self.identity.run_id} | ({"program_id": game.game_id} if game else {})
         complete = {
             name: [ids | (v if isinstance(v, dict) else asdict(v)) for v in values]
             for name, values in tables.items()
@@ -166,176 +169,97 @@ class Records:
         for name, rows in complete.items():
             self.rows[name] += rows
 
-    def of(self, table: str, game: ProgramGame) -> list[Row]:
-        """A game's rows."""
-        return [row for row in self.rows[table] if row["program_id"] == game.game_id]
-
-    def games(self) -> list[ProgramGame]:
-        """Games in their order, without those for which a request failed."""
-        rows = sorted(self.rows["gg_games"], key=lambda row: row["place"])
-        names = ("name", "rules", "source", "moves", "category", "author")
-        return [ProgramGame(*(r[name] for name in names)) for r in rows if r["failed"] is None]
-
-    def last_verdict(self, game: ProgramGame) -> Row | None:
-        """The verdict of the last filter that the game came to."""
-        return next(reversed(self.of("gg_filters", game)), None)
-
-    def opponent(self, game: ProgramGame) -> str | None:
-        """The game's opponent, a checkpoint; None if none was confirmed."""
-        ids = {"run_id": self.run_id, "program_id": game.game_id}
-        pair = confirmed_pair(self.rows, ids)
-        return str(pair["loser"]) if pair else None
-
-    def waits_for(self, game: ProgramGame, player: str) -> bool:
-        """Whether the game has an opponent and no plays of a player, which are committed all at
-        once."""
-        played = any(row["player"] == player for row in self.of("gg_plays", game))
-        return not played and self.opponent(game) is not None
-
-    def weights(self, game: ProgramGame) -> dict[int, bytes]:
-        """Weights of the game's checkpoints, by quarter."""
-        rows = self.of("gg_agents", game)
-        return {row["quarter"]: self.archive.get_adapter(row["weights_sha256"]) for row in rows}
-
-    def total_cost(self) -> Cost:
-        """The cost of the work in all sessions."""
-        rows = [row for table in self.rows.values() for row in table]
-        return Cost(
-            sum(row.get("tokens") or 0 for row in rows),
-            sum(row.get("seconds") or 0.0 for row in rows),
-            sum(row.get("dollars") or 0.0 for row in rows),
-        )
-
-
-class GGBenchSession(RunSession):
-    """Does what is not in the archive yet."""
-
-    def __init__(self, plan: GGBenchPlan, archive: Archive) -> None:
-        self.plan, self.config = plan, plan.config
-        self.settings, self.lines = plan.config.ggbench, TimedLines(plan.console)
-        self.identity = RunIdentity.of(self.config, self.config.name, archive)
-        self.records = Records(archive, self.identity.run_id)
-        self.workers = Workers(self.settings.workers, "ggbench.workers")
-
-    def __exit__(self, *_: object) -> None:
-        self.workers.close()
-
-    def work(self) -> RunOutcome:
-        """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
-        # games are rows before anything else; a resumed run takes them from there
-        if self.plan.games and not self.records.rows["gg_games"]:
-            rows = [game_row(game, index) for index, game in enumerate(self.plan.games)]
-            self.records.commit(gg_games=rows)
-        if self.plan.resumed:
-            remote_players = [p for p in self.plan.players if isinstance(p, RemotePlayer)]
-            ask_once(p.settings for p in remote_players if self._may_play(p))
-        if model := self.plan.models.get("author"):
-            self._write_games(model)
-        self._filter_all()
-        self._prepare_all()
-        for player in self.plan.players:
-            self._play_all(player)
-        return RunOutcome(RunEvent.FINISHED, 0, "every player has met every opponent", None)
-
-    def higher_budget(self) -> tuple[str, ...]:
-        """The budgets that are set, doubled."""
-        return raised(budget_limits(self.config.budget), self.records.total_cost())
-
-    def show(self, outcome: RunOutcome) -> None:
-        """Print tables of the results so far."""
-        for part in terminal_tables(self.records.rows):
-            self.plan.console.print(part)
-
-    def commands(self) -> Sequence[tuple[str, str]]:
-        """The commands that show the archive."""
-        run, page = self.plan.folder, Path(f"{self.plan.folder}.html")
-        force = " --force" if page.exists() else ""
-        report = f"python -m archive report {shown(run)} -o {shown(page)}{force}"
-        inspect = ("inspect", f"python -m archive inspect {shown(run)}")
-        return (inspect, ("report", report)) if self.records.rows["gg_games"] else (inspect,)
-
     def _done(self, line: str) -> None:
         """Say what was committed. Raises :class:`~meta_sampler.BudgetReachedError`."""
         self.lines.say(line)
-        check(self.config.budget, self.records.total_cost())
+        check(self.config.budget, self._cost())
+
+    def _cost(self) -> Cost:
+        """The cost of the work in all sessions."""
+        rows = [row for table in self.rows.values() for row in table]
+        totals = {n: sum(row.get(n) or 0 for row in rows) for n in ("tokens", "seconds", "dollars")}
+        return Cost(**totals)
+
+    def _of(self, table: str, game: ProgramGame) -> list[Row]:
+        return [row for row in self.rows[table] if row["program_id"] == game.game_id]
+
+    def _opponent(self, game: ProgramGame) -> str | None:
+        """The game's opponent, a checkpoint; None if none was confirmed."""
+        pair = confirmed_pair(
+            self.rows, {"run_id": self.identity.run_id, "program_id": game.game_id}
+        )
+        return str(pair["loser"]) if pair else None
 
     # -- games ---------------------------------------------------------------------------------
 
     def _write_games(self, settings: ChatSettings) -> None:
         """Write games in groups of the request limit, one commit for each group. A game whose texts
         are another's counts as failed."""
-        first = len(self.plan.games)
-        archived_places = {row["place"] for row in self.records.rows["gg_games"]}
+        first = len(self.games)
+        archived_places = {row["place"] for row in self.rows["gg_games"]}
         waiting = [n for n in range(self.settings.count) if first + n not in archived_places]
-        names = {row["program_id"]: row["name"] for row in self.records.rows["gg_games"]}
+        names = {row["program_id"]: row["name"] for row in self.rows["gg_games"]}
         for start in range(0, len(waiting), settings.concurrency):
             numbers = waiting[start : start + settings.concurrency]
-            writer = authors.Author(settings, self._answers, self._remaining_budget())
+            writer = Author(settings, *self._answers())
             rows = []
             for number, (game, failure, usage) in zip(numbers, writer.write(numbers), strict=True):
                 known = game.name if failure else names.setdefault(game.game_id, game.name)
                 if known != game.name:
                     failure = f"known: its three texts are those of {known}"
                     game = replace(game, rules="", source="", moves="")
-                row = game_row(game, first + number, failure)
-                rows.append({**row, **_paid(usage, bool(settings.prices))})
-            self.records.commit(gg_games=rows)
+                rows.append(_game_row(game, first + number, failure) | _paid(usage, settings))
+            self._commit(gg_games=rows)
             for row in rows:
                 self.lines.say(f"{row['title']}, by {settings.model}: {row['failed'] or 'written'}")
-            check(self.config.budget, self.records.total_cost())
+            check(self.config.budget, self._cost())
 
     def _filter_all(self) -> None:
-        games = self.records.games()
+        games, jobs = games_of(self.rows["gg_games"]), []
         digests = [digest(game.source) for game in games]
-        limits, jobs = _limits(self.settings), []
         for place, game in enumerate(games):
-            if self.records.last_verdict(game) is None:
+            if not self._of("gg_filters", game):
                 known = tuple(digests[:place])
-                jobs.append((game, partial(run_filters, game, known, limits, self.config.seed)))
+                jobs.append((game, partial(run_filters, game, known, self.limits, self.seed)))
         for game, verdicts in self.workers.compute(jobs):
-            if verdicts[-1].passed and (model := self.plan.models.get("filter_model")):
-                mover = self._chat_mover(model)
-                plays = self.settings.filter_plays
-                verdict = model_timeout(game, mover, plays, limits, self.config.seed)
+            if verdicts[-1].passed and (model := self.models.get("filter_model")):
+                mover, plays = self._chat_mover(model), self.settings.filter_plays
+                verdict = model_timeout(game, mover, plays, self.limits, self.seed)
                 dollars = verdict.dollars if model.prices else None
                 verdicts = [*verdicts, replace(verdict, dollars=dollars)]
-            self.records.commit(game, gg_filters=verdicts)
+            self._commit(game, gg_filters=verdicts)
             self._done(f"{game.title}: {_state(verdicts[-1])}")
 
     def _prepare_all(self) -> None:
         jobs = []
-        for game in self.records.games():
-            last = self.records.last_verdict(game)
-            if last and last["passed"] and last["stage"] != "opponent":
-                jobs.append((game, partial(prepare, game, self.settings, self.config.seed)))
+        for game in games_of(self.rows["gg_games"]):
+            last = self._of("gg_filters", game)[-1]
+            if last["passed"] and last["stage"] != "opponent":
+                facts = game, self.settings, self.limits, self.seed
+                jobs.append((game, partial(prepare, *facts)))
         for game, (verdicts, checkpoints, pairings) in self.workers.compute(jobs):
             agents = [
-                {
-                    **{name: value for name, value in vars(each).items() if name != "weights"},
-                    "weights_sha256": self.records.archive.put_adapter(each.weights),
-                    "seed": self.config.seed,
-                }
+                {"quarter": each.quarter, "steps": each.steps, "seconds": each.seconds}
+                | {"weights_sha256": self.archive.put_adapter(each.weights), "seed": self.seed}
                 for each in checkpoints
             ]
-            self.records.commit(game, gg_filters=verdicts, gg_agents=agents, gg_pairs=pairings)
+            self._commit(game, gg_filters=verdicts, gg_agents=agents, gg_pairs=pairings)
             self._done(f"{game.title}: {_state(verdicts[-1])}")
 
     # -- plays ---------------------------------------------------------------------------------
 
-    def _may_play(self, player: Player) -> bool:
-        """Whether a game waits for the player's plays, or for its own filters."""
-        return any(
-            self.records.last_verdict(game) is None or self.records.waits_for(game, player.name)
-            for game in self.records.games()
-        )
-
     def _play_all(self, player: Player) -> None:
+        """The plays of a game are committed all at once."""
         waiting = []
-        for game in self.records.games():
-            opponent = self.records.opponent(game)
-            if opponent and self.records.waits_for(game, player.name):
-                facts = game, self.records.weights(game), opponent, self.settings, self.config.seed
-                waiting.append((game, partial(plays_of, *facts)))
+        for game in games_of(self.rows["gg_games"]):
+            played = any(row["player"] == player.name for row in self._of("gg_plays", game))
+            if not played and (opponent := self._opponent(game)):
+                against = searching(opponent, self.settings.opponent.simulations)
+                plays = new_plays(game.game_id, self.settings.plays, self.seed)
+                hashes = {r["quarter"]: r["weights_sha256"] for r in self._of("gg_agents", game)}
+                weights = {quarter: self.archive.get_adapter(h) for quarter, h in hashes.items()}
+                facts = game, self.limits, weights, against, plays
+                waiting.append((game, partial(play_in_box, *facts)))
         if isinstance(player, AgentPlayer):
             jobs = [(game, partial(job, player.agent)) for game, job in waiting]
             for game, plays in self.workers.compute(jobs):
@@ -352,43 +276,37 @@ class GGBenchSession(RunSession):
             return
         single_threaded()
         with player.load("auto", "cpu") as lm:
-            yield LocalMover(lm, self.config.seed, player.temperature)
+            yield LocalMover(lm, self.seed, player.temperature)
 
     def _add_plays(self, game: ProgramGame, player: Player, plays: Sequence[ProgramPlay]) -> None:
-        opponent = f"{self.records.opponent(game)}@{self.settings.opponent.simulations}"
-        is_priced = isinstance(player, RemotePlayer) and bool(player.settings.prices)
+        opponent = f"{self._opponent(game)}@{self.settings.opponent.simulations}"
         rows = []
         for play in plays:
-            facts = {name: value for name, value in vars(play).items() if name != "usage"}
-            asked = play.usage.requests or None
-            cost = _paid(play.usage, is_priced) if asked else {"tokens": None, "dollars": None}
-            names = {"player": player.name, "opponent": opponent}
-            rows.append({**names, **facts, "asked": asked, **cost})
-        self.records.commit(game, gg_plays=rows)
+            row = vars(play) | {"player": player.name, "opponent": opponent}
+            usage = row.pop("usage")
+            settings = player.settings if isinstance(player, RemotePlayer) else None
+            cost = _paid(usage, settings) if usage.requests else {"tokens": None, "dollars": None}
+            rows.append(row | {"asked": usage.requests or None} | cost)
+        self._commit(game, gg_plays=rows)
         wins = sum(play.outcome == "win" for play in plays)
         self._done(f"{player.name} on {game.title}: {wins} of {len(plays)}")
 
-    # -- chat models ---------------------------------------------------------------------------
-
     def _chat_mover(self, model: ChatSettings) -> ChatMover:
-        budget = self._remaining_budget()
-        return ChatMover(model, self.settings.attempts, self._answers, budget)
+        return ChatMover(model, self.settings.attempts, *self._answers())
 
-    @property
-    def _answers(self) -> Path:
-        return self.plan.folder / "answers"
-
-    def _remaining_budget(self) -> Budget:
-        return remaining(self.config.budget, self.records.total_cost())
+    def _answers(self) -> tuple[Path, Budget]:
+        """The folder of paid answers, and what may still be paid for others."""
+        return self.plan.folder / "answers", remaining(self.config.budget, self._cost())
 
 
-def game_row(game: ProgramGame, place: int, failure: str | None = None) -> Row:
+def _game_row(game: ProgramGame, place: int, failure: str | None = None) -> Row:
     """The row of ``gg_games`` of a game that cost nothing, but for the run."""
     facts = {"program_id": game.game_id, "title": game.title, "place": place, "failed": failure}
     return {**facts, **asdict(game), "tokens": None, "dollars": None}
 
 
-def _paid(usage: Usage, is_priced: bool) -> dict[str, Any]:
+def _paid(usage: Usage, settings: ChatSettings | None) -> Row:
+    is_priced = settings is not None and settings.prices
     return {"tokens": usage.tokens, "dollars": usage.dollars if is_priced else None}
 
 
@@ -399,61 +317,26 @@ def _state(verdict: FilterVerdict) -> str:
 # -- work on one game without the archive: functions of the game, settings and seed ----------------
 
 
-def _limits(config: GGBenchConfig) -> BoxLimits:
-    """Limits of one job's box."""
-    answers = BoxLimits().answers + config.train.steps * MOST_OF_A_STEP
-    return BoxLimits(total=config.seconds, cpu=int(config.seconds) + 60, answers=answers)
-
-
 def prepare(
-    game: ProgramGame, config: GGBenchConfig, run_seed: int
+    game: ProgramGame, config: GGBenchConfig, limits: BoxLimits, run_seed: int
 ) -> tuple[list[FilterVerdict], list[Checkpoint], list[Pairing]]:
     """Self-play and the search for an opponent, as far as they went. Raises
     :class:`~evo.ggbench.box.NoLockError`."""
     verdicts: list[FilterVerdict] = []
     checkpoints: list[Checkpoint] = []
     pairings: list[Pairing] = []
-    began = monotonic()
-
-    def judge(stage: str, passed: bool, reason: str) -> None:
-        nonlocal began
-        verdicts.append(FilterVerdict(stage, passed, reason, monotonic() - began))
-        began = monotonic()
-
-    limits = _limits(config)
-    learning = LEARNING[0] + LEARNING[1] * config.train.steps
+    stage, began = "training", monotonic()
     try:
-        with Box(game, replace(limits, total=min(limits.total, learning))) as box:
+        with Box(game, limits) as box:
             checkpoints += train(box, config.train, run_seed)
-            judge("training", True, f"{checkpoints[-1].steps} steps without an error")
+        reason = f"{checkpoints[-1].steps} steps without an error"
+        verdicts.append(FilterVerdict(stage, True, reason, monotonic() - began))
+        stage, began = "opponent", monotonic()
         with Box(game, limits) as box:
             keep_policies(box, {each.quarter: each.weights for each in checkpoints})
             pairings += find_opponent(box, config.opponent, run_seed)
-            judge("opponent", *opponent_verdict(pairings))
+        passed, reason = opponent_verdict(pairings)
     except GameFaultError as fault:
-        judge("opponent" if checkpoints else "training", False, str(fault))
+        passed, reason = False, str(fault)
+    verdicts.append(FilterVerdict(stage, passed, reason, monotonic() - began))
     return verdicts, checkpoints, pairings
-
-
-def plays_of(
-    game: ProgramGame,
-    weights: Mapping[int, bytes],
-    opponent: str,
-    config: GGBenchConfig,
-    run_seed: int,
-    player: Agent | Mover,
-) -> list[ProgramPlay]:
-    """All plays of an agent of the box, or of a model. Raises what the model's endpoint raises."""
-    plays = new_plays(game.game_id, config.plays, run_seed)
-    against = searching(opponent, config.opponent.simulations)
-    try:
-        with Box(game, _limits(config)) as box:
-            keep_policies(box, weights)
-            if isinstance(player, Mapping):
-                play_agent(box, player, against, plays)
-            else:
-                play_model(box, player, against, plays)
-    except GameFaultError as fault:
-        for play in plays:
-            play.break_off(fault)
-    return plays

@@ -10,13 +10,14 @@ from __future__ import annotations
 import ast
 import hashlib
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import monotonic
+from typing import NamedTuple
 
 from archive.statistics.programs import STAGES
-from evo.ggbench.benchmark import Mover, ProgramPlay, new_plays, play_model
-from evo.ggbench.box import MCTS, RANDOM, Box, BoxLimits, GameFaultError, ProgramView, agent_named
+from evo.ggbench.benchmark import Mover, new_plays, play_in_box
+from evo.ggbench.box import MCTS, RANDOM, Box, BoxLimits, GameFaultError, agent_named
 from evo.ggbench.game import ProgramGame
 from xgl.random_streams import seed, stream
 
@@ -47,31 +48,15 @@ class FilterVerdict:
     dollars: float | None = None
 
 
-@dataclass
-class _Play:
+class _Play(NamedTuple):
     """A game of random moves. Its views are not kept, since a game says how large they are:
-    ``digests`` of them, the ``players`` that they name while the game goes on, and what is wrong
-    with one of them."""
+    ``digests`` of them, and the ``players`` that they name while the game goes on."""
 
     seed: int
-    digests: list[int] = field(default_factory=list)
-    players: list[str | None] = field(default_factory=list)
-    moves: list[int] = field(default_factory=list)
-    result: int | None = None
-    fault: str | None = None
-
-    def add(self, view: ProgramView) -> None:
-        """The position at the start, or after a move."""
-        self.digests.append(hash(view))
-        self.result = view.result
-        if view.result is None:
-            self.players.append(view.player)
-        elif not self.moves:
-            self.fault = "a game is over before its first move"
-        if not view.text.strip():
-            self.fault = "render returns an empty text"
-        if not view.inside:
-            self.fault = "an observation lies outside its space"
+    digests: list[int]
+    players: list[str | None]
+    moves: list[int]
+    result: int | None
 
 
 def run_filters(
@@ -118,12 +103,19 @@ def _verdicts(
     game: ProgramGame, known_digests: Collection[str], limits: BoxLimits, run_seed: int
 ) -> Iterator[FilterVerdict]:
     """Verdicts, lazily: a filter does not run after one that refused."""
-    yield keyword(game.source)
+    _, found, rest = game.source.partition(KEYWORD)
+    space, closed, _ = rest.partition(")")
+    is_power = bool(found and closed and "**" in space)
+    large = f"an action space of {space[:60]} moves"
+    reason = large if is_power else "no power in the action space"
+    yield FilterVerdict("keyword", not is_power, reason)
     program = digest(game.source)
     yield FilterVerdict("known", program not in known_digests, f"program {program[:12]}")
     with Box(game, replace(limits, total=min(limits.total, SECONDS))) as box:
         plays = [_random_play(box, number, run_seed) for number in range(GAMES)]
-        yield _execution(plays, box)
+        moves = f"{sum(len(play.moves) for play in plays)} moves in {GAMES} games"
+        detail = f"{moves}, {box.actions} actions, observations of {list(box.shape)}"
+        yield FilterVerdict("execution", True, detail, actions=box.actions)
         yield _alternation(plays)
         yield _repeatability(plays[:REPEATED], box)
         yield _timeout(plays, box, run_seed)
@@ -132,32 +124,17 @@ def _verdicts(
         yield FilterVerdict("undecided", draws <= MOST_UNDECIDED * GAMES, detail)
 
 
-def keyword(source: str) -> FilterVerdict:
-    """``**`` in the first action space stands for one that is exponentially large."""
-    _, found, rest = source.partition(KEYWORD)
-    arguments, closed, _ = rest.partition(")")
-    if found and closed and "**" in arguments:
-        return FilterVerdict("keyword", False, f"an action space of {arguments[:60]} moves")
-    return FilterVerdict("keyword", True, "no power in the action space")
-
-
 def _random_play(box: Box, number: int, run_seed: int) -> _Play:
     key = ("ggbench", "filter", run_seed, box.game.game_id, number)
-    rng, play = stream(*key), _Play(seed(*key, bits=32))
-    view = box.new(play.seed)
-    play.add(view)
-    while view.result is None and len(play.moves) < box.limits.most_moves:
-        play.moves.append(view.legal[int(rng.integers(len(view.legal)))])
-        view = box.play(play.moves[-1])
-        play.add(view)
-    return play
-
-
-def _execution(plays: Sequence[_Play], box: Box) -> FilterVerdict:
-    fault = next((play.fault for play in plays if play.fault), None)
-    moves = f"{sum(len(play.moves) for play in plays)} moves in {len(plays)} games"
-    detail = f"{moves}, {box.actions} actions, observations of {list(box.shape)}"
-    return FilterVerdict("execution", not fault, fault or detail, actions=box.actions)
+    rng, game_seed, moves = stream(*key), seed(*key, bits=32), list[int]()
+    view = box.new(game_seed)
+    digests, players = [hash(view)], [view.player]
+    while view.result is None and len(moves) < box.limits.most_moves:
+        moves.append(view.legal[int(rng.integers(len(view.legal)))])
+        view = box.play(moves[-1])
+        digests.append(hash(view))
+        players += [view.player] if view.result is None else []
+    return _Play(game_seed, digests, players, moves, view.result)
 
 
 def _alternation(plays: Sequence[_Play]) -> FilterVerdict:
@@ -179,7 +156,7 @@ def _repeatability(plays: Sequence[_Play], box: Box) -> FilterVerdict:
                 reason = f"the same seed and moves: {cause} after move {number}"
                 return FilterVerdict("repeatability", False, reason)
             if searches and view.result is None and number < SEARCHED:
-                box.choose(search, play.seed, SECONDS)
+                box.choose(search, play.seed)
     return FilterVerdict("repeatability", True, f"{len(plays)} games came out the same again")
 
 
@@ -188,8 +165,7 @@ def _timeout(plays: Sequence[_Play], box: Box, run_seed: int) -> FilterVerdict:
     if any(play.result is None for play in plays):
         return FilterVerdict("timeout", False, f"a game of random moves {too_long}")
     search = agent_named(MCTS) or {}
-    key = seed("ggbench", "timeout", run_seed, bits=32)
-    moves, result = box.match((search, search), key, SECONDS)
+    moves, result = box.match((search, search), seed("ggbench", "timeout", run_seed, bits=32))
     if result is None:
         return FilterVerdict("timeout", False, f"a game of two searches {too_long}")
     longest = max(len(play.moves) for play in plays)
@@ -207,31 +183,20 @@ def model_timeout(
     Raises what the model's endpoint raises.
     """
     plays = new_plays(game.game_id, count, run_seed)
-    try:
-        with Box(game, limits) as box:
-            play_model(box, mover, {"kind": RANDOM}, plays, forgives=True)
-    except GameFaultError as fault:
-        for play in plays:
-            play.break_off(fault)
-    reason = _model_fault(plays)
+    play_in_box(game, limits, {}, {"kind": RANDOM}, plays, mover, forgives=True)
+    reason, broken = None, [play for play in plays if play.outcome == "broken"]
+    if len(broken) > MOST_EXCEPTIONS * count:
+        reason = f"{len(broken)} of {count} games end in an exception: {broken[0].reason}"
+    elif any(play.outcome == "long" for play in plays):
+        reason = "a game of the model goes on after the most moves"
+    elif any(play.seconds > MODEL_SECONDS for play in plays):
+        reason = f"a game of the model takes more than {MODEL_SECONDS / 3600:.1f} hours"
     longest = max(len(play.moves) for play in plays)
-    detail = f"{count} games of the model, at most {longest} moves"
     return FilterVerdict(
         "model",
         not reason,
-        reason or detail,
+        reason or f"{count} games of the model, at most {longest} moves",
         sum(play.seconds for play in plays),
         tokens=sum(play.usage.tokens for play in plays),
         dollars=sum(play.usage.dollars for play in plays),
     )
-
-
-def _model_fault(plays: Sequence[ProgramPlay]) -> str | None:
-    broken = [play for play in plays if play.outcome == "broken"]
-    if len(broken) > MOST_EXCEPTIONS * len(plays):
-        return f"{len(broken)} of {len(plays)} games end in an exception: {broken[0].reason}"
-    if any(play.outcome == "long" for play in plays):
-        return "a game of the model goes on after the most moves"
-    if any(play.seconds > MODEL_SECONDS for play in plays):
-        return f"a game of the model takes more than {MODEL_SECONDS / 3600:.1f} hours"
-    return None

@@ -3,7 +3,6 @@ others."""
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,8 +16,6 @@ from xgl.files import read_bytes, user_path
 
 PACKAGE_FOLDER = Path(__file__).parent / "packaged"
 FILES = ("rules.md", "env.py", "moves.md")
-CATEGORIES = ("number", "board", "card", "chance", "combat")
-"""Of Table 2."""
 MOST_BYTES = 200_000
 """Most bytes of one text of a game."""
 MOST_TITLE = 80
@@ -27,7 +24,8 @@ MOST_TITLE = 80
 
 @dataclass(frozen=True)
 class ProgramGame:
-    """``name``: how a command names it; ``author``: who wrote it, ``packaged`` for ours."""
+    """``name``: how a command names it; ``category``: of Table 2, of games of this package;
+    ``author``: who wrote it, ``packaged`` for ours."""
 
     name: str
     rules: str
@@ -63,30 +61,22 @@ def packaged() -> Mapping[str, ProgramGame]:
     }
 
 
-def find(name: str) -> ProgramGame:
-    """A game of this package, or one in a folder with the three files, or FOLDER/N, one of the
-    released games of the paper (:func:`find_all`).
-
-    Raises :class:`ConfigError`.
-    """
+def find_all(name: str) -> list[ProgramGame]:
+    """A game of this package, or one in a folder with the three files; or all that the paper's
+    authors released, in a folder with the folders descriptions, envs and actions, or FOLDER/N,
+    the one with this number. Raises :class:`ConfigError`."""
     if game := packaged().get(name):
-        return game
+        return [game]
     folder = user_path(name)
+    programs = [path.stem.removeprefix("env_") for path in (folder / "envs").glob("env_*.py")]
+    if numbers := sorted(int(each) for each in programs if each.isdecimal()):
+        return [_released(folder, number) for number in numbers]
     if folder.is_dir():
-        return _read(folder, folder.resolve().name, None, "folder")
+        return [_read(folder, folder.resolve().name, None, "folder")]
     if folder.name.isdecimal() and (folder.parent / "envs").is_dir():
-        return _released(folder.parent, int(folder.name))
+        return [_released(folder.parent, int(folder.name))]
     names = ", ".join(packaged())
     raise ConfigError(f"game: found {name!r}, expected a folder with a game, or one of {names}")
-
-
-def find_all(name: str) -> list[ProgramGame]:
-    """The games of a name: one (:func:`find`), or all that the paper's authors released, whose
-    folder has the folders descriptions, envs and actions. Raises :class:`ConfigError`."""
-    folder = user_path(name)
-    numbers = [re.fullmatch(r"env_(\d+)\.py", path.name) for path in (folder / "envs").glob("*.py")]
-    found = sorted(int(number[1]) for number in numbers if number)
-    return [_released(folder, number) for number in found] or [find(name)]
 
 
 def _released(folder: Path, number: int) -> ProgramGame:
@@ -97,16 +87,14 @@ def _released(folder: Path, number: int) -> ProgramGame:
 def _read(
     folder: Path, name: str, category: str | None, author: str, files: Sequence[str] = FILES
 ) -> ProgramGame:
-    texts = []
-    for path in (folder / file for file in files):
-        try:
-            texts.append(read_bytes(path, MOST_BYTES).decode("utf-8-sig"))
-        except OSError as error:
-            raise ConfigError(
-                f"game: {path} cannot be read ({error.strerror}), expected a folder with "
-                f"{', '.join(files)}"
-            ) from None
-        except UnicodeDecodeError:
-            raise ConfigError(f"game: {path} is no UTF-8 text") from None
+    try:
+        texts = [read_bytes(folder / file, MOST_BYTES).decode("utf-8-sig") for file in files]
+    except OSError as error:
+        raise ConfigError(
+            f"game: {error.filename} cannot be read ({error.strerror}), expected a folder with "
+            f"{', '.join(files)}"
+        ) from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"game: {folder} holds no UTF-8 text") from None
     rules, source, moves = texts
     return ProgramGame(name, rules, source, moves, category, author)

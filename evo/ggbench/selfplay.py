@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from time import monotonic
 from typing import Any
@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from safetensors.numpy import load, save
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
-from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 from stable_baselines3.common.vec_env import VecEnv
 
@@ -71,16 +70,15 @@ def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
     :class:`~evo.ggbench.box.GameFaultError`, for a game that lasts too long, too.
     """
     torch.set_num_threads(1)
-    environments = TrainingGames(box, settings.games, run_seed)
+    environments = TrainingGames(box, settings, run_seed)
     model = learner(environments, settings, seed("ggbench", "ppo", run_seed, bits=31))
-    rollouts = -(-settings.steps // (QUARTERS * ROLLOUT))
-    progress = _Exploration(environments, QUARTERS * rollouts)
     checkpoints: list[Checkpoint] = []
     for quarter in range(1, QUARTERS + 1):
         began = monotonic()
         environments.opponents = AGENTS[: quarter - 1]
         model.set_env(environments, force_reset=True)
-        model.learn(rollouts * ROLLOUT, progress, reset_num_timesteps=quarter == 1)
+        steps = len(environments.explorations) // QUARTERS * ROLLOUT
+        model.learn(steps, reset_num_timesteps=quarter == 1)
         weights = _weights(model)
         checkpoints.append(Checkpoint(quarter, model.num_timesteps, weights, monotonic() - began))
         keep_policies(box, {quarter: weights})
@@ -90,12 +88,16 @@ def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
 def learner(environments: VecEnv, settings: TrainConfig, model_seed: int) -> Any:
     """PPO with the settings of Table 4, by default over legal moves."""
     kind: Any = MaskablePPO if settings.masked else PPO
-    steps = max(2, ROLLOUT // settings.games)
+    steps = _steps_a_rollout(settings)
     model = kind(
         "MlpPolicy", environments, n_steps=steps, seed=model_seed, device="cpu", **HYPERPARAMETERS
     )
     model.set_logger(Logger(None, []))  # the default one makes a folder in /tmp
     return model
+
+
+def _steps_a_rollout(settings: TrainConfig) -> int:
+    return max(2, ROLLOUT // settings.games)
 
 
 def _weights(model: Any) -> bytes:
@@ -108,31 +110,22 @@ def _weights(model: Any) -> bytes:
     return save(tensors)
 
 
-class _Exploration(BaseCallback):
-    """Lets the opponents' share of random moves fall linearly, rollout by rollout."""
-
-    def __init__(self, environments: TrainingGames, rollouts: int) -> None:
-        super().__init__()
-        self.environments = environments
-        self.shares = iter(np.linspace(FIRST_EXPLORATION, LAST_EXPLORATION, rollouts).tolist())
-
-    def _on_rollout_start(self) -> None:
-        self.environments.exploration = next(self.shares)
-
-    def _on_step(self) -> bool:
-        return True
-
-
 class TrainingGames(VecEnv):
-    """Many games of one box, as Stable-Baselines3 sees them; opponents answer in the box."""
+    """Many games of one box, as Stable-Baselines3 sees them; opponents answer in the box.
 
-    def __init__(self, box: Box, games: int, run_seed: int) -> None:
-        self.box, self.run_seed, self.resets = box, run_seed, 0
+    ``explorations``: the opponents' share of random moves, which falls linearly, rollout by
+    rollout.
+    """
+
+    def __init__(self, box: Box, settings: TrainConfig, run_seed: int) -> None:
+        self.box, self.run_seed, self.resets, self.steps = box, run_seed, 0, 0
         self.opponents: Sequence[str] = []
-        self.exploration = FIRST_EXPLORATION
+        self.exploration, self.steps_a_rollout = FIRST_EXPLORATION, _steps_a_rollout(settings)
+        rollouts = QUARTERS * -(-settings.steps // (QUARTERS * ROLLOUT))
+        self.explorations = np.linspace(FIRST_EXPLORATION, LAST_EXPLORATION, rollouts).tolist()
         size = math.prod(box.shape) + 1
         features = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
-        super().__init__(games, features, gymnasium.spaces.Discrete(box.actions))
+        super().__init__(settings.games, features, gymnasium.spaces.Discrete(box.actions))
 
     def reset(self) -> Floats:
         """Begin all games again, under seeds of their own."""
@@ -147,44 +140,38 @@ class TrainingGames(VecEnv):
 
     def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
         """Make them; games that ended have begun again."""
+        rollout = min(self.steps // self.steps_a_rollout, len(self.explorations) - 1)
+        self.exploration, self.steps = self.explorations[rollout], self.steps + 1
         batch = self.box.learn(self.moves, self.exploration)
         return self._observe(batch), batch.rewards, batch.ended, [{} for _ in self.moves]
-
-    def action_masks(self) -> NDArray[np.bool_]:
-        """(games, actions): which moves are legal."""
-        return self.masks
-
-    def env_method(self, method_name: str, *_: Any, **__: Any) -> list[Any]:
-        """The value of a method by its name; the library calls ``action_masks`` by it."""
-        return list(getattr(self, method_name)())
-
-    def has_attr(self, attr_name: str) -> bool:
-        """Whether masks can be asked for."""
-        return hasattr(self, attr_name)
-
-    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """One value for each game."""
-        return [None] * self.num_envs
-
-    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Games have no attributes here."""
-
-    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """They are not."""
-        return [False] * self.num_envs
-
-    def close(self) -> None:
-        """The box is closed by whoever opened it."""
 
     def _observe(self, batch: Batch) -> Floats:
         self.masks = batch.masks
         return batch.features
 
+    def action_masks(self) -> NDArray[np.bool_]:
+        """(games, actions): which moves are legal."""
+        return self.masks
+
+    # what the library asks of any environment: masks by the name of their method, and attributes,
+    # which games do not have here
+
+    def env_method(self, method_name: str, *_: Any, **__: Any) -> list[Any]:
+        return list(getattr(self, method_name)())
+
+    def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
+        return [None] * self.num_envs
+
+    def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None: ...
+
+    def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
+        return [False] * self.num_envs
+
+    def close(self) -> None:
+        """The box is closed by whoever opened it."""
+
 
 # -- the opponent ----------------------------------------------------------------------------------
-
-SECONDS_A_GAME = 600.0
-"""Time limit of a game between two searches."""
 
 
 @dataclass(frozen=True)
@@ -216,68 +203,53 @@ def find_opponent(box: Box, settings: OpponentConfig, run_seed: int) -> Iterator
     simulations meets them. The pair with the largest disparity must win fresh games, too. The box
     must keep the checkpoints' policies. Raises :class:`~evo.ggbench.box.GameFaultError`.
     """
-    own = settings.simulations
-    able = []
+
+    def pairing(winner: str, simulations: int, loser: str, purpose: PairPurpose) -> Pairing:
+        names = winner, simulations, loser
+        games = settings.selection if purpose is PairPurpose.SELECTION else settings.confirmation
+        agents = searching(winner, simulations), searching(loser, own)
+        seeds = [seed("ggbench", purpose, run_seed, *names, n, bits=32) for n in range(games)]
+        began = monotonic()
+        wins, draws = contest(box, agents, seeds)
+        passed = passes(purpose, wins, games)
+        return Pairing(*names, purpose, games, wins, draws, passed, monotonic() - began)
+
+    own, able = settings.simulations, list[str]()
     for name in AGENTS:
-        pair = _pairing(box, settings, run_seed, (name, own, RANDOM), PairPurpose.BASELINE)
-        yield pair
+        yield (pair := pairing(name, own, RANDOM, PairPurpose.BASELINE))
         able += [name] * pair.passed
     rounds = [[(b, own, a) for a, b in combinations(AGENTS, 2) if {a, b} & {*able}]]
-    rounds += [
-        [(AGENTS[-1], simulations, name) for name in able] for simulations in settings.ladder
-    ]
+    rounds += [[(AGENTS[-1], stronger, name) for name in able] for stronger in settings.ladder]
     for challenges in rounds:
         pairs = []
         for challenge in challenges:
-            pair = _pairing(box, settings, run_seed, challenge, PairPurpose.SELECTION)
-            yield pair
-            pairs += [each for each in (pair, _reverse(pair, own)) if each and each.loser in able]
+            yield (pair := pairing(*challenge, PairPurpose.SELECTION))
+            both = [pair, _reverse(pair)] if pair.simulations == own else [pair]
+            pairs += [each for each in both if each.loser in able]
         best = max(pairs, key=lambda each: (each.wins, -each.draws), default=None)
         if best and best.passed:
             names = best.winner, best.simulations, best.loser
-            yield (fresh := _pairing(box, settings, run_seed, names, PairPurpose.CONFIRMATION))
+            yield (fresh := pairing(*names, PairPurpose.CONFIRMATION))
             if fresh.passed:
                 return
+
+
+def _reverse(pair: Pairing) -> Pairing:
+    """The same games of equal searches with the loser as the winner."""
+    wins = pair.games - pair.wins - pair.draws
+    passed = passes(pair.purpose, wins, pair.games)
+    return replace(pair, winner=pair.loser, loser=pair.winner, wins=wins, passed=passed)
 
 
 def opponent_verdict(pairings: Sequence[Pairing]) -> tuple[bool, str]:
     """Whether the last pair is a confirmed one, and the pair or why there is none, in words."""
     last = pairings[-1]
     if last.purpose is PairPurpose.CONFIRMATION and last.passed:
-        games = f"{last.wins} of {last.games} fresh games"
-        return (
-            True,
-            f"{last.winner} with {last.simulations} simulations beats {last.loser} in {games}",
-        )
+        agent, games = f"{last.simulations} simulations", f"{last.wins} of {last.games} fresh games"
+        return True, f"{last.winner} with {agent} beats {last.loser} in {games}"
     if not any(each.passed for each in pairings if each.purpose is PairPurpose.BASELINE):
         return False, "no checkpoint that searches beats random moves in 90 % of games"
     return False, "no stronger agent beats one that searches in 80 % of fresh games"
-
-
-def _reverse(pair: Pairing, simulations: int) -> Pairing | None:
-    """The same games with the loser as the winner, if both are equal searches."""
-    if pair.simulations != simulations:
-        return None
-    wins, purpose = pair.games - pair.wins - pair.draws, pair.purpose
-    counts = pair.games, wins, pair.draws, passes(purpose, wins, pair.games)
-    return Pairing(pair.loser, simulations, pair.winner, purpose, *counts, pair.seconds)
-
-
-def _pairing(
-    box: Box,
-    settings: OpponentConfig,
-    run_seed: int,
-    names: tuple[str, int, str],
-    purpose: PairPurpose,
-) -> Pairing:
-    winner, simulations, loser = names
-    games = settings.selection if purpose is PairPurpose.SELECTION else settings.confirmation
-    agents = searching(winner, simulations), searching(loser, settings.simulations)
-    seeds = [seed("ggbench", purpose, run_seed, *names, n, bits=32) for n in range(games)]
-    began = monotonic()
-    wins, draws = contest(box, agents, seeds)
-    passed = passes(purpose, wins, games)
-    return Pairing(*names, purpose, games, wins, draws, passed, monotonic() - began)
 
 
 def contest(box: Box, agents: tuple[Agent, Agent], seeds: Sequence[int]) -> tuple[int, int]:
@@ -286,7 +258,7 @@ def contest(box: Box, agents: tuple[Agent, Agent], seeds: Sequence[int]) -> tupl
     wins = draws = 0
     for number, each in enumerate(seeds):
         seats = agents if number % 2 == 0 else (agents[1], agents[0])
-        _, result = box.match(seats, each, SECONDS_A_GAME)
+        _, result = box.match(seats, each)
         wins += result == (1 if number % 2 == 0 else -1)
         draws += not result
     return wins, draws

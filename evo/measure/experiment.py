@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Self
+from typing import Any, Self
 
 import torch
 from rich.console import Console
@@ -21,8 +21,7 @@ from archive.errors import ExportError, RatingError
 from archive.export.selection import discriminating
 from archive.run import Run, read_settings
 from archive.schema import PlaysKey, TaskId
-from archive.statistics.intervals import Interval, mean_interval
-from archive.statistics.measure import read_ceilings
+from archive.statistics.measure import read_ceilings, read_paired_scores
 from archive.statistics.ratings import (
     MeasureRatings,
     RatingQuestion,
@@ -43,16 +42,28 @@ from evo.jobs.evaluation import (
     check_fits,
     round_floor,
     round_rows,
-    series,
     with_round_floor,
 )
 from evo.jobs.model_host import ModelHost, single_threaded
-from evo.measure import ceilings, results
-from evo.measure.authors import SUFFIX, read_benchmark
-from evo.measure.ceilings import CeilingSearch
-from evo.measure.folder import ExportedMeasure, MeasureGame, named_measure, read
+from evo.measure import results
+from evo.measure.folder import (
+    BENCHMARK,
+    ExportedMeasure,
+    MeasureGame,
+    named_measure,
+    read,
+    read_benchmark,
+)
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
-from evo.measure.results import GameResult, Levels, levels_of, measures_row, result
+from evo.measure.results import (
+    SOLVERS,
+    CeilingSearch,
+    GameResult,
+    Levels,
+    levels_of,
+    measures_row,
+    result,
+)
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.ledger import Ledger
@@ -84,30 +95,27 @@ class MeasurePlan(RunPlan):
     export: ExportedMeasure
     players: tuple[MeasuredPlayer, ...]
     base: LocalPlayer
-    judge: str
     resumed: bool = False
 
-    def announce(self) -> bool:
-        """Print the plays to be made; it always begins."""
+    def announce(self) -> None:
+        """Print the plays to be made."""
         config, members = self.config, self.export.members
         has_control = config.measure.control and config.measure.rounds > 1
         say = partial(self.console.print, highlight=False, markup=False, soft_wrap=True)
         say(
-            f"Measure of {len(members)} games from {config.source}, judge {self.judge}"
+            f"Measure of {len(members)} games from {config.source}, judge {self.export.judge}"
             + "".join(f" with {name}: {model}" for name, model in config.measure.others.items())
             + f", {plural(config.measure.rounds, 'round')} on each map"
             + (", and their control" if has_control else "")
         )
-        for player in _order(self):
-            games = sum(player is not self.base or self.base_plays(each) for each in members)
-            say(f"{player.name}: {plural(games, 'game')}")
+        for player in self.order:
+            say(f"{player.name}: {plural(len(self.games_of(player)), 'game')}")
         if calls := config.measure.ceiling.calls:
-            maps = sum(len(self.export.seeds(m, config.measure.maps)) for m in members)
+            maps = sum(len(each.seeds(config.measure.maps)) for each in members)
             say(
-                f"ceilings: {ceilings.SOLVERS} solvers on {maps} maps, at most "
-                f"{ceilings.SOLVERS * maps * calls:,} judge calls"
+                f"ceilings: {SOLVERS} solvers on {maps} maps, at most "
+                f"{SOLVERS * maps * calls:,} judge calls"
             )
-        return True
 
     def session(self, archive: Archive) -> MeasureSession:
         """Raises :class:`ConfigError` if the measure has changed."""
@@ -116,6 +124,17 @@ class MeasurePlan(RunPlan):
     def base_plays(self, member: MeasureGame) -> bool:
         """Whether the base player must be measured on a game."""
         return member.levels is None or self.config.measure.base is not None
+
+    def games_of(self, player: MeasuredPlayer) -> list[MeasureGame]:
+        """All games if it is measured, else those that need the base."""
+        is_measured = player.name in self.config.players
+        return [each for each in self.export.members if is_measured or self.base_plays(each)]
+
+    @property
+    def order(self) -> list[MeasuredPlayer]:
+        """The players: the base first, unless it has nothing to play."""
+        others = [player for player in self.players if player.name != self.base.name]
+        return [self.base, *others] if self.games_of(self.base) else others
 
 
 def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> MeasurePlan:
@@ -129,8 +148,8 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     resolve(reference)
     base = LocalPlayer(config.measure.base or config.measure.judge or export.judge_name, reference)
     players = tuple(find_player(name, config.measure.chat) for name in config.players)
-    priced_players = [p for p in players if isinstance(p, RemotePlayer) and p.settings.prices]
-    if config.budget.dollars is not None and not priced_players:
+    remote = [player.settings for player in players if isinstance(player, RemotePlayer)]
+    if config.budget.dollars is not None and not any(each.prices for each in remote):
         raise ConfigError(
             "budget.dollars: found an amount and no price of a measured chat model, expected "
             "measure.chat.prices={MODEL:[prompt,answer]}"
@@ -143,16 +162,16 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     if config.measure.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("measure.device: found cuda, but torch sees no GPU here, expected cpu")
     if not resumed:
-        ask_once(player.settings for player in players if isinstance(player, RemotePlayer))
-    return MeasurePlan(config, services.console, export, players, base, judge, resumed)
+        ask_once(remote)
+    return MeasurePlan(config, services.console, export, players, base, resumed)
 
 
 def _measure(config: MeasureRunConfig) -> ExportedMeasure:
     """The measure of a folder or of a benchmark configuration, or of named games. Raises
     :class:`ConfigError` for a game that needs a model that is not under the judge."""
     if config.measure.folder:
-        folder = config.export_folder
-        whole = (read_benchmark if folder.suffix == SUFFIX else read)(folder, config.measure.judge)
+        reader = read_benchmark if config.export_folder.suffix == BENCHMARK else read
+        whole = reader(config.export_folder, config.measure.judge)
         export = whole.only(config.measure.games)
     else:
         export = named_measure(config)
@@ -162,35 +181,24 @@ def _measure(config: MeasureRunConfig) -> ExportedMeasure:
     return export
 
 
-def _order(plan: MeasurePlan) -> list[MeasuredPlayer]:
-    """The players in order: the base first, unless it has nothing to play."""
-    others = [player for player in plan.players if player.name != plan.base.name]
-    plays_base = any(map(plan.base_plays, plan.export.members))
-    names_base = len(others) < len(plan.players)
-    return [plan.base, *others] if plays_base or names_base else others
-
-
 def _model_host(plan: MeasurePlan) -> ModelHost:
     single_threaded()
-    measure = plan.config.measure
-    device = measure.device
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    bytes_there = torch.cuda.get_device_properties(0).total_memory if device == "cuda" else 0
-    memory = measure.memory_mib or max(1024, int(bytes_there * PASS_SHARE) >> 20)
-    judge = JudgeConfig(
-        model=plan.judge, dtype=measure.dtype, memory_mib=memory, others=measure.others
-    )
-    others = PlayerConfig(model=plan.base.reference, dtype=measure.dtype, memory_mib=memory)
-    return ModelHost(ModelHostSettings(judge, others, None, device))
+    measure, has_gpu = plan.config.measure, torch.cuda.is_available()
+    device = {"auto": "cuda" if has_gpu else "cpu"}.get(measure.device, measure.device)
+    there = torch.cuda.get_device_properties(0).total_memory if device == "cuda" else 0
+    memory = measure.memory_mib or max(1024, int(there * PASS_SHARE) >> 20)
+    common: dict[str, Any] = {"dtype": measure.dtype, "memory_mib": memory}
+    judge = JudgeConfig(model=plan.export.judge, others=measure.others, **common)
+    player = PlayerConfig(model=plan.base.reference, **common)
+    return ModelHost(ModelHostSettings(judge, player, None, device))
 
 
 def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
     """Measure and judge must be those that the run began with; who names the judge may differ."""
-    created_rows = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
-    if not created_rows:
+    created = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
+    if not created:
         return
-    began = read_settings(created_rows[0]["config_json"])
+    began = read_settings(created[0]["config_json"])
     if began.get("digest") != plan.export.digest:
         raise ConfigError(
             f"measure: {plan.config.source} has changed since the run began, expected the measure "
@@ -211,7 +219,7 @@ class MeasureSession:
     def __init__(self, plan: MeasurePlan, archive: Archive) -> None:
         _check_unchanged(plan, archive)
         self.plan, self.console, self.lines = plan, plan.console, TimedLines(plan.console)
-        facts = {"digest": plan.export.digest, "judge_model": plan.judge}
+        facts = {"digest": plan.export.digest, "judge_model": plan.export.judge}
         self.identity = RunIdentity.of(plan.config, plan.config.run_name, archive, **facts)
         self.ledger = Ledger(archive, self.identity.run_id)
         self.ratings: MeasureRatings | None = None
@@ -225,9 +233,11 @@ class MeasureSession:
     def work(self) -> RunOutcome:
         """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
         self.ledger.commit(games=self.ledger.game_rows(m.task for m in self.plan.export.members))
-        waiting = [
-            (player, missing) for player in _order(self.plan) if (missing := self._missing(player))
-        ]
+        waiting = []
+        for player in self.plan.order:
+            games = self.plan.games_of(player)
+            if missing := [each for each in games if not self._rows(player.name, each)]:
+                waiting.append((player, missing))
         if self.plan.resumed:
             ask_once(player.settings for player, _ in waiting if isinstance(player, RemotePlayer))
         for player, missing in waiting:
@@ -246,17 +256,20 @@ class MeasureSession:
 
     def show(self, outcome: RunOutcome) -> None:
         """A table and a figure of what has been played so far."""
-        confidence = self.plan.config.measure.confidence
-        if self.plan.config.measure.rounds == 1 and (scores := self._first_scores(confidence)):
-            results.show_scores(self.console, scores, confidence)
+        config, members = self.plan.config, self.plan.export.members
+        confidence = config.measure.confidence
+        pairs = [(name, member) for name in config.players for member in members]
+        played = {(name, m.name): rows for name, m in pairs if (rows := self._rows(name, m))}
+        if config.measure.rounds == 1 and played:
+            results.show_scores(self.console, played, confidence)
         if found := self.results():
             results.show(self.console, found, confidence)
-            if self.plan.config.measure.games:
+            if config.measure.games:
                 results.show_rounds(self.console, found)
             if game_ceilings := read_ceilings(self.ledger.archive, confidence):
-                names = {m.task.id: m.name for m in self.plan.export.members}
-                self.console.print(ceilings.table(game_ceilings, names, confidence))
-            path = results.draw(self.plan.folder, found, confidence)
+                names = {each.task.id: each.name for each in members}
+                self.console.print(results.ceilings_table(game_ceilings, names, confidence))
+            path = results.draw(self.plan.folder, found)
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
         if self.ratings:
             show_ratings(self.ratings, self.console)
@@ -272,21 +285,14 @@ class MeasureSession:
             return [("export", f"{export} --format xent --discriminating {tolerance:g}")]
         return ()
 
-    def _missing(self, player: MeasuredPlayer) -> list[MeasureGame]:
-        """Games that a player has not played: of all if it is measured, else of those that need the
-        base."""
-        plan, is_measured = self.plan, player.name in self.plan.config.players
-        games = [m for m in plan.export.members if is_measured or plan.base_plays(m)]
-        return [member for member in games if not self._rows(player.name, member)]
-
     def _play(self, player: MeasuredPlayer, seat: Player, member: MeasureGame) -> None:
         """Play all rounds of one game, in one commit."""
         plan, config = self.plan, self.plan.config.measure
         dollars_before = seat.usage.dollars if isinstance(seat, ChatPlayer) else 0.0
-        if stories := plan.export.stories.get(member.name):
-            self.host.use_stories(stories)
+        if member.stories:
+            self.host.use_stories(member.stories)
         self.host.begin()
-        task, seeds = self._normalised(member)[0].task, plan.export.seeds(member, config.maps)
+        task, seeds = self._normalised(member)[0].task, member.seeds(config.maps)
 
         def tell(number: int) -> None:
             head = f"{player.name} {member.name}: round {number} of {config.rounds}"
@@ -295,13 +301,11 @@ class MeasureSession:
         scores = self.host.repeat(seat, task, seeds, config.rounds, config.control, tell)
         if isinstance(seat, LocalPolicy):
             seat.clear_caches()  # a game's results must not depend on the one before
-        if player is plan.base and plan.base_plays(member):
+        floor, sets_levels = task.floor, player is plan.base and plan.base_plays(member)
+        if sets_levels:
             check_fits(task, [(each.outcome, each.reason) for each in scores])
+        if sets_levels or not math.isfinite(floor):  # the base finished no play that would fix it
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
-        elif math.isfinite(task.floor):
-            floor = task.floor
-        else:  # the base finished no play that would fix it
-            floor = min([0.0, *(s.score for s in scores if s.outcome == "finished")])
         floored = [with_round_floor(score, floor) for score in scores]
         rows = round_rows(player.name, task, Purpose.MEASURE, floored)
         member, levels = self._normalised(member, rows if player.name == plan.base.name else ())
@@ -324,10 +328,10 @@ class MeasureSession:
         if missing := search.missing():
             with self.plan.base.seat(self.host, config.dtype, self._remaining_budget()) as seat:
                 for member in missing:
-                    ceilings = search.solve(self.host, seat, member)
+                    found = search.solve(self.host, seat, member)
                     if isinstance(seat, LocalPolicy):
                         seat.clear_caches()
-                    self.lines.say(f"ceiling of {member.name}: {ceilings}")
+                    self.lines.say(f"ceiling of {member.name}: {found}")
 
     def _rate(self) -> MeasureRatings | None:
         """Rate models and games together and commit the ratings; None with fewer than two models or
@@ -363,16 +367,6 @@ class MeasureSession:
                 if rows and levels:
                     found.append(result(name, game, levels[0], rows))
         return found
-
-    def _first_scores(self, confidence: float) -> dict[str, dict[str, Interval]]:
-        """Mean score of round 1, bits, of each measured player on each game that it has played."""
-        scores: dict[str, dict[str, Interval]] = {}
-        for name in self.plan.config.players:
-            for member in self.plan.export.members:
-                if rows := self._rows(name, member):
-                    first = mean_interval(series(rows).own[:, 0], confidence)
-                    scores.setdefault(name, {})[member.name] = first
-        return scores
 
     def _rows(self, policy: str, member: MeasureGame) -> list[Row]:
         key = PlaysKey(policy, member.task.id, Purpose.MEASURE)

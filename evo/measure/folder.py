@@ -1,12 +1,13 @@
-"""A measure: games to play, of an export (docs/how-to/measure.md is the contract), or of the
-library and of files, without a growth (paper §5.5)."""
+"""A measure: games to play, of an export (docs/how-to/measure.md is the contract), of the library
+and of files, without a growth (paper §5.5), or of a benchmark of the authors' engine."""
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Literal, Self
@@ -24,43 +25,49 @@ from xgl import XGLError, analyse, game, parse
 from xgl.errors import ConfigError, excerpt
 from xgl.files import is_inside, may_use, read_bytes
 from xgl.judge.story_files import check_prompts
-from xgl.language.canonical import Metadata, read_metadata
+from xgl.language.canonical import Game, Metadata, read_metadata
 from xgl.language.syntax import PLAYERS
 from xgl.models.references import CORPUS
 from xgl.runtime.requests import Seeds
 
-MANIFEST = "measure.json"
+MANIFEST, BENCHMARK = "measure.json", ".json"
+"""A file of an exported folder, and the suffix of a benchmark of the authors' engine."""
 MAPS = 20
 """Maps of a named game by default: N of Fig. 4.1."""
+ENGINE = Metadata(max_failures=10, story_tokens=1 << 10)
+"""In the authors' engine an ensure line forgives ten failures in a row."""
 
 
 @dataclass(frozen=True)
 class MeasureGame:
     """One game of the measure: ``name`` as exported, ``origin`` its id in the scope that it was
-    exported from, ``levels`` of its base player if the export holds them, set by the policy
-    ``base``."""
+    exported from; ``maps``: map seeds; ``stories``: their texts, None for those of the model host;
+    ``levels``: of its base player if the export holds them, set by the policy ``base``;
+    ``best_known``: the best scores in the folder, by map seed."""
 
     name: str
     origin: str
     task: Task
-    levels: ScoreLevels | None
-    base: str
+    maps: tuple[int, ...]
+    stories: ArchivedStories | None = None
+    levels: ScoreLevels | None = None
+    base: str = ""
+    best_known: Mapping[int, BestKnown] = field(default_factory=dict)
+
+    def seeds(self, count: int | None) -> tuple[Seeds, ...]:
+        """One play seed for each of the first maps."""
+        return tuple(Seeds(seed, index) for index, seed in enumerate(self.maps[:count]))
 
 
 @dataclass(frozen=True)
 class ExportedMeasure:
-    """A whole measure. ``stories`` by game, none where the model host's own are used. ``judge`` is
-    a model reference, ``judge_name`` that of the run, which the weights in the folder are a copy
-    of; ``digest`` names the content."""
+    """A whole measure. ``judge`` is a model reference, ``judge_name`` that of the run, which the
+    weights in the folder are a copy of; ``digest`` names the content."""
 
     members: tuple[MeasureGame, ...]
-    maps: Mapping[str, tuple[int, ...]]
-    stories: Mapping[str, ArchivedStories]
     judge: str
     judge_name: str
     digest: str
-    best_known: Mapping[str, Mapping[int, BestKnown]]
-    """The best known scores in the folder, by member and map seed."""
 
     def only(self, names: Sequence[str]) -> ExportedMeasure:
         """The measure with the games of these names; with all for none. Raises
@@ -74,11 +81,6 @@ class ExportedMeasure:
         members = tuple(each for each in self.members if not names or each.name in names)
         return replace(self, members=members)
 
-    def seeds(self, member: MeasureGame, count: int | None) -> tuple[Seeds, ...]:
-        """One play seed for each map of the member."""
-        maps = self.maps[member.name][:count]
-        return tuple(Seeds(map_seed, index) for index, map_seed in enumerate(maps))
-
 
 def named_measure(config: MeasureRunConfig) -> ExportedMeasure:
     """The games of ``measure.games`` with ``measure.maps`` maps each, whose texts are the held-out
@@ -87,56 +89,71 @@ def named_measure(config: MeasureRunConfig) -> ExportedMeasure:
     Raises :class:`ConfigError` for a game that cannot be read, is there twice, or needs texts
     by prompts.
     """
-    members: dict[str, MeasureGame] = {}
+    members: list[MeasureGame] = []
+    seeds = evaluation_seeds(Purpose.MEASURE, config.seed, config.measure.maps or MAPS)
+    maps = tuple(each.map_seed for each in seeds)
     for entry in config.measure.games:
         name, task = short_name(entry), read_task("measure.games", entry, Metadata())
         check_prompts(task.game, CORPUS, task.origin, "stories")
-        if name in members or task.id in [each.task.id for each in members.values()]:
+        if any(name == each.name or task.id == each.task.id for each in members):
             raise ConfigError(f"measure.games: found {entry!r} twice, by name or by program")
-        members[name] = MeasureGame(name, task.game_id, task, None, "")
-    seeds = evaluation_seeds(Purpose.MEASURE, config.seed, config.measure.maps or MAPS)
-    maps = tuple(each.map_seed for each in seeds)
-    judge, content = config.measure.judge, [[*each.task.id] for each in members.values()]
-    digest = hashlib.sha256(json.dumps([content, maps]).encode()).hexdigest()
-    return ExportedMeasure(
-        tuple(members.values()),
-        dict.fromkeys(members, maps),
-        {},
-        judge or "embedded",
-        "embedded",
-        digest,
-        {name: {} for name in members},
-    )
+        members.append(MeasureGame(name, task.game_id, task, maps))
+    content = json.dumps([[[*each.task.id] for each in members], maps])
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    judge = config.measure.judge or "embedded"
+    return ExportedMeasure(tuple(members), judge, "embedded", digest)
+
+
+def playable_game(code: str, metadata: Metadata, origin: str) -> Game:
+    """A game in the xent dialect. Raises :class:`ConfigError` for one that cannot be played."""
+    try:
+        whole = game(parse(code, "xent"), metadata)
+    except XGLError as error:
+        raise ConfigError(f"{origin}: {error}") from None
+    if faults := analyse(whole.program, whole.metadata).faults:
+        raise ConfigError(f"{origin}: {faults[0]}")
+    return whole
+
+
+def usable_judge(path: Path, content: bytes, model: str) -> str:
+    """The judge that a file names. Raises :class:`ConfigError` for one that only a stranger
+    names."""
+    if not may_use(model, content):
+        raise ConfigError(
+            f"measure.folder: {path} was not written by you on this machine and names "
+            f"the judge {model}; to use it, add measure.judge={quote(model)}"
+        )
+    return model
 
 
 # -- an exported measure ---------------------------------------------------------------------------
 
 
-class Json(BaseModel):
-    """A part of measure.json: other keys are left out, values have exactly these types."""
+class _Json(BaseModel):
+    """A part of a file: other keys are left out, values have exactly these types."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 
 
-class _Story(Json):
+class _Story(_Json):
     site: int
     text: str
 
 
-class _Map(Json):
+class _Map(_Json):
     map_seed: Annotated[int, Field(ge=0, lt=1 << 63)]
     stories: list[_Story]
     best_known: BestKnown | None = None
 
 
-class _Levels(Json):
+class _Levels(_Json):
     b: float
     theta: float
     m: int
     rounds: int
     maps: int
-    k_m: int | None = None
-    floor: float | None = None
+    k_m: int
+    floor: float
     policy: str
 
     @model_validator(mode="after")
@@ -146,11 +163,10 @@ class _Levels(Json):
 
     @property
     def levels(self) -> ScoreLevels:
-        k_m = self.rounds if self.k_m is None else self.k_m  # at the last round, or before
-        return ScoreLevels(self.b, self.theta, self.m, self.rounds, self.maps, k_m)
+        return ScoreLevels(self.b, self.theta, self.m, self.rounds, self.maps, self.k_m)
 
 
-class _Member(Json):
+class _Member(_Json):
     name: str
     file: str
     code_sha256: str
@@ -161,12 +177,12 @@ class _Member(Json):
     maps: list[_Map]
 
 
-class _Judge(Json):
+class _Judge(_Json):
     model: str
     folder: str | None
 
 
-class _Manifest(Json):
+class _Manifest(_Json):
     format: Literal["xent-measure"]
     version: Literal[1]
     judge: _Judge
@@ -184,27 +200,23 @@ def read(folder: Path, judge: str | None = None) -> ExportedMeasure:
         manifest = _Manifest.model_validate_json(content)
     except ValidationError as error:
         raise ConfigError(
-            f"measure.folder: {folder / MANIFEST} is damaged ({first_problem(error)}), expected "
+            f"measure.folder: {folder / MANIFEST} is damaged ({_first_problem(error)}), expected "
             "what python -m archive export --format xent writes"
         ) from None
-    members = {each.name: each for each in manifest.members}
-    if len(members) < len(manifest.members):
+    named = manifest.judge
+    if len({each.name for each in manifest.members}) < len(manifest.members):
         raise ConfigError(f"measure.folder: {folder / MANIFEST} has two games of one name")
+    if judge is None and named.folder is not None:  # its weights are there
+        judge = str(_inside(folder, named.folder))
     return ExportedMeasure(
         tuple(_member(folder, each) for each in manifest.members),
-        {name: _seeds(each) for name, each in members.items()},
-        {name: _stories(each) for name, each in members.items()},
-        judge or _judge(folder, content, manifest.judge),
-        manifest.judge.model,
+        judge or usable_judge(folder / MANIFEST, content, named.model),
+        named.model,
         hashlib.sha256(content).hexdigest(),
-        {
-            name: {m.map_seed: m.best_known for m in each.maps if m.best_known}
-            for name, each in members.items()
-        },
     )
 
 
-def first_problem(error: ValidationError) -> str:
+def _first_problem(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False)[0]
     place = ".".join(map(str, first["loc"])) or "the whole"
     return f"{place}: {first['msg']}, found {excerpt(repr(first['input']))}"
@@ -215,24 +227,6 @@ def _inside(folder: Path, name: str) -> Path:
     if "\0" in name or not is_inside(folder / name, folder):
         raise ConfigError(f"measure.folder: {folder} names {name!r}, expected a path inside")
     return folder / name
-
-
-def _judge(folder: Path, content: bytes, judge: _Judge) -> str:
-    """The judge whose weights are in the folder, or that has this name."""
-    if judge.folder is not None:
-        return str(_inside(folder, judge.folder))
-    return usable_judge(folder / MANIFEST, content, judge.model)
-
-
-def usable_judge(path: Path, content: bytes, model: str) -> str:
-    """The judge that a file names. Raises :class:`ConfigError` for one that only a stranger
-    names."""
-    if not may_use(model, content):
-        raise ConfigError(
-            f"measure.folder: {path} was not written by you on this machine and names "
-            f"the judge {model}; to use it, add measure.judge={quote(model)}"
-        )
-    return model
 
 
 def _bytes(folder: Path, name: str) -> bytes:
@@ -247,40 +241,109 @@ def _bytes(folder: Path, name: str) -> bytes:
 
 def _member(folder: Path, member: _Member) -> MeasureGame:
     path, text = folder / member.file, _bytes(folder, member.file)
+    origin, seeds = f"measure.folder: {path}", tuple(each.map_seed for each in member.maps)
     if hashlib.sha256(text).hexdigest() != member.code_sha256:
-        raise ConfigError(f"measure.folder: {path} has changed since its export")
-    try:
-        program = parse(text.decode(), "xent", member.file)
-        exported_game = game(program, read_metadata(member.metadata))
-    except (XGLError, UnicodeDecodeError) as error:
-        raise ConfigError(f"measure.folder: {path}: {error}") from None
-    if faults := analyse(program, exported_game.metadata).faults:
-        raise ConfigError(f"measure.folder: {path}: {faults[0]}")
-    task = Task(exported_game, member.role, origin=f"measure.folder: {path}")
-    if (base := member.thresholds) is None:
-        return MeasureGame(member.name, member.game_id, task, None, "")
-    task = _with_floor(task, base)
-    return MeasureGame(member.name, member.game_id, task, base.levels, base.policy)
-
-
-def _with_floor(task: Task, base: _Levels) -> Task:
-    """The task with the floor that the export states or, if it states none, a floor as far below
-    the base's first round as its last lies above, less a bit for each move token."""
-    if base.floor is not None:
-        return replace(task, floor=base.floor)
-    tokens = analyse(task.game.program, task.game.metadata, task.role).move_tokens
-    return replace(task, floor=base.b - base.m * base.theta - tokens)
-
-
-def _seeds(member: _Member) -> tuple[int, ...]:
-    seeds = tuple(each.map_seed for each in member.maps)
+        raise ConfigError(f"{origin} has changed since its export")
     if len(set(seeds)) != len(seeds) or len(seeds) < 2:
         raise ConfigError(
             f"measure.folder: game {member.name} has maps {list(seeds)}, expected two or more "
             "different ones"
         )
-    return seeds
+    try:
+        code, metadata = text.decode(), read_metadata(member.metadata)
+    except (XGLError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{origin}: {error}") from None
+    task = Task(playable_game(code, metadata, origin), member.role, origin=origin)
+    texts = {each.map_seed: {s.site: s.text for s in each.stories} for each in member.maps}
+    best = {each.map_seed: each.best_known for each in member.maps if each.best_known}
+    whole = MeasureGame(member.name, member.game_id, task, seeds, ArchivedStories(texts))
+    if base := member.thresholds:
+        task = replace(task, floor=base.floor)
+        whole = replace(whole, task=task, levels=base.levels, base=base.policy)
+    return replace(whole, best_known=best)
 
 
-def _stories(member: _Member) -> ArchivedStories:
-    return ArchivedStories({m.map_seed: {s.site: s.text for s in m.stories} for m in member.maps})
+# -- an expanded benchmark configuration of the authors' engine ------------------------------------
+# (``xent run --config``): its games with the texts of its maps. Code that it holds besides is not
+# run.
+
+
+class _BenchmarkMetadata(_Json):
+    judge_model: str
+
+
+class _BenchmarkPlayer(_Json):
+    name: Literal[*PLAYERS]  # type: ignore[valid-type]
+
+
+class _BenchmarkGame(_Json):
+    name: str
+    code: str
+
+
+class _Benchmark(_Json):
+    config_type: Literal["expanded_xent_config"]
+    metadata: _BenchmarkMetadata
+    players: list[_BenchmarkPlayer] = Field(min_length=1)
+    games: list[_BenchmarkGame] = Field(min_length=1)
+    maps: list[_BenchmarkGame]
+
+
+def read_benchmark(path: Path, judge: str | None = None) -> ExportedMeasure:
+    """The measure of a file, with its own judge or the one that the user names. The map seeds are
+    1, 3, 5, …: the places of a game's maps.
+
+    Raises :class:`ConfigError` for a file that is none, a game that cannot be played here, a map
+    that is no map of its game, and a judge that only the file names.
+    """
+    try:
+        content = read_bytes(path)
+        config = _Benchmark.model_validate_json(content)
+    except OSError as error:
+        raise ConfigError(f"measure.folder: {path} cannot be read ({error.strerror})") from None
+    except ValidationError as error:
+        raise ConfigError(
+            f"measure.folder: {path}: {_first_problem(error)}; expected an expanded configuration "
+            "of the authors' engine, whose maps hold their texts"
+        ) from None
+    members: list[MeasureGame] = []
+    for each in config.games:
+        where = f"measure.folder: {path}: {each.name}"
+        task = Task(playable_game(each.code, ENGINE, where), config.players[0].name, origin=where)
+        texts = [_texts(each.code, one.code, where) for one in config.maps if one.name == each.name]
+        if each.name in [member.name for member in members] or len(texts) < 2:
+            raise ConfigError(f"{where}: found {len(texts)} maps, expected two or more")
+        seeds = tuple(range(1, 2 * len(texts), 2))
+        stories = ArchivedStories(dict(zip(seeds, texts, strict=True)))
+        members.append(MeasureGame(each.name, task.game_id, task, seeds, stories))
+    name, digest = config.metadata.judge_model, hashlib.sha256(content).hexdigest()
+    return ExportedMeasure(tuple(members), judge or usable_judge(path, content, name), name, digest)
+
+
+def _texts(code: str, filled: str, where: str) -> Sequence[str]:
+    """The texts that stand in a map's code in the places of the game's stories."""
+    texts: list[str] = []
+    try:
+        is_map = _fill(ast.parse(code), ast.parse(filled), texts)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        is_map = False
+    if not is_map:
+        found = json.dumps(filled[:60])
+        raise ConfigError(f"{where}: {found} is no map of it, expected its code, texts as stories")
+    return texts
+
+
+def _fill(plain: Any, filled: Any, texts: list[str]) -> bool:
+    """Whether two trees are equal but for texts in the places of stories, which are appended."""
+    match plain, filled:
+        case ast.Call(ast.Name("story")), ast.Constant(str(text)):
+            texts.append(text)
+            return True
+        case ast.Call(ast.Name("story")), _:
+            return False
+        case ast.AST(), ast.AST() if type(plain) is type(filled):
+            pairs = [(getattr(plain, n), getattr(filled, n, None)) for n in plain._fields]
+            return all(_fill(*pair, texts) for pair in pairs)
+        case list(), list() if len(plain) == len(filled):
+            return all(_fill(*pair, texts) for pair in zip(plain, filled, strict=True))
+    return type(plain) is type(filled) and bool(plain == filled)

@@ -1,21 +1,28 @@
 """Results of a measure: the base player's levels and normalised scores, from rounds; their rows, a
-table with the models side by side, a figure."""
+table with the models side by side, a figure; and the best known moves."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
+from rich.table import Table
 
-from archive.charts import Plot, canvas, document, key, line, polyline, rect, series, text
-from archive.schema import PlayOutcome
-from archive.statistics.intervals import Interval, Scores, percentile_bounds
-from archive.statistics.measure import XentMeasure, common_edges, xent_measure
+from archive.charts import Panel, document, panels, series
+from archive.schema import PlayOutcome, Purpose, TaskId
+from archive.statistics.intervals import (
+    Interval,
+    Scores,
+    mean_interval,
+    percentile_bounds,
+)
+from archive.statistics.measure import GameCeiling, xent_measure
 from archive.statistics.rounds import (
     Playability,
     ScoreLevels,
@@ -27,13 +34,19 @@ from archive.statistics.rounds import (
     thresholds,
 )
 from archive.store.disk import writing
-from archive.text import interval, number, percent
+from archive.text import interval, number, percent, plural
 from archive.views.tables import add, labels, show_labels, table
+from evo.config.measure import MeasureConfig
 from evo.jobs import evaluation
-from evo.jobs.evaluation import Row, Series
-from evo.measure.folder import MeasureGame
+from evo.jobs.evaluation import Row, Series, Task
+from evo.jobs.model_host import ModelHost
+from evo.measure.folder import ExportedMeasure, MeasureGame
+from evo.record.ledger import Ledger
 from xgl.diagram.svg import Element
 from xgl.files import write_whole
+from xgl.runtime.requests import Player, Seeds
+from xgl.solvers.solvers import Solvers
+from xgl.solvers.trials import Attempt, MapTrials, Solution
 
 MOVE_COUNTS = ("failed_ensures", "format_failures", "cut_moves", "cut_tokens")
 """Columns of ``rounds`` and ``measures`` that say how moves were made."""
@@ -134,19 +147,6 @@ def policies(results: Sequence[GameResult]) -> dict[str, list[GameResult]]:
     return {name: [r for r in results if r.policy == name] for name in names}
 
 
-def measures(results: Sequence[GameResult], confidence: float) -> dict[str, XentMeasure]:
-    """μ of each player, on common histogram edges."""
-    by_player = policies(results)
-    values = {name: np.array([r.narms for r in results]) for name, results in by_player.items()}
-    edges = common_edges(list(values.values()))
-    return {
-        name: xent_measure(
-            values[name], edges, confidence, over_maps=np.stack([r.draws for r in results])
-        )
-        for name, results in by_player.items()
-    }
-
-
 def show(console: Console, results: Sequence[GameResult], confidence: float) -> None:
     """Two tables: normalised scores by game, and the statistics of each player's measure."""
     by_player = policies(results)
@@ -164,7 +164,9 @@ def show(console: Console, results: Sequence[GameResult], confidence: float) -> 
     columns = ("games", "mean", "median", "lower quartile", "upper quartile")
     title = f"The Xent Measure, {percent(confidence)} over games and maps"
     summary = table(title, "player", *columns, numbers=True)
-    for name, mu in measures(results, confidence).items():
+    for name, own in by_player.items():
+        scores, over_maps = np.array([r.narms for r in own]), np.stack([r.draws for r in own])
+        mu = xent_measure(scores, confidence=confidence, over_maps=over_maps)
         estimates = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
         add(summary, names[name], mu.games, *map(interval, estimates))
     console.print(view)
@@ -173,15 +175,18 @@ def show(console: Console, results: Sequence[GameResult], confidence: float) -> 
 
 
 def show_scores(
-    console: Console, scores: Mapping[str, Mapping[str, Interval]], confidence: float
+    console: Console, rows: Mapping[tuple[str, str], Sequence[Row]], confidence: float
 ) -> None:
-    """A table of mean scores of single plays, by player and game."""
-    names = labels(list(scores))
+    """A table of mean scores of single plays, from the rows of each player on each game."""
+    names = labels(list(dict.fromkeys(player for player, _ in rows)))
     title = f"mean score of one play, bits, {percent(confidence)} over maps"
-    view = table(title, "game", *(names[name] for name in scores), numbers=True)
-    for game in dict.fromkeys(game for by_game in scores.values() for game in by_game):
-        cells = [interval(by[game]) if game in by else "" for by in scores.values()]
-        add(view, game, *cells)
+    view = table(title, "game", *names.values(), numbers=True)
+    means = {
+        key: interval(mean_interval(evaluation.series(own).own[:, 0], confidence))
+        for key, own in rows.items()
+    }
+    for game in dict.fromkeys(game for _, game in rows):
+        add(view, game, *(means.get((name, game), "") for name in names))
     console.print(view)
     show_labels(names, console)
 
@@ -212,10 +217,6 @@ def show_rounds(console: Console, results: Sequence[GameResult]) -> None:
 # -- the figure ------------------------------------------------------------------------------------
 
 FIGURE = "measure.svg"
-WIDE, HIGH, LEFT = 300.0, 240.0, 48.0
-"""Width and height of one panel, and the distance from its left edge to its plot."""
-ACROSS = 3
-"""Panels in a row."""
 CURVES: Mapping[str, Callable[[Scores], Scores]] = {
     "mean": lambda scores: np.asarray(scores.mean(axis=0)),
     "arms": arms,
@@ -223,84 +224,135 @@ CURVES: Mapping[str, Callable[[Scores], Scores]] = {
 """By round, from scores (maps, rounds)."""
 
 
-def draw(folder: Path, results: Sequence[GameResult], confidence: float) -> Path:
+def draw(folder: Path, results: Sequence[GameResult]) -> Path:
     """Write the figure into the run folder. Raises :class:`archive.WriteError`."""
     path = folder / FIGURE
     with writing(path):
-        write_whole(path, document(figure(results, confidence)).encode())
+        write_whole(path, document(figure(results)).encode())
     return path
 
 
-def figure(results: Sequence[GameResult], confidence: float) -> Element:
-    """One panel with the histograms, then two a game: the mean score by round and arms, as in
-    Fig. 4.1, the control dashed, the base's levels b and b + mθ as grey lines. ``results`` must not
-    be empty."""
-    by_player = measures(results, confidence)
-    colours = {name: series(index) for index, name in enumerate(by_player)}
-    games = list(dict.fromkeys(each.member.name for each in results))
-    shapes = list(_histograms(by_player, colours))
-    for index, (game, name) in enumerate(product(games, CURVES), start=1):
-        shapes += _curves(index, [r for r in results if r.member.name == game], colours, name)
-    rows = -(-(2 * len(games) + 1) // ACROSS)
-    for index, (name, colour) in enumerate(colours.items()):
-        shapes += key(LEFT, rows * HIGH + 16 + 18 * index, name, f"series {colour}")
-    title = "Xent Measure: histograms of normalised scores; mean and arms by round"
-    size = ACROSS * WIDE, rows * HIGH + 26 + 18 * len(colours)
-    return canvas(size, title, *shapes, class_="measure")
+def figure(results: Sequence[GameResult]) -> Element:
+    """Two panels a game: the mean score by round and arms, as in Fig. 4.1, the control dashed, the
+    base's levels b and b + mθ as lines across."""
+    colours = {name: series(index) for index, name in enumerate(policies(results))}
+    every = []
+    for game, name in product(dict.fromkeys(each.member.name for each in results), CURVES):
+        own, curves = [each for each in results if each.member.name == game], []
+        for each in own:
+            scores = {"": each.series.own, "dashed ": each.series.control}
+            for dash, values in scores.items():
+                if values is not None:
+                    curve = CURVES[name](values).tolist()
+                    class_ = f"series {dash}{colours[each.policy]}"
+                    curves.append((range(1, len(curve) + 1), curve, class_))
+        levels = own[0].levels.b, own[0].levels.top
+        every.append(Panel(f"{game}: {name}", ("round", "bits"), curves, levels))
+    legend = {name: f"series {colour}" for name, colour in colours.items()}
+    return panels("Mean and arms by round", every, legend, len(CURVES))
 
 
-def _panel(
-    place: int,
-    title: str,
-    labels: tuple[str, str],
-    xs: tuple[float, float],
-    ys: tuple[float, float],
-    counts: str,
-) -> tuple[Plot, list[Element]]:
-    """The plot at a place of the grid, and its axes."""
-    row, column = divmod(place, ACROSS)
-    left, top = column * WIDE + LEFT, row * HIGH
-    ends = ys if ys[1] > ys[0] else (ys[0], ys[0] + 1)
-    plot = Plot.box((left, top + 52), (WIDE - LEFT - 18, HIGH - 112), xs, ends, counts)
-    return plot, [text(left, top + 18, title, "heading"), *plot.grid(*labels, 4, 4)]
+# -- ceilings: the best known moves (docs/how-to/measuring.md, "Ceilings") -------------------------
+# Search, archive, and comparison with players' scores.
+
+SOLVERS = 3
 
 
-def _curves(
-    place: int,
-    results: Sequence[GameResult],
-    colours: dict[str, str],
-    name: str,
-) -> Iterator[Element]:
-    levels, curve_of = results[0].levels, CURVES[name]
-    lines: list[tuple[Scores, str]] = []
-    for each in results:
-        lines.append((curve_of(each.series.own), f"series {colours[each.policy]}"))
-        if each.series.control is not None:
-            lines.append((curve_of(each.series.control), f"series dashed {colours[each.policy]}"))
-    every = np.concatenate([*(curve for curve, _ in lines), [levels.b, levels.top]])
-    longest = max(len(curve) for curve, _ in lines)
-    ends = float(every.min()), float(every.max())
-    title = f"{results[0].member.name}: {name}"
-    plot, axes = _panel(place, title, ("round", "bits"), (1.0, float(max(longest, 2))), ends, "x")
-    yield from axes
-    for level in (levels.b, levels.top):
-        y = plot.y(level)
-        yield line(plot.x.start, y, plot.x.end, y, "rule")
-    for curve, class_ in lines:
-        yield polyline(plot.places(range(1, len(curve) + 1), curve.tolist()), class_)
+class CeilingSearch:
+    """The rows of ``ceilings`` of one measured run."""
+
+    def __init__(self, export: ExportedMeasure, ledger: Ledger, config: MeasureConfig) -> None:
+        self.export, self.ledger, self.config = export, ledger, config
+        self.budgets: dict[TaskId, int] = {}
+        """Largest number of judge calls in a search of each game; 0 if only the folder's best is
+        known."""
+        for row in ledger.archive.rows("ceilings", ["game_id", "role", "budget"]):
+            task_id = TaskId.of(row)
+            self.budgets[task_id] = max(row["budget"], self.budgets.get(task_id, 0))
+
+    def commit_best_known(self) -> None:
+        """Commit the folder's best known scores of the games that have no rows."""
+        new = [m for m in self.export.members if m.task.id not in self.budgets]
+        self.ledger.commit(ceilings=[row for m in new for row in self._export_rows(m)])
+
+    def missing(self) -> list[MeasureGame]:
+        """Games that were searched with fewer calls than the setting's."""
+        calls = self.config.ceiling.calls
+        return [m for m in self.export.members if self.budgets.get(m.task.id, 0) < calls]
+
+    def solve(self, host: ModelHost, player: Player, member: MeasureGame) -> str:
+        """Run each solver on each map, in one commit; returns a line of text on the result."""
+        if member.stories:
+            host.use_stories(member.stories)
+        host.begin()
+        rows = list(self._solution_rows(host, player, member))
+        source = f"measure {self.export.digest}"
+        maps = self.ledger.map_rows(host.stories.map_texts, Purpose.MEASURE, source)
+        self.ledger.commit(ceilings=rows, maps=maps)
+        best: dict[int, float] = {}
+        for row in rows:
+            best[row["map_seed"]] = max(row["score"], best.get(row["map_seed"], row["score"]))
+        if not best:
+            return "no play finished"
+        mean = number(sum(best.values()) / len(best), 1)
+        return f"{mean} bits on {plural(len(best), 'map')}"
+
+    def _solution_rows(self, host: ModelHost, player: Player, member: MeasureGame) -> Iterator[Row]:
+        settings, task = self.config.ceiling, member.task
+        how = settings.width, settings.batch, settings.patience
+        solvers = Solvers(host.judge, settings.calls, player, *how)
+        for seeds in member.seeds(self.config.maps):
+            start = time.perf_counter()
+            solutions = solvers.solve(MapTrials(task.game, task.role, seeds, host.cast(task)))
+            seconds = (time.perf_counter() - start) / max(1, len(solutions))
+            for solution in solutions:
+                yield _row(task, seeds, solution, settings.calls, seconds)
+
+    def _export_rows(self, member: MeasureGame) -> Iterator[Row]:
+        """The folder's best known scores, as solutions of solvers that made no judge call."""
+        for seeds in member.seeds(self.config.maps):
+            if best := member.best_known.get(seeds.map_seed):
+                solution = Solution(best.found_by, Attempt(best.moves, best.score), 0, ())
+                yield _row(member.task, seeds, solution, 0, 0.0)
 
 
-def _histograms(by_player: dict[str, XentMeasure], colours: dict[str, str]) -> Iterator[Element]:
-    edges = next(iter(by_player.values())).histogram.edges.tolist()
-    most = max(float(measure.histogram.counts.max()) for measure in by_player.values())
-    title = "normalised scores of all games"
-    plot, axes = _panel(0, title, ("narms", "games"), (edges[0], edges[-1]), (0.0, most), "y")
-    yield from axes
-    for index, (name, measure) in enumerate(by_player.items()):
-        for low, high, count in zip(edges, edges[1:], measure.histogram.counts, strict=False):
-            if count:
-                width = (high - low) / len(by_player)
-                left, top = plot.place(low + width * index, float(count))
-                right, bottom = plot.place(low + width * (index + 1), 0.0)
-                class_ = f"solid {colours[name]}"
-                yield rect(left, top, right - left, bottom - top, class_)
+def _row(task: Task, seeds: Seeds, solution: Solution, budget: int, seconds: float) -> Row:
+    return {
+        "solver": solution.solver,
+        **task.id._asdict(),
+        **asdict(seeds),
+        "score": solution.best.score,
+        "moves": list(solution.best.moves),
+        "budget": budget,
+        "calls": solution.calls,
+        "curve_calls": [calls for calls, _ in solution.curve],
+        "curve": [score for _, score in solution.curve],
+        "seconds": seconds,
+    }
+
+
+def ceilings_table(
+    games: Sequence[GameCeiling], names: Mapping[TaskId, str], confidence: float
+) -> Table:
+    """Shares of the distance from the base's score to the best known one, by game and player."""
+    players = list(dict.fromkeys(name for game in games for name in game.one_play))
+    view = table(
+        f"Share of the way from the base's mean b to the best known, {percent(confidence)} over "
+        "maps; after ℓ rounds in parentheses; bits left a play",
+        *("game", "best known", "found by", *players),
+    )
+    for game in games:
+        cells = [_ceiling_cell(game, name) for name in players]
+        best = f"{number(game.best, 1)} bits"
+        add(view, names[game.task_id], best, game.finders, *cells)
+    return view
+
+
+def _ceiling_cell(game: GameCeiling, player: str) -> str:
+    if player not in game.one_play:
+        return ""
+    one, after = game.one_play[player], game.after_rounds[player].share.value
+    bits = f"{number(one.bits.value, 1)} bits"
+    if one.share.value is None or after is None:
+        return f"no better is known; {bits}"
+    return f"{interval(one.share, percent)} ({percent(after)}); {bits}"

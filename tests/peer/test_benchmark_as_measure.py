@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from evo.measure.authors import read_benchmark
+from evo.measure.folder import read_benchmark
 
 TEXTS = ('It\'s "a" day\n# no comment', "plain text", " é\u2028 x\\n", "", "a\ttab")
 MAPS = 3
@@ -58,6 +58,6 @@ def test_its_expanded_configuration_is_read_with_its_texts(
     path.write_text(dumps(expand_benchmark.expand_benchmark_config(condensed), indent=2))
     found = read_benchmark(path)
     assert [member.name for member in found.members] == [each["name"] for each in games]
-    by_map = [each for name in found.maps for each in found.stories[name].texts.values()]
+    by_map = [each for member in found.members for each in member.stories.texts.values()]
     assert [text for texts in by_map for text in texts] == generator.drawn
-    assert {len(seeds) for seeds in found.maps.values()} == {MAPS}
+    assert {len(member.maps) for member in found.members} == {MAPS}

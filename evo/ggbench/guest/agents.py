@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import math
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
@@ -13,61 +13,15 @@ import numpy as np
 
 from evo.ggbench.guest.position import Position
 
-Agent = Callable[[Position, Random], int]
 EXPLORATION = 1.4
 """c of UCB1."""
 MOST_POSITIONS = 50_000
 """Most positions whose probabilities are cached: roll-outs meet the same ones many times."""
 
 
-class Agents:
-    """What agents need: the policies that were sent, and the longest game."""
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self.policies: dict[str, Policy] = {}
-
-    def agent(self, wanted: Mapping[str, Any]) -> Agent:
-        """By ``kind``: random; greedy (of ``policy``); search (``simulations``, with
-        ``policy`` or null). Raises KeyError for a policy that was not sent before."""
-        policy = self.policies[wanted["policy"]] if wanted.get("policy") else None
-        match wanted["kind"]:
-            case "random":
-                return _random
-            case "greedy" if policy:
-                return lambda position, rng: policy.best(position)
-            case "search":
-                return lambda position, rng: self._search(
-                    position, policy, wanted["simulations"], rng
-                )
-        raise KeyError(wanted["kind"])
-
-    def _search(
-        self, position: Position, policy: Policy | None, simulations: int, rng: Random
-    ) -> int:
-        """The most visited move (ties: the lowest); the game's own chance stays as it was."""
-        if len(position.legal) == 1:
-            return position.legal[0]
-        before = random.getstate(), np.random.get_state()
-        random.seed(rng.getrandbits(32))
-        np.random.seed(rng.getrandbits(32))
-        try:
-            visits = search(position, simulations, policy, rng, self.most)
-        finally:
-            random.setstate(before[0])
-            np.random.set_state(before[1])
-        return min(visits, key=lambda move: (-visits[move], move))
-
-
-def _random(position: Position, rng: Random) -> int:
-    return position.legal[int(rng.random() * len(position.legal))]
-
-
-# -- a learned policy: two hidden layers of tanh units ---------------------------------------------
-
-
 class Policy:
-    """From ``{"weights": base64, "biases": base64}``, float32, layer by layer."""
+    """A learned policy of tanh layers, from ``{"weights": base64, "biases": base64}``, float32,
+    layer by layer."""
 
     def __init__(self, layers: Sequence[Mapping[str, str]]) -> None:
         arrays = [
@@ -93,11 +47,6 @@ class Policy:
             self._known[key] = (shares / shares.sum()).tolist()
         return self._known[key]
 
-    def best(self, position: Position) -> int:
-        """The likeliest move."""
-        chances = self.chances(position)
-        return position.legal[chances.index(max(chances))]
-
     def sample(self, position: Position, rng: Random) -> int:
         """A move drawn from the probabilities."""
         rest = rng.random()
@@ -106,6 +55,42 @@ class Policy:
             if rest < 0:
                 return move
         return position.legal[-1]
+
+
+def random_move(position: Position, rng: Random) -> int:
+    """Any legal move."""
+    return position.legal[int(rng.random() * len(position.legal))]
+
+
+def chosen_move(
+    agent: Mapping[str, Any],
+    policies: Mapping[str, Policy],
+    position: Position,
+    rng: Random,
+    most: int,
+) -> int:
+    """The move of an agent, by its ``kind``: random; greedy, the likeliest move of ``policy``; or
+    search, the most visited move (ties: the lowest) of ``simulations`` with ``policy`` or none.
+
+    Raises KeyError for a policy that was not sent before.
+    """
+    policy = policies[agent["policy"]] if agent.get("policy") else None
+    if agent["kind"] == "random":
+        return random_move(position, rng)
+    if agent["kind"] == "greedy" and policy:
+        chances = policy.chances(position)
+        return position.legal[chances.index(max(chances))]
+    if len(position.legal) == 1:
+        return position.legal[0]
+    before = random.getstate(), np.random.get_state()  # the game's own chance stays as it was
+    random.seed(rng.getrandbits(32))
+    np.random.seed(rng.getrandbits(32))
+    try:
+        visits = search(position, agent["simulations"], policy, rng, most)
+    finally:
+        random.setstate(before[0])
+        np.random.set_state(before[1])
+    return min(visits, key=lambda move: (-visits[move], move))
 
 
 # -- Monte-Carlo tree search -----------------------------------------------------------------------
@@ -140,7 +125,7 @@ def search(
     the search cannot foresee dice. ``policy`` orders the moves that are tried first and plays the
     roll-outs; None: all at random.
     """
-    root, roll = _Node(), policy.sample if policy else _random
+    root, roll = _Node(), policy.sample if policy else random_move
     for _ in range(simulations):
         place = position.copy(rng.getrandbits(32))
         node, line = root, [(root, 1 - place.mover)]

@@ -1,6 +1,7 @@
-"""The guest's process: import what games may use, set the limits, lock, and only then serve.
+"""The guest's process: import what games may use, set the limits, lock, and only then serve; and
+the messages between host and guest: lines of JSON, never anything executable.
 
-The host starts it without arguments of its own; the first frame holds the settings: ``paths`` (of
+The host starts it without arguments of its own; the first line holds the settings: ``paths`` (of
 packages), ``memory`` (bytes), ``cpu_seconds``, ``locked`` (whether to lock; false only for games
 that ship).
 """
@@ -8,6 +9,7 @@ that ship).
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import sys
 from collections.abc import Mapping
@@ -16,8 +18,7 @@ from types import ModuleType
 from typing import Any
 
 BOOT = (
-    "import json, os, sys; size = int.from_bytes(os.read(0, 4), 'big'); "
-    "settings = json.loads(os.read(0, size)); "
+    "import json, sys; settings = json.loads(sys.stdin.buffer.readline()); "
     "sys.path += settings['paths']; from evo.ggbench.guest.main import main; main(settings)"
 )
 """The program of ``python -c``, which names no folder of the host."""
@@ -51,7 +52,7 @@ def main(settings: Mapping[str, Any]) -> None:
     for name in (STANDARD + _OTHERS).split():
         with suppress(ImportError):  # of another version of numpy or gymnasium
             importlib.import_module(name)
-    from evo.ggbench.guest import frames, lock, serve
+    from evo.ggbench.guest import lock, serve
 
     _forget_host()
     reason = None
@@ -61,7 +62,7 @@ def main(settings: Mapping[str, Any]) -> None:
             lock.lock()
     except lock.LockError as error:
         reason = str(error)
-    frames.write(1, {"locked": settings["locked"] and reason is None, "reason": reason})
+    send(line({"locked": settings["locked"] and reason is None, "reason": reason}))
     serve.serve()
 
 
@@ -78,3 +79,25 @@ def _forget_host() -> None:
             vars(module).pop(name, None)
         if spec := vars(module).get("__spec__"):
             spec.origin = spec.loader = spec.cached = spec.submodule_search_locations = None
+
+
+# -- messages --------------------------------------------------------------------------------------
+
+MOST = 1 << 20
+"""Bytes of an answer; what the host sends, such as a policy, may be longer."""
+MOST_TEXT, MOST_PLAYER = 20_000, 200
+"""Characters of a board or an error, and of a player's name."""
+
+
+def line(message: object, most: int | None = None) -> bytes:
+    """The bytes of a message. Raises ValueError if it is no JSON, or longer than ``most`` bytes."""
+    content = json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n"
+    if most is not None and len(content) > most:
+        raise ValueError(f"an answer of {len(content)} bytes, expected at most {most}")
+    return content
+
+
+def send(content: bytes) -> None:
+    """Answer the host."""
+    while content:
+        content = content[os.write(1, content) :]

@@ -7,7 +7,7 @@ import math
 import random
 from collections.abc import Callable, Mapping
 from itertools import islice
-from types import FunctionType, MappingProxyType
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 INVALID = -10
 """What an environment pays for a move that the rules forbid."""
-GENERATOR = "_np_random"
-"""Where :class:`gymnasium.Env` holds its own generator."""
+MOST_MOVES = 100_000
+"""Most moves that a position may offer: a game that offers moves without end would fill the box."""
+_NOT_STATE = ("action_space", "observation_space", "_np_random", "_np_random_seed", "metadata")
 _GENERATORS: Mapping[type, Callable[[int], Any]] = MappingProxyType(
     {
         np.random.Generator: lambda seed: np.random.Generator(np.random.SFC64(seed)),
@@ -26,15 +27,8 @@ _GENERATORS: Mapping[type, Callable[[int], Any]] = MappingProxyType(
 )
 
 
-_NOT_STATE = ("action_space", "observation_space", GENERATOR, "_np_random_seed", "metadata")
-
-
 class GameError(Exception):
     """The game breaks the interface; the message says how."""
-
-
-MOST_MOVES = 100_000
-"""Most moves that a position may offer: a game that offers moves without end would fill the box."""
 
 
 def valid_moves(env: Any) -> list[int]:
@@ -56,23 +50,17 @@ class Position:
         random.seed(seed)
         np.random.seed(seed)
         self.env: Any = kind()
-        self.kind, self.seed, self.mover = kind, seed, 0
+        self.kind, self.seed, self.mover, self.is_copied = kind, seed, 0, True
         self.line: tuple[int, ...] = ()
         self.result: int | None = None
-        answer = self.env.reset(seed=seed)
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise GameError(f"reset returns {_form(answer)}, expected (observation, info)")
-        self.observation = answer[0]
+        self.observation, _ = _parts(self.env.reset(seed=seed), "reset", "(observation, info)")
         self.legal = valid_moves(self.env)
-        self.is_copied = not _holds_closures(getattr(self.env, "__dict__", {}))
 
     def play(self, move: int) -> None:
         """Make a move of the player whose turn it is."""
-        answer = self.env.step(move)
-        if not isinstance(answer, tuple) or len(answer) != 5:
-            expected = "(observation, reward, terminated, truncated, info)"
-            raise GameError(f"step returns {_form(answer)}, expected {expected}")
-        self.observation, reward, terminated, truncated, _ = answer
+        form = "(observation, reward, terminated, truncated, info)"
+        parts = _parts(self.env.step(move), "step", form)
+        self.observation, reward, terminated, truncated, _ = parts
         reward = float(reward + 0)
         if not math.isfinite(reward):
             raise GameError(f"step returns the reward {reward}, expected a finite number")
@@ -93,11 +81,10 @@ class Position:
         be copied is played again."""
         env = self._copied_env() if self.is_copied else None
         if env is None:
-            self.is_copied = False
             twin = Position(self.kind, self.seed)
             for move in self.line:
                 twin.play(move)
-            twin.is_copied = False
+            self.is_copied = twin.is_copied = False
             random.seed(seed)
             np.random.seed(seed)
         else:
@@ -131,14 +118,9 @@ class Position:
         return 0.5 + (self.result or 0) * (0.5 - player)
 
 
-def _form(answer: object) -> str:
-    return f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
-
-
-def _holds_closures(value: Any, depth: int = 4) -> bool:
-    """Whether a state holds functions that hold values of its environment, which a copy would
-    share; to this depth, since a state may hold itself."""
-    if isinstance(value, dict | list | tuple) and depth:
-        parts = value.values() if isinstance(value, dict) else value
-        return any(_holds_closures(part, depth - 1) for part in parts)
-    return isinstance(value, FunctionType) and bool(value.__closure__)
+def _parts(answer: Any, method: str, form: str) -> tuple[Any, ...]:
+    """What a method of the environment returned; raises :class:`GameError` for another form."""
+    if isinstance(answer, tuple) and len(answer) == form.count(",") + 1:
+        return answer
+    found = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
+    raise GameError(f"{method} returns {found}, expected {form}")

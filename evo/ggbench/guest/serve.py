@@ -6,7 +6,6 @@ import base64
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from io import BufferedWriter, RawIOBase, TextIOWrapper
 from random import Random
 from types import ModuleType
 from typing import Any
@@ -14,23 +13,13 @@ from typing import Any
 import gymnasium
 import numpy as np
 
-from evo.ggbench.guest import frames
-from evo.ggbench.guest.agents import Agents, Policy
-from evo.ggbench.guest.frames import MOST_PLAYER, MOST_TEXT
+from evo.ggbench.guest import main
+from evo.ggbench.guest.agents import Policy, chosen_move, random_move
+from evo.ggbench.guest.main import MOST_PLAYER, MOST_TEXT
 from evo.ggbench.guest.position import INVALID, GameError, Position, valid_moves
 
 NAME = "CustomEnv"
-Request = Mapping[str, Any]
-
-
-class _Nowhere(RawIOBase):
-    """Where the game's own output goes."""
-
-    def writable(self) -> bool:
-        return True
-
-    def write(self, content: Any) -> int:
-        return len(content)
+Answer = dict[str, Any]
 
 
 class Slot:
@@ -70,26 +59,28 @@ class Slot:
         return reward, True
 
     def _answer(self, exploration: float) -> None:
-        legal, rng = self.position.legal, self.rng
-        if self.opponent is None or rng.random() < exploration:
-            self.position.play(legal[int(rng.random() * len(legal))])
+        if self.opponent is None or self.rng.random() < exploration:
+            self.position.play(random_move(self.position, self.rng))
         else:
-            self.position.play(self.opponent.sample(self.position, rng))
+            self.position.play(self.opponent.sample(self.position, self.rng))
 
 
 class Guest:
     """The game's class, one game that the host steps, and many that it asks for as a whole. Each
-    public method answers a request."""
+    public method answers a request, whose values are its arguments."""
 
-    def open(self, request: Request) -> dict[str, Any]:
+    def __init__(self) -> None:
+        self.policies: dict[str, Policy] = {}
+
+    def open(self, source: str, most_moves: int) -> Answer:
         """Read and execute the game's text."""
         # dataclasses, enums and named tuples look for the module of their class
         module = sys.modules["game"] = ModuleType("game")
-        exec(compile(request["source"], "game", "exec", dont_inherit=True), module.__dict__)
+        exec(compile(source, "game", "exec", dont_inherit=True), module.__dict__)
         if NAME not in module.__dict__:
             raise GameError(f"defines no class {NAME}")
         self.kind: Callable[[], Any] = module.__dict__[NAME]
-        self.agents = Agents(request["most_moves"])
+        self.most = most_moves
         env = self.kind()
         action_space, observation_space = env.action_space, env.observation_space
         if not isinstance(action_space, gymnasium.spaces.Discrete) or int(action_space.start):
@@ -99,51 +90,48 @@ class Guest:
         self.actions, self.shape = int(action_space.n), observation_space.shape
         return {"actions": self.actions, "shape": self.shape}
 
-    def new(self, request: Request) -> dict[str, Any]:
+    def new(self, seed: int) -> Answer:
         """Begin a game."""
-        self.position = Position(self.kind, request["seed"])
+        self.position = Position(self.kind, seed)
         return self._view()
 
-    def play(self, request: Request) -> dict[str, Any]:
+    def play(self, move: int) -> Answer:
         """Make a move in the game that was begun."""
-        self.position.play(request["move"])
+        self.position.play(move)
         return self._view()
 
-    def policy(self, request: Request) -> dict[str, Any]:
+    def policy(self, name: str, layers: Sequence[Mapping[str, str]]) -> Answer:
         """Keep a policy under a name."""
-        self.agents.policies[request["name"]] = Policy(request["layers"])
+        self.policies[name] = Policy(layers)
         return {}
 
-    def choose(self, request: Request) -> dict[str, Any]:
+    def choose(self, agent: Mapping[str, Any], seed: int) -> Answer:
         """The move of an agent in the game that was begun."""
-        agent = self.agents.agent(request["agent"])
-        return {"move": int(agent(self.position, Random(request["seed"])))}
+        move = chosen_move(agent, self.policies, self.position, Random(seed), self.most)
+        return {"move": int(move)}
 
-    def match(self, request: Request) -> dict[str, Any]:
+    def match(self, agents: Sequence[Mapping[str, Any]], seed: int) -> Answer:
         """A whole game between two agents."""
-        position = Position(self.kind, request["seed"])
-        players = [self.agents.agent(each) for each in request["agents"]]
-        rng = Random(request["seed"])
-        while position.result is None and len(position.line) < self.agents.most:
-            position.play(int(players[position.mover](position, rng)))
+        position, rng = Position(self.kind, seed), Random(seed)
+        while position.result is None and len(position.line) < self.most:
+            agent = agents[position.mover]
+            position.play(int(chosen_move(agent, self.policies, position, rng, self.most)))
         return {"moves": position.line, "result": position.result}
 
-    def train(self, request: Request) -> dict[str, Any]:
+    def train(self, seeds: Sequence[int], opponents: Sequence[str], exploration: float) -> Answer:
         """Begin many games for a learner, against random moves or earlier checkpoints."""
-        policies = [self.agents.policies[name] for name in request["opponents"]]
-        self.slots = [
-            Slot(self.kind, Random(seed), policies, self.agents.most) for seed in request["seeds"]
-        ]
+        policies = [self.policies[name] for name in opponents]
+        self.slots = [Slot(self.kind, Random(seed), policies, self.most) for seed in seeds]
         for slot in self.slots:
-            slot.begin(request["exploration"])
+            slot.begin(exploration)
         return self._batch([(0.0, False)] * len(self.slots))
 
-    def learn(self, request: Request) -> dict[str, Any]:
+    def learn(self, moves: Sequence[int], exploration: float) -> Answer:
         """A move of the learner in each of the games."""
-        moves = zip(self.slots, request["moves"], strict=True)
-        return self._batch([slot.move(move, request["exploration"]) for slot, move in moves])
+        pairs = zip(self.slots, moves, strict=True)
+        return self._batch([slot.move(move, exploration) for slot, move in pairs])
 
-    def _batch(self, results: list[tuple[float, bool]]) -> dict[str, Any]:
+    def _batch(self, results: list[tuple[float, bool]]) -> Answer:
         """What the learner sees: features (games, size) float32, masks (games, actions) in bits."""
         masks = np.zeros((len(self.slots), self.actions), bool)
         for mask, slot in zip(masks, self.slots, strict=True):
@@ -153,14 +141,17 @@ class Guest:
         arrays = {"features": _text_of(features), "masks": _text_of(np.packbits(masks))}
         return {**arrays, "rewards": rewards, "ended": ended}
 
-    def _view(self) -> dict[str, Any]:
+    def _view(self) -> Answer:
         """The values that the host checks; it does not trust them."""
         position = self.position
         observation = np.asarray(position.observation, np.float32)
-        low, high = position.env.observation_space.low, position.env.observation_space.high
-        fits = observation.shape == self.shape
-        text = position.env.render()
-        if not isinstance(text, str):
+        space, text = position.env.observation_space, position.env.render()
+        if observation.shape != self.shape:
+            shapes = f"{list(observation.shape)}, expected {list(self.shape)}"
+            raise GameError(f"an observation has the shape {shapes}")
+        if (observation < space.low).any() or (observation > space.high).any():
+            raise GameError("an observation lies outside its space")
+        if not isinstance(text, str) or not text.strip():
             raise GameError("render returns no text")
         if len(text) > MOST_TEXT:
             raise GameError(f"render returns {len(text)} characters, expected at most {MOST_TEXT}")
@@ -170,12 +161,9 @@ class Guest:
         if position.env.render() != text:
             raise GameError("render or valid_moves changes the game")
         return {
-            "shape": observation.shape,
-            "inside": bool(fits and (observation >= low).all() and (observation <= high).all()),
             "observation": _text_of(observation),
             "text": _whole_text(text),
             "legal": [_whole(move) for move in position.legal],
-            "mover": position.mover,
             "result": position.result,
             "player": _name(getattr(position.env, "current_player", None)),
         }
@@ -203,25 +191,23 @@ def _whole(move: Any) -> int:
 
 
 def serve() -> None:
-    """Answer requests until the stream ends."""
-    nowhere = TextIOWrapper(BufferedWriter(_Nowhere()), "utf-8", "replace")
-    sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = nowhere  # type: ignore[misc]
+    """Answer requests until the stream ends. The game's own output goes where errors go, which is
+    nowhere, and it has no input."""
+    requests, guest = sys.stdin, Guest()
+    sys.stdout = sys.__stdout__ = sys.stderr  # type: ignore[assignment, misc]
     sys.stdin = sys.__stdin__ = None  # type: ignore[misc]
-    guest = Guest()
-    while content := frames.read(0):
-        frames.write(1, _answer(guest, json.loads(content)))
+    while content := requests.buffer.readline():
+        main.send(_answer(guest, **json.loads(content)))
 
 
-def _answer(guest: Guest, request: Request) -> dict[str, Any]:
-    method: Callable[[Request], dict[str, Any]] = getattr(guest, request["do"])
+def _answer(guest: Guest, do: str, number: int, values: Mapping[str, Any]) -> bytes:
     try:
-        answer = {"number": request["number"], "answer": method(request)}
-        frames.encode(answer, frames.MOST)
-        return answer
+        answer = getattr(guest, do)(**values)
+        return main.line({"number": number, "answer": answer}, main.MOST)
     except BaseException as error:  # noqa: BLE001 – SystemExit and its like are a game's verdict, too
         message = _message(error)
         error.__traceback__ = None  # it may hold all the memory that there is
-        return {"number": request["number"], "fault": message}
+        return main.line({"number": number, "fault": message})
 
 
 def _message(error: BaseException) -> str:

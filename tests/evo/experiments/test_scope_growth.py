@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-import pytest
-
 from evo.experiments.scope_growth import Group, LedgerRunner
 from evo.record.budget import Cost
 from evo.record.collector import Collector
@@ -15,11 +13,9 @@ from evo.record.collector import Collector
 
 @dataclass
 class Workers:
-    """Some workers; a job is the name of a request. Jobs end in the order in which they began, but
-    those named in ``slow`` after all others."""
+    """Some workers; a job is the name of a request. Jobs end in the order in which they began."""
 
     count: int
-    slow: tuple[str, ...] = ()
     begun: list[str] = field(default_factory=list)
     running: list[int] = field(default_factory=list)
 
@@ -32,8 +28,7 @@ class Workers:
         return self.running[-1]
 
     def next_event(self) -> tuple[int, str]:
-        number = min(self.running, key=lambda each: self.begun[each] in self.slow)
-        self.running.remove(number)
+        number = self.running.pop(0)
         return number, self.begun[number]
 
 
@@ -75,8 +70,8 @@ class Shelf:
         pass
 
 
-def ledger_runner(workers: int, slow: tuple[str, ...] = ()) -> tuple[LedgerRunner, Workers]:
-    executor = Workers(workers, slow)
+def ledger_runner(workers: int) -> tuple[LedgerRunner, Workers]:
+    executor = Workers(workers)
     return LedgerRunner(cast(Collector, Shelf(executor))), executor
 
 
@@ -103,17 +98,6 @@ def test_an_urgent_fine_tune_is_not_overtaken_by_later_plays() -> None:
     runner.finish(plays)
     runner.finish([train("urgent"), *plays[1:]])
     assert workers.begun == ["play 1", "play 2", "play 3", "train urgent", "play 4"]
-
-
-@pytest.mark.parametrize("workers", [1, 2, 8])
-def test_results_are_stored_in_the_order_of_the_groups(workers: int) -> None:
-    """A result that comes early waits for its turn, and is not computed twice."""
-    runner, executor = ledger_runner(workers, slow=("play 1", "train later"))
-    groups = [play(1), train("later"), play(2), play(3)]
-    for index in range(len(groups)):
-        runner.finish(groups[index:])
-    assert cast(Any, runner.collector).stored == [cast(Any, each[0]).name for each in groups]
-    assert sorted(executor.begun) == sorted(cast(Any, each[0]).name for each in groups)
 
 
 def test_a_group_that_the_ledger_holds_in_part_is_done_for_the_rest() -> None:

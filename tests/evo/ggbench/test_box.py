@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from time import sleep
 
-import numpy as np
 import pytest
 from support import hostile
 from support.ahead import Ahead
@@ -83,20 +82,10 @@ def test_a_game_sees_no_folder_of_its_host() -> None:
     assert not any("/" in each for each in rest)
 
 
-def test_answers_have_a_bound_for_all_of_them_together() -> None:
-    last = run_filters(hostile.game_of(hostile.GOOD), limits=replace(LIMITS, answers=5_000))[-1]
-    assert (last.stage, last.passed) == ("execution", False)
-    assert "answers of more than 5000 bytes together" in last.reason
-
-
 def test_filters_keep_no_boards() -> None:
-    large = hostile.GOOD.replace('f"{self.left} left"', "'\U0001f600' * 20_000").replace(
-        "0, 9, (2,)", "0, 9, (8000,)"
-    )
-    large = large.replace("[self.left, min(self.count, 9)]", "[self.left] * 8000")
-    large = large.replace("self.left = 9", "self.left = 30").replace(
-        "[self.left] * 8000", "[9] * 8000"
-    )
+    large = hostile.GOOD.replace('f"{self.left} left"', "'\U0001f600' * 20_000")
+    large = large.replace("0, 9, (2,)", "0, 9, (8000,)").replace("self.left = 9", "self.left = 30")
+    large = large.replace("[self.left, min(self.count, 9)]", "[9] * 8000")
     tracemalloc.start()
     try:
         verdicts = run_filters(hostile.game_of(large))
@@ -123,17 +112,6 @@ def test_many_quick_answers_end_with_the_time_for_all_of_them() -> None:
 
         with pytest.raises(GameFaultError, match="deadline"):
             ask_on()
-
-
-def test_a_large_policy_fits() -> None:
-    source = hostile.GOOD.replace("0, 9, (2,)", "0, 9, (8000,)").replace(
-        "[self.left, min(self.count, 9)]", "[self.left] * 8000"
-    )
-    layers = [(np.zeros((8001, 64)), np.zeros(64)), (np.zeros((64, 3)), np.array([0.0, 1.0, 0.0]))]
-    with Box(hostile.game_of(source), replace(LIMITS, answer=20.0, total=60.0)) as box:
-        box.keep_policy("wide", layers)
-        box.new(0)
-        assert box.choose({"kind": "greedy", "policy": "wide"}, 0) == 1
 
 
 def test_nothing_lives_on_after_the_box() -> None:

@@ -87,13 +87,6 @@ GAMES = {
         "annotations future": "from __future__ import annotations\n"
     "from dataclasses import dataclass\n@dataclass\nclass Move:\n    after: Move | None = None\n"
     + _begin("self.last = Move(Move())"),
-        "environment is a dataclass": GOOD.replace(
-        "class CustomEnv", "from dataclasses import dataclass\n@dataclass(eq=False)\nclass CustomEnv"
-    ),
-        "players of an enum": "from enum import Enum\nclass Side(Enum):\n    A = 1\n    B = -1\n"
-    + GOOD.replace("self.current_player = 1\n", "self.current_player = Side.A\n").replace(
-        "self.current_player *= -1", "self.current_player = Side(-self.current_player.value)"
-    ),
         "a generator in the state": _begin("self.order = (n for n in range(50))", "next(self.order)"),
         "own generators": _begin(
         "self.dice = random.Random(seed)", "self.rng = np.random.default_rng(seed)",
@@ -102,11 +95,6 @@ GAMES = {
         before="import random",
     ).replace('f"{self.left} left"', 'f"{self.left} left, {self.face}"')
     .replace("self.count += 1", "self.count += 1; self.face = self.rng.integers(9)"),
-        "copies of itself": "import copy\n"
-    + GOOD.replace(
-        "        return [move for move",
-        "        twin = copy.deepcopy(self); twin.left = 0\n        return [move for move",
-    ),
         "logging, printing and warnings": "import logging, sys, warnings, traceback\n"
     "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\nlog = logging.getLogger(__name__)\n"
     + GOOD.replace(
@@ -120,23 +108,14 @@ GAMES = {
     )
     .replace("int(not self.left), not self.left, False", "np.float32(not self.left), np.bool_(not self.left), np.bool_(False)")
     .replace('f"{self.left} left"', "np.array2string(np.array([[self.left]]))"),
-        "moves as a set": GOOD.replace("return [move for", "return {move for").replace(
-        "max(self.left, 1)]", "max(self.left, 1)}"
-    ),
-        "players are dictionaries": GOOD.replace(
-        "self.current_player = 1\n", "self.current_player = {'id': 1}\n"
-    ).replace("self.current_player *= -1", "self.current_player = {'id': -self.current_player['id']}"),
         "queues, locks and patterns in the state": _begin(
         "self.queue = queue.Queue(); self.lock = threading.Lock(); self.match = re.match('a', 'a')",
         before="import queue, re, threading",
     ),
         "a board of 30 by 30": BOARD,
-        "a copy that raises": GOOD + "    def __deepcopy__(self, memo):\n        raise RuntimeError\n",
         "a copy that is itself": GOOD + "    def __deepcopy__(self, memo):\n        return self\n",
         "attributes that look into themselves": GOOD
     + "    def __getattr__(self, name):\n        return self.data[name]\n",
-        "an environment that is equal to others": GOOD
-    + "    def __eq__(self, other):\n        return self.left == other.left\n",
         "an environment with slots": GOOD.replace(
         "class CustomEnv(gym.Env):\n", "class CustomEnv(gym.Env):\n    __slots__ = ('left', 'count')\n"
     ),

@@ -32,7 +32,8 @@ def training():
 @pytest.mark.parametrize("has_masks", [True, False])
 def test_the_learner_has_the_settings_of_table_4(has_masks: bool) -> None:
     with Box(PURSE) as box:
-        model = learner(TrainingGames(box, 16, 0), TrainConfig(masked=has_masks), 1)
+        settings = TrainConfig(masked=has_masks)
+        model = learner(TrainingGames(box, settings, 0), settings, 1)
         assert type(model).__name__ == ("MaskablePPO" if has_masks else "PPO")
         assert (model.learning_rate, model.gamma, model.gae_lambda) == (3e-4, 0.99, 0.95)
         assert (model.clip_range(1), model.batch_size) == (0.2, 64)

@@ -12,7 +12,7 @@ from support.exported import TEXTS
 import evo.run
 from archive.export.selection import Map
 from archive.export.xent import with_texts
-from evo.measure.authors import read_benchmark
+from evo.measure.folder import read_benchmark
 from xgl.runtime.requests import StoryRequest
 
 CODE = (
@@ -42,10 +42,11 @@ def test_games_maps_and_judge_are_those_of_the_file(tmp_path: Path) -> None:
     found = read_benchmark(benchmark(tmp_path / "expanded.json"))
     [member] = found.members
     assert (member.name, member.task.role, found.judge) == ("both", "black", "embedded")
-    assert found.maps["both"] == (1, 3, 5)
-    assert found.stories["both"].story_texts(
-        [(5, StoryRequest(0, 9)), (1, StoryRequest(1, 9))]
-    ) == [TEXTS[2], f'It\'s "{TEXTS[1]}"\n\u2028é']
+    assert member.maps == (1, 3, 5)
+    assert member.stories.story_texts([(5, StoryRequest(0, 9)), (1, StoryRequest(1, 9))]) == [
+        TEXTS[2],
+        f'It\'s "{TEXTS[1]}"\n\u2028é',
+    ]
 
 
 def test_it_is_measured(

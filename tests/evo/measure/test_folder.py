@@ -75,7 +75,7 @@ def readable(folder: Path, text: str) -> bool:
 def test_a_whole_measure_is_read(folder: Path, facts: dict[str, Any]) -> None:
     assert readable(folder, json.dumps(facts))
     measure = read(folder)
-    assert measure.best_known["first"][1].moves == ("a",)
+    assert measure.members[0].best_known[1].moves == ("a",)
     assert measure.members[0].task.floor == -5.0
 
 

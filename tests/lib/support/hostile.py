@@ -102,11 +102,9 @@ def _patched(line: str) -> str:
 
 
 NO_PERMISSION, SILENT = "PermissionError", "deadline"
-_FRAME = (
-    "import json, os, struct",
-    "def say(message):",
-    "    body = json.dumps(message).encode()",
-    "    os.write(1, struct.pack('>I', len(body)) + body)",
+_LINE = (
+    "import json, os",
+    "def say(message): os.write(1, json.dumps(message).encode() + b'\\n')",
 )
 
 ATTACKS = _refused(
@@ -180,22 +178,25 @@ ATTACKS = _refused(
     exits=(_step("raise SystemExit"), "SystemExit"),
     closes_the_pipe=(_step("import os", "os.close(1)"), "ended with code 1"),
     forges_an_answer=(
-        _first(*_FRAME, "say({'number': 1, 'answer': {'actions': 3, 'shape': [2]}})"),
+        _first(*_LINE, "say({'number': 1, 'answer': {'actions': 3, 'shape': [2]}})"),
         "observation: found {'actions'",
     ),
-    forges_an_answer_to_nothing=(_first(*_FRAME, "say({'number': 77})"), "not asked"),
-    sends_no_json=(_first("import os", "os.write(1, b'\\0\\0\\0\\3abc')"), "no JSON"),
+    forges_an_answer_to_nothing=(_first(*_LINE, "say({'number': 77})"), "not asked"),
+    sends_no_json=(_first("import os", "os.write(1, b'abc')"), "no JSON"),
     sends_deep_json=(
-        _first("import os", "os.write(1, (60000).to_bytes(4, 'big') + b'[' * 60000)"),
+        _first("import os", "os.write(1, b'[' * 60000)"),
         "no JSON",
     ),
-    sends_a_flood=(_first("import os", "while True: os.write(1, b'x' * 4096)"), "bytes, expected"),
+    sends_a_flood=(
+        _first("import os", "while True: os.write(1, b'x' * 4096)"),
+        "an answer of more than",
+    ),
     sends_half_an_answer=(
         _first("import os, time", "os.write(1, b'\\0\\0')", "time.sleep(1000)"),
         SILENT,
     ),
     claims_endless_actions=(
-        _first(*_FRAME, "say({'number': 1, 'answer': {'actions': 10**9, 'shape': [2]}})"),
+        _first(*_LINE, "say({'number': 1, 'answer': {'actions': 10**9, 'shape': [2]}})"),
         "actions: found 1000000000",
     ),
     claims_huge_observations=(
@@ -215,7 +216,7 @@ ATTACKS = _refused(
         _first(
             "import sys",
             "guest = sys.modules['evo.ggbench.guest.serve']",
-            "guest.Guest.new = lambda self, request: {'legal': ['a']}",
+            "guest.Guest.new = lambda self, seed: {'legal': ['a']}",
         ),
         "found {'legal': ['a']}",
     ),
@@ -223,7 +224,6 @@ ATTACKS = _refused(
     sends_byte_after_byte=(
         _first(
             "import os, time",
-            "os.write(1, b'\\0\\x0f\\xff\\xff')",
             "while True: os.write(1, b' '); time.sleep(0.1)",
         ),
         SILENT,
@@ -266,7 +266,7 @@ ATTACKS = _refused(
         "MemoryError",
     ),
     claims_a_deep_number=(
-        _first(*_FRAME, "say({'number': 1, 'answer': {'actions': eval('[' * 90 + ']' * 90)}})"),
+        _first(*_LINE, "say({'number': 1, 'answer': {'actions': eval('[' * 90 + ']' * 90)}})"),
         "actions: found [[[",
     ),
     sends_json_as_deep_as_it_may_be=(
@@ -274,11 +274,10 @@ ATTACKS = _refused(
             "import os",
             "deep = b'[' * 900 + b']' * 900",
             'body = b\'{"number": 1, "answer": {"actions": \' + deep + b\'}}\'',
-            "os.write(1, len(body).to_bytes(4, 'big') + body)",
+            "os.write(1, body + b'\\n')",
         ),
         "no JSON",
     ),
-    shows_a_long_board=(_method("render", "return 'x' * 20001"), "20001 characters"),
     shows_a_long_board_behind_the_guests_back=(
         _patched("view['text'] = 'x' * 900_000"),
         "at most 20000 characters",
@@ -287,23 +286,17 @@ ATTACKS = _refused(
         _patched("view['player'] = 'x' * 900_000"),
         "at most 200 characters",
     ),
-    uses_an_action_of_another_class=(
-        _method("valid_moves", "return [np.float64(0)]"),
-        "valid_moves holds a float64",
-    ),
 )
 
 FAULTS = _refused(
     "execution",
     is_no_python=("def (:", "SyntaxError"),
     is_nested_deeply=("x = absent" + "()" * 2500 + "\n" + GOOD, "NameError"),
-    is_empty=("", "defines no class CustomEnv"),
     holds_a_lone_surrogate=("x = '\ud800'", "surrogates not allowed"),
     has_a_wrong_action_space=(
         GOOD.replace("spaces.Discrete(3)", "spaces.MultiBinary(3)"),
         "action_space is no Discrete space",
     ),
-    resets_to_one_value=(_method("reset", "return np.zeros(2)"), "reset returns ndarray"),
     steps_to_four_values=(
         GOOD.replace("not self.left, False, {}", "not self.left, {}"),
         "step returns 4 values",
@@ -312,23 +305,13 @@ FAULTS = _refused(
         GOOD.replace("return np.array([self.left,", "return np.array([0, self.left,"),
         "has the shape [3]",
     ),
-    observes_nan=(
-        GOOD.replace("return np.array([self.left,", "return np.array([np.nan,"),
-        "not finite",
-    ),
     observes_beyond_its_space=(
         GOOD.replace("return np.array([self.left,", "return np.array([10 + self.left,"),
         "outside its space",
     ),
     renders_nothing=(_method("render", "return None"), "render returns no text"),
-    offers_no_move=(_method("valid_moves", "return []"), "no valid move is left"),
     offers_a_move_twice=(_method("valid_moves", "return [0, 0]"), "names a move twice"),
     offers_a_move_that_is_none=(_method("valid_moves", "return [3]"), "legal: found 3"),
-    offers_a_mask=(_method("valid_moves", "return np.array([True, False, True])"), "holds a bool"),
-    rewards_what_is_no_number=(
-        GOOD.replace("int(not self.left), not", "float('nan'), not"),
-        "the reward nan",
-    ),
     refuses_what_it_offers=(_step("return self.seen(), -10, True, False, {}"), "reward -10"),
     shows_itself_by_a_move=(
         _method("render", "self.left = max(self.left - 1, 1)", "return str(self.left)"),
@@ -349,7 +332,6 @@ FAULTS = _refused(
         ),
         "ended by signal 11",
     ),
-    aborts=(_step("import os", "os.abort()"), "ended by signal"),
     raises_at_great_length=(_step("raise ValueError('x' * (1 << 26))"), "ValueError: xxx"),
     raises_what_has_a_long_name=(
         _step("raise type('\x1b[31m' * 10**5, (Exception,), {})('x')"),
@@ -403,14 +385,14 @@ OTHERS = [
         gives_the_moves_of_a_search_a_byte_at_a_time=(
             _first(
                 "import os, sys, time",
-                "frames = sys.modules['evo.ggbench.guest.frames']",
-                "honest = frames.write",
-                "def drip(descriptor, message):",
-                "    if 'moves' not in message.get('answer', {}):",
-                "        return honest(descriptor, message)",
-                "    for byte in frames.encode(message):",
-                "        os.write(descriptor, bytes([byte])); time.sleep(0.3)",
-                "frames.write = drip",
+                "main = sys.modules['evo.ggbench.guest.main']",
+                "honest = main.send",
+                "def drip(content):",
+                "    if b'moves' not in content:",
+                "        return honest(content)",
+                "    for byte in content:",
+                "        os.write(1, bytes([byte])); time.sleep(0.3)",
+                "main.send = drip",
             ),
             SILENT,
         ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evo.ggbench.game import find
+from evo.ggbench.game import find_all
 
 PURSE_FOLDER = Path(__file__).parent / "purse"
-PURSE = find(str(PURSE_FOLDER))
+[PURSE] = find_all(str(PURSE_FOLDER))
