@@ -20,14 +20,13 @@ from typing import NamedTuple
 from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet, key_and_legend
 from xgl.diagram.svg import (
     CARRY,
+    CELL,
     FAINT,
     INK,
-    PAPER,
     PLAYERS,
     STROKES,
     SUBDUED,
     Element,
-    circle,
     outline,
     plain,
     rectangle,
@@ -69,7 +68,6 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
         case syn.Literal(value):
             return _square(sheet, sheet.key(value))
         case syn.Story():
-            sheet.kinds.add("story")
             return _square(sheet, "")
         case syn.Cat() | syn.Chain():
             parts = [place(sheet, part, strokes, -1) for part in joined_parts(node)]
@@ -90,7 +88,6 @@ def _square(sheet: Sheet, text: str) -> Anchor:
 
 def _chain(sheet: Sheet, parts: list[Anchor], dash: str, side: int) -> Anchor:
     """Arrows through all parts in order; they go on one row down where they turn back."""
-    sheet.kinds.add("cat")
     y = sheet.y + STEP / 2
     parts[0].touch(y)
     heading = 0
@@ -126,7 +123,6 @@ def _hanging(sheet: Sheet, from_x: float, from_y: float, x: float, dash: str) ->
 
 
 def _cut(sheet: Sheet, text: Anchor, mark: Anchor, before: bool, dash: str) -> Anchor:
-    sheet.kinds.add("cut")
     y = sheet.y + STEP / 2
     text.touch(y)
     side = -1 if text.x < mark.x else 1
@@ -176,14 +172,12 @@ def settle(sheet: Sheet, anchor: Anchor, x: float) -> Anchor:
 # -- xents -----------------------------------------------------------------------------------------
 
 HALF = 9.0
-OPPOSITE = {"xent": "nex", "nex": "xent", "xed": "dex", "dex": "xed"}
 
 
 def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, mark: str) -> float:
     """One symbol in ``player``'s colours; returns the y of its row, ``sheet.y`` moves past it."""
     line = strokes()
     sheet.in_use = 0
-    sheet.kinds.add(term.kind if sign > 0 else OPPOSITE[term.kind])
     prefix = None if term.prefix is None else place(sheet, term.prefix, line, 1)
     target = place(sheet, term.target, line, -1)
     outer = None if term.outer is None else place(sheet, term.outer, line, 1)
@@ -195,7 +189,6 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
     sheet.triangle(x, sheet.y + STEP / 2 + 1, pointing, fill, dot, mark, order)
     if outer is not None:
         # The text before the prefix: an edge to the triangle's back, through a small diamond.
-        sheet.kinds.add("outer")
         outer.touch(y - STEP)
         edge = (outer.x, y - STEP), (x, y - STEP), (x, y - HALF)
         sheet.line(*edge, dash=outer.dash, stroke=INK)
@@ -263,7 +256,7 @@ def _gap_between(sheet: Sheet, low: float, high: float) -> float | None:
 
 COLUMNS = 52
 """Width of a remark in characters."""
-REMARK_WIDTH = COLUMNS * 12 * 0.61
+REMARK_WIDTH = COLUMNS * 12 * CELL
 LOOP = 22.0
 
 
@@ -300,7 +293,6 @@ class _Layout:
         self.flags: dict[str, float] = {}
         self.frame: _Frame | None = None
         self.frames: list[_Frame] = []
-        self.elicits: list[tuple[float, float]] = []
         self.shown_names: dict[str, dict[str, None]] = {player: {} for player in syn.PLAYERS}
         self._draw_unset(names)
         self.start = self.sheet.y
@@ -326,13 +318,12 @@ class _Layout:
         names_set: set[str] = set()
         early: set[str] = set()
         for line in self.program.instructions:
-            if isinstance(line, syn.Assign) and not self.parallel:
-                for name, value in line.targets:
-                    early.update(set(reads(value)) - names_set)
-                    names_set.add(name)
-            else:
-                early.update(set(reads(line)) - names_set)
-                names_set.update(writes(line))
+            one_by_one = isinstance(line, syn.Assign) and not self.parallel
+            for part in (
+                [syn.Assign((target,)) for target in line.targets] if one_by_one else [line]
+            ):
+                early |= {*reads(part)} - names_set
+                names_set.update(writes(part))
         return early
 
     # -- one band ----------------------------------------------------------------------------
@@ -385,7 +376,6 @@ class _Layout:
         for name, value in targets:
             x = self._begin(name, y, "■", order)
             key = sheet.key(value.value) if isinstance(value, syn.Literal) else ""
-            sheet.kinds |= set() if key else {"story"}
             sheet.square(x, y, key, order)
         if targets:
             remark = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
@@ -394,7 +384,6 @@ class _Layout:
 
     def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
         sheet = self.sheet
-        sheet.kinds.add("star")
         anchor = ready or place(sheet, value, strokes(), -1)
         y = sheet.y + ROW / 2
         anchor.touch(y)
@@ -407,7 +396,9 @@ class _Layout:
 
     def _elicit(self, elicit: syn.Elicit, order: int) -> None:
         sheet, player = self.sheet, elicit.player
-        top, remark = sheet.y, self._elicit_remark(elicit)
+        top = sheet.y
+        limit = f"at most {elicit.max_len} tokens" if elicit.max_len else "the default limit"
+        remark = f"{player} writes {', '.join(elicit.registers)}: {limit}"
         for index, name in enumerate(elicit.registers):
             if index and name in elicit.registers[:index]:
                 sheet.y += ROW
@@ -419,17 +410,6 @@ class _Layout:
         sheet.y = max(sheet.y, top + ROW + height)
         self.frame = _Frame(player, top)
 
-    def _elicit_remark(self, elicit: syn.Elicit) -> str:
-        player, limit = elicit.player, f"at most {elicit.max_len} tokens"
-        if elicit.max_len is None:
-            limit = "the default limit"
-        public = any(
-            n[0] in syn.PUBLIC_TYPES and lane.nodes for n, lane in self.sheet.lanes.items()
-        )
-        blind = not (self.shown_names[player] or player in syn.OMNISCIENT or public)
-        blind_note = ", shown nothing" if blind else ""
-        return f"{player} writes {', '.join(elicit.registers)}{blind_note}: {limit}"
-
     def _begin(self, name: str, y: float, symbol: str, order: int) -> float:
         """Begin a new string on a register's lane, not shown to any player yet; returns its x."""
         for names in self.shown_names.values():
@@ -439,9 +419,7 @@ class _Layout:
     def _circle(self, x: float, y: float, elicit: syn.Elicit, order: int) -> None:
         colours = PLAYERS[elicit.player]
         stroke = INK if elicit.player in ("black", "white") else colours.positive
-        self.sheet.kinds.add("elicit")
         self.sheet.circle(x, y, NODE, colours.positive, stroke, "elicit", order)
-        self.elicits.append((x, y))
         limit = "–" if elicit.max_len is None else str(elicit.max_len)
         size = 11 if len(limit) < 4 else 34 / len(limit)
         self.sheet.text(x, y, limit, size, colours.text, centred=True, bold=True)
@@ -457,7 +435,6 @@ class _Layout:
 
     def _reveal(self, reveal: syn.Reveal, order: int) -> None:
         sheet, player = self.sheet, reveal.player
-        sheet.kinds.add("known")
         y = sheet.y + STEP / 2
         names = list(dict.fromkeys(name for value in reveal.values for name in reads(value)))
         for name in names:
@@ -481,7 +458,6 @@ class _Layout:
     # -- ensures ---------------------------------------------------------------------------
 
     def _ensure(self, ensure: syn.Ensure, order: int) -> None:
-        self.sheet.kinds.add("box")
         frame = self.frame or _Frame(syn.MAIN_PLAYER, self.sheet.y)
         for condition in ensure.conditions:
             if isinstance(condition, syn.Comparison) and find(condition, syn.Xent):
@@ -495,7 +471,6 @@ class _Layout:
 
     def _comparison(self, comparison: syn.Comparison, player: str, order: int) -> None:
         """Symbols in favour of the asked player, whose sum must be positive (§2.5.2)."""
-        self.sheet.kinds.add("bound")
         self._remark_row("must hold: " + expression_text(comparison), order)
         for favour, term in signed_terms(comparison):
             remark = [_short(_signed_text(favour, term), "   ")]
@@ -510,26 +485,7 @@ class _Layout:
         y = self.sheet.y + STEP / 2
         for name in dict.fromkeys(reads(condition)):
             self.sheet.dot(self.sheet.use(name, y), y)
-        self._remark_row(self._statement_text(condition), order)
-
-    def _statement_text(self, condition: syn.Condition) -> str:
-        """A statement in words, with the marks of the strings that it speaks of."""
-        if not isinstance(condition, syn.Truth):
-            return plain(expression_text(condition))
-        parts = [condition.statement, *condition.params]
-        text = ", ".join(self._in_words(part) for part in parts)
-        return plain(("true: " if condition.expected else "false: ") + text)
-
-    def _in_words(self, node: object) -> str:
-        match node:
-            case syn.Literal(value):
-                return plain(value) or '""'
-            case syn.Register(name):
-                return f"{self.sheet.lanes[name].symbol}{name}"
-            case syn.Cat(left, right):
-                return f"{self._in_words(left)} {self._in_words(right)}"
-            case _:
-                return expression_text(node)
+        self._remark_row(expression_text(condition), order)
 
     def _remark_row(self, text: str, order: int) -> None:
         """A row of a remark only, with its order before it."""
@@ -549,7 +505,6 @@ class _Layout:
     def _replay(self, replay: syn.Replay, order: int) -> None:
         """REPEAT(k) goes back to the flag (the first line where it was never placed)."""
         sheet = self.sheet
-        sheet.kinds.add("loop")
         y = sheet.y + STEP / 2
         back = self.flags.get(replay.flag, self.start)
         x = sheet.left - NODE - 14 - self.loops * LOOP
@@ -575,17 +530,9 @@ class _Layout:
             size = remark_x + REMARK_WIDTH + 14 - corner[0], frame.bottom - frame.top + 2
             style = outline(frame.player), "#f6f7f9", 8, "ensure", frame.order
             sheet.back.append(rectangle(corner, size, *style))
-            if frame.top != frame.bottom:
-                sheet.back += self._rings(frame)
         below, bottom = key_and_legend(self.program, sheet, width)
         heading = shorten(title, int((width - 48) / 9.2))
         return sheet.drawing(heading, remark_x, below, (width, bottom + 10))
-
-    def _rings(self, frame: _Frame) -> Iterator[Element]:
-        """The elicit to which a failure falls back is circled."""
-        for x, y in self.elicits:
-            if frame.top < y < frame.top + ROW:
-                yield circle(x, y, NODE + 4, PAPER, outline(frame.player), "back")
 
 
 def _is_square(value: object) -> bool:
