@@ -23,7 +23,7 @@ from xgl.runtime.requests import Player, Seeds
 from xgl.solvers.solvers import Solvers
 from xgl.solvers.trials import Attempt, MapTrials, Solution
 
-SOLVERS = 3
+SOLVERS = 2
 
 
 class CeilingSearch:
