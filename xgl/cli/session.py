@@ -9,7 +9,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xgl.analysis.static_facts import analyse
-from xgl.cli.files import CommandError, Script, Source, read_script, within_limit
+from xgl.cli.files import CommandError, Script, Source, read_script
 from xgl.cli.narration import Narrator, Screen, ShownText, printable, signed_text
 from xgl.console import Console
 from xgl.errors import OversizeError, PlayerError, excerpt
@@ -87,8 +87,7 @@ def run(
         url = chat.settings.base_url
         record["chat"] = {"model": chat.settings.model, "base_url": url, "usage": usage}
     if json:
-        size = 1 + len(session.rounds)
-        print(within_limit(dumps(record, indent=1, ensure_ascii=False), size))
+        print(dumps(record, indent=1, ensure_ascii=False))
     if script and session.left_at:
         raise CommandError(f"--moves {moves}: no moves of {role} in {session.left_at}")
     return 0

@@ -88,18 +88,6 @@ def _is_note(source: str) -> bool:
     return source.strip(" \t")[:1] in ("", "#") and not first_invisible(source, _TAB)
 
 
-def parse_line(source: str, number: int = 1, dialect: str = "paper") -> syn.Instruction | None:
-    """One line: an instruction, or None for a blank line or a comment.
-
-    Raises :class:`ProgramError` with all its problems, :class:`DialectError`.
-    """
-    language = _dialect(dialect)
-    if _is_note(source):
-        return None
-    with warnings.catch_warnings(action="ignore"):
-        return _line(source, number, language)
-
-
 def _line(source: str, number: int, dialect: Dialect) -> syn.Instruction:
     call = _call(source, number)
     span = syn.Span(number, (call.end_col_offset or 0) + 1)

@@ -19,7 +19,6 @@ from support.programs import PROGRAMS
 
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli import main
-from xgl.cli.files import MAX_OUTPUT, CommandError, within_limit
 from xgl.cli.narration import FailedEnsure, Narrator, Notice, PaidReward, ShownText
 from xgl.cli.session import Bench, Session
 from xgl.language.dialects import DIALECTS
@@ -378,16 +377,6 @@ def test_any_game_is_followed_to_its_end(
         assert [len(t.bits) for t in one.terms] == [len(s.bits) for _, _, s in event.terms]
     if player not in OMNISCIENT:
         assert len(paid_rewards(notices)) == len(mine)
-
-
-# -- What commands write is bounded, whatever the game is ------------------------------------------
-
-
-def test_an_output_has_at_most_a_megabyte_for_each_game() -> None:
-    assert within_limit("é" * (MAX_OUTPUT // 2)) == "é" * (MAX_OUTPUT // 2)
-    assert within_limit("a" * 2 * MAX_OUTPUT, count=2)
-    with pytest.raises(CommandError, match="1,000,002 bytes; at most 1,000,000"):
-        within_limit("é" * (MAX_OUTPUT // 2 + 1))
 
 
 def test_a_game_that_ends_for_its_size_says_why(

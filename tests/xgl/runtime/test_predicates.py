@@ -10,8 +10,6 @@ import pytest
 from support.doubles import EchoPlayer, seated
 
 from xgl import Instance, Seeds, game, parse, play_all
-from xgl.cli.commands import program_facts
-from xgl.cli.files import Source
 from xgl.runtime.predicates import decide, pieces, spellings
 from xgl.runtime.requests import Predicate, TruthRequest
 
@@ -179,19 +177,6 @@ def test_a_respelled_word_is_removed(table: Any, other: str) -> None:
 def test_words_are_counted_as_they_are_seen(text: str, parts: list[str]) -> None:
     assert pieces(text) == parts
     assert set(parts) <= spellings(text)
-
-
-def notes(text: str, dialect: str) -> list[str]:
-    record, _ = program_facts(Source("a file", "a file", text, dialect))
-    return [note for note in record["notes"] if "as they are spelled" in note]
-
-
-@pytest.mark.parametrize("rule", [*RULES, "assign(y=remove_common_words(x, s))"])
-def test_check_names_the_weakness_of_the_engines_words(rule: str) -> None:
-    text = f"assign(s=story())\nelicit(x, 9)\n{rule}\nreward(xed(s | x))"
-    assert [note.partition(":")[0] for note in notes(text, "xent")] == ["line 3"]
-    assert notes(text, "paper") == []
-    assert notes("assign(s=story())\nelicit(x, 9)\nreward(xed(s | x))", "xent") == []
 
 
 def test_a_play_pays_for_respellings(table: Any) -> None:
