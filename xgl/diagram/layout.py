@@ -36,7 +36,7 @@ from xgl.diagram.svg import (
 )
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
-from xgl.language.unparse import expression_text
+from xgl.language.unparse import instruction_text
 from xgl.language.visitors import find, joined_parts, mentions, reads, writes
 
 
@@ -174,8 +174,8 @@ def settle(sheet: Sheet, anchor: Anchor, x: float) -> Anchor:
 HALF = 9.0
 
 
-def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, mark: str) -> float:
-    """One symbol in ``player``'s colours; returns the y of its row, ``sheet.y`` moves past it."""
+def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, mark: str) -> None:
+    """One symbol in ``player``'s colours; ``sheet.y`` moves past it."""
     line = strokes()
     sheet.in_use = 0
     prefix = None if term.prefix is None else place(sheet, term.prefix, line, 1)
@@ -193,9 +193,7 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
         edge = (outer.x, y - STEP), (x, y - STEP), (x, y - HALF)
         sheet.line(*edge, dash=outer.dash, stroke=INK)
         sheet.diamond(x, y - STEP)
-    row = sheet.y + STEP / 2 + 1
     sheet.y += STEP + 4
-    return row
 
 
 def signed_terms(comparison: syn.Comparison) -> Iterator[tuple[int, object]]:
@@ -307,7 +305,7 @@ class _Layout:
         for name in names:
             if name in early:
                 is_constant = name[0] in syn.CONSTANT_TYPES
-                x = sheet.node(name, y, "■", 0)
+                x = sheet.node(name, y, 0)
                 sheet.square(x, y, dash=not is_constant)
         remark = "given: a constant of the instance, or empty (grey)"
         sheet.remark(y, [remark], FAINT)
@@ -329,7 +327,9 @@ class _Layout:
     # -- one band ----------------------------------------------------------------------------
 
     def band(self, line: syn.Instruction, order: int) -> None:
-        self.sheet.in_use = 0
+        """Draw an instruction beside its text."""
+        sheet, top = self.sheet, self.sheet.y
+        sheet.in_use = 0
         match line:
             case syn.Assign():
                 self._assign(line, order)
@@ -338,14 +338,21 @@ class _Layout:
             case syn.Ensure():
                 self._ensure(line, order)
             case syn.Reward():
-                self._reward(line, order)
+                for sign, term in line.amount.terms:
+                    if isinstance(term, syn.Xent):
+                        draw_term(sheet, term, sign, line.player, order, "reward")
             case syn.Reveal():
                 self._reveal(line, order)
             case syn.Beacon(flag):
                 self._beacon(flag, order)
             case syn.Replay():
                 self._replay(line, order)
-        self.sheet.y += 6
+        first, *rest = wrap(plain(instruction_text(line)), COLUMNS - 3)
+        texts = [f"{order:<2} {first}", *(f"   {text}" for text in rest)]
+        height = STEP + sheet.remark(top + STEP / 2, texts, SUBDUED)
+        sheet.y = max(sheet.y, top + height) + 6
+        if isinstance(line, syn.Ensure):
+            self.frames[-1].bottom = sheet.y - 6
 
     def _assign(self, assign: syn.Assign, order: int) -> None:
         # Values that read registers are read before any target is set (a parallel assign), so their
@@ -374,13 +381,11 @@ class _Layout:
         sheet = self.sheet
         y = sheet.y + ROW / 2
         for name, value in targets:
-            x = self._begin(name, y, "■", order)
+            x = self._begin(name, y, order)
             key = sheet.key(value.value) if isinstance(value, syn.Literal) else ""
             sheet.square(x, y, key, order)
         if targets:
-            remark = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
-            lines = wrap(plain(remark), COLUMNS)
-            sheet.y += ROW + sheet.remark(y, lines, SUBDUED)
+            sheet.y += ROW
 
     def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
         sheet = self.sheet
@@ -390,31 +395,26 @@ class _Layout:
         lane = sheet.lanes[name].x
         dash = CARRY if isinstance(value, syn.Register) and ready is None else anchor.dash
         sheet.line((anchor.x, y), (lane, y), dash=dash)
-        sheet.star(self._begin(name, y, "★", order), y, order=order)
-        sheet.remark(y, [_short(f"{name} = {expression_text(value)}")], SUBDUED)
+        sheet.star(self._begin(name, y, order), y, order=order)
         sheet.y += ROW
 
     def _elicit(self, elicit: syn.Elicit, order: int) -> None:
         sheet, player = self.sheet, elicit.player
         top = sheet.y
-        limit = f"at most {elicit.max_len} tokens" if elicit.max_len else "the default limit"
-        remark = f"{player} writes {', '.join(elicit.registers)}: {limit}"
         for index, name in enumerate(elicit.registers):
             if index and name in elicit.registers[:index]:
                 sheet.y += ROW
             y = sheet.y + ROW / 2
             self._knowledge(player, name, y)
-            self._circle(self._begin(name, y, "●", order), y, elicit, order)
+            self._circle(self._begin(name, y, order), y, elicit, order)
         sheet.y += ROW
-        height = sheet.remark(top + ROW / 2, wrap(remark, COLUMNS))
-        sheet.y = max(sheet.y, top + ROW + height)
         self.frame = _Frame(player, top)
 
-    def _begin(self, name: str, y: float, symbol: str, order: int) -> float:
+    def _begin(self, name: str, y: float, order: int) -> float:
         """Begin a new string on a register's lane, not shown to any player yet; returns its x."""
         for names in self.shown_names.values():
             names.pop(name, None)
-        return self.sheet.node(name, y, symbol, order)
+        return self.sheet.node(name, y, order)
 
     def _circle(self, x: float, y: float, elicit: syn.Elicit, order: int) -> None:
         colours = PLAYERS[elicit.player]
@@ -444,55 +444,24 @@ class _Layout:
         if len(names) > 1:
             xs = [sheet.lanes[name].x for name in names]
             sheet.line((min(xs), y), (max(xs), y), stroke=outline(player))
-        remark = ", ".join(map(expression_text, reveal.values))
-        self._remark_row(f"shown to {player}: {remark}", order)
-
-    def _reward(self, reward: syn.Reward, order: int) -> None:
-        for index, (sign, term) in enumerate(reward.amount.terms):
-            if not isinstance(term, syn.Xent):
-                continue
-            row = draw_term(self.sheet, term, sign, reward.player, order, "reward")
-            who = f"{reward.player}:" if index == 0 else "".ljust(len(reward.player) + 1)
-            self.sheet.remark(row, [_short(_signed_text(sign, term), f"{who} ")], SUBDUED)
-
-    # -- ensures ---------------------------------------------------------------------------
+        sheet.y += STEP
 
     def _ensure(self, ensure: syn.Ensure, order: int) -> None:
-        frame = self.frame or _Frame(syn.MAIN_PLAYER, self.sheet.y)
+        """Symbols in favour of the asked player, whose sum must be positive (§2.5.2); the strings
+        that other conditions speak of."""
+        sheet, frame = self.sheet, self.frame or _Frame(syn.MAIN_PLAYER, self.sheet.y)
         for condition in ensure.conditions:
             if isinstance(condition, syn.Comparison) and find(condition, syn.Xent):
-                self._comparison(condition, frame.player, order)
+                for favour, term in signed_terms(condition):
+                    if isinstance(term, syn.Xent):
+                        draw_term(sheet, term, favour, frame.player, order, "bound")
             else:
-                self._statement(condition, order)
-        frame.bottom = self.sheet.y
+                for name in dict.fromkeys(reads(condition)):
+                    y = sheet.y + STEP / 2
+                    sheet.dot(sheet.use(name, y), y)
+                sheet.y += STEP
         frame.order = frame.order or order
-        if frame not in self.frames:
-            self.frames.append(frame)
-
-    def _comparison(self, comparison: syn.Comparison, player: str, order: int) -> None:
-        """Symbols in favour of the asked player, whose sum must be positive (§2.5.2)."""
-        self._remark_row("must hold: " + expression_text(comparison), order)
-        for favour, term in signed_terms(comparison):
-            remark = [_short(_signed_text(favour, term), "   ")]
-            if isinstance(term, syn.Xent):
-                row = draw_term(self.sheet, term, favour, player, order, "bound")
-                self.sheet.remark(row, remark, SUBDUED)
-            elif term != syn.Number(0):
-                self.sheet.remark(self.sheet.y + STEP / 2, remark, SUBDUED)
-                self.sheet.y += STEP
-
-    def _statement(self, condition: syn.Condition, order: int) -> None:
-        y = self.sheet.y + STEP / 2
-        for name in dict.fromkeys(reads(condition)):
-            self.sheet.dot(self.sheet.use(name, y), y)
-        self._remark_row(expression_text(condition), order)
-
-    def _remark_row(self, text: str, order: int) -> None:
-        """A row of a remark only, with its order before it."""
-        first, *rest = wrap(plain(text), COLUMNS - 3)
-        remark = [f"{order:<2} {first}", *(f"   {line}" for line in rest)]
-        y = self.sheet.y + STEP / 2
-        self.sheet.y += STEP + self.sheet.remark(y, remark)
+        self.frames = [each for each in self.frames if each is not frame] + [frame]
 
     # -- loops -----------------------------------------------------------------------------
 
@@ -537,12 +506,3 @@ class _Layout:
 
 def _is_square(value: object) -> bool:
     return isinstance(value, syn.Literal | syn.Story)
-
-
-def _short(text: str, before: str = "") -> str:
-    return shorten(before + plain(text), COLUMNS)
-
-
-def _signed_text(sign: int, term: object) -> str:
-    unit = "" if isinstance(term, syn.Xent) else " bits"
-    return ("+ " if sign > 0 else "− ") + expression_text(term) + unit

@@ -56,8 +56,6 @@ class Lane:
     """One register's lane: the y of its nodes and uses, from top to bottom."""
 
     x: float
-    symbol: str = ""
-    """The mark of its present string: ■ ● ★."""
     nodes: list[float] = field(default_factory=list)
     uses: list[float] = field(default_factory=list)
 
@@ -82,11 +80,10 @@ class Sheet:
 
     # -- nodes -----------------------------------------------------------------------------
 
-    def node(self, name: str, y: float, symbol: str, order: int) -> float:
+    def node(self, name: str, y: float, order: int) -> float:
         """Begin a new string on a register's lane; returns its x."""
         lane = self.lanes[name]
         lane.nodes.append(y)
-        lane.symbol = symbol
         self.text(lane.x + NODE + 6, y - 11, name, bold=True)
         if order:
             self.text(lane.x + NODE + 6, y + 11, str(order), size=9, fill=FAINT)
