@@ -24,8 +24,8 @@ from xgl.cli.session import Bench, Session
 from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import OMNISCIENT, PLAYERS
 from xgl.runtime.lockstep import machines_of
-from xgl.runtime.presentation import token_spans, visible
-from xgl.runtime.requests import Ensured, Judge, Move, Moved, Play, Rewarded, Turn
+from xgl.runtime.presentation import visible
+from xgl.runtime.requests import Ensured, Move, Moved, Play, Rewarded, Turn
 
 SUM_UP = (
     'assign(s=story())\nelicit(x, 3)\nensure("no common words between" + s + "&" + x)\n'
@@ -72,13 +72,6 @@ def _line(stream: io.TextIOBase) -> str:
     if not line:
         raise EOFError
     return line.rstrip("\n")
-
-
-def test_tokens_are_spans_of_the_text(table: object) -> None:
-    judge: Judge = table.judge  # type: ignore[attr-defined]
-    for tokens in (3, 2):
-        assert token_spans(judge, "one two three", tokens) == ["one", " two", " three"]
-    assert token_spans(judge, "abcd", 2) == ["ab", "cd"]  # more scored than the judge tells apart
 
 
 def test_a_failed_ensure_is_explained_and_a_long_move_is_cut(sit: Seat) -> None:
@@ -307,18 +300,6 @@ def notices_of(
 
 def paid_rewards(notices: list[Notice]) -> list[PaidReward]:
     return [one for one in notices if isinstance(one, PaidReward)]
-
-
-def test_people_see_the_bits_of_tokens_where_models_see_sums_alone(
-    seat: Callable[..., Cast],
-) -> None:
-    code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))"
-    whole, alone = [
-        paid_rewards(notices_of(seat, code, "black", "one two", token_bits=each)[0])
-        for each in (True, False)
-    ]
-    assert whole == alone
-    assert alone[0].terms
 
 
 def test_the_zero_sum_pair_line_by_line(seat: Callable[..., Cast]) -> None:

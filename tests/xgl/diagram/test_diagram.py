@@ -171,18 +171,6 @@ def test_what_an_assign_has_set_already_is_not_given(dialect: str, count: int) -
     assert sum(square.attributes["data_line"] is None for square in squares) == count
 
 
-def test_a_list_is_in_brackets_with_its_length() -> None:
-    code = "elicit(s, t, 4)\nassign(l=[{}], l0={})\nreward(xent(s))"
-    for items, length in (("", "[]"), ("s", "[1]"), ('s, "a", t, "b", s', "[5]")):
-        program = code.format(items, "l")
-        assert len(marks(program, "list")) == 1
-        texts = [label.children[0] for label in labels(lay_out(parse(program)))]
-        assert length in texts
-    assert len(marks(code.format("s", 'l + ["a"] + [t, t]'), "list")) == 3
-    assert len(marks(code.format("s", 'l + ["a"] + [t, t]'), "arrow")) == 2
-    assert marks("elicit(s, 4)\nreward(xent(s))", "list") == []
-
-
 def test_what_a_player_was_shown_is_linked_to_its_elicit() -> None:
     code = "assign(s=story())\n{}elicit(bob, x, 4)\nreward(bob, xed(s | x))"
     assert marks(code.format(""), "known") == []

@@ -31,7 +31,6 @@ from xgl.judge.engine import ENTRY_BYTES, Engine, EngineSettings, ScoringEngine
 from xgl.judge.forward import supports_prefix_sharing
 from xgl.lm.captured import Places
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory import cache_bytes
 from xgl.lm.prefix_sharing import ScoredSequence
 
 LONG = EngineSettings().long_tokens
@@ -237,19 +236,6 @@ def test_many_sequences_after_a_long_context_read_it_once(lm: LanguageModel) -> 
     scores = engine.bits(rows)
     assert engine.statistics.read_tokens <= 300 + 80 * 13
     _agree(lm, rows[:3], scores[:3])
-
-
-def test_contexts_beyond_the_room_for_caches_are_read_in_trees_as_before(lm: LanguageModel) -> None:
-    """Caches that are never met again are not made."""
-    contexts = [tuple(range(k, k + 300)) for k in range(5, 21)]
-    room = EngineSettings(prefix_cache_bytes=3 * 300 * cache_bytes(lm), score_cache_bytes=0)
-    engine = ScoringEngine(lm, room)
-    rows = [ScoredSequence((*context, 7, 8, 9), 2) for context in contexts]
-    engine.bits(rows)
-    first = engine.statistics.forwards
-    for _ in range(3):
-        engine.bits(rows)
-    assert engine.statistics.forwards <= first + 3 * (first + 3) + 3
 
 
 def _model(kind: str) -> LanguageModel:

@@ -18,8 +18,6 @@ from support.doubles import NumberedStories, WordJudge
 from support.memory import peak_bytes
 from torch import Tensor
 from transformers import (
-    GPTNeoConfig,
-    GPTNeoForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
@@ -364,34 +362,10 @@ def test_the_batch_that_was_used_longest_ago_is_dropped_first(lm: LanguageModel)
     assert tokens_read(lm, caches, [(*other[0], 7)]) == [len(other[0])]  # all but BOS
 
 
-def test_the_oldest_batch_of_several_is_dropped(lm: LanguageModel) -> None:
-    one = PromptCaches(64 * MIB)
-    logits_after(lm, one, encode_texts(lm, FIRST[0]))
-    [batch] = one._batches.values()
-    caches = PromptCaches(2 * batch.size)
-    for text in (FIRST[0], FIRST[0][:-5] + "y:", FIRST[0][:-5] + "t:"):
-        logits_after(lm, caches, encode_texts(lm, text))
-    assert len(caches) < 3
-    continued = encode_texts(lm, FIRST[0][:-5] + "t: a word")
-    assert tokens_read(lm, caches, continued)[0] < len(continued[0]) / 2
-
-
-@pytest.mark.parametrize("kind", ["mistral", "neo"])
-def test_nothing_is_kept_of_a_model_with_local_attention(kind: str, narrow: LanguageModel) -> None:
-    """Columns of kept caches have gaps, which a width in columns would count; GPT-Neo's layers
-    look like those of any other model."""
-    neo = GPTNeoConfig(
-        vocab_size=128,
-        hidden_size=32,
-        num_layers=2,
-        attention_types=[[["global", "local"], 1]],
-        num_heads=2,
-        window_size=8,
-    )
-    local, caches = narrow, PromptCaches(64 * MIB)
-    if kind == "neo":
-        local = LanguageModel(GPTNeoForCausalLM(neo).eval(), None, torch.device("cpu"))
-    logits_after(local, caches, [(1, 2, 3, 4), (1, 2, 5)])
+def test_nothing_is_kept_of_a_model_with_local_attention(narrow: LanguageModel) -> None:
+    """Columns of kept caches have gaps, which a width in columns would count."""
+    caches = PromptCaches(64 * MIB)
+    logits_after(narrow, caches, [(1, 2, 3, 4), (1, 2, 5)])
     assert len(caches) == 0
 
 
@@ -515,26 +489,6 @@ def test_each_adapter_plays_its_own_moves_in_the_same_places(
     policies = [NAMES[row * row % 3] for row in range(len(TEXTS))]
     with adapted_model.with_adapters(dict(zip(NAMES, (two, one, None), strict=True))) as several:
         assert_same(several, in_place, policies=policies)
-
-
-def test_a_model_of_local_attention_is_sampled_by_ordinary_passes(
-    lm: LanguageModel, in_place: Any
-) -> None:
-    config = MistralConfig(
-        sliding_window=64,
-        vocab_size=int(lm.model.config.vocab_size),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-    )
-    other = LanguageModel(MistralForCausalLM(config).eval(), lm.tokenizer, lm.device)
-    in_place(True)
-    there = moves(other)
-    assert "places" not in other.captured
-    in_place(False)
-    assert moves(other) == there
 
 
 def test_logits_that_are_not_finite_are_an_error(lm: LanguageModel, in_place: Any) -> None:

@@ -125,15 +125,6 @@ def test_the_path_of_an_adapter_may_hold_an_at(
     assert (name.folder, name.model) == parts
 
 
-@pytest.mark.parametrize("folder", ["model@0.5", "m@localhost:8000", "chat:m", "localhost:8000"])
-def test_a_folder_that_exists_wins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / folder).mkdir()
-    assert parse(folder) == LocalName(folder)
-
-
 # -- placement -------------------------------------------------------------------------------------
 
 TWO = ["cuda:1", "cuda:0"]
@@ -156,10 +147,6 @@ def model() -> Any:
 
 def size_of(model: Any) -> int:
     return sum(each.nbytes for each in (*model.parameters(), *model.buffers()))
-
-
-def test_a_model_that_fits_is_on_the_first_device(model: Any) -> None:
-    assert placement(model, TWO, [size_of(model)] * 2) == {"": "cuda:1"}
 
 
 def test_blocks_are_shared_in_order_and_all_else_is_on_the_first(model: Any) -> None:

@@ -21,7 +21,6 @@ from support.chat_turns import CODE, KEY, Chat, texts, turn
 
 from xgl.chat.settings import Budget, ChatSettings, Prices, Usage
 from xgl.errors import BudgetError, ConfigError, OversizeError, PlayerError
-from xgl.players.chat import ChatPlayer
 from xgl.runtime.requests import Item, Move
 
 # -- what is asked ---------------------------------------------------------------------------------
@@ -50,15 +49,6 @@ def test_the_prompt_holds_the_rules_and_the_view(chat: Chat) -> None:
     }
     assert parameters == {"model": "m", "max_tokens": 77, "temperature": 0.5, "top_p": 0.9}
     assert request.headers["authorization"] == f"Bearer {KEY}"
-
-
-def test_seeds_come_of_the_turn_and_of_nothing_else(chat: Chat) -> None:
-    player, server = chat(reply("no"), ask_again=1, concurrency=1)
-    player.moves([turn(), turn(1), turn(place=1), turn()])
-    seeds = [request.body["seed"] for request in server.received]
-    assert seeds[:2] == seeds[-2:]
-    assert len(set(seeds)) == 6
-    assert all(0 <= seed < 2**31 for seed in seeds)
 
 
 # -- the move in the answer ------------------------------------------------------------------------
@@ -266,16 +256,6 @@ def test_a_key_in_the_wrong_place_is_not_repeated(wrong: dict[str, Any]) -> None
     with pytest.raises(ConfigError, match="environment variable") as error:
         ChatSettings(**{"model": "m", **wrong})
     assert "secret" not in str(error.value)
-
-
-def test_the_defaults_are_openais_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ChatSettings("m")
-    assert (settings.key_name, settings.limit_name) == ("OPENAI_API_KEY", "max_completion_tokens")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(PlayerError, match="OPENAI_API_KEY is not set"):
-        ChatPlayer(settings).moves([turn()])
-    local = ChatSettings("m", "http://127.0.0.1:8000/v1")
-    assert (local.key_name, local.limit_name) == (None, "max_tokens")
 
 
 def test_the_page_of_players_names_every_setting_and_every_count() -> None:

@@ -36,13 +36,6 @@ def test_no_common_words(condition: str) -> None:
     assert rule(condition, s="A dog.", t="dogs") == Predicate("no_common_words", ("A dog.", "dogs"))
 
 
-def test_each_side_of_no_common_words_may_have_several_parts() -> None:
-    decision_rule = rule('"no common words between"+s1+s2+s3+"&"+t', s1="a", s2="b", s3="c", t="d")
-    assert decision_rule == Predicate("no_common_words", ("a b c", "d"))
-    decision_rule = rule('"no common words between"+t+"&"+s1+s2', s1="a", s2="b", t="d")
-    assert decision_rule == Predicate("no_common_words", ("d", "a b"))
-
-
 @pytest.mark.parametrize(
     "condition",
     [
@@ -78,17 +71,13 @@ def test_a_move_cannot_rewrite_a_rule(move: str) -> None:
     ("condition", "truths"),
     [
         ('is_true("num_words<3", s)', {"a b": True, "a b c": False}),
-        ('is_true("num_words <= 3", s)', {"a b c": True, "a b c d": False}),
-        ('is_true("num_words>2", s)', {"a b c": True, "a b": False}),
         ('is_true("num_words>=2", s)', {"a b": True, "a": False}),
-        ('is_true("num_words==2", s)', {"a a": True, "a": False}),
         ('is_true("num_words==2", s)', {"a - b": True, "a -": False}),
         ('is_true("num_tokens<3", s)', {"aa": True, "aaa": False}),
         (
             'is_true("only uses the words of", t, s)',
             {"": True, "Red, blue": True, "red green": False},
         ),
-        ('is_true("only uses words from", t, s)', {"BLUE!": True, "blues": False}),
         ('is_true("no common words", s, t)', {"REDS": True, "a 'red'": False, "": True}),
     ],
 )
@@ -166,10 +155,8 @@ def test_a_respelled_word_is_removed(table: Any, other: str) -> None:
     [
         ("The cat, the CAT!", ["the", "cat", "the", "cat"]),
         ("one,two;three", ["one", "two", "three"]),
-        ("one\u200btwo", ["onetwo"]),
         ("don't they’re", ["dont", "theyre"]),
         ("a - b", ["a", "b"]),
-        ("2nd", ["2", "nd"]),
         ("कि कु", ["कि", "कु"]),
         ("…", []),
     ],
