@@ -126,10 +126,8 @@ class MapTrials:
 
     def _plays(self, player: Player, policies: Iterable[str]) -> list[Play]:
         instances = [Instance(self.game, self.seeds, policy) for policy in policies]
-        return play_all(instances, self._cast_with(player))
-
-    def _cast_with(self, player: Player) -> Cast:
-        return replace(self.cast, players={**self.cast.players, self.role: player})
+        players = {**self.cast.players, self.role: player}
+        return play_all(instances, replace(self.cast, players=players))
 
     def _attempt(self, moves: Moves, play: Play) -> Attempt:
         if play.outcome_for(self.role) != "finished":

@@ -4,7 +4,6 @@ where the parts of a model go."""
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -102,27 +101,6 @@ def test_what_is_no_reference_is_one_sentence(text: str) -> None:
 def test_a_url_is_split_off_whatever_the_model_is_called(model: str, url: str) -> None:
     assert parse(f"chat:{model}@{url}") == ChatName(model, url)
     assert parse(f"vllm:{model}@{url}") == ServerName(model, url)
-
-
-@pytest.mark.parametrize(
-    ("made", "text", "parts"),
-    [
-        (["u@host/a"], "peft:u@host/a@embedded", ("u@host/a", "embedded")),
-        (["u@host/a", "base@2"], "peft:u@host/a@base@2", ("u@host/a", "base@2")),
-        (["a", "a@b"], "peft:a@b", ("a@b", "")),
-        (["a"], "peft:a@b@c", ("a", "b@c")),
-        ([], "peft:u@host/a@embedded", ("u@host/a", "embedded")),
-    ],
-)
-def test_the_path_of_an_adapter_may_hold_an_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[str], text: str, parts: object
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for folder in made:
-        (tmp_path / folder).mkdir(parents=True)
-    name = parse(text)
-    assert isinstance(name, PeftName)
-    assert (name.folder, name.model) == parts
 
 
 # -- placement -------------------------------------------------------------------------------------
