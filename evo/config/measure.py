@@ -39,10 +39,6 @@ class CeilingConfig:
     search, and the best known scores are those of the folder and of what was played."""
     width: Count = 8
     """Beams that the beam search keeps."""
-    batch: Count = 32
-    """Candidates of one step of the search along the gradient."""
-    patience: Count = 4
-    """Steps of that search without a better move before it begins again elsewhere."""
 
 
 @settings

@@ -67,8 +67,7 @@ class CeilingSearch:
 
     def _solution_rows(self, host: ModelHost, player: Player, member: MeasureGame) -> Iterator[Row]:
         settings, task = self.config.ceiling, member.task
-        how = settings.width, settings.batch, settings.patience
-        solvers = Solvers(host.judge, settings.calls, player, *how)
+        solvers = Solvers(host.judge, settings.calls, player, settings.width)
         for seeds in self.export.seeds(member, self.config.maps):
             start = time.perf_counter()
             solutions = solvers.solve(MapTrials(task.game, task.role, seeds, host.cast(task)))

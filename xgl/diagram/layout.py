@@ -316,10 +316,10 @@ class _Layout:
         names_set: set[str] = set()
         early: set[str] = set()
         for line in self.program.instructions:
-            one_by_one = isinstance(line, syn.Assign) and not self.parallel
-            for part in (
-                [syn.Assign((target,)) for target in line.targets] if one_by_one else [line]
-            ):
+            parts: list[syn.Instruction] = [line]
+            if isinstance(line, syn.Assign) and not self.parallel:
+                parts = [syn.Assign((target,)) for target in line.targets]
+            for part in parts:
                 early |= {*reads(part)} - names_set
                 names_set.update(writes(part))
         return early

@@ -136,16 +136,15 @@ def sample(
         sampled = captured(lm, lambda: sampled_rows(lm, *options))
         if sampled is not None:
             ends = [_ended(stop_when, row, each) for row, each in enumerate(sampled[0])]
-            ids, logprobs = (
-                [row[:end] for row, end in zip(each, ends, strict=True)] for each in sampled
-            )
+            ids = [row[:end] for row, end in zip(sampled[0], ends, strict=True)]
+            logprobs = [row[:end] for row, end in zip(sampled[1], ends, strict=True)]
             return _continuations(lm, prompts, ids, logprobs)
     # From here on the host decides after every token which rows go on; ended rows leave the batch.
     encode = encode_prompts if caches is None else caches.encode
     state = encode(lm, prompts, policies)
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
     rows = list(range(len(prompts)))
-    ids, logprobs = [list[int]() for _ in prompts], [list[float]() for _ in prompts]
+    ids, logprobs = [[] for _ in prompts], [[] for _ in prompts]
     for step in range(max(limits)):
         logits = lm.logits(state.last)
         if allowed is not None:
