@@ -21,23 +21,16 @@ from xgl.language.dialects import DIALECTS
 
 STRING = "a string: a literal, a register, + // or %"
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
-REGISTERS = "s t x y p a b c, plain or with 0-3"
 
 REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
     # (found, expected): [(malformed line, column, a valid line like it), …]
     ("no call", "a call such as elicit(s, 10)"): [("s", 1, "elicit(s)")],
-    ("invalid syntax", "one instruction"): [("s = 1", 3, 'assign(s="1")')],
     ("'(' was never closed", "one instruction"): [("  elicit(s, 10", 9, "  elicit(s, 10)")],
     ("a keyword argument", "plain arguments of elicit"): [
         ("elicit(s, max_len=4)", 19, "elicit(s, 4)")
     ],
-    ("a positional argument", "register=expression"): [("assign(s)", 8, 'assign(s="")')],
-    ("unknown register '**'", REGISTERS): [("assign(**s)", 8, "assign(s=s)")],
     ("the constant 'a'", "a register of s t x y p"): [
         ('assign(s="", a="")', 16, 'assign(s="", p="")')
-    ],
-    ("several arguments", 'story(), story(tokens) or story("prompt")'): [
-        ("assign(s=story(3, 4))", 10, "assign(s=story(3))")
     ],
     ("story() outside assign", "story() on the right of assign only"): [
         ("reveal(story())", 8, "reveal(s)")
@@ -45,28 +38,13 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
     ("the operator /", "// (what precedes) or % (what follows)"): [
         ("assign(s=s/t)", 10, "assign(s=s//t)")
     ],
-    ("the operator Mult", "+ // or % between strings"): [
-        ('assign(s="a"*9)', 10, 'assign(s="a"+"9")')
-    ],
-    ("an attribute", STRING): [("assign(s=s.upper)", 10, "assign(s=s)")],
-    ("a call of '__import__'", STRING): [('assign(s=__import__("os"))', 10, 'assign(s="os")')],
     ("an f-string", STRING): [('assign(s=f"{t}")', 10, 'assign(s="{t}")')],
     ("no register to fill", "elicit([player,] register, max_len)"): [("elicit()", 1, "elicit(s)")],
-    ("the value True", "a limit of at least 1 token"): [("elicit(s, True)", 11, "elicit(s, 1)")],
     ("an expression", "a register to store the move in"): [("elicit(s, -1)", 11, "elicit(s, 1)")],
-    ("no condition", "ensure(condition, …)"): [("ensure()", 1, "ensure(s)")],
-    ("no statement", 'is_true("statement", …)'): [("ensure(is_true())", 8, "ensure(is_true(s))")],
     ("this comparison", "one of < <= > >= between xent sums"): [
         ("ensure(xent(s) == 1)", 8, "ensure(xent(s) <= 1)")
     ],
-    ("2 amounts", "reward([player,] xent sum)"): [
-        ("reward(xent(s), xent(t))", 1, "reward(xent(s) + xent(t))")
-    ],
     ("an operation", SUM): [("reward(2*xent(s) - xent(t))", 8, "reward(xent(s) - xent(t))")],
-    ("3 arguments", "xed(s), xed(s | t) or with , o"): [
-        ("reward(xed(s, t, x))", 8, "reward(xed(s | t, x))")
-    ],
-    ("1 arguments", "replay(flag_1, n)"): [("replay(flag_1)", 1, "replay(flag_1, 1)")],
     ("no flag", "flag_1 or flag_2"): [("beacon(flag_3)", 8, "beacon(flag_1)")],
     ("a number too large", "at most 100000"): [
         ("elicit(s, 100001)", 11, "elicit(s, 100000)"),
@@ -194,21 +172,6 @@ def test_every_instruction_becomes_its_node() -> None:
         syn.Beacon("flag_2"),
         syn.Replay("flag_1", 7),
     )
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "assign(s=" + "(" * 1900,
-        "ensure(" + "not " * 900 + "s)",
-        "reward(" + "xent(" * 190 + ")" * 190 + ")",
-        "\\",
-        "\ud800",
-    ],
-)
-def test_deep_huge_and_broken_lines_are_refused(line: str) -> None:
-    with pytest.raises(ProgramError, match=r"^program: 1 problem\nline 1, column "):
-        parse(line)
 
 
 # -- Printing: what is parsed is printed in one spelling, what is printed is parsed again ----------

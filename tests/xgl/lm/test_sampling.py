@@ -210,7 +210,10 @@ def test_local_attention_counts_no_padding_for_text(narrow: LanguageModel) -> No
 # -- faults and memory ---------------------------------------------------------------------------
 
 
-def test_logits_that_are_not_finite_name_the_prompt(lm: LanguageModel) -> None:
+@pytest.mark.parametrize("on", [False, True])
+def test_logits_that_are_not_finite_name_the_prompt(
+    lm: LanguageModel, in_place: Any, on: bool
+) -> None:
     @dataclass(frozen=True)
     class Broken(LanguageModel):
         def logits(self, hidden: Tensor) -> Tensor:
@@ -218,6 +221,7 @@ def test_logits_that_are_not_finite_name_the_prompt(lm: LanguageModel) -> None:
             values[1] = torch.nan
             return values
 
+    in_place(on)
     model = Broken(lm.model, lm.tokenizer, lm.device)
     with pytest.raises(PlayerError, match=r"not finite after '.*a small'"):
         sample(model, encode_texts(lm, *PROMPTS[:3]), [2] * 3, uniforms(3, 2), never(lm))
@@ -307,22 +311,6 @@ def test_a_continued_prompt_has_the_same_logits_and_only_what_is_new_is_read(
     assert counts == [len(prompts) * max(suffixes)]
 
 
-def test_what_a_later_prompt_repeats_is_kept_once(lm: LanguageModel) -> None:
-    """A move that is tried again and again, beside others that are not."""
-    first = encode_texts(lm, *FIRST, "s: It rained.\nx:", "s: A bird sang.\nx:")
-    caches, tries = PromptCaches(64 * MIB), [encode_texts(lm, CONTINUED[0])[0]]
-    for _ in range(5):
-        tries.append((*tries[-1], *first[0][1:9]))
-    logits_after(lm, caches, first)
-    for each in tries:
-        logits_after(lm, caches, [each])
-    assert len(caches) == len(first) + 1, "the first batch, most of which is left, and the last try"
-    assert tokens_read(lm, caches, [(*tries[-1], 7)]) == [1]
-    assert tokens_read(lm, caches, [(*tries[2], 7)]) == [1]
-    assert len(caches) == len(first) + 2, "the one that branched off, and the longest"
-    assert tokens_read(lm, caches, [(*first[3], 7)]) == [1]
-
-
 tokens = st.lists(st.integers(2, 400), min_size=1, max_size=6).map(tuple)
 continuations = st.tuples(st.integers(0, 3), st.integers(0, 40), tokens, st.sampled_from("ab"))
 batches = st.lists(st.lists(continuations, min_size=1, max_size=5), min_size=2, max_size=5)
@@ -348,18 +336,6 @@ def test_any_batches_give_the_logits_of_whole_prompts(
             expected = logits_after(model, None, prompts, policies)
             assert_close(logits_after(model, caches, prompts, policies), expected)
             known = prompts
-
-
-def test_the_batch_that_was_used_longest_ago_is_dropped_first(lm: LanguageModel) -> None:
-    one = PromptCaches(64 * MIB)
-    logits_after(lm, one, encode_texts(lm, FIRST[0]))
-    [batch] = one._batches.values()
-    caches = PromptCaches(2 * batch.size + batch.size // 2)
-    history, other = encode_texts(lm, FIRST[0]), [(lm.bos, *range(20, 20 + len(FIRST[0]) // 4))]
-    for prompts in (history, other, [(*history[0][:-1], 9)]):  # the third continues the first
-        logits_after(lm, caches, prompts)
-    assert tokens_read(lm, caches, [(*history[0], 7)]) == [1]
-    assert tokens_read(lm, caches, [(*other[0], 7)]) == [len(other[0])]  # all but BOS
 
 
 def test_nothing_is_kept_of_a_model_with_local_attention(narrow: LanguageModel) -> None:
@@ -489,16 +465,6 @@ def test_each_adapter_plays_its_own_moves_in_the_same_places(
     policies = [NAMES[row * row % 3] for row in range(len(TEXTS))]
     with adapted_model.with_adapters(dict(zip(NAMES, (two, one, None), strict=True))) as several:
         assert_same(several, in_place, policies=policies)
-
-
-def test_logits_that_are_not_finite_are_an_error(lm: LanguageModel, in_place: Any) -> None:
-    class Broken(LanguageModel):
-        def logits(self, hidden: torch.Tensor) -> torch.Tensor:
-            return super().logits(hidden) * float("nan")
-
-    in_place(True)
-    with pytest.raises(PlayerError, match="not finite"):
-        moves(Broken(lm.model, lm.tokenizer, lm.device))
 
 
 def test_memory_that_runs_out_is_the_callers_to_handle(
