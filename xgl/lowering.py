@@ -304,6 +304,7 @@ def lower_strings(line: Any, account: Account) -> Any:
             case syn.ListOf(items) if copies:
                 if any(isinstance(item, syn.Register) for item in items):
                     account.change("a list's registers became copies")
+                # The copies are not walked again, so they get no space.
                 own = (syn.Cat(i, NOTHING) if isinstance(i, syn.Register) else i for i in items)
                 return syn.ListOf(tuple(own))
         return node

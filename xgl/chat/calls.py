@@ -159,6 +159,7 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
 
 
 async def _ask(settings: ChatSettings) -> None:
+    # The budget is for the run's own requests: a resumed run with nothing left must not fail here.
     settings = replace(settings, retries=min(RETRIES, settings.retries), budget=Budget())
     async with Endpoint(settings) as endpoint:
         reply, _ = await RequestBatch(settings, endpoint, UsageCounter()).reply(QUESTION, "check")

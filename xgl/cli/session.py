@@ -213,6 +213,7 @@ class Session:
             lines = self.script[min(number, len(self.script)) - 1]
             players |= {n: FixedMovesPlayer({self.seeds: moves}) for n, moves in lines.items()}
         cast = Cast(self.bench.judge, self.bench.stories, players)
+        # The seat reads the machine's events while the play goes on, so the machine is made here.
         [play] = play_all([instance], cast, [machine])
         seat.catch_up()
         if play.outcome == "forfeit":

@@ -49,7 +49,7 @@ def read_each(
             break
         try:
             results.append(read(part, *rest, **options))
-        except TooDeepError:
+        except TooDeepError:  # its neighbours would be read to the same depth, each again
             raise
         except Refusal as refusal:
             refusals.extend(refusal.all)
