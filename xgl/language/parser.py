@@ -181,7 +181,7 @@ def _instruction(call: ast.Call, dialect: Dialect) -> syn.Instruction:
         )
     if call.keywords and name != "assign":
         raise Refusal(call.keywords[0].value, "a keyword argument", f"plain arguments of {name}")
-    # Only a value that is stored may be drawn: elsewhere each retry would draw another text.
+    # A story is drawn where it is stored, and nowhere else.
     return _INSTRUCTIONS[name](call, Reader(dialect, story=name == "assign"))
 
 

@@ -157,7 +157,7 @@ def sample(
             ids[row].append(token)
             logprobs[row].append(logprob)
         if not bool(drawn.isfinite().all()):
-            break  # what follows a NaN is noise, which ``allowed`` may meet with an error of its own
+            break  # what follows a NaN is noise, which ``allowed`` may refuse
         is_stop = stops[next_tokens].tolist()
         alive = [
             index
