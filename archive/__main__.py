@@ -11,7 +11,7 @@ from archive.cli import COMMANDS, Subcommand
 from archive.errors import ArchiveError
 from archive.views.tables import to_json
 from xgl.console import Console
-from xgl.streams import Completion, exit_code, prepare_streams
+from xgl.streams import exit_code, prepare_streams
 from xgl.version import __version__
 
 
@@ -36,9 +36,6 @@ def _run(argv: Sequence[str] | None) -> int:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m archive", description=__doc__)
     parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
-    parser.add_argument(
-        "--completion", action=Completion, help="print a script for bash, zsh or tcsh"
-    )
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
         command.declare(subparsers)

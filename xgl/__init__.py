@@ -4,7 +4,7 @@ from xgl import notebook as _notebook  # noqa: F401  # by which notebooks show g
 from xgl.analysis.static_facts import StaticFacts, analyse
 from xgl.errors import ProgramError, XGLError
 from xgl.language.canonical import Game, Metadata, game
-from xgl.language.parser import parse, parse_line
+from xgl.language.parser import parse
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
 from xgl.library import read_game
@@ -31,7 +31,6 @@ __all__ = [
     "analyse",
     "game",
     "parse",
-    "parse_line",
     "play",
     "play_all",
     "read_game",

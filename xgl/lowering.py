@@ -130,9 +130,7 @@ def _lower_paper_dialect(lines: Lines, account: Account) -> Lines:
     for line in lines:
         if any(xent.outer is not None for xent in find(line, syn.Xent)):
             account.loss(line, "a pre-instruction is joined to the prefix as text there")
-        new_line: Any = remove_story_arguments(line, account)
-        for change in (add_spaces, copy_list_items):
-            new_line = change(new_line, account)
+        new_line = lower_strings(line, account)
         if isinstance(new_line, syn.Reward) and new_line.player == "env":
             account.change("rewards to env, which count for nothing, were left out")
         else:
@@ -289,49 +287,40 @@ def replace_constants(line: Any, values: Mapping[str, str], account: Account) ->
     return transform(line, change)
 
 
-def add_spaces(line: Any, account: Account) -> Any:
-    """``+`` with the paper's space made explicit, inside a literal where there is one."""
+def lower_strings(line: Any, account: Account) -> Any:
+    """The line of a program in the paper's dialect with strings as they are there: the space of
+    ``+`` made explicit, inside a literal where there is one; copies in the lists that it assigns,
+    since there a list holds the register itself; and no argument of ``story``, which is ignored."""
+    copies = isinstance(line, syn.Assign)
 
     def change(node: Any) -> Any:
-        if not isinstance(node, syn.Cat):
-            return node
-        account.change("the spaces of + became explicit")
-        if isinstance(node.right, syn.Literal):
-            return replace(node, right=syn.Literal(" " + node.right.value))
-        if isinstance(node.left, syn.Literal):
-            return replace(node, left=syn.Literal(node.left.value + " "))
-        if isinstance(node.left, syn.Cat) and isinstance(node.left.right, syn.Literal):
-            literal = syn.Literal(node.left.right.value + " ")
-            return replace(node, left=replace(node.left, right=literal))
-        return replace(node, left=syn.Cat(node.left, SPACE))
-
-    return transform(line, change)
-
-
-def copy_list_items(line: Any, account: Account) -> Any:
-    """The line with copies in its lists: there, a list holds the register itself."""
-
-    def change(node: Any) -> Any:
-        if not isinstance(node, syn.ListOf):
-            return node
-        if any(isinstance(item, syn.Register) for item in node.items):
-            account.change("a list's registers became copies")
-        copies = [syn.Cat(i, NOTHING) if isinstance(i, syn.Register) else i for i in node.items]
-        return replace(node, items=tuple(copies))
-
-    return transform(line, change) if isinstance(line, syn.Assign) else line
-
-
-def remove_story_arguments(line: Any, account: Account) -> Any:
-    """``story`` without its argument, which that engine ignores."""
-
-    def change(node: Any) -> Any:
-        if isinstance(node, syn.Story) and (node.tokens or node.prompt):
-            account.change("story lost its argument; the maps' texts are as it asked")
-            return syn.Story()
+        match node:
+            case syn.Story() if node.tokens or node.prompt:
+                account.change("story lost its argument; the maps' texts are as it asked")
+                return syn.Story()
+            case syn.Cat():
+                account.change("the spaces of + became explicit")
+                return _spaced(node)
+            case syn.ListOf(items) if copies:
+                if any(isinstance(item, syn.Register) for item in items):
+                    account.change("a list's registers became copies")
+                # The copies are not walked again, so they get no space.
+                own = (syn.Cat(i, NOTHING) if isinstance(i, syn.Register) else i for i in items)
+                return syn.ListOf(tuple(own))
         return node
 
     return transform(line, change)
+
+
+def _spaced(node: syn.Cat) -> syn.Cat:
+    if isinstance(node.right, syn.Literal):
+        return replace(node, right=syn.Literal(" " + node.right.value))
+    if isinstance(node.left, syn.Literal):
+        return replace(node, left=syn.Literal(node.left.value + " "))
+    if isinstance(node.left, syn.Cat) and isinstance(node.left.right, syn.Literal):
+        literal = syn.Literal(node.left.right.value + " ")
+        return replace(node, left=replace(node.left, right=literal))
+    return replace(node, left=syn.Cat(node.left, SPACE))
 
 
 def split_assign(line: syn.Assign, account: Account) -> list[syn.Instruction]:

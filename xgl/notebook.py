@@ -6,7 +6,7 @@ Texts of games and players become text of an element tree, which escapes them (`
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from xgl.analysis.plain_english import in_words
 from xgl.analysis.static_facts import analyse
@@ -15,10 +15,11 @@ from xgl.diagram.svg import Element, el, render
 from xgl.errors import XGLError, excerpt
 from xgl.escaping import visible_lines
 from xgl.language.canonical import Game
-from xgl.runtime.requests import Assigned, Ensured, Event, Moved, Play, Revealed, Rewarded
+from xgl.runtime.presentation import visible
+from xgl.runtime.requests import Play
 
-MOST_EVENTS = 100
-"""Events of a play that are shown; of the others only their number is."""
+MOST_ITEMS = 100
+"""Texts and rewards of a play that are shown; of the others only their number is."""
 MOST_CHARACTERS = 400
 """Characters of one text that are shown."""
 STYLE = (
@@ -106,43 +107,17 @@ def _diagram(game: Game) -> Element | None:
 
 
 def play_html(play: Play) -> str:
-    """The outcome and the events of a play."""
+    """The outcome of a play, and what a player that sees everything saw of it."""
     scores = ", ".join(f"{name} {_bits(score)}" for name, score in play.scores.items())
     outcome = f"{play.outcome} by {play.forfeiter}" if play.forfeiter else play.outcome
-    rows = [row for event in play.events[:MOST_EVENTS] for row in _event_rows(event)]
-    more = len(play.events) - MOST_EVENTS
+    items = visible(play.events, "env")
+    more = len(items) - MOST_ITEMS
     return panel(
         heading(f"Play: {outcome}", scores or "nobody was paid"),
         el("div", excerpt(play.reason)) if play.reason else None,
-        table(("who", "what", "text"), rows) if rows else None,
-        el("div", f"… and {more} more events", class_="xgl-soft") if more > 0 else None,
+        table(("", "text"), [(each.label, quote(each.text)) for each in items[:MOST_ITEMS]]),
+        el("div", f"… and {more} more", class_="xgl-soft") if more > 0 else None,
     )
-
-
-def _event_rows(event: Event) -> Iterator[tuple[Cell, ...]]:
-    match event:
-        case Assigned(values):
-            for register, text in values:
-                yield "judge", f"lays out {register}", quote(text)
-        case Moved(player, register, move):
-            yield player, f"writes {register}", el("span", quote(move.text), _move_notes(event))
-        case Ensured(player, passed, failures):
-            how = "passes the rule" if passed else f"breaks the rule (failure {failures})"
-            yield player, how, ""
-        case Revealed(player, values):
-            for register, text in values:
-                yield player, f"is shown {register}", quote(text)
-        case Rewarded(player, bits):
-            yield player, "is paid", _bits(bits)
-
-
-def _move_notes(event: Moved) -> Element | None:
-    notes = []
-    if event.move.format_failure:
-        notes.append("no move in the answer")
-    if event.move.cut_tokens:
-        notes.append(f"{event.move.cut_tokens} tokens cut")
-    return el("span", f" ({', '.join(notes)})", class_="xgl-soft") if notes else None
 
 
 def _bits(score: float) -> str:

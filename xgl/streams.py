@@ -1,8 +1,7 @@
-"""Parts of every command line: standard streams, and a script for completion in a shell."""
+"""Standard streams of every command line, and how a command ends."""
 
 from __future__ import annotations
 
-import argparse
 import io
 import os
 import re
@@ -16,10 +15,6 @@ from xgl.errors import MAX_MESSAGE, ProgramError, XGLError, excerpt, missing_pac
 from xgl.escaping import visible
 
 Parameters = ParamSpec("Parameters")
-
-SCRIPTS = {"python -m xgl": "xgl", "python -m archive": "xent-archive"}
-"""Installed commands, by the module that each runs."""
-
 
 _SPACES = "\n\t" + "".join(map(chr, (0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)))
 _BAR = re.compile(r"(?:\r|\n|\x1b\[A)*")
@@ -120,22 +115,3 @@ def _discard_output() -> None:
         null = os.open(os.devnull, os.O_WRONLY)
         os.dup2(null, descriptor)
         os.close(null)
-
-
-class Completion(argparse.Action):
-    """``--completion SHELL``: print a script by which the shell completes the command, and end.
-
-    It completes the installed command, ``xgl`` or ``xent-archive``.
-    """
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options, metavar="SHELL")
-
-    def __call__(self, parser: argparse.ArgumentParser, _: Any, shell: Any, __: Any = None) -> None:
-        import shtab  # only here: every command pays for what is loaded at its start
-
-        if shell not in shtab.SUPPORTED_SHELLS:
-            parser.error(f"--completion: found {shell!r}, expected bash")
-        parser.prog = SCRIPTS.get(parser.prog, parser.prog)
-        print(shtab.complete(parser, shell))
-        parser.exit()

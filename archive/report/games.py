@@ -36,11 +36,13 @@ from archive.statistics.scripts import ScriptComparison, beside_scripts, own_gai
 from archive.text import listed
 from xgl import Cast, Game, Instance, Seeds, analyse, play_all
 from xgl.analysis.plain_english import in_words
-from xgl.cli.narration import Narrator, PaidReward, WatchedMachine
+from xgl.cli.narration import Narrator, PaidReward
 from xgl.diagram import draw
 from xgl.language import syntax as syn
 from xgl.language.unparse import expression_text
 from xgl.players import FixedMovesPlayer
+from xgl.runtime.lockstep import machines_of
+from xgl.runtime.machine import Machine
 from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Judge
 
@@ -193,9 +195,10 @@ def replayed_plays(
     seeds = [Seeds(play.map_seed, play.play_seed) for play in plays]
     moves = {seed: play.moves or ("",) for seed, play in zip(seeds, plays, strict=True)}
     stories = ArchivedStories({play.map_seed: play.texts for play in plays})
-    machines = [WatchedMachine(whole) for _ in plays]
+    instances = [Instance(whole, seed) for seed in seeds]
+    machines = machines_of(instances)
     cast = Cast(judge, stories, {role: FixedMovesPlayer(moves)})
-    results = play_all([Instance(whole, seed) for seed in seeds], cast, machines)
+    results = play_all(instances, cast, machines)
     return tuple(
         replace(play, terms=tuple(_terms(machine, whole, role, judge)))
         if abs(result.scores.get(role, 0.0) - play.score) <= CLOSE * (1 + abs(play.score))
@@ -204,8 +207,9 @@ def replayed_plays(
     )
 
 
-def _terms(machine: WatchedMachine, whole: Game, role: str, judge: Judge) -> Iterator[ScoredText]:
-    for notice in Narrator(whole, role).notices(machine.log()):
+def _terms(machine: Machine, whole: Game, role: str, judge: Judge) -> Iterator[ScoredText]:
+    log = zip(machine.lines, machine.events, strict=True)
+    for notice in Narrator(whole, role).notices(log):
         for term in (
             notice.terms if isinstance(notice, PaidReward) and notice.player == role else ()
         ):

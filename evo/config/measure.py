@@ -35,14 +35,10 @@ class CeilingConfig:
     """Search for the best possible scores: solvers that use the judge."""
 
     calls: NonNegativeCount = 0
-    """Judge calls of each of three solvers on each map; a call is one play of one candidate. 0: no
+    """Judge calls of each of two solvers on each map; a call is one play of one candidate. 0: no
     search, and the best known scores are those of the folder and of what was played."""
     width: Count = 8
     """Beams that the beam search keeps."""
-    batch: Count = 32
-    """Candidates of one step of the search along the gradient."""
-    patience: Count = 4
-    """Steps of that search without a better move before it begins again elsewhere."""
 
 
 @settings

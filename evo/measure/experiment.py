@@ -21,7 +21,7 @@ from archive.errors import ExportError, RatingError
 from archive.export.selection import discriminating
 from archive.run import Run, read_settings
 from archive.schema import PlaysKey, TaskId
-from archive.statistics.measure import read_ceilings, read_paired_scores
+from archive.statistics.measure import read_ceilings
 from archive.statistics.ratings import (
     MeasureRatings,
     RatingQuestion,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xgl import ProgramError, parse
-from xgl.errors import MAX_MESSAGE, MAX_PROBLEMS, MAX_QUOTED, DialectError, Problem
+from xgl.errors import MAX_MESSAGE, MAX_PROBLEMS, MAX_QUOTED, Problem
 from xgl.language.dialects import DIALECTS
 
 WIDE = {
@@ -14,8 +14,6 @@ WIDE = {
     "one long name": f"elicit({'q' * 3900})",
     "a long instruction": f"{'é' * 3900}(s)",
     "look-alike letters": f"elicit({'ｓ' * 3900})",
-    "many targets": f"assign({', '.join(['é=é'] * 600)})",
-    "many conditions": f"ensure({', '.join(['1'] * 1300)})",
     "nested lists of wrong items": f"assign(l={'[' * 30}{'1, ' * 1200}1{']' * 30})",
     "longer than a line may be": "elicit(s)" * 10_000,
 }
@@ -43,7 +41,7 @@ def test_a_long_line_is_shown_around_its_caret() -> None:
         assert ("…" in quotation[:5], quotation.endswith("…")) == (before > 80, after > 80)
 
 
-HUGE = ("0x" + "f" * 3900, "9" * 3900, "0o" + "7" * 3900, "0b" + "1" * 3900)
+HUGE = ("0x" + "f" * 3900, "9" * 3900)
 PLACES = (
     *("assign(s={})", "assign(s=story({}))", "elicit(s, -{})", "ensure(xent(s) < {})"),
     *("ensure(is_true({}))", "reward(xent({}))", "beacon({})", "{}"),
@@ -57,10 +55,3 @@ def test_a_number_too_long_for_python_is_a_problem_of_the_program(place: str, di
     for number in HUGE:
         with pytest.raises(ProgramError, match=r"^program: \d problems?\nline 1, column "):
             parse(place.format(number), dialect)
-
-
-def test_what_is_no_dialect_is_named() -> None:
-    for name in ("french", "x" * 10**6, None, ["xent"]):
-        with pytest.raises(DialectError, match=r"no dialect .+; there are paper, xent") as refusal:
-            parse("elicit(s)", name)  # type: ignore[arg-type]
-        assert len(str(refusal.value)) < 2 * MAX_QUOTED

@@ -113,13 +113,3 @@ def test_a_strangers_model_is_used_if_it_is_named_or_shipped() -> None:
     assert may_use("embedded", "a stranger's")
     assert not may_use("org/model", "a stranger's", "org/other")
     assert may_use("org/model", "a stranger's", "org/model")
-
-
-@pytest.mark.parametrize("state", ["/proc/nowhere", "file"])
-def test_without_a_place_nothing_is_known(
-    state: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("")
-    monkeypatch.setenv("XDG_STATE_HOME", state)
-    remember("mine")
-    assert not wrote("mine")

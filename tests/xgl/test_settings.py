@@ -65,7 +65,3 @@ def test_a_mistake_names_the_key_the_value_and_what_would_be_right(
 
 def test_settings_of_a_class_are_handed_on_to_another() -> None:
     assert Limits(**shared_values(Wide(share=0.25), Limits)) == Limits(lines=12, share=0.25)
-
-
-def test_plain_values_become_groups() -> None:
-    assert Machine(kind="small", limits={"lines": 3}).limits == Limits(lines=3)  # type: ignore[arg-type]

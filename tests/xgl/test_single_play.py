@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import pytest
 from support.doubles import NumberedStories, WordJudge
-from support.random_player import RandomPlayer
 
 import xgl
-from xgl import Metadata, game, parse, play
+from xgl import game, parse, play
 from xgl.errors import PlayerError, StoryError
 from xgl.runtime.requests import Moved, Rewarded
 
@@ -25,29 +24,12 @@ def test_scores_events_and_registers_come_back() -> None:
     assert reward.bits == sum(reward.terms[0][2].bits) != 0
 
 
-def test_the_same_seed_plays_the_same_game() -> None:
-    player = RandomPlayer(["red", "hen", "river"])
-    one, other, third = (
-        play(SINGLE, player, WordJudge(), seed, stories=NumberedStories()) for seed in (1, 1, 2)
-    )
-    assert one == other != third
-
-
 def test_a_line_is_said_again_when_a_player_has_no_more() -> None:
     moves = {"black": ["m"], "alice": ["bad", "bad", "good"]}
     result = play(DUEL, moves, WordJudge(), 0)
     texts = [event.move.text for event in result.events if isinstance(event, Moved)]
     assert texts == ["m", "bad", "bad", "good"]
     assert play(DUEL, moves | {"alice": ["bad"]}, WordJudge(), 0).forfeiter == "alice"
-
-
-def test_metadata_is_the_games_own_or_given() -> None:
-    short = Metadata(max_len=1)
-    code = parse("elicit(t)\nreward(xent(t))")
-    explicit = play(code, {"black": ["a b"]}, WordJudge(), 0, metadata=short)
-    own = play(game(code, short), {"black": ["a b"]}, WordJudge(), 0)
-    assert explicit == own
-    assert own.registers == {"s": "a"}
 
 
 def test_who_is_asked_must_be_there() -> None:

@@ -3,9 +3,6 @@ reads.
 
 Sizes are in judge tokens, counted as the sum of the parts' bounds: a story's and a move's limit, a
 literal's bytes. Joined text can in rare cases tokenise to more than its parts did.
-
-A player's view is the code and a line for each thing that it was shown
-(``xgl.runtime.presentation``); its bound holds while no ensure fails.
 """
 
 from __future__ import annotations
@@ -15,10 +12,9 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from xgl.language import syntax as syn
-from xgl.language.canonical import Metadata, game
+from xgl.language.canonical import Metadata
 from xgl.language.dialects import DIALECTS
-from xgl.language.unparse import expression_text
-from xgl.language.visitors import descendants, listed_registers, reads
+from xgl.language.visitors import descendants, reads
 
 
 class UnrolledProgram(NamedTuple):
@@ -52,7 +48,7 @@ class Bound(NamedTuple):
 
     line: int
     kind: str
-    """``score`` (text and context together), ``truth`` (the statement), ``story`` or ``view``."""
+    """``score`` (text and context together), ``truth`` (the statement) or ``story``."""
     tokens: int
 
 
@@ -161,20 +157,16 @@ class _Sizes(dict[str, int]):
         super().__init__({name: len(text.encode()) for name, text in texts})
         self |= dict.fromkeys(run.metadata.prompts, run.metadata.story_tokens)
 
-    def store(self, line: syn.Instruction) -> list[tuple[str, int]]:
-        """Update the registers that a line sets; returns each with its size, in order."""
-        stored: list[tuple[str, int]] = []
+    def store(self, line: syn.Instruction) -> None:
+        """Update the registers that a line sets."""
         match line:
             case syn.Assign(targets) if self.dialect.parallel_assign:
-                stored = [(name, self.tokens(value)) for name, value in targets]
+                self |= [(name, self.tokens(value)) for name, value in targets]
             case syn.Assign(targets):
                 for name, value in targets:
                     self[name] = self.tokens(value)
-                    stored.append((name, self[name]))
             case syn.Elicit(_, registers, max_len):
-                stored = [(name, max_len or self.metadata.max_len) for name in registers]
-        self |= stored
-        return stored
+                self |= dict.fromkeys(registers, max_len or self.metadata.max_len)
 
     def tokens(self, text: object) -> int:
         """A text's bound, at most the cap on characters."""
@@ -198,68 +190,3 @@ class _Sizes(dict[str, int]):
                 own = limit if self.dialect.story_arguments else None
                 return own or self.metadata.story_tokens
         return self.metadata.max_characters
-
-
-NUMBER = 8
-"""Bytes of one token's bits, with the separator."""
-REWARD = 32
-"""Bytes of a reward's label and sum."""
-
-
-def views(run: UnrolledProgram) -> tuple[Bound, ...]:
-    """The largest view of each ``elicit`` line, in line order."""
-    largest: Counter[int] = Counter()
-    shown = _ShownTokens(run)
-    code = len(game(run.program, run.metadata).shown.encode())
-    for position in run.order:
-        line = run.program.instructions[position]
-        for name, tokens in shown.sizes.store(line):
-            if isinstance(line, syn.Elicit):  # the last register's view is the largest
-                largest[position + 1] = code + shown.tokens[line.player] + _label(name)
-            shown.keep(name, tokens, getattr(line, "player", ""))
-        shown.learn(line)
-    return tuple(Bound(line, "view", tokens) for line, tokens in sorted(largest.items()))
-
-
-def _label(text: str) -> int:
-    return len(text.encode()) + 4  # a canonical name may be longer by two; the colon, the line end
-
-
-class _ShownTokens:
-    """Tokens that each player was shown so far."""
-
-    def __init__(self, run: UnrolledProgram) -> None:
-        self.sizes = _Sizes(run)
-        aliases = self.sizes.dialect.aliases
-        self.in_lists = {x.name for x in listed_registers(run.program)} if aliases else set()
-        """The registers that lists may hold themselves."""
-        self.tokens: Counter[str] = Counter()
-        self.watchers: defaultdict[str, set[str]] = defaultdict(set)
-        for name, tokens in self.sizes.items():
-            self.keep(name, tokens)
-
-    def keep(self, name: str, tokens: int, mover: str = "") -> None:
-        """Count a register that was set for the players who see it, and its mover."""
-        for player in {mover, *syn.viewers(name), *self.watchers[name]}:
-            self.tokens[player] += _label(name) + tokens
-        if name in self.in_lists:  # the text of any list may change with it
-            for each in syn.LIST_REGISTERS:
-                if each in self.sizes:
-                    self.keep(each, self.sizes[each])
-
-    def learn(self, line: syn.Instruction) -> None:
-        """Count what a reveal or a reward shows."""
-        match line:
-            case syn.Reveal(player, values):
-                for value in values:
-                    self.tokens[player] += _label(expression_text(value)) + self.sizes.tokens(value)
-                    if isinstance(value, syn.Register):
-                        self.watchers[value.name].add(player)
-            case syn.Reward(player, amount):
-                bits = 0
-                if self.sizes.metadata.token_bits:
-                    targets = [t.target for _, t in amount.terms if isinstance(t, syn.Xent)]
-                    bits = sum(NUMBER * (self.sizes.tokens(target) + 1) for target in targets)
-                payees = {player, syn.PARTNERS.get(player, player)}
-                for reader in {*payees, *syn.OMNISCIENT}:
-                    self.tokens[reader] += len(payees) * (REWARD + bits)

@@ -16,7 +16,6 @@ from xgl.analysis.request_bounds import (
     UnrolledProgram,
     bounds,
     elicit_facts,
-    views,
 )
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
@@ -61,11 +60,6 @@ class StaticFacts:
     def bounds(self) -> tuple[Bound, ...]:
         """The largest request of each line to the judge or the story source, in tokens."""
         return bounds(self.run)
-
-    @cached_property
-    def views(self) -> tuple[Bound, ...]:
-        """The largest view of each elicit, in tokens, while no ensure fails."""
-        return views(self.run)
 
     @property
     def degenerate(self) -> str:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 from xgl.language.characters import well_formed
 
-EXAMPLES = frozenset(("a few words", "...", "…"))
+EXAMPLES = frozenset(("a few words", "a few words.", "...", "…"))
 """The moves in the instructions of ``xgl.runtime.presentation``; an answer that repeats one has not
 moved."""
 
@@ -129,21 +129,12 @@ def remove_thoughts(answer: str) -> str:
         if not thinking:
             parts.append(answer[place : mark.start()])
             if mark["move"] is not None:
-                parts.append(_without_inner_thoughts(mark))
+                parts.append(mark[0])
             elif not mark["open"]:
                 parts.clear()
         thinking = not thinking and mark["move"] is None and mark["open"] is not None
         place = mark.end()
     return "".join(parts) if thinking else "".join([*parts, answer[place:]])
-
-
-def _without_inner_thoughts(move: re.Match[str]) -> str:
-    """A move in its tags, without thoughts that open and close in it."""
-    text: str = move["move"]
-    opens = [mark["open"] is not None for mark in _THOUGHT.finditer(text)]
-    if opens and opens == [True, False] * (len(opens) // 2):
-        return f"<move>{remove_thoughts(text)}</move>"
-    return move[0]
 
 
 def final_text(answer: str) -> str:
@@ -177,11 +168,7 @@ def document(text: str) -> str:
 # -- moves -----------------------------------------------------------------------------------------
 
 _QUOTES = "\"'`*_“”‘’«»"
-_ABOUT_TAGS = re.compile(
-    r"(?:\W|\b(?:and|or|to|the|an?|tags?|clos(?:e|ing)|end(?:ing)?|opening|then|with|followed|by|on|und"
-    r"|et|[yeoiи和与と])\b)*",
-    re.IGNORECASE,
-)
+_BETWEEN_TAGS = re.compile(r"\W*(?:(?:and|then|und|et)\b\W*)?", re.IGNORECASE)
 """What stands between the tags where an answer speaks of them: "between <move> and </move>"."""
 
 
@@ -213,15 +200,12 @@ def parse_moves(answer: str, count: int) -> list[str]:
 def _repeats_instruction(pair: re.Match[str]) -> bool:
     """Whether it is an example of the instruction, or a sentence about the tags."""
     inner: str = pair["move"]
-    text = inner.strip(f" \t\n{_QUOTES}").lower()
-    if text in EXAMPLES or text.rstrip(".") in EXAMPLES:
+    if inner.strip(f" \t\n{_QUOTES}").lower() in EXAMPLES:
         return True
-    if "\n" in inner or inner[:1].isalnum():
-        return False
     before = pair.string[max(0, pair.start() - 40) : pair.start()]
-    in_quotes = bool(inner) and before[-1:] == inner[0] and inner[0] in _QUOTES
-    in_sentence = before.rstrip(f" \t([{_QUOTES}")[-1:].isalnum()
-    return (in_quotes or in_sentence) and _ABOUT_TAGS.fullmatch(inner) is not None
+    is_quoted = inner[:1] in (*_QUOTES,) and before.endswith(inner[:1])
+    in_sentence = not inner[:1].isalnum() and before.rstrip(f" \t([{_QUOTES}")[-1:].isalnum()
+    return (is_quoted or in_sentence) and _BETWEEN_TAGS.fullmatch(inner) is not None
 
 
 def missing_text(answer: str, cut: bool = False) -> str:
@@ -248,80 +232,47 @@ _BOX = re.compile(
     r"|<\|begin_of_box\|>([^<]*)<\|end_of_box\|>",
     re.IGNORECASE,
 )
-_KEYS, _VERBS = "answer|move|action|choice|number|index", "is|be|choose|pick|select|play|go|answer"
-_SAYS = re.compile(_VERBS)
-_LABEL = re.compile(
-    rf"{_KEYS}|{_VERBS}|final|the|my|an?|i|i'll|i'd|i'm|will|would|am|going|making|playing|choosing|make"
-    "|with|to|for|of|it|it's|its|that|that's|so|therefore|thus|hence|now|ok|okay|sure|here|best|optimal"
-    "|chosen|selected|option|no|nr|let|me|let's|us|antwort|réponse|respuesta|risposta|resposta|ответ|答案"
-    "|回答|答え"
+_KEYS = "answer|move|action|choice|option|number|index"
+_NUMBER = r"(?<![\w.,+-])([0-9]{1,9})(?!\w|[.,]\d|\s*(?:,|/|or|and)\s*\d)"
+_NAMED = re.compile(rf"\b(?:{_KEYS})\W{{0,9}}?(?:is|be|[:=：])\W{{0,9}}{_NUMBER}", re.IGNORECASE)
+_CHOSEN = re.compile(
+    rf"\b(?:{_KEYS}|choose|pick|select|play|go with)\W{{1,9}}{_NUMBER}", re.IGNORECASE
 )
-"""Words that an answer may say around its number."""
-_SPLIT = re.compile(
-    r"[,;](?!\s*\d)|[.!?](?=\s|\Z)|(?<=\d)\s*[:=](?!\s*\d)|\s[-–—]+\s(?!\s*\d)|[()]"
-    r"|\b(?:because|since|as|which|where|but|and(?!\W*\d))\b",
-    re.IGNORECASE,
-)
-_NO_ANSWER = re.compile(
-    r"^[ \t]*\(?\d{1,3}[.)][ \t]+(?=\S)|\b(?:if|when|unless|once|then|next)\b[^.!?\n]*",
-    re.MULTILINE | re.IGNORECASE,
-)
-"""The mark of an item in a list; what would happen later, or otherwise."""
+_ALONE = re.compile(r"[\W_]*(?<![+-])([0-9]{1,9})(?:[\W_]*|\s*(?:[(:,]|[-–—] )(?!.*\d).*)")
+"""A line that is a number, or begins with one and says why."""
 
 
 def parse_number(answer: str) -> int | None:
     """The whole number from 0 that an answer names as its move; None if that is not clear.
 
-    In this order: what is boxed or tagged, JSON, the last line, the last part of a sentence that
-    says "answer" or the like, and numbers that stand alone if all of them are equal.
+    In this order: what is boxed or tagged, JSON, what is called the answer or the like, and what
+    stands alone in a line or is chosen, if all of these are equal.
 
     >>> [parse_number(text) for text in ("**3**", "Not 2. Answer: 3.", "2 or 3", "I take 3 sticks")]
     [3, 3, None, None]
     """
     text = unicodedata.normalize("NFKC", final_text(answer)).replace("\ufe0f", "").replace("⃣", "")
     if boxes := _BOX.findall(text):
-        return _labelled(boxes[-1][0] + boxes[-1][2] + boxes[-1][3])[0]
-    for value, _, _ in reversed(list(json_values(text))):
-        if isinstance(value, dict):
-            return _number_in(value)
-    if len(re.findall(r"\d+", text)) > 1:
-        text = _NO_ANSWER.sub("", text)
-    lines = [line for line in text.splitlines() if line.strip(" \t`~*_-")]
-    *before, last = [_labelled(line) for line in lines[-2:]] or [(None, False)]
-    # Two lines that are different numbers are a list.
-    is_listed = before and before[0][0] is not None and before[0] != last and not last[1]
-    if last[0] is not None and not is_listed:
-        return last[0]
-    found = [_labelled(part) for line in lines for part in _SPLIT.split(line)]
-    said = [number for number, is_said in found if number is not None and is_said]
-    alone = {number for number, _ in found if number is not None}
-    return said[-1] if said else alone.pop() if len(alone) == 1 else None
-
-
-def _labelled(part: str) -> tuple[int | None, bool]:
-    """The number of a part of a sentence that holds one and otherwise only :data:`_LABELS`, and
-    whether the part says that it is the answer."""
-    part = re.sub(r"\\[a-z]+", " ", part.lower().replace("’", "'"))
-    words = [word.strip("_") for word in re.findall(r"[+-]?\w+(?:[.,']\w+)*", part)]
-    numbers = [word for word in words if re.fullmatch("[0-9]{1,9}", word)]
-    others = [word for word in words if word not in numbers[:1]]
-    if len(numbers) != 1 or not all(map(_LABEL.fullmatch, others)):
-        return None, False
-    is_said = any(map(_SAYS.fullmatch, others)) or bool(others and {":", "="} & set(part))
-    return int(numbers[0]), is_said
+        text = re.sub(r"\\[a-z]+", " ", boxes[-1][0] + boxes[-1][2] + boxes[-1][3])
+    else:
+        for value, _, _ in reversed(list(json_values(text))):
+            if isinstance(value, dict):
+                return _number_in(value)
+    if named := _NAMED.findall(text):
+        return int(named[-1])
+    lines = map(str.strip, text.splitlines())
+    found = [match[1] for line in lines if (match := _ALONE.fullmatch(line[:400]))]
+    numbers = set(map(int, found or _CHOSEN.findall(text)))
+    return numbers.pop() if len(numbers) == 1 else None
 
 
 def _number_in(value: dict[Any, Any]) -> int | None:
     """The number of a JSON object, by the name of its key."""
-    named = [
-        v
-        for k, v in value.items()
-        if re.search(rf"\b(?:{_KEYS})\b", str(k).lower().replace("_", " "))
-    ]
-    values = named or list(value.values())
+    keys = [k for k in value if re.search(rf"\b(?:{_KEYS})\b", str(k).lower().replace("_", " "))]
+    values = [value[k] for k in keys or value]
     if len(values) != 1 or not isinstance(values[0], int | str) or isinstance(values[0], bool):
         return None
-    return _labelled(str(values[0]))[0]
+    return parse_number(str(values[0]))
 
 
 # -- blocks and JSON -------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, TypeVar
 
-from xgl.chat.client import Endpoint, Fault, Kind, Message, Reply, lookup, one_line, read_json
+from xgl.chat.client import Endpoint, Fault, Kind, Message, Reply
 from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import PlayerError
 from xgl.random_streams import seed, stream
@@ -135,17 +135,9 @@ class RequestBatch:
         )
 
 
-def served_models(content: object) -> dict[str, Any]:
-    """What a server's list of models says of each by its name; empty if it is no such list."""
-    served = lookup(read_json(content), "data") if isinstance(content, bytes) else None
-    return {str(lookup(each, "id")): each for each in served} if isinstance(served, list) else {}
-
-
 # -- before a run ----------------------------------------------------------------------------------
 
 QUESTION = [{"role": "user", "content": "Answer with the word yes."}]
-MODELS_SECONDS = 10.0
-"""For the list of its models, which an endpoint has at hand, even while the model itself loads."""
 RETRIES = 2
 """Most of the question: a run that has not begun loses nothing if it ends."""
 
@@ -167,25 +159,12 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
 
 
 async def _ask(settings: ChatSettings) -> None:
+    # The budget is for the run's own requests: a resumed run with nothing left must not fail here.
     settings = replace(settings, retries=min(RETRIES, settings.retries), budget=Budget())
     async with Endpoint(settings) as endpoint:
-        models = await endpoint.request("models", seconds=MODELS_SECONDS)
-        if isinstance(models, Fault) and models.kind is Kind.TRANSIENT and models.status is None:
-            raise PlayerError(f"{settings.place}: {models.message}")
-
-        async def send() -> Reply | Fault:
-            return (await endpoint.send(QUESTION, seed("chat", "check", bits=SEED_BITS)))[0]
-
-        batch = RequestBatch(settings, endpoint, UsageCounter())
-        try:
-            outcome = await batch.persist(send, "check")
-        except PlayerError as error:
-            served = served_models(models)
-            is_unknown = served and settings.model not in served
-            hint = f"; it serves {one_line(', '.join(served))}" if is_unknown else ""
-            raise PlayerError(f"{error}{hint}") from None
-        if isinstance(outcome, Fault):  # the question is short: its answer would be too long
-            raise PlayerError(f"{settings.place}: {outcome.message}; lower its answer_tokens")
+        reply, _ = await RequestBatch(settings, endpoint, UsageCounter()).reply(QUESTION, "check")
+    if isinstance(reply, Fault):  # the question is short: its answer would be too long
+        raise PlayerError(f"{settings.place}: {reply.message}; lower its answer_tokens")
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:

@@ -10,12 +10,9 @@ whole. Redirects are not followed: they would take the prompt, and the key, to a
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import json
-import math
 import os
 import re
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from enum import Enum
@@ -39,8 +36,6 @@ _WINDOW = re.compile(
     r"|too many (input |prompt )?tokens",
     re.IGNORECASE,
 )
-_ACCOUNT = {"OpenAI-Organization": "OPENAI_ORG_ID", "OpenAI-Project": "OPENAI_PROJECT_ID"}
-"""Variables of OpenAI's own clients that name who pays, by their headers."""
 MAX_REASON = 300
 """Most characters quoted from a server's message."""
 
@@ -116,9 +111,6 @@ class Endpoint:
         self.settings = settings
         self._key = read_key(settings)
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
-        if settings.is_openai:  # the account that the environment names is no one else's matter
-            named = {name: os.environ.get(variable) for name, variable in _ACCOUNT.items()}
-            headers |= {name: value for name, value in named.items() if value}
         import httpx2
 
         try:
@@ -170,14 +162,12 @@ class Endpoint:
 
     async def _read(self, response: httpx2.Response, most_bytes: int) -> bytes | Fault:
         """The body of an answer, of which no more than ``most_bytes`` are held."""
-        status, encoding = response.status_code, response.headers.get("content-encoding")
+        status = response.status_code
         reason, body = "", bytearray()
         if response.is_redirect:
             place = response.headers.get("location", "nowhere")
             reason = f"a redirect ({status}) to {place}, which is not followed; expected the "
             reason += "address itself"
-        elif encoding not in (None, "", "identity"):
-            reason = f"an answer in the encoding {encoding}, expected none"
         else:
             async for chunk in response.aiter_raw():
                 body += chunk
@@ -269,13 +259,10 @@ def _status_fault(
 
 
 def _wait(headers: Mapping[str, str]) -> float:
-    """Seconds to wait by a Retry-After header (a number or a date); 0 if there is none."""
-    value = headers.get("retry-after", "")
+    """Seconds to wait by a Retry-After header with a number; 0 if there is none."""
     with suppress(ValueError):
-        return 0.0 if math.isnan(float(value)) else max(0.0, float(value))
-    with suppress(ValueError, OverflowError):  # a year that no clock knows
-        if fields := email.utils.parsedate_tz(value):
-            return max(0.0, email.utils.mktime_tz(fields) - time.time())
+        seconds = float(headers.get("retry-after", ""))
+        return seconds if seconds > 0 else 0.0
     return 0.0
 
 

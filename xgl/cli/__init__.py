@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from xgl.cli.commands import COMMANDS, EXCLUSIVE
 from xgl.errors import excerpt
-from xgl.streams import Completion, exit_code, prepare_streams
+from xgl.streams import exit_code, prepare_streams
 from xgl.version import __version__
 
 
@@ -38,10 +38,6 @@ def _parser() -> argparse.ArgumentParser:
         description="Xent games: programs by which a language model pays players in bits.",
     )
     parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
-    completion = "print a script for bash, zsh or tcsh"
-    parser.add_argument(
-        "--completion", action=Completion, default=argparse.SUPPRESS, help=completion
-    )
     words = parser.add_subparsers(required=True, metavar="COMMAND")
     for name, (run, meaning, *arguments) in COMMANDS.items():
         word = words.add_parser(name, help=meaning, description=meaning)

@@ -14,16 +14,14 @@ from typing import Any
 from xgl import library
 from xgl.analysis.request_bounds import Bound, ElicitFacts
 from xgl.analysis.static_facts import StaticFacts, analyse_roles
-from xgl.cli.files import CommandError, Source, read_source, within_limit
+from xgl.cli.files import CommandError, Source, read_source
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt, wrong_ending
 from xgl.files import user_path, write_text
-from xgl.language import syntax as syn
 from xgl.language.canonical import HEAD, Game, metadata_lines, model_names, own_metadata
 from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import Program
-from xgl.language.visitors import descendants
-from xgl.runtime.predicates import free_statements, predicate
+from xgl.runtime.predicates import free_statements
 
 
 def check(game: list[str], dialect: str | None, json: bool) -> int:
@@ -31,7 +29,7 @@ def check(game: list[str], dialect: str | None, json: bool) -> int:
     results = [program_facts(read_source(name, dialect)) for name in game]
     records, texts = [record for record, _ in results], [text for _, text in results]
     text = dumps(records, indent=1, ensure_ascii=False) if json else "\n".join(texts)
-    print(within_limit(text, len(results)))
+    print(text)
     return int(any(record["problems"] or record["faults"] for record, _ in results))
 
 
@@ -69,7 +67,7 @@ def diagram(game: str, dialect: str | None, output: str | None) -> int:
     if output and (problem := wrong_ending(output, ".svg")):
         raise CommandError(problem)
     source = read_source(game, dialect)
-    svg = within_limit(draw(source.program(), source.title))
+    svg = draw(source.program(), source.title)
     if output:
         write_text(user_path(output), svg)
     else:
@@ -125,13 +123,6 @@ def faults(reports: list[StaticFacts]) -> list[str]:
 def notes(program: Program, reports: list[StaticFacts]) -> list[str]:
     """Things that are allowed but probably mistakes."""
     slips = [f"{name} is read before it is set" for name in reports[0].read_before_set]
-    if not DIALECTS[program.dialect].respelled_words:
-        slips += [
-            f"line {program.source_line(index)}: words are compared as they are spelled, so that "
-            "'a,hen', '“hen”' or 'hen1' do not count as 'hen'; the paper dialect reads them all"
-            for index, line in enumerate(program.instructions)
-            if any(map(_compares_words, descendants(line)))
-        ]
     slips += [
         f"line {program.source_line(index)}: a model decides this statement, and a small one by "
         "chance: `python -m xgl judge MODEL` measures one"
@@ -140,17 +131,6 @@ def notes(program: Program, reports: list[StaticFacts]) -> list[str]:
     if not faults(reports):
         slips += [f"{r.role} can learn nothing: {r.degenerate}" for r in reports if r.degenerate]
     return slips
-
-
-def _compares_words(node: object) -> bool:
-    if isinstance(node, syn.Truth):
-        rule = predicate(node, lambda part: "")
-        return rule is not None and rule.kind in ("no_common_words", "num_words")
-    return isinstance(node, syn.Function) and node.name in COMPARED_WORDS
-
-
-COMPARED_WORDS = ("remove_common_words", "word_set", "common_word_set", "num_words")
-"""Helper functions that split texts into words."""
 
 
 def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
@@ -164,9 +144,8 @@ def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
         asked = f"line {program.source_line(request.line - 1)}: {request.player} writes"
         limit = f"(at most {request.max_len} tokens{times})"
         yield f"{asked} {request.register} {limit}; {sees}{misses}"
-    bounds = (*report.bounds, *report.views)
     for kind, subject in _READERS.items():
-        alike = (bound for bound in bounds if bound.kind == kind)
+        alike = (bound for bound in report.bounds if bound.kind == kind)
         largest = max(alike, key=attrgetter("tokens"), default=None)
         if largest is not None:
             where = program.source_line(largest.line - 1)
@@ -174,7 +153,6 @@ def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
 
 
 _READERS = {
-    "view": "a player is shown",
     "score": "the judge scores",
     "truth": "the judge reads statements of",
 }
@@ -185,7 +163,6 @@ def facts_record(whole: Game, program: Program, reports: list[StaticFacts]) -> d
     facts: dict[str, tuple[ElicitFacts | Bound, ...]] = {  # the same for every role
         "asked": reports[0].elicits,
         "bounds": reports[0].bounds,
-        "views": reports[0].views,
     }
     rows = {
         name: [row._asdict() | {"line": program.source_line(row.line - 1)} for row in each]

@@ -1,5 +1,4 @@
-"""Input and output of commands: programs from files, the library or standard input, moves from
-JSON, and at most a megabyte of output for one game."""
+"""Input of commands: programs from files, the library or standard input, moves from JSON."""
 
 from __future__ import annotations
 
@@ -125,17 +124,3 @@ def _round(
 
 def _are_texts(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
-
-
-# -- output ------------------------------------------------------------------------------------
-
-MAX_OUTPUT = 1_000_000
-"""Bytes for one game, or for one round of it."""
-
-
-def within_limit(text: str, count: int = 1) -> str:
-    """``text``, the output for ``count`` games; raises :class:`CommandError` for a longer one."""
-    size, most = len(text.encode(errors="replace")), count * MAX_OUTPUT
-    if size > most:
-        raise CommandError(f"the output has {size:,} bytes; at most {most:,} are written")
-    return text

@@ -9,7 +9,7 @@ The display of these notices in the terminal stands below.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from rich.console import Console
@@ -23,9 +23,8 @@ from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import find, reads
-from xgl.runtime.machine import Machine, RequestGenerator
-from xgl.runtime.presentation import Sight
-from xgl.runtime.requests import Assigned, Ensured, Event, Item, Moved, Rewarded, View
+from xgl.runtime.presentation import Sight, token_spans
+from xgl.runtime.requests import Assigned, Ensured, Event, Item, Judge, Moved, Rewarded, View
 from xgl.runtime.values import MissingError, Text, Values
 
 
@@ -56,14 +55,12 @@ class PaidReward(NamedTuple):
 
 
 class FailedEnsure(NamedTuple):
-    """A failed ensure of the player's own."""
+    """A failed ensure of the player's own. ``reasons``: the conditions, with the bits that were
+    compared or the judge's answer; ``remaining``: failures that are still allowed."""
 
     line: int
     reasons: tuple[str, ...]
-    """The conditions, with the bits that were compared or the judge's answer."""
-    failures: int
     remaining: int
-    """Failures that are still allowed."""
 
 
 Notice = ShownText | PaidReward | FailedEnsure
@@ -73,47 +70,39 @@ class Narrator:
     """Narrates one game to ``player``; feed it the events in their order, each once."""
 
     def __init__(self, game: Game, player: str) -> None:
-        self.game = game
-        self.player = player
+        self.game, self.player = game, player
         self.registers = dict.fromkeys(syn.REGISTERS, "") | game.metadata.constants
         self.given = {k: v for k, v in self.registers.items() if player in syn.viewers(k)}
         self.history: list[Event] = []
         self.sight = Sight.for_game(game, player)
-        self.shown_count = self.line = 0
+        self.shown_count = 0
 
     def notices(self, log: Iterable[tuple[int, Event]]) -> Iterator[Notice]:
         """The notices of these events for the player; each event has the position of its line."""
-        for self.line, event in log:
+        for position, event in log:
+            line = self.game.program.instructions[position]
+            match event:
+                case Assigned(values):
+                    self.registers |= dict(values)
+                case Moved(_, register, move):
+                    self.registers[register] = move.text
+                case Rewarded(to, bits) if to == self.player:
+                    yield PaidReward(to, bits, tuple(self._terms(line, event)))
+                case Rewarded(to, bits) if self.player in syn.OMNISCIENT:
+                    yield PaidReward(to, bits, ())
+                case Ensured(by, False, failures) if by == self.player:
+                    left = self.game.metadata.max_failures - failures
+                    yield FailedEnsure(position + 1, _reasons(line, event), left)
             if not isinstance(event, Rewarded | Ensured):
                 self.history.append(event)
-            yield from self._notices_of(event)
+                self.sight.visible_items(self.history)
+                mover = event.player if isinstance(event, Moved) else ""
+                yield from (ShownText(item, mover) for item in self.sight.items[self.shown_count :])
+                self.shown_count = len(self.sight.items)
 
-    @property
-    def _line(self) -> syn.Instruction:
-        return self.game.program.instructions[self.line]
-
-    def _notices_of(self, event: Event) -> Iterator[Notice]:
-        match event:
-            case Assigned(values):
-                self.registers |= dict(values)
-            case Moved(_, register, move):
-                self.registers[register] = move.text
-            case Rewarded(to, bits) if to == self.player or self.player in syn.OMNISCIENT:
-                own = to == self.player
-                yield PaidReward(to, bits, tuple(self._terms(event)) if own else ())
-            case Ensured(by, passed) if not passed and by == self.player:
-                yield self._failed_ensure(event)
-        self.sight.visible_items(self.history)
-        mover = event.player if isinstance(event, Moved) else ""
-        yield from (ShownText(item, mover) for item in self.sight.items[self.shown_count :])
-        self.shown_count = len(self.sight.items)
-
-    def _terms(self, event: Rewarded) -> Iterator[Term]:
+    def _terms(self, line: syn.Instruction, event: Rewarded) -> Iterator[Term]:
         """The line's xents with their bits; numbers for a text that is hidden, never the text."""
-        line = self._line
-        assert isinstance(line, syn.Reward)
-        xents = [xent for _, xent in line.amount.terms if isinstance(xent, syn.Xent)]
-        for xent, (sign, _, scores) in zip(xents, event.terms, strict=True):
+        for xent, (sign, _, scores) in zip(find(line, syn.Xent), event.terms, strict=True):
             label = ("" if sign > 0 else "−") + expression_text(xent)
             yield Term(label, tuple(sign * bit for bit in scores.bits), self._target_text(xent))
 
@@ -133,66 +122,25 @@ class Narrator:
         except (MissingError, OversizeError):
             return None
 
-    def _failed_ensure(self, event: Ensured) -> FailedEnsure:
-        line = self._line
-        assert isinstance(line, syn.Ensure)
-        sides = _sides(line.conditions, event)
-        texts = [expression_text(each) for each in line.conditions]
-        reasons = tuple(text + amounts for text, amounts in zip(texts, sides, strict=True))
-        if len(reasons) == 1 and isinstance(line.conditions[0], syn.Truth):
-            judged = "false" if line.conditions[0].expected else "true"
-            reasons = (f"{texts[0]}: it was judged {judged}",)
-        remaining = self.game.metadata.max_failures - event.failures
-        return FailedEnsure(self.line + 1, reasons, event.failures, remaining)
+
+def _reasons(line: syn.Instruction, event: Ensured) -> tuple[str, ...]:
+    """The conditions, with the values of both sums where they are plain comparisons of xents."""
+    assert isinstance(line, syn.Ensure)
+    plain = [isinstance(each, syn.Comparison) for each in line.conditions]
+    sides = iter(event.sides if sum(plain) == len(event.sides) else ())
+    reasons = []
+    for condition, is_plain in zip(line.conditions, plain, strict=True):
+        side = next(sides, None) if is_plain else None
+        shown = side if find(condition, syn.Xent) else None
+        amounts = ": {:.1f} against {:.1f} bits".format(*shown) if shown else ""
+        reasons.append(expression_text(condition) + amounts)
+    if len(reasons) == 1 and isinstance(truth := line.conditions[0], syn.Truth):
+        return (f"{reasons[0]}: it was judged {'false' if truth.expected else 'true'}",)
+    return tuple(reasons)
 
 
-def _sides(conditions: tuple[syn.Condition, ...], event: Ensured) -> list[str]:
-    """The values of both sums of each plain comparison of xents; empty for other conditions."""
-    plain = [isinstance(condition, syn.Comparison) for condition in conditions]
-    if sum(plain) != len(event.sides):
-        return [""] * len(conditions)
-    sides = iter(event.sides)
-    amounts = [": {:.1f} against {:.1f} bits".format(*next(sides)) if one else "" for one in plain]
-    return [
-        amount if find(condition, syn.Xent) else ""
-        for amount, condition in zip(amounts, conditions, strict=True)
-    ]
-
-
-class WatchedMachine(Machine):
-    """Runs as any machine does, and remembers the position of the line behind each event."""
-
-    def __init__(self, game: Game) -> None:
-        super().__init__(game)
-        self._lines: list[int] = []
-
-    def log(self, start: int = 0) -> list[tuple[int, Event]]:
-        """The events from the ``start``-th on, each with the position of its line."""
-        pending = [self.flow.position] * (len(self.events) - max(start, len(self._lines)))
-        return list(zip([*self._lines[start:], *pending], self.events[start:], strict=True))
-
-    def _step(self) -> RequestGenerator:
-        position = self.flow.position
-        try:
-            yield from super()._step()
-        finally:  # also where the step ends in a forfeit, whose events are shown like others
-            self._lines += [position] * (len(self.events) - len(self._lines))
-
-
-Tokens = Callable[[str, int], Sequence[str]]
-"""A text and its number of scored tokens to the tokens, the last of which are the scored ones."""
-
-
-class Bars(NamedTuple):
-    """Nine heights for gains and for losses, from none to full."""
-
-    gain: str
-    loss: str
-    legend: str
-
-
-COLOURED = Bars(" ▁▂▃▄▅▆▇█", " ▁▂▃▄▅▆▇█", "green gains, red loses")
-PLAIN = Bars(" ▁▂▃▄▅▆▇█", " ░░░▒▒▒▓▓", "blocks gain, shades lose")
+GAIN, LOSS = " ▁▂▃▄▅▆▇█", " ░░░▒▒▒▓▓"
+"""Nine heights of a bar for a token, from none to full."""
 LEAST_FULL = 1.0
 """The bars of a reward are scaled to its largest token, or to this many bits."""
 
@@ -200,10 +148,8 @@ LEAST_FULL = 1.0
 class Screen:
     """Prints a game as one player may see it."""
 
-    def __init__(self, console: Console, tokens: Tokens) -> None:
-        self.console = console
-        self.bars = PLAIN if console.color_system is None else COLOURED
-        self.tokens = tokens
+    def __init__(self, console: Console, judge: Judge) -> None:
+        self.console, self.judge = console, judge
 
     def open(self, game: Game, title: str, who: str) -> None:
         """Print the game; ``who``: who plays which role, as a clause."""
@@ -225,18 +171,15 @@ class Screen:
                 self.console.print(Styled.assemble((f"reward {player}: ", "bold"), amount))
                 full = max([LEAST_FULL, *(abs(bit) for term in terms for bit in term.bits)])
                 if terms:
-                    self.say(f"  ({self.bars.legend}; a full bar is {full:.1f} bits)", "dim")
+                    self.say(f"  (blocks gain, shades lose; a full bar is {full:.1f} bits)", "dim")
                 for term in terms:
                     self._term(term, full)
-            case FailedEnsure():
-                self._failed_ensure(notice)
-
-    def _failed_ensure(self, notice: FailedEnsure) -> None:
-        self.say(f"This does not hold (line {notice.line}):", "bold red")
-        for reason in notice.reasons:
-            self.say(f"  {printable(reason)}", "red")
-        if notice.remaining >= 0:
-            self.say(f"Try again; failures left before a forfeit: {notice.remaining}.", "red")
+            case FailedEnsure(line, reasons, remaining):
+                self.say(f"This does not hold (line {line}):", "bold red")
+                for reason in reasons:
+                    self.say(f"  {printable(reason)}", "red")
+                if remaining >= 0:
+                    self.say(f"Try again; failures left before a forfeit: {remaining}.", "red")
 
     def _term(self, term: Term, full: float) -> None:
         """Print the text and beneath it the strip; for a hidden text the strip and its numbers."""
@@ -246,18 +189,12 @@ class Screen:
             pieces: Sequence[str] = [f"{signed_text(bit)} " for bit in term.bits]
         else:
             self.say(total)
-            pieces = self.tokens(term.text, len(term.bits))
+            pieces = token_spans(self.judge, term.text, len(term.bits))
         unscored_pieces = [(piece, None) for piece in pieces[: len(pieces) - len(term.bits)]]
         scored_pieces = list(zip(pieces[len(unscored_pieces) :], term.bits, strict=True))
         for row in _rows([*unscored_pieces, *scored_pieces], max(20, self.console.width - 6)):
             self.console.print(Styled("    " + "".join(text for text, _ in row)))
-            self.console.print(Styled("    ").append_text(strip(row, full, self.bars)))
-
-    def best(self, number: int, score: float, moves: Sequence[str]) -> None:
-        moves_text = printable(" / ".join(moves)) or "no move"
-        self.say(
-            f"Best earlier round: {number}, {signed_text(score)} bits, with: {moves_text}", "cyan"
-        )
+            self.console.print(Styled("    ").append_text(strip(row, full)))
 
     def ask(self, view: View, max_len: int) -> str:
         """Raises EOFError when there is no more input."""
@@ -266,7 +203,7 @@ class Screen:
         return input("" if self.console.stderr else "> ")
 
 
-def strip(pieces: Sequence[tuple[str, float | None]], full: float, bars: Bars) -> Styled:
+def strip(pieces: Sequence[tuple[str, float | None]], full: float) -> Styled:
     """A bar under each token, as wide as it; ``full`` bits are the highest bar."""
     line = Styled()
     for text, bits in pieces:
@@ -274,7 +211,7 @@ def strip(pieces: Sequence[tuple[str, float | None]], full: float, bars: Bars) -
         if bits is None:
             line.append(" " * width)
             continue
-        levels, colour = (bars.gain, "green") if bits >= 0 else (bars.loss, "red")
+        levels, colour = (GAIN, "green") if bits >= 0 else (LOSS, "red")
         level = min(len(levels) - 1, round(abs(bits) / full * len(levels)))
         line.append(levels[level] * width, colour)
     return line

@@ -9,8 +9,8 @@ from json import dumps
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from xgl.analysis.static_facts import analyse
-from xgl.cli.files import CommandError, Script, Source, read_script, within_limit
-from xgl.cli.narration import Narrator, Screen, ShownText, WatchedMachine, signed_text
+from xgl.cli.files import CommandError, Script, Source, read_script
+from xgl.cli.narration import Narrator, Screen, ShownText, printable, signed_text
 from xgl.console import Console
 from xgl.errors import OversizeError, PlayerError, excerpt
 from xgl.files import read_json
@@ -20,13 +20,16 @@ from xgl.language.canonical import RESERVED, Game, check_names
 from xgl.language.characters import well_formed
 from xgl.models.references import CORPUS
 from xgl.players import FixedMovesPlayer
-from xgl.runtime.lockstep import Cast, Instance, Memory, play_all, visible_items
+from xgl.runtime.lockstep import Cast, Instance, Memory, machines_of, play_all, visible_items
+from xgl.runtime.machine import Machine
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
-from xgl.runtime.presentation import token_spans
 from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
 
 if TYPE_CHECKING:
     from xgl.players.chat import ChatPlayer
+
+with suppress(ImportError):  # arrow keys and a history of moves, where the platform has them
+    import readline  # noqa: F401
 
 
 class Bench(NamedTuple):
@@ -35,29 +38,6 @@ class Bench(NamedTuple):
     judge: Judge
     stories: StorySource
     others: Player
-
-
-class SessionRound(NamedTuple):
-    number: int
-    play: Play
-    role: str
-
-    @property
-    def score(self) -> float | None:
-        """Bits of the role; None if its play did not finish, or an answer of it held no move."""
-        if self.play.outcome_for(self.role) != "finished":
-            return None
-        if self.play.move_counts(self.role).format_failures:
-            return None
-        return self.play.scores.get(self.role, 0.0)
-
-    @property
-    def moves(self) -> list[str]:
-        return self.play.accepted_moves(self.role)
-
-
-with suppress(ImportError):  # arrow keys and a history of moves, where the platform has them
-    import readline  # noqa: F401
 
 
 def run(
@@ -87,30 +67,28 @@ def run(
         raise CommandError(
             "a game from standard input leaves none for your moves; use --moves, --chat or --local"
         )
-    script = read_script(moves, role, players) if moves else None
-    alone = bool(model) or (script is not None and all(role in each for each in script))
-    count = rounds or (len(script) if script else 1)
+    script = read_script(moves, role, players) if moves else []
+    alone = bool(model) or (bool(script) and all(role in each for each in script))
     console = Console(stderr=json, quiet=json and alone)
     table = bench(judge, stories, others, whole.metadata.npc)
-    player = chat if local is None else local_player(local, table, judge)
+    player = chat if local is None else _policy(local, judge, table.judge)
     session = Session(whole, role, table, console, seed, script, player)
-    session.open(source.title, f"{model} is" if model else "You are")
+    session.screen.open(whole, source.title, f"{f'{model} is' if model else 'You are'} {role}")
     if judge in CHANCE_JUDGES and free_statements(whole.program):
         session.screen.say(
             f"{judge} decides statements by chance: python -m xgl judge {judge}", "dim"
         )
-    results = session.rounds(count)
+    session.play(rounds or len(script) or 1)
+    record = {"judge": judge, **session.record()}
     if chat is not None:
         session.screen.say(f"\n{chat_summary(chat)}", "dim")
+        usage = asdict(chat.usage)
+        del usage["dollars"]  # the command knows no prices
+        url = chat.settings.base_url
+        record["chat"] = {"model": chat.settings.model, "base_url": url, "usage": usage}
     if json:
-        record = {"judge": judge, **session.record(results)}
-        if chat is not None:
-            usage = asdict(chat.usage)
-            del usage["dollars"]  # the command knows no prices
-            url = chat.settings.base_url
-            record["chat"] = {"model": chat.settings.model, "base_url": url, "usage": usage}
-        print(within_limit(dumps(record, indent=1, ensure_ascii=False), 1 + count))
-    if script is not None and session.left_at:
+        print(dumps(record, indent=1, ensure_ascii=False))
+    if script and session.left_at:
         raise CommandError(f"--moves {moves}: no moves of {role} in {session.left_at}")
     return 0
 
@@ -159,24 +137,22 @@ def bench(
     return Bench(judge, load_stories(stories, judge), LocalPolicy(other.lm, count=count))
 
 
-def local_player(reference: str, table: Bench, judge: str) -> Player:
-    """The player of a model reference; the judge's own model is not loaded twice.
-
-    Raises :class:`~xgl.errors.ModelNotFoundError`.
-    """
-    if reference == judge and getattr(table.others, "lm", None) is table.judge.lm:  # type: ignore[attr-defined]
-        return table.others
+def _policy(reference: str, of_judge: str, judge: Any) -> Player:
+    """The player of a model reference; the judge's own model is not loaded twice."""
     from xgl.judge.loading import load_model
     from xgl.players.local import LocalPolicy
 
-    return LocalPolicy(load_model(reference), count=table.judge.count)
+    if reference == of_judge:
+        return LocalPolicy(judge.lm)
+    return LocalPolicy(load_model(reference), count=judge.count)
 
 
 class Session:
     """Rounds of one game on one map, as in repeated play (§4.1.3): seeds stay, and the player of
     ``role`` sees its earlier rounds, the others none.
 
-    ``player`` makes the moves of ``role`` instead of the person.
+    ``script``: moves of players by name, for each round. ``player`` makes the moves of ``role``
+    instead of the person.
     """
 
     def __init__(
@@ -186,97 +162,95 @@ class Session:
         bench: Bench,
         console: Console,
         seed: int = 0,
-        script: Script | None = None,
+        script: Script = (),
         player: Player | None = None,
     ) -> None:
         self.game, self.role, self.bench = whole, role, bench
-        self.seed, self.script, self.player = seed, script, player
+        self.seeds, self.script, self.player = Seeds(seed, 0), script, player
+        self.screen = Screen(console, bench.judge)
+        self.rounds: list[Play] = []
         self.left_at = ""
         """The round in which the person left the game; empty if it was played to the end."""
-        self.screen = Screen(console, lambda text, count: token_spans(bench.judge, text, count))
 
-    def open(self, title: str, who: str = "You are") -> None:
-        self.screen.open(self.game, title, f"{who} {self.role}")
+    def score(self, play: Play) -> float | None:
+        """Bits of the role; None if its play did not finish, or an answer of it held no move."""
+        is_whole = play.outcome_for(self.role) == "finished"
+        if not is_whole or play.move_counts(self.role).format_failures:
+            return None
+        return play.scores.get(self.role, 0.0)
 
-    def rounds(self, count: int) -> list[SessionRound]:
-        """Play them; stops early when the person leaves."""
-        results: list[SessionRound] = []
+    def play(self, count: int) -> None:
+        """Play rounds; stops early when the person leaves."""
         for number in range(1, count + 1):
             if count > 1:
                 self.screen.say(f"\nRound {number} of {count}", "bold")
-            if best := _best(results):
-                self.screen.best(best.number, best.score or 0.0, best.moves)
+            if best := self._best():
+                moves = self.rounds[best[0] - 1].accepted_moves(self.role)
+                text = printable(" / ".join(moves)) or "no move"
+                before = f"Best earlier round: {best[0]}, {signed_text(best[1])} bits"
+                self.screen.say(f"{before}, with: {text}", "cyan")
             try:
-                results.append(self._round(number, [result.play for result in results]))
+                self.rounds.append(self._round(number))
             except EOFError:
                 self.screen.say("\nYou have left the game.", "dim")
                 self.left_at = f"round {number} of {count}, and the input has ended"
                 break
-        return results
 
-    def _round(self, number: int, earlier: Sequence[Play]) -> SessionRound:
-        seeds = Seeds(self.seed, 0)
-        shown = tuple(visible_items(self.game, play, self.role) for play in earlier)
-        memory = Memory(self.role, number, shown)
-        machine = WatchedMachine(self.game)
-        narrator = Narrator(self.game, self.role)
-        viewer = _Viewer(machine, narrator, self.screen, self.bench.judge, self.player)
-        players = self._players(number, seeds, viewer)
+    def _best(self) -> tuple[int, float] | None:
+        """Number and score of the finished round with the highest score, the first of equals."""
+        scores = [(number, self.score(play)) for number, play in enumerate(self.rounds, 1)]
+        finished = [(number, score) for number, score in scores if score is not None]
+        return max(finished, key=lambda each: each[1], default=None)
+
+    def _round(self, number: int) -> Play:
+        shown = tuple(visible_items(self.game, play, self.role) for play in self.rounds)
+        instance = Instance(self.game, self.seeds, memory=Memory(self.role, number, shown))
+        [machine] = machines_of([instance])
+        seat = _Seat(self, machine)
+        players: dict[str, Player] = dict.fromkeys(syn.PLAYERS, self.bench.others)
+        players[self.role] = seat
+        if self.script:
+            lines = self.script[min(number, len(self.script)) - 1]
+            players |= {n: FixedMovesPlayer({self.seeds: moves}) for n, moves in lines.items()}
         cast = Cast(self.bench.judge, self.bench.stories, players)
-        [play] = play_all([Instance(self.game, seeds, memory=memory)], cast, [machine])
-        viewer.catch_up()
-        result = SessionRound(number, play, self.role)
+        # The seat reads the machine's events while the play goes on, so the machine is made here.
+        [play] = play_all([instance], cast, [machine])
+        seat.catch_up()
         if play.outcome == "forfeit":
             self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
         elif play.outcome == "oversize":
             reason = play.reason or "the judge or a player cannot read so much at once"
             self.screen.say(f"The game ends here, for its size: {reason}.", "bold red")
-        score = "none" if result.score is None else f"{signed_text(result.score)} bits"
-        self.screen.say(f"Score of {self.role}: {score}", "bold")
-        return result
+        score = self.score(play)
+        text = "none" if score is None else f"{signed_text(score)} bits"
+        self.screen.say(f"Score of {self.role}: {text}", "bold")
+        return play
 
-    def _players(self, number: int, seeds: Seeds, viewer: _Viewer) -> dict[str, Player]:
-        players: dict[str, Player] = dict.fromkeys(syn.PLAYERS, self.bench.others)
-        players[self.role] = viewer
-        if self.script is not None:
-            lines = self.script[min(number, len(self.script)) - 1]
-            for name, moves in lines.items():
-                players[name] = FixedMovesPlayer({seeds: moves})
-        return players
-
-    def record(self, results: Sequence[SessionRound]) -> dict[str, Any]:
+    def record(self) -> dict[str, Any]:
         """The outcome for programs; unlike the screen it holds everything that happened."""
-        best = _best(results)
+        best = self._best()
         return {
             "game_id": self.game.game_id,
             "dialect": self.game.dialect,
             "code": self.game.code,
             "role": self.role,
-            "seed": self.seed,
-            "rounds": [_round_record(result) for result in results],
+            "seed": self.seeds.map_seed,
+            "rounds": [
+                {
+                    "round": number,
+                    "outcome": play.outcome,
+                    "forfeiter": play.forfeiter,
+                    "reason": play.reason,
+                    "score": self.score(play),
+                    "scores": play.scores,
+                    "moves": play.accepted_moves(self.role),
+                    "events": [_event_record(event) for event in play.events],
+                }
+                for number, play in enumerate(self.rounds, 1)
+            ],
             "left": self.left_at or None,
-            "best": None if best is None else {"round": best.number, "score": best.score},
+            "best": None if best is None else {"round": best[0], "score": best[1]},
         }
-
-
-def _best(results: Sequence[SessionRound]) -> SessionRound | None:
-    """The finished round with the highest score, the first of equals."""
-    finished_rounds = [result for result in results if result.score is not None]
-    return max(finished_rounds, key=lambda result: result.score or 0.0, default=None)
-
-
-def _round_record(result: SessionRound) -> dict[str, Any]:
-    play = result.play
-    return {
-        "round": result.number,
-        "outcome": play.outcome,
-        "forfeiter": play.forfeiter,
-        "reason": play.reason,
-        "score": result.score,
-        "scores": play.scores,
-        "moves": result.moves,
-        "events": [_event_record(event) for event in play.events],
-    }
 
 
 def _event_record(event: Event) -> dict[str, Any]:
@@ -287,20 +261,13 @@ def _event_record(event: Event) -> dict[str, Any]:
     return {"event": type(event).__name__.lower(), **fields}
 
 
-class _Viewer:
-    """The person as a player: shows new events before each move, and reads the move; a ``player``
-    makes it instead."""
+class _Seat:
+    """The role's player in one round: shows what is new before each move, and reads the move,
+    unless a model makes it."""
 
-    def __init__(
-        self,
-        machine: WatchedMachine,
-        narrator: Narrator,
-        screen: Screen,
-        judge: Judge,
-        player: Player | None,
-    ) -> None:
-        self.machine, self.narrator, self.screen = machine, narrator, screen
-        self.judge, self.player = judge, player
+    def __init__(self, session: Session, machine: Machine) -> None:
+        self.session, self.screen, self.machine = session, session.screen, machine
+        self.narrator = Narrator(session.game, session.role)
         self.event_count = 0
         self.typed_text: str | None = None
 
@@ -308,10 +275,10 @@ class _Viewer:
         """Show the events since the last call, unless the console is quiet."""
         if self.screen.console.quiet:
             return
-        log = self.machine.log(self.event_count)
-        self.event_count += len(log)
+        first, self.event_count = self.event_count, len(self.machine.events)
+        log = zip(self.machine.lines[first:], self.machine.events[first:], strict=True)
         for notice in self.narrator.notices(log):
-            own = isinstance(notice, ShownText) and notice.mover == self.narrator.player
+            own = isinstance(notice, ShownText) and notice.mover == self.session.role
             if own and notice.item.text == self.typed_text:  # type: ignore[union-attr]
                 self.typed_text = None  # it stands on the screen as it was typed
             else:
@@ -320,14 +287,14 @@ class _Viewer:
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """Raises EOFError when the input has ended."""
         self.catch_up()
-        if self.player:
-            return self.player.moves(turns)
+        if self.session.player:
+            return self.session.player.moves(turns)
         return [Move(self._read_text(turn)) for turn in turns]
 
     def _read_text(self, turn: Turn) -> str:
         limit = turn.request.max_len
         text = well_formed(self.screen.ask(turn.request.view, limit).strip())
-        count = self.judge.count(text)
+        count = self.session.bench.judge.count(text)
         if count > limit:
             self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")
         self.typed_text = text

@@ -20,14 +20,13 @@ from typing import NamedTuple
 from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet, key_and_legend
 from xgl.diagram.svg import (
     CARRY,
+    CELL,
     FAINT,
     INK,
-    PAPER,
     PLAYERS,
     STROKES,
     SUBDUED,
     Element,
-    circle,
     outline,
     plain,
     rectangle,
@@ -37,7 +36,7 @@ from xgl.diagram.svg import (
 )
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
-from xgl.language.unparse import expression_text
+from xgl.language.unparse import instruction_text
 from xgl.language.visitors import find, joined_parts, mentions, reads, writes
 
 
@@ -69,7 +68,6 @@ def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
         case syn.Literal(value):
             return _square(sheet, sheet.key(value))
         case syn.Story():
-            sheet.kinds.add("story")
             return _square(sheet, "")
         case syn.Cat() | syn.Chain():
             parts = [place(sheet, part, strokes, -1) for part in joined_parts(node)]
@@ -90,7 +88,6 @@ def _square(sheet: Sheet, text: str) -> Anchor:
 
 def _chain(sheet: Sheet, parts: list[Anchor], dash: str, side: int) -> Anchor:
     """Arrows through all parts in order; they go on one row down where they turn back."""
-    sheet.kinds.add("cat")
     y = sheet.y + STEP / 2
     parts[0].touch(y)
     heading = 0
@@ -126,7 +123,6 @@ def _hanging(sheet: Sheet, from_x: float, from_y: float, x: float, dash: str) ->
 
 
 def _cut(sheet: Sheet, text: Anchor, mark: Anchor, before: bool, dash: str) -> Anchor:
-    sheet.kinds.add("cut")
     y = sheet.y + STEP / 2
     text.touch(y)
     side = -1 if text.x < mark.x else 1
@@ -176,14 +172,12 @@ def settle(sheet: Sheet, anchor: Anchor, x: float) -> Anchor:
 # -- xents -----------------------------------------------------------------------------------------
 
 HALF = 9.0
-OPPOSITE = {"xent": "nex", "nex": "xent", "xed": "dex", "dex": "xed"}
 
 
-def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, mark: str) -> float:
-    """One symbol in ``player``'s colours; returns the y of its row, ``sheet.y`` moves past it."""
+def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, mark: str) -> None:
+    """One symbol in ``player``'s colours; ``sheet.y`` moves past it."""
     line = strokes()
     sheet.in_use = 0
-    sheet.kinds.add(term.kind if sign > 0 else OPPOSITE[term.kind])
     prefix = None if term.prefix is None else place(sheet, term.prefix, line, 1)
     target = place(sheet, term.target, line, -1)
     outer = None if term.outer is None else place(sheet, term.outer, line, 1)
@@ -195,14 +189,11 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
     sheet.triangle(x, sheet.y + STEP / 2 + 1, pointing, fill, dot, mark, order)
     if outer is not None:
         # The text before the prefix: an edge to the triangle's back, through a small diamond.
-        sheet.kinds.add("outer")
         outer.touch(y - STEP)
         edge = (outer.x, y - STEP), (x, y - STEP), (x, y - HALF)
         sheet.line(*edge, dash=outer.dash, stroke=INK)
         sheet.diamond(x, y - STEP)
-    row = sheet.y + STEP / 2 + 1
     sheet.y += STEP + 4
-    return row
 
 
 def signed_terms(comparison: syn.Comparison) -> Iterator[tuple[int, object]]:
@@ -263,7 +254,7 @@ def _gap_between(sheet: Sheet, low: float, high: float) -> float | None:
 
 COLUMNS = 52
 """Width of a remark in characters."""
-REMARK_WIDTH = COLUMNS * 12 * 0.61
+REMARK_WIDTH = COLUMNS * 12 * CELL
 LOOP = 22.0
 
 
@@ -300,7 +291,6 @@ class _Layout:
         self.flags: dict[str, float] = {}
         self.frame: _Frame | None = None
         self.frames: list[_Frame] = []
-        self.elicits: list[tuple[float, float]] = []
         self.shown_names: dict[str, dict[str, None]] = {player: {} for player in syn.PLAYERS}
         self._draw_unset(names)
         self.start = self.sheet.y
@@ -315,7 +305,7 @@ class _Layout:
         for name in names:
             if name in early:
                 is_constant = name[0] in syn.CONSTANT_TYPES
-                x = sheet.node(name, y, "■", 0)
+                x = sheet.node(name, y, 0)
                 sheet.square(x, y, dash=not is_constant)
         remark = "given: a constant of the instance, or empty (grey)"
         sheet.remark(y, [remark], FAINT)
@@ -326,19 +316,20 @@ class _Layout:
         names_set: set[str] = set()
         early: set[str] = set()
         for line in self.program.instructions:
+            parts: list[syn.Instruction] = [line]
             if isinstance(line, syn.Assign) and not self.parallel:
-                for name, value in line.targets:
-                    early.update(set(reads(value)) - names_set)
-                    names_set.add(name)
-            else:
-                early.update(set(reads(line)) - names_set)
-                names_set.update(writes(line))
+                parts = [syn.Assign((target,)) for target in line.targets]
+            for part in parts:
+                early |= {*reads(part)} - names_set
+                names_set.update(writes(part))
         return early
 
     # -- one band ----------------------------------------------------------------------------
 
     def band(self, line: syn.Instruction, order: int) -> None:
-        self.sheet.in_use = 0
+        """Draw an instruction beside its text."""
+        sheet, top = self.sheet, self.sheet.y
+        sheet.in_use = 0
         match line:
             case syn.Assign():
                 self._assign(line, order)
@@ -347,14 +338,21 @@ class _Layout:
             case syn.Ensure():
                 self._ensure(line, order)
             case syn.Reward():
-                self._reward(line, order)
+                for sign, term in line.amount.terms:
+                    if isinstance(term, syn.Xent):
+                        draw_term(sheet, term, sign, line.player, order, "reward")
             case syn.Reveal():
                 self._reveal(line, order)
             case syn.Beacon(flag):
                 self._beacon(flag, order)
             case syn.Replay():
                 self._replay(line, order)
-        self.sheet.y += 6
+        first, *rest = wrap(plain(instruction_text(line)), COLUMNS - 3)
+        texts = [f"{order:<2} {first}", *(f"   {text}" for text in rest)]
+        height = STEP + sheet.remark(top + STEP / 2, texts, SUBDUED)
+        sheet.y = max(sheet.y, top + height) + 6
+        if isinstance(line, syn.Ensure):
+            self.frames[-1].bottom = sheet.y - 6
 
     def _assign(self, assign: syn.Assign, order: int) -> None:
         # Values that read registers are read before any target is set (a parallel assign), so their
@@ -383,65 +381,45 @@ class _Layout:
         sheet = self.sheet
         y = sheet.y + ROW / 2
         for name, value in targets:
-            x = self._begin(name, y, "■", order)
+            x = self._begin(name, y, order)
             key = sheet.key(value.value) if isinstance(value, syn.Literal) else ""
-            sheet.kinds |= set() if key else {"story"}
             sheet.square(x, y, key, order)
         if targets:
-            remark = ", ".join(f"{name} = {expression_text(value)}" for name, value in targets)
-            lines = wrap(plain(remark), COLUMNS)
-            sheet.y += ROW + sheet.remark(y, lines, SUBDUED)
+            sheet.y += ROW
 
     def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
         sheet = self.sheet
-        sheet.kinds.add("star")
         anchor = ready or place(sheet, value, strokes(), -1)
         y = sheet.y + ROW / 2
         anchor.touch(y)
         lane = sheet.lanes[name].x
         dash = CARRY if isinstance(value, syn.Register) and ready is None else anchor.dash
         sheet.line((anchor.x, y), (lane, y), dash=dash)
-        sheet.star(self._begin(name, y, "★", order), y, order=order)
-        sheet.remark(y, [_short(f"{name} = {expression_text(value)}")], SUBDUED)
+        sheet.star(self._begin(name, y, order), y, order=order)
         sheet.y += ROW
 
     def _elicit(self, elicit: syn.Elicit, order: int) -> None:
         sheet, player = self.sheet, elicit.player
-        top, remark = sheet.y, self._elicit_remark(elicit)
+        top = sheet.y
         for index, name in enumerate(elicit.registers):
             if index and name in elicit.registers[:index]:
                 sheet.y += ROW
             y = sheet.y + ROW / 2
             self._knowledge(player, name, y)
-            self._circle(self._begin(name, y, "●", order), y, elicit, order)
+            self._circle(self._begin(name, y, order), y, elicit, order)
         sheet.y += ROW
-        height = sheet.remark(top + ROW / 2, wrap(remark, COLUMNS))
-        sheet.y = max(sheet.y, top + ROW + height)
         self.frame = _Frame(player, top)
 
-    def _elicit_remark(self, elicit: syn.Elicit) -> str:
-        player, limit = elicit.player, f"at most {elicit.max_len} tokens"
-        if elicit.max_len is None:
-            limit = "the default limit"
-        public = any(
-            n[0] in syn.PUBLIC_TYPES and lane.nodes for n, lane in self.sheet.lanes.items()
-        )
-        blind = not (self.shown_names[player] or player in syn.OMNISCIENT or public)
-        blind_note = ", shown nothing" if blind else ""
-        return f"{player} writes {', '.join(elicit.registers)}{blind_note}: {limit}"
-
-    def _begin(self, name: str, y: float, symbol: str, order: int) -> float:
+    def _begin(self, name: str, y: float, order: int) -> float:
         """Begin a new string on a register's lane, not shown to any player yet; returns its x."""
         for names in self.shown_names.values():
             names.pop(name, None)
-        return self.sheet.node(name, y, symbol, order)
+        return self.sheet.node(name, y, order)
 
     def _circle(self, x: float, y: float, elicit: syn.Elicit, order: int) -> None:
         colours = PLAYERS[elicit.player]
         stroke = INK if elicit.player in ("black", "white") else colours.positive
-        self.sheet.kinds.add("elicit")
         self.sheet.circle(x, y, NODE, colours.positive, stroke, "elicit", order)
-        self.elicits.append((x, y))
         limit = "–" if elicit.max_len is None else str(elicit.max_len)
         size = 11 if len(limit) < 4 else 34 / len(limit)
         self.sheet.text(x, y, limit, size, colours.text, centred=True, bold=True)
@@ -457,7 +435,6 @@ class _Layout:
 
     def _reveal(self, reveal: syn.Reveal, order: int) -> None:
         sheet, player = self.sheet, reveal.player
-        sheet.kinds.add("known")
         y = sheet.y + STEP / 2
         names = list(dict.fromkeys(name for value in reveal.values for name in reads(value)))
         for name in names:
@@ -467,76 +444,24 @@ class _Layout:
         if len(names) > 1:
             xs = [sheet.lanes[name].x for name in names]
             sheet.line((min(xs), y), (max(xs), y), stroke=outline(player))
-        remark = ", ".join(map(expression_text, reveal.values))
-        self._remark_row(f"shown to {player}: {remark}", order)
-
-    def _reward(self, reward: syn.Reward, order: int) -> None:
-        for index, (sign, term) in enumerate(reward.amount.terms):
-            if not isinstance(term, syn.Xent):
-                continue
-            row = draw_term(self.sheet, term, sign, reward.player, order, "reward")
-            who = f"{reward.player}:" if index == 0 else "".ljust(len(reward.player) + 1)
-            self.sheet.remark(row, [_short(_signed_text(sign, term), f"{who} ")], SUBDUED)
-
-    # -- ensures ---------------------------------------------------------------------------
+        sheet.y += STEP
 
     def _ensure(self, ensure: syn.Ensure, order: int) -> None:
-        self.sheet.kinds.add("box")
-        frame = self.frame or _Frame(syn.MAIN_PLAYER, self.sheet.y)
+        """Symbols in favour of the asked player, whose sum must be positive (§2.5.2); the strings
+        that other conditions speak of."""
+        sheet, frame = self.sheet, self.frame or _Frame(syn.MAIN_PLAYER, self.sheet.y)
         for condition in ensure.conditions:
             if isinstance(condition, syn.Comparison) and find(condition, syn.Xent):
-                self._comparison(condition, frame.player, order)
+                for favour, term in signed_terms(condition):
+                    if isinstance(term, syn.Xent):
+                        draw_term(sheet, term, favour, frame.player, order, "bound")
             else:
-                self._statement(condition, order)
-        frame.bottom = self.sheet.y
+                for name in dict.fromkeys(reads(condition)):
+                    y = sheet.y + STEP / 2
+                    sheet.dot(sheet.use(name, y), y)
+                sheet.y += STEP
         frame.order = frame.order or order
-        if frame not in self.frames:
-            self.frames.append(frame)
-
-    def _comparison(self, comparison: syn.Comparison, player: str, order: int) -> None:
-        """Symbols in favour of the asked player, whose sum must be positive (§2.5.2)."""
-        self.sheet.kinds.add("bound")
-        self._remark_row("must hold: " + expression_text(comparison), order)
-        for favour, term in signed_terms(comparison):
-            remark = [_short(_signed_text(favour, term), "   ")]
-            if isinstance(term, syn.Xent):
-                row = draw_term(self.sheet, term, favour, player, order, "bound")
-                self.sheet.remark(row, remark, SUBDUED)
-            elif term != syn.Number(0):
-                self.sheet.remark(self.sheet.y + STEP / 2, remark, SUBDUED)
-                self.sheet.y += STEP
-
-    def _statement(self, condition: syn.Condition, order: int) -> None:
-        y = self.sheet.y + STEP / 2
-        for name in dict.fromkeys(reads(condition)):
-            self.sheet.dot(self.sheet.use(name, y), y)
-        self._remark_row(self._statement_text(condition), order)
-
-    def _statement_text(self, condition: syn.Condition) -> str:
-        """A statement in words, with the marks of the strings that it speaks of."""
-        if not isinstance(condition, syn.Truth):
-            return plain(expression_text(condition))
-        parts = [condition.statement, *condition.params]
-        text = ", ".join(self._in_words(part) for part in parts)
-        return plain(("true: " if condition.expected else "false: ") + text)
-
-    def _in_words(self, node: object) -> str:
-        match node:
-            case syn.Literal(value):
-                return plain(value) or '""'
-            case syn.Register(name):
-                return f"{self.sheet.lanes[name].symbol}{name}"
-            case syn.Cat(left, right):
-                return f"{self._in_words(left)} {self._in_words(right)}"
-            case _:
-                return expression_text(node)
-
-    def _remark_row(self, text: str, order: int) -> None:
-        """A row of a remark only, with its order before it."""
-        first, *rest = wrap(plain(text), COLUMNS - 3)
-        remark = [f"{order:<2} {first}", *(f"   {line}" for line in rest)]
-        y = self.sheet.y + STEP / 2
-        self.sheet.y += STEP + self.sheet.remark(y, remark)
+        self.frames = [each for each in self.frames if each is not frame] + [frame]
 
     # -- loops -----------------------------------------------------------------------------
 
@@ -549,7 +474,6 @@ class _Layout:
     def _replay(self, replay: syn.Replay, order: int) -> None:
         """REPEAT(k) goes back to the flag (the first line where it was never placed)."""
         sheet = self.sheet
-        sheet.kinds.add("loop")
         y = sheet.y + STEP / 2
         back = self.flags.get(replay.flag, self.start)
         x = sheet.left - NODE - 14 - self.loops * LOOP
@@ -575,27 +499,10 @@ class _Layout:
             size = remark_x + REMARK_WIDTH + 14 - corner[0], frame.bottom - frame.top + 2
             style = outline(frame.player), "#f6f7f9", 8, "ensure", frame.order
             sheet.back.append(rectangle(corner, size, *style))
-            if frame.top != frame.bottom:
-                sheet.back += self._rings(frame)
         below, bottom = key_and_legend(self.program, sheet, width)
         heading = shorten(title, int((width - 48) / 9.2))
         return sheet.drawing(heading, remark_x, below, (width, bottom + 10))
 
-    def _rings(self, frame: _Frame) -> Iterator[Element]:
-        """The elicit to which a failure falls back is circled."""
-        for x, y in self.elicits:
-            if frame.top < y < frame.top + ROW:
-                yield circle(x, y, NODE + 4, PAPER, outline(frame.player), "back")
-
 
 def _is_square(value: object) -> bool:
     return isinstance(value, syn.Literal | syn.Story)
-
-
-def _short(text: str, before: str = "") -> str:
-    return shorten(before + plain(text), COLUMNS)
-
-
-def _signed_text(sign: int, term: object) -> str:
-    unit = "" if isinstance(term, syn.Xent) else " bits"
-    return ("+ " if sign > 0 else "− ") + expression_text(term) + unit

@@ -17,6 +17,7 @@ from math import cos, pi, sin
 
 from xgl.diagram.svg import (
     CARRY,
+    CELL,
     FAINT,
     INK,
     PAPER,
@@ -25,19 +26,16 @@ from xgl.diagram.svg import (
     Point,
     circle,
     document,
-    el,
     label,
     plain,
     polygon,
     polyline,
     rectangle,
     text_width,
-    triangle,
     wrap,
 )
 from xgl.errors import DiagramError
 from xgl.language import syntax as syn
-from xgl.language.visitors import find
 
 LANE = 64.0
 ROW = 40.0
@@ -58,8 +56,6 @@ class Lane:
     """One register's lane: the y of its nodes and uses, from top to bottom."""
 
     x: float
-    symbol: str = ""
-    """The mark of its present string: ■ ● ★."""
     nodes: list[float] = field(default_factory=list)
     uses: list[float] = field(default_factory=list)
 
@@ -74,8 +70,6 @@ class Sheet:
         self.temporary = left + len(registers) * LANE
         self.in_use = self.most_in_use = 0
         self.literals: dict[str, str] = {}
-        self.kinds = {"wire", "order"}
-        """What was drawn, for the legend."""
         self.back: list[Element] = []
         self.edges: list[Element] = []
         self.marks: list[Element] = []
@@ -86,11 +80,10 @@ class Sheet:
 
     # -- nodes -----------------------------------------------------------------------------
 
-    def node(self, name: str, y: float, symbol: str, order: int) -> float:
+    def node(self, name: str, y: float, order: int) -> float:
         """Begin a new string on a register's lane; returns its x."""
         lane = self.lanes[name]
         lane.nodes.append(y)
-        lane.symbol = symbol
         self.text(lane.x + NODE + 6, y - 11, name, bold=True)
         if order:
             self.text(lane.x + NODE + 6, y + 11, str(order), size=9, fill=FAINT)
@@ -134,7 +127,6 @@ class Sheet:
 
     def brackets(self, x: float, y: float, length: int) -> None:
         """A list that is written out, with its length."""
-        self.kinds.add("list")
         text = f"[{length or ''}]"
         width = text_width(text, 11) + 10
         self.box(x - width / 2, y - 9, width, 18, "list")
@@ -185,7 +177,6 @@ class Sheet:
 
     def key(self, literal: str) -> str:
         """The letter under which a literal is listed below the drawing: A … Z, A2 … Z2, …"""
-        self.kinds.add("literal")
         again, letter = divmod(len(self.literals), 26)
         name = chr(ord("A") + letter) + (str(again + 1) if again else "")
         return self.literals.setdefault(literal, name)
@@ -244,7 +235,15 @@ class Sheet:
 SIZE = 11.0
 LINE = 16.0
 ITEM = 24.0
-COLUMN = 318.0
+LEGEND = (
+    "Circle: a move, with its limit in tokens. Square: a text of the map, or by its letter of the "
+    "program. Star: a string made by assign, or shown to the player of its colour. Triangle: "
+    "gains xent of what it points to; with a dot xed, how far the prefix helps; in the colour for "
+    "losses nex, dex; behind a diamond what stands before the prefix. Arrow: s + t, first s, then "
+    "t. Double arrow: cut before, single: after. [n]: a list. Dotted: carries a string to its "
+    "use. Frame: must hold, else back to its move; the triangles in it must sum to more than 0. "
+    "REPEAT(k): k times back. Small number: the line of the program."
+)
 
 
 def key_and_legend(program: syn.Program, above: Sheet, width: float) -> tuple[list[Element], float]:
@@ -253,11 +252,14 @@ def key_and_legend(program: syn.Program, above: Sheet, width: float) -> tuple[li
     y = _key(shapes, above.literals, above.y + 14, width)
     shapes.append(rectangle((24, y), (width - 48, 0.5), FAINT, FAINT, 0))
     y = _players(shapes, program, y + 18, width)
-    return shapes, _marks(shapes, program, above.kinds, y, width)
+    for line in wrap(LEGEND, int((width - 48) / (SIZE * CELL))):
+        shapes.append(label(24, y, line, SIZE, FAINT))
+        y += LINE
+    return shapes, y
 
 
 def _key(shapes: list[Element], literals: Mapping[str, str], y: float, width: float) -> float:
-    columns = int((width - 110) / (SIZE * 0.61))
+    columns = int((width - 110) / (SIZE * CELL))
     for literal, letter in literals.items():
         shapes.append(rectangle((24, y - 1), (22, 18), INK, PAPER, 1))
         shapes.append(label(35, y + 8, letter, 10, centred=True))
@@ -282,91 +284,3 @@ def _players(shapes: list[Element], program: syn.Program, y: float, width: float
         shapes.append(label(x + 46, y, player, SIZE))
         x += room + 26
     return y + ITEM + 2
-
-
-def _marks(
-    shapes: list[Element], program: syn.Program, kinds: set[str], y: float, width: float
-) -> float:
-    """The marks that were drawn, in columns, in the colours of the first player that is paid."""
-    columns = max(1, int((width - 48) / COLUMN))
-    entries = [entry for entry in ENTRIES.items() if entry[0] in kinds]
-    paid = next((line.player for line in find(program, syn.Reward)), syn.MAIN_PLAYER)
-    for index, (name, text) in enumerate(entries):
-        x = 24 + (index % columns) * COLUMN
-        row = y + (index // columns) * ITEM
-        shapes += _sample(name, x, row, paid)
-        shapes.append(label(x + 52, row, text, SIZE))
-    return y + -(-len(entries) // columns) * ITEM
-
-
-ENTRIES = {
-    "elicit": "a move, with its limit in tokens",
-    "story": "a text given by the map",
-    "literal": "a text of the program, listed above",
-    "star": "a string made by assign",
-    "known": "shown to the player of its colour",
-    "xent": "gains xent of what it points to",
-    "nex": "loses xent: the negative colour",
-    "xed": "gains xed: how far the prefix helps",
-    "dex": "loses xed",
-    "outer": "what stands before the prefix",
-    "list": "a list, with its length",
-    "cat": "s + t: first s, then t",
-    "cut": "cut: double arrow before, single after",
-    "wire": "carries a string to its use",
-    "box": "must hold, else back to the ringed move",
-    "bound": "in a box: their sum must be positive",
-    "loop": "REPEAT(k): k times back to the flag",
-    "order": "small number: the line of the program",
-}
-
-
-def _sample(name: str, x: float, y: float, player: str) -> list[Element]:
-    """The shapes of one mark, drawn as on the sheet, to the left of its explanation."""
-    sheet = Sheet((), 0)
-    middle = x + 22
-    match name:
-        case "elicit":
-            sheet.circle(middle, y, 10, "black", INK, "sample")
-            sheet.text(middle, y, "8", 10, "white", centred=True, bold=True)
-        case "story" | "literal":
-            sheet.box(middle - 9, y - 9, 18, 18, "sample", radius=1)
-            if name == "literal":
-                sheet.text(middle, y, "A", 10, centred=True)
-        case "star":
-            sheet.star(middle, y, radius=10, mark="sample")
-        case "known":
-            sheet.star(middle, y, "red", radius=8, mark="sample")
-        case "xent" | "nex" | "xed" | "dex":
-            sheet.line((x + 4, y), (x + 40, y))
-            sheet.triangle(middle, y, 1, *triangle(player, name, 1), "sample", 0)
-        case "outer":
-            sheet.line((x + 4, y), (x + 40, y))
-            sheet.diamond(middle, y)
-        case "list":
-            sheet.brackets(middle, y, 3)
-        case "cat":
-            sheet.line((x + 4, y), (x + 40, y))
-            sheet.head(x + 40, y, 1, 0)
-        case "cut":
-            sheet.line((x + 4, y - 5), (x + 18, y - 5))
-            sheet.head(x + 20, y - 5, 1, 0)
-            sheet.line((x + 24, y - 5), (x + 40, y - 5))
-            sheet.head(x + 24, y - 5, -1, 0, double=True)
-            sheet.line((x + 22, y - 5), (x + 22, y + 9))
-            sheet.head(x + 22, y + 10, 0, 1, double=True)
-        case "wire":
-            sheet.line((x + 4, y), (x + 40, y), dash="1.5 4", stroke=FAINT, width=1.6)
-        case "box" | "bound":
-            sheet.box(x + 4, y - 8, 36, 16, "sample", fill="#f6f7f9")
-            if name == "bound":
-                sheet.triangle(middle, y, 1, *triangle(player, "xent", 1), "sample", 0)
-        case "loop":
-            sheet.line((x + 34, y + 7), (x + 12, y + 7), (x + 12, y - 6), (x + 32, y - 6))
-            sheet.head(x + 34, y - 6, 1, 0)
-        case "order":
-            sheet.text(middle, y, "3", 9, FAINT, centred=True)
-    return [
-        each if each.tag == "text" else el(each.tag, **{**each.attributes, "class_": "sample"})
-        for each in (*sheet.edges, *sheet.marks)
-    ]

@@ -9,11 +9,13 @@ Shapes of a drawing have coordinates in pixels, y downwards.
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
+
+from rich.cells import cell_len as cells
+from rich.cells import chop_cells
 
 from xgl.escaping import visible_lines
 
@@ -219,17 +221,6 @@ CELL = 0.61
 """Width of a monospaced character, in font sizes."""
 
 
-def cells(text: str) -> int:
-    """Columns of a monospaced font: wide characters take two, combining ones none."""
-    return len(text) if text.isascii() else sum(map(_cell, text))
-
-
-def _cell(character: str) -> int:
-    if unicodedata.combining(character):
-        return 0
-    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
-
-
 def plain(text: str) -> str:
     """``text`` as one line: white space and unprintable characters become single spaces."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
@@ -237,30 +228,16 @@ def plain(text: str) -> str:
 
 def shorten(text: str, columns: int) -> str:
     """``text`` in at most ``columns`` columns, with an ellipsis where it was cut."""
-    return text if cells(text) <= columns else _head(text, columns - 1).rstrip() + "…"
+    if cells(text) <= columns:
+        return text
+    return chop_cells(text, columns - 1)[0].rstrip() + "…"
 
 
 def wrap(text: str, columns: int) -> list[str]:
     """Lines of at most ``columns`` columns, broken at spaces where there are any."""
-    lines: list[list[str]] = [[]]
-    width_used = -1  # the first piece of a line has no space before it
+    lines = [""]
     for word in text.split():
-        rest = word
-        while rest:  # in parts where it is too long
-            piece = _head(rest, columns)
-            rest, width = rest[len(piece) :], cells(piece)
-            if width_used >= 0 and width_used + 1 + width > columns:
-                lines.append([])
-                width_used = -1
-            lines[-1].append(piece)
-            width_used += 1 + width
-    return [" ".join(line) for line in lines]
-
-
-def _head(text: str, columns: int) -> str:
-    width = 0
-    for end, character in enumerate(text):
-        width += _cell(character)
-        if width > columns:
-            return text[: max(end, 1)]
-    return text
+        for piece in chop_cells(word, columns):  # in parts where it is too long
+            longer = f"{lines[-1]} {piece}".lstrip()
+            lines[-1:] = [longer] if cells(longer) <= columns else [lines[-1], piece]
+    return lines

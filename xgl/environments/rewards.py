@@ -7,33 +7,17 @@ its moves score there. An answer is one attempt: a move that breaks a rule forfe
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from itertools import chain, repeat
 
 from xgl.chat.answers import answer_text, parse_moves
 from xgl.environments.rows import Info, Row, read_row
 from xgl.errors import PlayerError
 from xgl.runtime.episode import start_all, step_all
-from xgl.runtime.requests import Ensured, Judge, Move, Moved, Rewarded
+from xgl.runtime.requests import Ensured, Judge, Move
 
 Completion = object
 """A text or chat messages, of which the model's last one is the answer, in any shape that
 :func:`~xgl.chat.answers.answer_text` reads."""
-
-
-class Explanation(NamedTuple):
-    """The result of a completion, and why.
-
-    ``score`` in bits, before it is normalised; ``outcome``: finished, forfeit or oversize;
-    ``moves`` as they were played, cut at their limits; ``format_failures``: moves that the answer
-    did not hold, played as empty ones; ``bits`` of each token of each reward that was paid.
-    """
-
-    score: float
-    outcome: str
-    moves: tuple[str, ...]
-    format_failures: int
-    cut_tokens: int
-    bits: tuple[tuple[float, ...], ...]
 
 
 class Rewards:
@@ -57,22 +41,14 @@ class Rewards:
     ) -> list[float]:
         """Raises :class:`PlayerError` for a row that cannot be normalised, or that needs moves of
         other players, and for what is no completion."""
-        rows = [read_row(row_info) for row_info in info]
-        explanations = self.explain(completions, info)
-        scores = [explanation.score for explanation in explanations]
-        return [row.reward(score, self.normalise) for row, score in zip(rows, scores, strict=True)]
-
-    def explain(self, completions: Sequence[Completion], info: Sequence[Info]) -> list[Explanation]:
-        """An explanation of each completion's score. Raises as a call."""
         attempts = [
             _Attempt(self.judge, read_row(row_info), completion, index, self.plain)
             for index, (completion, row_info) in enumerate(zip(completions, info, strict=True))
         ]
         start_all([attempt.episode for attempt in attempts])
         while moving := [attempt for attempt in attempts if attempt.goes_on]:
-            moves = [attempt.next_move() for attempt in moving]
-            step_all([attempt.episode for attempt in moving], moves)
-        return [attempt.explanation for attempt in attempts]
+            step_all([attempt.episode for attempt in moving], [next(each.moves) for each in moving])
+        return [each.row.reward(each.score, self.normalise) for each in attempts]
 
 
 class _Attempt:
@@ -93,35 +69,15 @@ class _Attempt:
             raise PlayerError(f"a completion: {error}") from None
         count = len(row.asks)
         lines = [line.strip() for line in answer.split("\n")]
-        self.script = lines[:count] if plain else parse_moves(answer, count)
-        self.move_count = 0
+        texts = lines[:count] if plain else parse_moves(answer, count)
+        self.moves = chain(map(Move, texts), repeat(Move("", format_failure=True)))
 
     @property
     def goes_on(self) -> bool:
         ensures = (event for event in self.episode.events if isinstance(event, Ensured))
         return not self.episode.done and all(event.passed for event in ensures)
 
-    def next_move(self) -> Move:
-        index, self.move_count = self.move_count, self.move_count + 1
-        if index < len(self.script):
-            return Move(self.script[index])
-        return Move("", format_failure=True)
-
     @property
-    def explanation(self) -> Explanation:
-        events, role = self.episode.events, self.row.role
-        moves = [e.move for e in events if isinstance(e, Moved) and e.player == role]
-        play = self.episode.play if self.episode.done else None
-        return Explanation(
-            score=self.row.floor if play is None else self.row.score(play),
-            outcome="forfeit" if play is None else play.outcome_for(role),
-            moves=tuple(move.text for move in moves),
-            format_failures=sum(move.format_failure for move in moves),
-            cut_tokens=sum(move.cut_tokens for move in moves),
-            bits=tuple(
-                tuple(sign * bit for bit in scores.bits)
-                for event in events
-                if isinstance(event, Rewarded) and event.player == role
-                for sign, _, scores in event.terms
-            ),
-        )
+    def score(self) -> float:
+        """Bits of the row's role; the floor where a move broke a rule."""
+        return self.row.score(self.episode.play) if self.episode.done else self.row.floor

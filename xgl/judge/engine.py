@@ -50,46 +50,6 @@ MAX_DIGESTS = 65536
 """Most contexts whose digests are stored, to recognise those that come again."""
 
 
-class ScoreCache:
-    """Bits of the sequences scored so far, float32; the least recently used make room."""
-
-    def __init__(self, max_bytes: int) -> None:
-        self._lru: LRUCache[bytes, array[float]] = LRUCache(
-            max_bytes, lambda bits: ENTRY_BYTES + sys.getsizeof(bits)
-        )
-
-    def known(
-        self, sequences: Sequence[ScoredSequence]
-    ) -> tuple[dict[ScoredSequence, Bits], list[ScoredSequence], Statistics]:
-        """The bits that are cached for ``sequences``, the different others in order, and the counts
-        of this call."""
-        distinct = list(dict.fromkeys(sequences))
-        found = {one: self._lru.get(_digest((*one.ids, one.target_count))) for one in distinct}
-        known_bits = {one: tuple(bits) for one, bits in found.items() if bits is not None}
-        new = [one for one in distinct if one not in known_bits]
-        statistics = Statistics(
-            requested=len(sequences),
-            duplicates=len(sequences) - len(distinct),
-            cached=len(known_bits),
-            requested_tokens=sum(len(one.ids) - 1 for one in sequences),
-            new_tokens=sum(len(one.ids) - 1 for one in new),
-        )
-        return known_bits, new, statistics
-
-    def put(self, sequence: ScoredSequence, bits: Bits) -> None:
-        with suppress(ValueError):  # larger than all the room there is
-            self._lru[_digest((*sequence.ids, sequence.target_count))] = array("f", bits)
-
-    def clear(self) -> None:
-        """Drop all scores."""
-        self._lru.clear()
-
-    @property
-    def bytes(self) -> int:
-        """Bytes in use, about."""
-        return int(self._lru.currsize)
-
-
 class PrefixCache:
     """Key-value caches of long contexts.
 
@@ -183,20 +143,33 @@ class EngineSettings:
 
 
 class Engine(ABC):
-    """Gives bits of token sequences, counts its work, and keeps scores."""
+    """Gives bits of token sequences, counts its work, and keeps scores, the least recently used of
+    which make room (``score_cache_bytes``)."""
 
     def __init__(self, score_cache_bytes: int) -> None:
         self.statistics = Statistics()
-        self._scores = ScoreCache(score_cache_bytes)
+        self._scores: LRUCache[bytes, array[float]] = LRUCache(
+            score_cache_bytes, lambda bits: ENTRY_BYTES + sys.getsizeof(bits)
+        )
 
     def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
         """Bits of each sequence's scored tokens, in order; not checked for being finite."""
-        known_bits, new, counts = self._scores.known(sequences)
-        self.statistics += counts
+        keys = {one: _digest((*one.ids, one.target_count)) for one in dict.fromkeys(sequences)}
+        found = {one: self._scores.get(key) for one, key in keys.items()}
+        known = {one: tuple(bits) for one, bits in found.items() if bits is not None}
+        new = [one for one in keys if one not in known]
+        self.statistics += Statistics(
+            requested=len(sequences),
+            duplicates=len(sequences) - len(keys),
+            cached=len(known),
+            requested_tokens=sum(len(one.ids) - 1 for one in sequences),
+            new_tokens=sum(len(one.ids) - 1 for one in new),
+        )
         for sequence, bits in self.compute(new):
-            known_bits[sequence] = bits
-            self._scores.put(sequence, bits)
-        return [known_bits[sequence] for sequence in sequences]
+            known[sequence] = bits
+            with suppress(ValueError):  # larger than all the room there is
+                self._scores[keys[sequence]] = array("f", bits)
+        return [known[sequence] for sequence in sequences]
 
     def forget(self) -> None:
         """Drop all results of earlier calls. They change the batches and so the rounding of new
@@ -227,8 +200,6 @@ class ScoringEngine(Engine):
         super().forget()
         self._prefixes.clear()
 
-    # -- plans -----------------------------------------------------------------------------
-
     def _compute(
         self, sequences: Sequence[ScoredSequence]
     ) -> Iterator[tuple[ScoredSequence, Bits]]:
@@ -252,9 +223,18 @@ class ScoringEngine(Engine):
         before = len(prefix.ids) if prefix else 0
         trees = prefix_trees(sequences, before, max_tokens)
         for batch in tree_batches(trees, partial(self.budget.rows, prefix=before)):
-            once = partial(self._forward_once, prefix, sequences)
-            results = retry_in_halves(once, batch, "sequences to score")
-            for tree, bits in zip(batch, results, strict=True):
+            try:
+                once = partial(self._forward, prefix)
+                results = retry_in_halves(once, batch, "sequences to score")
+            except (RuntimeError, MemoryError) as error:
+                members = [sequences[index] for tree in batch for index in tree.members]
+                if len(members) == len(batch) or not out_of_memory(error):
+                    raise
+                results = []
+            if not results:  # a tree does not fit into memory: its members may, each by itself
+                release_memory()
+                yield from self._compute_after(prefix, members, 0)
+            for tree, bits in zip(batch, results, strict=False):
                 members = [sequences[index] for index in tree.members]
                 finite = all(map(math.isfinite, chain.from_iterable(bits)))
                 # NaN passes masks (0 · NaN) from one sequence to its whole tree: read apart, only
@@ -264,42 +244,18 @@ class ScoringEngine(Engine):
                 else:
                     yield from zip(members, bits, strict=True)
 
-    # -- forward passes --------------------------------------------------------------------
-
-    def _forward_once(
-        self,
-        prefix: CachedPrefix | None,
-        sequences: Sequence[ScoredSequence],
-        trees: Sequence[PrefixTree],
+    def _forward(
+        self, prefix: CachedPrefix | None, trees: Sequence[PrefixTree]
     ) -> list[list[Bits]]:
-        try:
-            bits = tree_bits(self.lm, trees, prefix, self.budget.bytes // 8)
-        except (RuntimeError, MemoryError) as error:
-            # More trees than one are halved by retry_in_halves; a tree of one member cannot be.
-            if len(trees) > 1 or len(trees[0].members) == 1 or not out_of_memory(error):
-                raise
-        else:
-            self.statistics += Statistics(
-                read_tokens=sum(len(tree.tokens) for tree in trees),
-                padded_tokens=len(trees) * max(len(tree.tokens) for tree in trees),
-                scored_tokens=sum(len(targets) for tree in trees for targets in tree.targets),
-                trees=len(trees),
-                forwards=1,
-            )
-            return bits
-        release_memory()
-        return [self._smaller_trees(prefix, [sequences[index] for index in trees[0].members])]
-
-    def _smaller_trees(
-        self, prefix: CachedPrefix | None, members: Sequence[ScoredSequence]
-    ) -> list[Bits]:
-        """Bits of the members of one tree that does not fit into memory, in two parts."""
-        middle = len(members) // 2
-        _LOG.warning("out of memory at a tree of %d, going on with %d", len(members), middle)
-        bits: dict[ScoredSequence, Bits] = {}
-        for part in (members[:middle], members[middle:]):
-            bits.update(self._compute_after(prefix, part, MAX_TREE_TOKENS))
-        return [bits[sequence] for sequence in members]
+        bits = tree_bits(self.lm, trees, prefix, self.budget.bytes // 8)
+        self.statistics += Statistics(
+            read_tokens=sum(len(tree.tokens) for tree in trees),
+            padded_tokens=len(trees) * max(len(tree.tokens) for tree in trees),
+            scored_tokens=sum(len(targets) for tree in trees for targets in tree.targets),
+            trees=len(trees),
+            forwards=1,
+        )
+        return bits
 
     @cached_property
     def _shares_prefixes(self) -> bool:

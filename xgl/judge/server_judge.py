@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from xgl.chat.calls import RequestBatch, UsageCounter, run, served_models
+from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import MOST_BYTES, Endpoint, Fault, lookup, one_line, read_json
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
@@ -137,7 +137,8 @@ async def _window(settings: ChatSettings) -> int:
     expected = "expected an OpenAI-compatible server there"
     if isinstance(content, Fault):
         raise PlayerError(f"{settings.place}: no answer ({content.message}), {expected}")
-    served = served_models(content)
+    models = lookup(read_json(content), "data")
+    served = {str(lookup(each, "id")): each for each in models} if isinstance(models, list) else {}
     if not served:
         raise PlayerError(
             f"{settings.place}: found {_quote(content)} as its list of models, {expected}"

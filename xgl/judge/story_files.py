@@ -4,9 +4,8 @@ texts, or a model that writes them. Needs no model library."""
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from xgl.chat.calls import ask_once
 from xgl.chat.settings import ChatSettings
@@ -100,11 +99,15 @@ def read_texts(file: str) -> list[str]:
     """
     path = user_path(file)
     try:
-        data = read_bytes(path, MOST_FILE_BYTES)
+        text = read_bytes(path, MOST_FILE_BYTES).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = 1 + error.object[: error.start].count(b"\n")
+        reason = f"line {line}: no UTF-8 text ({error.reason}), expected UTF-8"
+        raise StoryError(f"{path}: {reason}") from None
     except OSError as error:
         raise StoryError(f"{path}: cannot be read ({error.strerror or error})") from None
-    rows = (_json_lines if path.suffix == ".jsonl" else _plain_texts)(data, path)
-    texts = list(dict.fromkeys(_checked(rows, path)))
+    rows = _json_lines(text, path) if path.suffix == ".jsonl" else _plain_texts(text)
+    texts = list(dict.fromkeys(" ".join(row.split()) for row in rows))
     try:
         corpus.divided(texts)
     except ValueError as error:
@@ -112,43 +115,23 @@ def read_texts(file: str) -> list[str]:
     return texts
 
 
-def _checked(rows: Iterable[tuple[str, Any]], path: Path) -> Iterator[str]:
-    for place, value in rows:
-        if not isinstance(value, str):
-            raise StoryError(f"{path}: {place}: found {excerpt(repr(value), 60)}, {_A_TEXT}")
-        if not value.strip():
-            raise StoryError(f"{path}: {place}: found an empty text, expected one to play with")
-        yield " ".join(value.split())
-
-
-def _plain_texts(data: bytes, path: Path) -> Iterator[tuple[str, Any]]:
-    lines = [line.strip() for line in _lines(data, path)]
+def _plain_texts(text: str) -> list[str]:
     # With a blank line anywhere inside, texts are paragraphs; otherwise each line is one.
-    body = "\n".join(lines).strip("\n")
-    for part in body.split("\n\n") if "\n\n" in body else body.split("\n"):
-        if text := part.strip():
-            yield "", text
+    body = "\n".join(map(str.strip, text.split("\n"))).strip("\n")
+    return [part for part in body.split("\n\n" if "\n\n" in body else "\n") if part.strip()]
 
 
-def _json_lines(data: bytes, path: Path) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(_lines(data, path), 1):
+def _json_lines(text: str, path: Path) -> Iterator[str]:
+    for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
             continue
         try:
             value = read_json(line)
         except ValueError as error:
             raise StoryError(f"{path}: line {number}: no JSON ({error}), {_A_TEXT}") from None
-        named = value if isinstance(value, dict) else {}
-        yield f"line {number}", next((named[name] for name in _FIELDS if name in named), value)
-
-
-def _lines(data: bytes, path: Path) -> list[str]:
-    lines = []
-    for number, line in enumerate(data.removeprefix(b"\xef\xbb\xbf").split(b"\n"), 1):
-        try:
-            lines.append(line.decode())
-        except UnicodeDecodeError as error:
-            raise StoryError(
-                f"{path}: line {number}: no UTF-8 text ({error.reason}), expected UTF-8"
-            ) from None
-    return lines
+        if isinstance(value, dict):
+            value = next((value[name] for name in _FIELDS if name in value), value)
+        if not isinstance(value, str) or not value.strip():
+            found = excerpt(repr(value), 60)
+            raise StoryError(f"{path}: line {number}: found {found}, {_A_TEXT}")
+        yield value

@@ -6,7 +6,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from xgl.errors import MAX_PROBLEMS, excerpt
 from xgl.language import syntax as syn
@@ -15,6 +15,7 @@ from xgl.language.dialects import Dialect
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
+Rest = ParamSpec("Rest")
 
 
 class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen outside
@@ -34,7 +35,12 @@ class TooDeepError(Refusal):
     """Ends the reading of its line, whose other parts are as deep."""
 
 
-def read_each(read: Callable[[Part], Result], parts: Iterable[Part]) -> list[Result]:
+def read_each(
+    read: Callable[Concatenate[Part, Rest], Result],
+    parts: Iterable[Part],
+    *rest: Rest.args,
+    **options: Rest.kwargs,
+) -> list[Result]:
     """The results of ``read`` for all parts; raises one refusal that holds all refusals of parts,
     up to the number that is reported."""
     results, refusals = [], list[Refusal]()
@@ -42,8 +48,8 @@ def read_each(read: Callable[[Part], Result], parts: Iterable[Part]) -> list[Res
         if len(refusals) >= MAX_PROBLEMS:
             break
         try:
-            results.append(read(part))
-        except TooDeepError:
+            results.append(read(part, *rest, **options))
+        except TooDeepError:  # its neighbours would be read to the same depth, each again
             raise
         except Refusal as refusal:
             refusals.extend(refusal.all)
@@ -122,243 +128,15 @@ _SHAPES: dict[type[ast.AST], str] = {
 
 STRING = "a string: a literal, a register, + // or %"
 LIST = "a list: [strings], a register l, +, split or shuffle"
-WORDS = "a set of words: word_set(s) or common_word_set(s, t)"
-_EXPECTED: dict[syn.Kind, str] = {
-    "string": STRING,
-    "list": LIST,
-    "words": WORDS,
-    "number": "a whole number",
-    "truth": "a condition",
-}
-
-
-def string(
-    node: ast.expr, dialect: Dialect, *, story: bool = False, depth: int = 0
-) -> syn.StringExpr:
-    """A string expression; ``story``: whether ``story()`` is allowed here (only in assign)."""
-    check_depth(node, depth)
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return syn.Literal(literal_text(node))
-    if isinstance(node, ast.Name):
-        return syn.Register(register(node, node.id))
-    if isinstance(node, ast.BinOp):
-        return _operation(node, dialect, story, depth)
-    if isinstance(node, ast.Call):
-        return _call(node, dialect, story, depth)
-    raise Refusal(node, description(node), STRING)
-
-
-def _operation(node: ast.BinOp, dialect: Dialect, story: bool, depth: int) -> syn.StringExpr:
-    if isinstance(node.op, ast.Div):
-        raise Refusal(node, "the operator /", "// (what precedes) or % (what follows)", "//")
-    is_prefix = isinstance(node.op, ast.BitOr) and dialect.stored_prefix
-    if not is_prefix and not isinstance(node.op, ast.Add | ast.FloorDiv | ast.Mod):
-        raise Refusal(node, f"the operator {type(node.op).__name__}", "+ // or % between strings")
-    left, right = read_each(
-        lambda side: string(side, dialect, story=story, depth=depth + 1), (node.left, node.right)
-    )
-    if is_prefix:
-        return syn.Given(left, right)
-    if isinstance(node.op, ast.Add):
-        return syn.Cat(left, right)
-    return syn.Cut(left, right, "before" if isinstance(node.op, ast.FloorDiv) else "after")
-
-
-def _call(node: ast.Call, dialect: Dialect, story: bool, depth: int) -> syn.StringExpr:
-    if isinstance(node.func, ast.Name) and node.func.id == "story":
-        return _story(node, dialect, story)
-    if helper_name(node) is None:
-        strings = ("story", *(n for n, s in syn.FUNCTIONS.items() if s.result == "string"))
-        near = nearest(node.func.id, strings) if isinstance(node.func, ast.Name) else ""
-        raise Refusal(node, description(node), STRING, near)
-    return function(node, dialect, "string", story=story, depth=depth)
-
-
-def _story(node: ast.Call, dialect: Dialect, allowed: bool) -> syn.Story:
-    if not allowed:
-        raise Refusal(node, "story() outside assign", "story() on the right of assign only")
-    if len(node.args) > 1 or node.keywords:
-        raise Refusal(node, "several arguments", 'story(), story(tokens) or story("prompt")')
-    if not node.args:
-        return syn.Story()
-    argument = node.args[0]
-    if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
-        return syn.Story(prompt=literal_text(argument))
-    return syn.Story(tokens=whole_number(argument, 1, "a number of tokens or a prompt"))
-
-
-def list_of(
-    node: ast.expr, dialect: Dialect, *, story: bool = False, depth: int = 0
-) -> syn.ListExpr:
-    """A list expression."""
-    check_depth(node, depth)
-    if isinstance(node, ast.Name) and node.id in syn.LIST_REGISTERS:
-        return syn.Register(node.id)
-    if isinstance(node, ast.List):
-        items = read_each(
-            lambda item: string(item, dialect, story=story, depth=depth + 1), node.elts
-        )
-        return syn.ListOf(tuple(items))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        left, right = read_each(
-            lambda side: list_of(side, dialect, story=story, depth=depth + 1),
-            (node.left, node.right),
-        )
-        return syn.Chain(left, right)
-    if helper_name(node) is not None:
-        return function(node, dialect, "list", story=story, depth=depth)
-    near = nearest(node.id, syn.LIST_REGISTERS) if isinstance(node, ast.Name) else ""
-    raise Refusal(node, description(node), LIST, near)
-
-
-def helper_name(node: ast.expr) -> str | None:
-    """Name of the helper function that a node calls, None for any other node."""
-    if not isinstance(node, ast.Call):
-        return None
-    method = isinstance(node.func, ast.Attribute)
-    name = getattr(node.func, "attr" if method else "id", "")
-    signature = syn.FUNCTIONS.get(name)
-    return name if signature and signature.method == method else None
-
-
-def function(
-    node: ast.expr, dialect: Dialect, kind: syn.Kind, *, story: bool = False, depth: int = 0
-) -> syn.Function:
-    """A helper call, which must give a value of ``kind``."""
-    name = helper_name(node)
-    assert name is not None
-    assert isinstance(node, ast.Call)
-    signature = syn.FUNCTIONS[name]
-    if signature.result != kind:
-        raise Refusal(node, f"{name}, which gives {_A[signature.result]}", _EXPECTED[kind])
-    own = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-    arguments = own + list(node.args)
-    most = len(signature.arguments)
-    if node.keywords or not most - signature.optional <= len(arguments) <= most:
-        raise Refusal(node, "other arguments", usage(name))
-    values = read_each(
-        lambda pair: _argument(*pair, dialect, story, depth + 1),
-        zip(arguments, signature.arguments, strict=False),
-    )
-    return syn.Function(name, tuple(values))
-
-
-def _argument(
-    node: ast.expr, kinds: tuple[syn.Kind, ...], dialect: Dialect, story: bool, depth: int
-) -> syn.Expression:
-    if kinds == ("number",):
-        return syn.Number(whole_number(node, 0, "a number of tokens"))
-    kind = kind_of(node)
-    return value(node, dialect, kind if kind in kinds else kinds[0], story=story, depth=depth)
-
-
-def value(
-    node: ast.expr, dialect: Dialect, kind: syn.Kind, *, story: bool = False, depth: int = 0
-) -> Any:
-    """An expression of a kind: a string, a list or a set of words."""
-    if kind == "string":
-        return string(node, dialect, story=story, depth=depth)
-    if kind == "list":
-        return list_of(node, dialect, story=story, depth=depth)
-    if helper_name(node) is None:
-        raise Refusal(node, description(node), _EXPECTED[kind])
-    check_depth(node, depth)
-    return function(node, dialect, kind, story=story, depth=depth)
-
-
-def kind_of(node: ast.expr) -> syn.Kind | None:
-    """The kind of value that a node seems to have; None if the node does not show it."""
-    while isinstance(node, ast.BinOp):
-        node = node.left
-    name = helper_name(node)
-    if name is not None:
-        return syn.FUNCTIONS[name].result
-    if isinstance(node, ast.Name):
-        return "list" if node.id in syn.LIST_REGISTERS else "string"
-    if isinstance(node, ast.List):
-        return "list"
-    if isinstance(node, ast.Constant):
-        return "string" if isinstance(node.value, str) else "number"
-    return None
-
-
-_A: dict[syn.Kind, str] = {
-    "string": "a string",
-    "list": "a list",
-    "words": "a set of words",
-    "number": "a number",
-    "truth": "a truth value",
-}
-
-
-def usage(name: str) -> str:
-    """The form of a call of a helper function, for messages."""
-    signature = syn.FUNCTIONS[name]
-    words = ["/".join(kinds) for kinds in signature.arguments]
-    own = f"{words.pop(0)}." if signature.method else ""
-    return f"{own}{name}({', '.join(words)})"
-
-
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
-
-
-def xent_sum(node: ast.expr, dialect: Dialect, *, numbers: bool = False) -> syn.Sum:
-    """A signed sum of xents; ``numbers`` admits bounds and counts too (comparisons only)."""
-    amount = _signed_sum(node, dialect, numbers, 0)
-    if len(amount.terms) > syn.MAX_TERMS:
-        raise Refusal(node, f"a sum of {len(amount.terms)} terms", f"at most {syn.MAX_TERMS}")
-    return amount
-
-
-def _signed_sum(node: ast.expr, dialect: Dialect, numbers: bool, depth: int) -> syn.Sum:
-    check_depth(node, depth)
-    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
-        return syn.Sum(_negate(_signed_sum(node.operand, dialect, numbers, depth + 1)))
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-        left, right = read_each(
-            lambda side: _signed_sum(side, dialect, numbers, depth + 1), (node.left, node.right)
-        )
-        terms = right.terms if isinstance(node.op, ast.Add) else _negate(right)
-        return syn.Sum(left.terms + terms)
-    return syn.Sum(((1, _number(node, dialect) if numbers else _xent(node, dialect)),))
-
-
-def _negate(amount: syn.Sum) -> tuple[tuple[int, syn.Term], ...]:
-    return tuple((-sign, term) for sign, term in amount.terms)
-
-
-def _number(node: ast.expr, dialect: Dialect) -> syn.Term:
-    bits = node.value if isinstance(node, ast.Constant) else None
-    name = helper_name(node)
-    if name is not None and syn.FUNCTIONS[name].result == "number":
-        return function(node, dialect, "number")
-    if type(bits) is int:
-        return syn.Number(whole_number(node, 0, "a number of bits"))
-    if type(bits) is not float or not dialect.python_conditions:
-        return _xent(node, dialect)
-    if not bits <= syn.MAX_NUMBER:
-        raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
-    return syn.Number(bits)
-
-
-def _xent(node: ast.expr, dialect: Dialect) -> syn.Xent:
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
-        raise Refusal(node, description(node), SUM)
-    kind = node.func.id
-    if kind not in syn.XENT_KINDS:
-        is_helper = kind in syn.FUNCTIONS
-        found = f"a call of {kind!r}" if is_helper else f"unknown function {kind!r}"
-        raise Refusal(node, found, SUM, "" if is_helper else nearest(kind, syn.XENT_KINDS))
-    if not 1 <= len(node.args) <= 2 or node.keywords:
-        raise Refusal(node, f"{len(node.args)} arguments", f"{kind}(s), {kind}(s | t) or with , o")
-    inner, *outer = node.args
-    is_given = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.BitOr)
-    parts = [inner.left, inner.right] if is_given else [inner]  # type: ignore[attr-defined]
-    texts = read_each(lambda part: string(part, dialect), (*parts, *outer))
-    prefix = texts[1] if len(parts) == 2 else None
-    return syn.Xent(kind, texts[0], prefix, texts[-1] if outer else None)
-
-
+_KINDS: dict[syn.Kind, tuple[str, str]] = {
+    "string": ("a string", STRING),
+    "list": ("a list", LIST),
+    "words": ("a set of words", "a set of words: word_set(s) or common_word_set(s, t)"),
+    "number": ("a number", "a whole number"),
+    "truth": ("a truth value", "a condition"),
+}
+"""Each kind of value, and what may give one."""
 _COMPARATORS: dict[type[ast.cmpop], syn.Comparator] = {
     ast.Lt: "<",
     ast.LtE: "<=",
@@ -378,90 +156,266 @@ _COMPARATORS_OF_KINDS: dict[tuple[syn.Kind | None, syn.Kind | None], tuple[syn.C
 }
 
 
-def condition(node: ast.expr, dialect: Dialect, depth: int = 0) -> syn.Condition:
-    """A comparison, ``is_true``, ``is_false``, a bare statement, or a helper that decides."""
-    check_depth(node, depth)
-    wide = dialect.python_conditions
-    if isinstance(node, ast.Compare):
-        return _comparison(node, dialect)
-    if wide and isinstance(node, ast.BoolOp):
-        return _logic(node, dialect, depth)
-    if wide and isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
-        return _not(node, dialect, depth)
+def _called(node: ast.expr) -> str:
+    """The name that a node calls; empty for any other node, and for a method."""
+    called = node.func if isinstance(node, ast.Call) else None
+    return called.id if isinstance(called, ast.Name) else ""
+
+
+def helper_name(node: ast.expr) -> str | None:
+    """Name of the helper function that a node calls, None for any other node."""
+    if not isinstance(node, ast.Call):
+        return None
+    method = isinstance(node.func, ast.Attribute)
+    name = getattr(node.func, "attr" if method else "id", "")
+    signature = syn.FUNCTIONS.get(name)
+    return name if signature and signature.method == method else None
+
+
+def kind_of(node: ast.expr) -> syn.Kind | None:
+    """The kind of value that a node seems to have; None if the node does not show it."""
+    while isinstance(node, ast.BinOp):
+        node = node.left
     name = helper_name(node)
-    if name is not None and syn.FUNCTIONS[name].result != "string":
-        return function(node, dialect, "truth")
-    return _statement(node, dialect)
+    if name is not None:
+        return syn.FUNCTIONS[name].result
+    if isinstance(node, ast.Name):
+        return "list" if node.id in syn.LIST_REGISTERS else "string"
+    if isinstance(node, ast.List):
+        return "list"
+    if isinstance(node, ast.Constant):
+        return "string" if isinstance(node.value, str) else "number"
+    return None
 
 
-def _statement(node: ast.expr, dialect: Dialect) -> syn.Truth:
-    name = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
-    if isinstance(node, ast.Call) and name in ("is_true", "is_false"):
-        if not node.args or node.keywords:
-            raise Refusal(node, "no statement", f'{name}("statement", …)')
-        statement, *params = read_each(lambda part: string(part, dialect), node.args)
-        return syn.Truth(statement, tuple(params), name == "is_true")
-    return syn.Truth(string(node, dialect), (), True)
+class Reader:
+    """Reads the expressions of a line; ``story``: whether ``story()`` may stand in them, as in
+    assign only. Raises :class:`Refusal`."""
+
+    def __init__(self, dialect: Dialect, story: bool = False) -> None:
+        self.dialect, self.story = dialect, story
+
+    # -- strings, lists, sets of words ---------------------------------------------------------
+
+    def string(self, node: ast.expr, depth: int = 0) -> syn.StringExpr:
+        check_depth(node, depth)
+        match node:
+            case ast.Constant(value=str()):
+                return syn.Literal(literal_text(node))
+            case ast.Name(id=name):
+                return syn.Register(register(node, name))
+            case ast.BinOp():
+                return self._operation(node, depth)
+            case ast.Call() if _called(node) == "story":
+                return self._story(node)
+            case ast.Call() if helper_name(node) is not None:
+                return self.function(node, "string", depth)
+        strings = ("story", *(n for n, s in syn.FUNCTIONS.items() if s.result == "string"))
+        raise Refusal(node, description(node), STRING, nearest(_called(node), strings))
+
+    def _operation(self, node: ast.BinOp, depth: int) -> syn.StringExpr:
+        if isinstance(node.op, ast.Div):
+            raise Refusal(node, "the operator /", "// (what precedes) or % (what follows)", "//")
+        is_prefix = isinstance(node.op, ast.BitOr) and self.dialect.stored_prefix
+        if not is_prefix and not isinstance(node.op, ast.Add | ast.FloorDiv | ast.Mod):
+            found = f"the operator {type(node.op).__name__}"
+            raise Refusal(node, found, "+ // or % between strings")
+        left, right = read_each(self.string, (node.left, node.right), depth + 1)
+        if is_prefix:
+            return syn.Given(left, right)
+        if isinstance(node.op, ast.Add):
+            return syn.Cat(left, right)
+        return syn.Cut(left, right, "before" if isinstance(node.op, ast.FloorDiv) else "after")
+
+    def _story(self, node: ast.Call) -> syn.Story:
+        if not self.story:
+            raise Refusal(node, "story() outside assign", "story() on the right of assign only")
+        if len(node.args) > 1 or node.keywords:
+            raise Refusal(node, "several arguments", 'story(), story(tokens) or story("prompt")')
+        if not node.args:
+            return syn.Story()
+        argument = node.args[0]
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str):
+            return syn.Story(prompt=literal_text(argument))
+        return syn.Story(tokens=whole_number(argument, 1, "a number of tokens or a prompt"))
+
+    def list_of(self, node: ast.expr, depth: int = 0) -> syn.ListExpr:
+        check_depth(node, depth)
+        match node:
+            case ast.Name(id=name) if name in syn.LIST_REGISTERS:
+                return syn.Register(name)
+            case ast.List(elts=items):
+                return syn.ListOf(tuple(read_each(self.string, items, depth + 1)))
+            case ast.BinOp(left, ast.Add(), right):
+                return syn.Chain(*read_each(self.list_of, (left, right), depth + 1))
+            case ast.Call() if helper_name(node) is not None:
+                return self.function(node, "list", depth)
+        near = nearest(node.id, syn.LIST_REGISTERS) if isinstance(node, ast.Name) else ""
+        raise Refusal(node, description(node), LIST, near)
+
+    def function(self, node: ast.Call, kind: syn.Kind, depth: int = 0) -> syn.Function:
+        """A helper call, which must give a value of ``kind``."""
+        name = str(helper_name(node))
+        signature = syn.FUNCTIONS[name]
+        if signature.result != kind:
+            found = f"{name}, which gives {_KINDS[signature.result][0]}"
+            raise Refusal(node, found, _KINDS[kind][1])
+        own = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        arguments = own + list(node.args)
+        most = len(signature.arguments)
+        if node.keywords or not most - signature.optional <= len(arguments) <= most:
+            words = ["/".join(kinds) for kinds in signature.arguments]
+            before = f"{words.pop(0)}." if signature.method else ""
+            raise Refusal(node, "other arguments", f"{before}{name}({', '.join(words)})")
+        pairs = zip(arguments, signature.arguments, strict=False)
+        return syn.Function(name, tuple(read_each(self._argument, pairs, depth + 1)))
+
+    def _argument(
+        self, argument: tuple[ast.expr, tuple[syn.Kind, ...]], depth: int
+    ) -> syn.Expression:
+        node, kinds = argument
+        if kinds == ("number",):
+            return syn.Number(whole_number(node, 0, "a number of tokens"))
+        kind = kind_of(node)
+        value: syn.Expression = self.value(node, kind if kind in kinds else kinds[0], depth)
+        return value
+
+    def value(self, node: ast.expr, kind: syn.Kind, depth: int = 0) -> Any:
+        """An expression of a kind: a string, a list or a set of words."""
+        if kind == "string":
+            return self.string(node, depth)
+        if kind == "list":
+            return self.list_of(node, depth)
+        if not isinstance(node, ast.Call) or helper_name(node) is None:
+            raise Refusal(node, description(node), _KINDS[kind][1])
+        check_depth(node, depth)
+        return self.function(node, kind, depth)
+
+    # -- sums of xents -------------------------------------------------------------------------
+
+    def xent_sum(self, node: ast.expr, numbers: bool = False) -> syn.Sum:
+        """A signed sum of xents; ``numbers`` admits bounds and counts too (comparisons only)."""
+        amount = self._signed_sum(node, numbers, 0)
+        if len(amount.terms) > syn.MAX_TERMS:
+            raise Refusal(node, f"a sum of {len(amount.terms)} terms", f"at most {syn.MAX_TERMS}")
+        return amount
+
+    def _signed_sum(self, node: ast.expr, numbers: bool, depth: int) -> syn.Sum:
+        check_depth(node, depth)
+        match node:
+            case ast.UnaryOp(ast.USub(), operand):
+                return syn.Sum(_negate(self._signed_sum(operand, numbers, depth + 1)))
+            case ast.BinOp(left, ast.Add() | ast.Sub() as op, right):
+                one, other = read_each(self._signed_sum, (left, right), numbers, depth + 1)
+                return syn.Sum(
+                    one.terms + (other.terms if isinstance(op, ast.Add) else _negate(other))
+                )
+        return syn.Sum(((1, self._number(node) if numbers else self._xent(node)),))
+
+    def _number(self, node: ast.expr) -> syn.Term:
+        bits = node.value if isinstance(node, ast.Constant) else None
+        name = helper_name(node)
+        if isinstance(node, ast.Call) and name and syn.FUNCTIONS[name].result == "number":
+            return self.function(node, "number")
+        if type(bits) is int:
+            return syn.Number(whole_number(node, 0, "a number of bits"))
+        if type(bits) is not float or not self.dialect.python_conditions:
+            return self._xent(node)
+        if not bits <= syn.MAX_NUMBER:
+            raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
+        return syn.Number(bits)
+
+    def _xent(self, node: ast.expr) -> syn.Xent:
+        kind: Any = _called(node)
+        if not kind or not isinstance(node, ast.Call):
+            raise Refusal(node, description(node), SUM)
+        if kind not in syn.XENT_KINDS:
+            is_helper = kind in syn.FUNCTIONS
+            found = f"a call of {kind!r}" if is_helper else f"unknown function {kind!r}"
+            raise Refusal(node, found, SUM, "" if is_helper else nearest(kind, syn.XENT_KINDS))
+        if not 1 <= len(node.args) <= 2 or node.keywords:
+            forms = f"{kind}(s), {kind}(s | t) or with , o"
+            raise Refusal(node, f"{len(node.args)} arguments", forms)
+        inner, *outer = node.args
+        is_given = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.BitOr)
+        parts = [inner.left, inner.right] if is_given else [inner]  # type: ignore[attr-defined]
+        texts = read_each(self.string, (*parts, *outer))
+        prefix = texts[1] if len(parts) == 2 else None
+        return syn.Xent(kind, texts[0], prefix, texts[-1] if outer else None)
+
+    # -- conditions ----------------------------------------------------------------------------
+
+    def condition(self, node: ast.expr, depth: int = 0) -> syn.Condition:
+        """A comparison, ``is_true``, ``is_false``, a bare statement, or a helper that decides."""
+        check_depth(node, depth)
+        wide, name = self.dialect.python_conditions, helper_name(node)
+        match node:
+            case ast.Compare():
+                return self._comparison(node)
+            case ast.BoolOp(op, parts) if wide:
+                word: Any = "and" if isinstance(op, ast.And) else "or"
+                return syn.Logic(word, tuple(read_each(self._strict_condition, parts, depth + 1)))
+            case ast.UnaryOp(ast.Not(), operand) if wide:
+                return self._not(operand, depth)
+            case ast.Call() if name is not None and syn.FUNCTIONS[name].result != "string":
+                return self.function(node, "truth")
+            case ast.Call(args=parts) if (verdict := _called(node)) in ("is_true", "is_false"):
+                if not parts or node.keywords:
+                    raise Refusal(node, "no statement", f'{verdict}("statement", …)')
+                statement, *params = read_each(self.string, parts)
+                return syn.Truth(statement, tuple(params), verdict == "is_true")
+        return syn.Truth(self.string(node))
+
+    def _comparison(self, node: ast.Compare) -> syn.Condition:
+        """One of two sums or, where the dialect has them, Python's comparisons; ``a < b < c`` is
+        ``a < b and b < c``."""
+        if not self.dialect.python_conditions:
+            comparator = _COMPARATORS.get(type(node.ops[0]))
+            if len(node.ops) != 1 or comparator not in syn.COMPARATORS:
+                raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
+            return self._sums(node.left, comparator, node.comparators[0])
+        sides = [node.left, *node.comparators]
+        triples = zip(sides, node.ops, node.comparators, strict=False)
+        pairs = read_each(self._pair, triples, node)
+        return pairs[0] if len(pairs) == 1 else syn.Logic("and", tuple(pairs))
+
+    def _pair(
+        self, triple: tuple[ast.expr, ast.cmpop, ast.expr], node: ast.Compare
+    ) -> syn.Condition:
+        left, op, right = triple
+        comparator = _COMPARATORS.get(type(op))
+        if comparator is None:
+            raise Refusal(node, "this comparison", "one of < <= > >= == != in, not in")
+        kinds = (kind_of(left), kind_of(right))
+        if comparator in _COMPARATORS_OF_KINDS.get(kinds, ()):
+            one, other = read_each(
+                lambda side: self.value(side, kind_of(side) or "string"), (left, right)
+            )
+            return syn.Test(one, comparator, other)
+        if "in" in comparator:
+            raise Refusal(node, "this comparison", "a string in a string or in a list")
+        return self._sums(left, comparator, right)
+
+    def _sums(self, left: ast.expr, comparator: syn.Comparator, right: ast.expr) -> syn.Comparison:
+        one, other = read_each(self.xent_sum, (left, right), numbers=True)
+        return syn.Comparison(one, comparator, other)
+
+    def _not(self, operand: ast.expr, depth: int) -> syn.Condition:
+        """``not`` of a condition; for a string, a list or a set: whether it is empty."""
+        kind = kind_of(operand)
+        if kind in ("string", "list", "words"):
+            size = syn.Function("len", (self.value(operand, kind),))
+            nothing = syn.Sum(((1, syn.Number(0)),))
+            return syn.Comparison(syn.Sum(((1, size),)), "==", nothing)
+        return syn.Logic("not", (self._strict_condition(operand, depth + 1),))
+
+    def _strict_condition(self, node: ast.expr, depth: int) -> syn.Condition:
+        """A condition that is no bare statement."""
+        if kind_of(node) in ("string", "list", "words", "number"):
+            expected = "a comparison, is_true, is_false or only_uses_…"
+            raise Refusal(node, description(node), expected)
+        return self.condition(node, depth)
 
 
-def _sums(
-    left: ast.expr, comparator: syn.Comparator, right: ast.expr, dialect: Dialect
-) -> syn.Comparison:
-    one, other = read_each(lambda side: xent_sum(side, dialect, numbers=True), (left, right))
-    return syn.Comparison(one, comparator, other)
-
-
-def _comparison(node: ast.Compare, dialect: Dialect) -> syn.Condition:
-    """One of two sums or, where the dialect has them, Python's comparisons; ``a < b < c`` is
-    ``a < b and b < c``."""
-    if not dialect.python_conditions:
-        comparator = _COMPARATORS.get(type(node.ops[0]))
-        if len(node.ops) != 1 or comparator not in syn.COMPARATORS:
-            raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
-        return _sums(node.left, comparator, node.comparators[0], dialect)
-    sides = [node.left, *node.comparators]
-    pairs = read_each(
-        lambda pair: _pair(*pair, node, dialect),
-        zip(sides, node.ops, node.comparators, strict=False),
-    )
-    return pairs[0] if len(pairs) == 1 else syn.Logic("and", tuple(pairs))
-
-
-def _pair(
-    left: ast.expr, op: ast.cmpop, right: ast.expr, node: ast.Compare, dialect: Dialect
-) -> syn.Condition:
-    comparator = _COMPARATORS.get(type(op))
-    if comparator is None:
-        raise Refusal(node, "this comparison", "one of < <= > >= == != in, not in")
-    kinds = (kind_of(left), kind_of(right))
-    if comparator in _COMPARATORS_OF_KINDS.get(kinds, ()):
-        one, other = read_each(
-            lambda side: value(side, dialect, kind_of(side) or "string"), (left, right)
-        )
-        return syn.Test(one, comparator, other)
-    if "in" in comparator:
-        raise Refusal(node, "this comparison", "a string in a string or in a list")
-    return _sums(left, comparator, right, dialect)
-
-
-def _logic(node: ast.BoolOp, dialect: Dialect, depth: int) -> syn.Logic:
-    parts = read_each(lambda part: _strict_condition(part, dialect, depth + 1), node.values)
-    word = "and" if isinstance(node.op, ast.And) else "or"
-    return syn.Logic(word, tuple(parts))  # type: ignore[arg-type]
-
-
-def _not(node: ast.UnaryOp, dialect: Dialect, depth: int) -> syn.Condition:
-    """``not`` of a condition; for a string, a list or a set: whether it is empty."""
-    kind = kind_of(node.operand)
-    if kind in ("string", "list", "words"):
-        size = syn.Function("len", (value(node.operand, dialect, kind),))
-        nothing = syn.Sum(((1, syn.Number(0)),))
-        return syn.Comparison(syn.Sum(((1, size),)), "==", nothing)
-    return syn.Logic("not", (_strict_condition(node.operand, dialect, depth + 1),))
-
-
-def _strict_condition(node: ast.expr, dialect: Dialect, depth: int) -> syn.Condition:
-    """A condition that is no bare statement."""
-    if kind_of(node) in ("string", "list", "words", "number"):
-        raise Refusal(node, description(node), "a comparison, is_true, is_false or only_uses_…")
-    return condition(node, dialect, depth)
+def _negate(amount: syn.Sum) -> tuple[tuple[int, syn.Term], ...]:
+    return tuple((-sign, term) for sign, term in amount.terms)

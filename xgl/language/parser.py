@@ -17,17 +17,13 @@ from xgl.language.characters import first_invisible, is_visible
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import (
+    Reader,
     Refusal,
-    condition,
     kind_of,
-    list_of,
     nearest,
     read_each,
     register,
-    string,
-    value,
     whole_number,
-    xent_sum,
 )
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
@@ -86,18 +82,6 @@ def _dialect(name: str) -> Dialect:
 
 def _is_note(source: str) -> bool:
     return source.strip(" \t")[:1] in ("", "#") and not first_invisible(source, _TAB)
-
-
-def parse_line(source: str, number: int = 1, dialect: str = "paper") -> syn.Instruction | None:
-    """One line: an instruction, or None for a blank line or a comment.
-
-    Raises :class:`ProgramError` with all its problems, :class:`DialectError`.
-    """
-    language = _dialect(dialect)
-    if _is_note(source):
-        return None
-    with warnings.catch_warnings(action="ignore"):
-        return _line(source, number, language)
 
 
 def _line(source: str, number: int, dialect: Dialect) -> syn.Instruction:
@@ -197,26 +181,26 @@ def _instruction(call: ast.Call, dialect: Dialect) -> syn.Instruction:
         )
     if call.keywords and name != "assign":
         raise Refusal(call.keywords[0].value, "a keyword argument", f"plain arguments of {name}")
-    return _INSTRUCTIONS[name](call, dialect)
+    # A story is drawn where it is stored, and nowhere else.
+    return _INSTRUCTIONS[name](call, Reader(dialect, story=name == "assign"))
 
 
-def _assign(call: ast.Call, dialect: Dialect) -> syn.Assign:
+def _assign(call: ast.Call, reader: Reader) -> syn.Assign:
     if call.args:
         raise Refusal(call.args[0], "a positional argument", "register=expression")
     if not call.keywords:
         raise Refusal(call, "nothing to assign", "register=expression")
-    targets = read_each(lambda keyword: _target(keyword, dialect), call.keywords)
-    return syn.Assign(tuple(targets))
+    return syn.Assign(tuple(read_each(_target, call.keywords, reader)))
 
 
-def _target(keyword: ast.keyword, dialect: Dialect) -> tuple[str, syn.StringExpr | syn.ListExpr]:
+def _target(keyword: ast.keyword, reader: Reader) -> tuple[str, syn.StringExpr | syn.ListExpr]:
     name = keyword.arg or "**"
     if name in syn.LIST_REGISTERS:
-        return name, list_of(keyword.value, dialect, story=True)
+        return name, reader.list_of(keyword.value)
     register(keyword, name)
     if name[0] in syn.CONSTANT_TYPES:
         raise Refusal(keyword.value, f"the constant {name!r}", "a register of s t x y p")
-    return name, string(keyword.value, dialect, story=True)
+    return name, reader.string(keyword.value)
 
 
 def _split_player(call: ast.Call) -> tuple[str, list[ast.expr]]:
@@ -225,7 +209,7 @@ def _split_player(call: ast.Call) -> tuple[str, list[ast.expr]]:
     return syn.MAIN_PLAYER, list(call.args)
 
 
-def _elicit(call: ast.Call, dialect: Dialect) -> syn.Elicit:
+def _elicit(call: ast.Call, reader: Reader) -> syn.Elicit:
     player, rest = _split_player(call)
     max_len = None
     if rest and isinstance(rest[-1], ast.Constant):
@@ -244,21 +228,20 @@ def _move_register(node: ast.expr) -> str:
     return name
 
 
-def _ensure(call: ast.Call, dialect: Dialect) -> syn.Ensure:
+def _ensure(call: ast.Call, reader: Reader) -> syn.Ensure:
     if not call.args:
         raise Refusal(call, "no condition", "ensure(condition, …)")
-    conditions = read_each(lambda node: condition(node, dialect), call.args)
-    return syn.Ensure(tuple(conditions))
+    return syn.Ensure(tuple(read_each(reader.condition, call.args)))
 
 
-def _reward(call: ast.Call, dialect: Dialect) -> syn.Reward:
+def _reward(call: ast.Call, reader: Reader) -> syn.Reward:
     player, rest = _split_player(call)
     if len(rest) != 1:
         raise Refusal(call, f"{len(rest)} amounts", "reward([player,] xent sum)")
-    return syn.Reward(player, xent_sum(rest[0], dialect))
+    return syn.Reward(player, reader.xent_sum(rest[0]))
 
 
-def _reveal(call: ast.Call, dialect: Dialect) -> syn.Reveal:
+def _reveal(call: ast.Call, reader: Reader) -> syn.Reveal:
     player, rest = _split_player(call)
     second = rest[1] if len(rest) == len(call.args) == 2 else None
     if isinstance(second, ast.Name) and second.id in syn.PLAYERS:
@@ -266,7 +249,7 @@ def _reveal(call: ast.Call, dialect: Dialect) -> syn.Reveal:
     if not rest:
         raise Refusal(call, "nothing to show", "reveal([player,] expression, …)")
     values = read_each(
-        lambda node: value(node, dialect, "list" if kind_of(node) == "list" else "string"), rest
+        lambda node: reader.value(node, "list" if kind_of(node) == "list" else "string"), rest
     )
     return syn.Reveal(player, tuple(values))
 
@@ -281,16 +264,16 @@ def _flag(call: ast.Call, arguments: int) -> str:
     return node.id
 
 
-def _beacon(call: ast.Call, dialect: Dialect) -> syn.Beacon:
+def _beacon(call: ast.Call, reader: Reader) -> syn.Beacon:
     return syn.Beacon(_flag(call, 1))
 
 
-def _replay(call: ast.Call, dialect: Dialect) -> syn.Replay:
+def _replay(call: ast.Call, reader: Reader) -> syn.Replay:
     flag, times = _flag(call, 2), whole_number(call.args[1], 0, "a number of jumps")
     return syn.Replay(flag, times)
 
 
-_INSTRUCTIONS: dict[str, Callable[[ast.Call, Dialect], syn.Instruction]] = {
+_INSTRUCTIONS: dict[str, Callable[[ast.Call, Reader], syn.Instruction]] = {
     "assign": _assign,
     "elicit": _elicit,
     "ensure": _ensure,

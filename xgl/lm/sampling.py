@@ -11,9 +11,9 @@ import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import groupby
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -123,8 +123,8 @@ def sample(
                 stops,
                 decoding,
                 policies and [policies[row]],
-                _for_row(stop_when, row),
-                _for_row(allowed, row),
+                stop_when and partial(_of_row, stop_when, row),
+                allowed and partial(_of_row, allowed, row),
             )[0]
             for row in range(len(prompts))
         ]
@@ -135,34 +135,49 @@ def sample(
         options = prompts, limits, uniforms, stops, decoding, policies, host_stop
         sampled = captured(lm, lambda: sampled_rows(lm, *options))
         if sampled is not None:
-            return _Samples(lm, prompts, *sampled).checked(stop_when)
+            ends = [_ended(stop_when, row, each) for row, each in enumerate(sampled[0])]
+            ids = [row[:end] for row, end in zip(sampled[0], ends, strict=True)]
+            logprobs = [row[:end] for row, end in zip(sampled[1], ends, strict=True)]
+            return _continuations(lm, prompts, ids, logprobs)
     # From here on the host decides after every token which rows go on; ended rows leave the batch.
     encode = encode_prompts if caches is None else caches.encode
     state = encode(lm, prompts, policies)
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
-    rows, samples = list(range(len(prompts))), _Samples(lm, prompts)
+    rows = list(range(len(prompts)))
+    ids, logprobs = [[] for _ in prompts], [[] for _ in prompts]
     for step in range(max(limits)):
-        logprobs = decoding.logprobs(_mask_logits(lm.logits(state.last), rows, samples, allowed))
-        next_tokens = decoding.choose(logprobs, draws[rows, step])
-        samples.add(rows, next_tokens, logprobs)
+        logits = lm.logits(state.last)
+        if allowed is not None:
+            masks = torch.stack([allowed(row, ids[row]) for row in rows])
+            logits = logits.masked_fill(~masks.to(logits.device), -torch.inf)
+        row_logprobs = decoding.logprobs(logits)
+        next_tokens = decoding.choose(row_logprobs, draws[rows, step])
+        drawn = row_logprobs.gather(1, next_tokens[:, None])[:, 0]
+        for row, token, logprob in zip(rows, next_tokens.tolist(), drawn.tolist(), strict=True):
+            ids[row].append(token)
+            logprobs[row].append(logprob)
+        if not bool(drawn.isfinite().all()):
+            break  # what follows a NaN is noise, which ``allowed`` may refuse
         is_stop = stops[next_tokens].tolist()
         alive = [
             index
             for index, row in enumerate(rows)
             if step + 1 < limits[row]
             and not is_stop[index]
-            and not (stop_when and stop_when(row, samples.ids[row]))
+            and not (stop_when and stop_when(row, ids[row]))
         ]
         if not alive:
             break
         if len(alive) < len(rows):
-            state, next_tokens, rows = (
-                select_rows(state, alive),
-                next_tokens[alive],
-                [rows[i] for i in alive],
-            )
+            state, next_tokens = select_rows(state, alive), next_tokens[alive]
+            rows = [rows[index] for index in alive]
         state = extend(lm, state, next_tokens[:, None])[1]
-    return samples.continuations()
+    return _continuations(lm, prompts, ids, logprobs)
+
+
+def _of_row(function: Callable[[int, Sequence[int]], Any], row: int, _: int, ids: Any) -> Any:
+    """``function`` for a batch of this row only."""
+    return function(row, ids)
 
 
 def _ended(stop_when: StopCondition | None, row: int, ids: Sequence[int]) -> int | None:
@@ -172,69 +187,20 @@ def _ended(stop_when: StopCondition | None, row: int, ids: Sequence[int]) -> int
     return next((n for n in range(1, len(ids) + 1) if stop_when(row, ids[:n])), None)
 
 
-Value = TypeVar("Value")
-RowFunction = Callable[[int, Sequence[int]], Value]
-
-
-def _for_row(function: RowFunction[Value] | None, row: int) -> RowFunction[Value] | None:
-    """``function`` for a batch of this row only."""
-    return function and (lambda _, ids: function(row, ids))
-
-
-def _mask_logits(
-    logits: Tensor, rows: Sequence[int], samples: _Samples, allowed: AllowedTokens | None
-) -> Tensor:
-    """``logits`` (N, V) of ``rows`` with −∞ for the tokens that may not follow."""
-    if allowed is None:
-        return logits
-    masks = torch.stack([allowed(row, samples.ids[row]) for row in rows])
-    return logits.masked_fill(~masks.to(logits.device), -torch.inf)
-
-
-class _Samples:
-    """Tokens and log-probabilities of each row, so far."""
-
-    def __init__(
-        self,
-        lm: LanguageModel,
-        prompts: Sequence[tuple[int, ...]],
-        ids: list[list[int]] | None = None,
-        logprobs: list[list[float]] | None = None,
-    ) -> None:
-        self.lm, self.prompts = lm, prompts
-        self.ids = ids or [[] for _ in prompts]
-        self.logprobs = logprobs or [[] for _ in prompts]
-
-    def add(self, rows: Sequence[int], next_tokens: Tensor, logprobs: Tensor) -> None:
-        """Append ``next_tokens`` (N,) with their ``logprobs`` (N, V); raises PlayerError."""
-        token_logprobs = logprobs.gather(1, next_tokens[:, None])[:, 0]
-        finite = torch.isfinite(token_logprobs)
-        if not bool(finite.all()):
-            row = rows[finite.tolist().index(False)]
-            raise self._error(row, self.ids[row])
-        for row, token, logprob in zip(
-            rows, next_tokens.tolist(), token_logprobs.tolist(), strict=True
-        ):
-            self.ids[row].append(token)
-            self.logprobs[row].append(logprob)
-
-    def _error(self, row: int, ids: Sequence[int]) -> PlayerError:
-        after = self.lm.decode((*self.prompts[row], *ids))[-80:]
-        return PlayerError(f"the player's logits are not finite after {after!r}")
-
-    def checked(self, stop_when: StopCondition | None) -> list[Continuation]:
-        """Rows that were sampled without the host: cut where ``stop_when`` ends them; raises
-        PlayerError."""
-        for row, (ids, logprobs) in enumerate(zip(self.ids, self.logprobs, strict=True)):
-            end = _ended(stop_when, row, ids)
-            self.ids[row], self.logprobs[row] = ids[:end], logprobs[:end]
-            if bad := [n for n, value in enumerate(logprobs[:end]) if not math.isfinite(value)]:
-                raise self._error(row, ids[: bad[0]])
-        return self.continuations()
-
-    def continuations(self) -> list[Continuation]:
-        pairs = zip(self.ids, self.logprobs, strict=True)
-        return [Continuation(tuple(ids), tuple(logprobs)) for ids, logprobs in pairs]
+def _continuations(
+    lm: LanguageModel,
+    prompts: Sequence[Ids],
+    ids: Sequence[Sequence[int]],
+    logprobs: Sequence[Sequence[float]],
+) -> list[Continuation]:
+    """The tokens and log-probabilities of each row; raises PlayerError where one is not finite."""
+    for prompt, tokens, values in zip(prompts, ids, logprobs, strict=True):
+        bad = next((n for n, value in enumerate(values) if not math.isfinite(value)), None)
+        if bad is not None:
+            after = lm.decode((*prompt, *tokens[:bad]))[-80:]
+            raise PlayerError(f"the player's logits are not finite after {after!r}")
+    pairs = zip(ids, logprobs, strict=True)
+    return [Continuation(tuple(tokens), tuple(values)) for tokens, values in pairs]
 
 
 def _nucleus(logprobs: Tensor, top_p: float) -> Tensor:

@@ -127,7 +127,8 @@ def parse(text: str, key: str = "players") -> Name:
         elif kind == "vllm":
             name = ServerName(*_endpoint(rest, ""))
         elif kind == "peft":
-            name = _peft(rest)
+            folder, at, model = rest.partition("@")
+            name = PeftName(folder, model) if folder and bool(at) == bool(model) else None
         elif match := _ADAPTER.fullmatch(rest if kind == "adapter" else ""):
             scale = float(match["scale"] or 1)
             name = AdapterName(match["run"], match["id"], scale, match["model"] or "")
@@ -150,15 +151,6 @@ def _endpoint(rest: str, default_url: str) -> tuple[str, str]:
     if fault := model_name_fault(rest, default_url):
         raise ValueError(fault)
     return rest, default_url
-
-
-def _peft(rest: str) -> PeftName | None:
-    """The folder is the longest beginning that is one: its path may hold an @."""
-    places = [len(rest), *(match.start() for match in re.finditer("@", rest))][::-1]
-    ends = [place for place in sorted(places, reverse=True) if is_folder(rest[:place])]
-    end = ends[0] if ends else max(places[:-1], default=len(rest))
-    folder, at, model = rest[:end], rest[end : end + 1], rest[end + 1 :]
-    return PeftName(folder, model) if folder and bool(at) == bool(model) else None
 
 
 def _local(text: str) -> LocalName:

@@ -148,6 +148,8 @@ class Machine:
         self.meter = self.values.meter
         self.scores: defaultdict[str, float] = defaultdict(float)
         self.events: list[Event] = []
+        self.lines: list[int] = []
+        """The position of the line behind each event."""
         self.sights: dict[str, Sight] = {}
         self.failures: Counter[str | int] = Counter()
         self.steps = self.turns = 0
@@ -210,6 +212,7 @@ class Machine:
         self.meter.spend(looks * (1 + len(self.plan.cast)))
         self.meter.write(meter.EVENT + size)
         self.events.append(event)
+        self.lines.append(self.flow.position)
 
     def _log_values(self, event: Event, values: Sequence[tuple[str, str]]) -> None:
         size = sum(meter.PAIR + meter.size(name) + meter.size(text) for name, text in values)

@@ -10,20 +10,15 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from xgl.errors import OversizeError
-from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.random_streams import seed as named_seed
-from xgl.runtime.lockstep import Cast, Instance, RunningMachine, machines_of, play_all, step
+from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.presentation import STOP
-from xgl.runtime.requests import Move, Play, Player, Rewarded, ScoreRequest, Seeds, Turn
+from xgl.runtime.requests import Move, Play, Player, Seeds, Turn
 
-GRADIENT_CALLS = 3
-"""Judge calls that a gradient counts as: a forward and a backward pass over a play's texts."""
 BATCH = 256
 """Plays that run in lockstep."""
 Moves = tuple[str, ...]
-SignedScore = tuple[int, ScoreRequest]
-"""A cross-entropy that a role is paid for, or pays for, and its sign."""
 
 
 class Attempt(NamedTuple):
@@ -118,9 +113,9 @@ class MapTrials:
         self.attempts.update((attempt.moves, attempt) for attempt in attempts if attempt.finished)
         return attempts
 
-    def best(self, but: Iterable[Moves] = ()) -> Attempt | None:
-        """The best finished attempt by any solver, of other moves than these."""
-        attempts = [a for a in self.attempts.values() if a.finished and a.moves not in but]
+    def best(self) -> Attempt | None:
+        """The best finished attempt by any solver."""
+        attempts = [a for a in self.attempts.values() if a.finished]
         return max(attempts, key=lambda attempt: (attempt.score, attempt.moves), default=None)
 
     def turns(self, moves: Moves) -> list[Turn]:
@@ -129,31 +124,10 @@ class MapTrials:
         self._plays(player, ["0"])
         return player.turns
 
-    def signed_scores(self, moves: Moves) -> list[SignedScore]:
-        """The cross-entropies whose signed sum is the role's score of a finished play, without
-        constants."""
-        instance = Instance(self.game, self.seeds, "0")
-        [machine] = machines_of([instance])
-        running = RunningMachine(instance, self._cast_with(_CandidatePlayer([moves])), machine)
-        scores, requests = list[SignedScore](), list[ScoreRequest]()
-        while not running.is_idle:
-            if isinstance(self.game.program.instructions[machine.flow.position], syn.Reward):
-                requests += [each for each in running.requests if isinstance(each, ScoreRequest)]
-            before = len(machine.events)
-            step([running])
-            rewards = [event for event in machine.events[before:] if isinstance(event, Rewarded)]
-            for event in rewards:
-                if event.player == self.role and len(event.xents) == len(requests):
-                    scores += zip((sign for sign, _ in event.xents), requests, strict=True)
-            requests = [] if rewards else requests
-        return scores
-
     def _plays(self, player: Player, policies: Iterable[str]) -> list[Play]:
         instances = [Instance(self.game, self.seeds, policy) for policy in policies]
-        return play_all(instances, self._cast_with(player))
-
-    def _cast_with(self, player: Player) -> Cast:
-        return replace(self.cast, players={**self.cast.players, self.role: player})
+        players = {**self.cast.players, self.role: player}
+        return play_all(instances, replace(self.cast, players=players))
 
     def _attempt(self, moves: Moves, play: Play) -> Attempt:
         if play.outcome_for(self.role) != "finished":

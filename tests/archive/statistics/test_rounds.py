@@ -162,11 +162,11 @@ def play(policy: str, map_seed: int, score: float, outcome: str = "finished") ->
 
 
 def test_the_best_of_solvers_and_finished_plays_counts() -> None:
-    ceilings = [{**play("", 1, 3.0), "solver": "beam"}, {**play("", 1, 5.0), "solver": "gradient"}]
+    ceilings = [{**play("", 1, 3.0), "solver": "beam"}, {**play("", 1, 5.0), "solver": "samples"}]
     plays = [play("base", 1, 4.0), play("base", 2, 4.0), play("ft", 2, 9.0, "forfeit")]
     best = best_known(ceilings, plays)
     assert {key: (each.score, each.found_by) for key, each in best.items()} == {
-        (1, 0): (5.0, "gradient"),
+        (1, 0): (5.0, "samples"),
         (2, 0): (4.0, "base"),
     }
     again = best_known(ceilings, [play("someone", 1, 6.0)])

@@ -30,7 +30,7 @@ from meta_sampler.chat.prompt import (
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.errors import MAX_QUOTED_BYTES
 from xgl.language import syntax as syn
-from xgl.language.parser import _INSTRUCTIONS, parse_line
+from xgl.language.parser import _INSTRUCTIONS, parse
 from xgl.language.visitors import descendants
 
 PROGRAM = "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))"
@@ -179,7 +179,7 @@ def test_every_instruction_is_taught_by_a_valid_example() -> None:
     assert list(FORMS) == list(_INSTRUCTIONS)
     for name, (form, _) in FORMS.items():
         for dialect in ("paper", "xent"):
-            assert type(parse_line(form, 1, dialect)).__name__.lower() == name
+            assert type(parse(form, dialect).instructions[0]).__name__.lower() == name
     assert tuple(KINDS) == syn.XENT_KINDS
 
 

@@ -83,11 +83,6 @@ def test_what_is_paid_for(reward: str, expected: str) -> None:
     assert title(_game(f"{lines}reward({reward})")).startswith(expected)
 
 
-def test_a_condition_is_in_the_name() -> None:
-    source = "assign(s=story())\nelicit(x, 8)\nensure(xent(x) < 9)\nreward(xed(s | x))"
-    assert title(_game(source)) == "the story, if xent(t) < 9"
-
-
 def test_each_seat_is_paid_for_its_own() -> None:
     """In a zero-sum pair one seat wants what the other does not."""
     source = (
@@ -107,9 +102,3 @@ def test_every_game_of_the_library_has_a_short_name() -> None:
             name = title(game_, role)
             assert 0 < len(name) <= MOST_CHARACTERS + 2, entry.name
             assert "  " not in name
-
-
-def test_a_text_that_is_never_set_has_no_part_in_a_name() -> None:
-    code = "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 8)\n"
-    name = title(_game(code + "reward(alice, xed(x | t) + xed(s | t))", "paper"), "alice")
-    assert "story" in name

@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
-from support.doubles import EchoPlayer, seated
-from support.programs import PROGRAMS
 
-from xgl import Instance, Metadata, Program, Seeds, analyse, game, parse, play_all, to_text
+from xgl import Metadata, analyse, parse
 from xgl.analysis.request_bounds import Bound, ElicitFacts
 from xgl.analysis.static_facts import StaticFacts, analyse_roles
-from xgl.errors import OversizeError
-from xgl.runtime.presentation import render
-from xgl.runtime.requests import Ensured, Move, Moved, Player, Turn
 
 GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
 
@@ -30,7 +23,6 @@ def test_a_good_game() -> None:
     assert (facts.read_before_set, facts.faults) == ((), ())
     assert facts.elicits == (ElicitFacts(2, "black", "x", 10, 1, ("s",), ()),)
     assert facts.bounds == (Bound(1, "story", 24), Bound(3, "score", 34))
-    assert [view.line for view in facts.views] == [2]
     assert facts.degenerate == ""
 
 
@@ -203,49 +195,3 @@ def test_bounds_depend_on_dialect_and_metadata() -> None:
 def test_no_bound_exceeds_the_cap_of_a_string() -> None:
     code = "elicit(x)\nbeacon(flag_1)\nassign(x=x + x)\nreplay(flag_1, 60)\nreward(xent(x))"
     assert bounds(code)[-1].tokens == Metadata().max_characters
-
-
-@settings(max_examples=40, suppress_health_check=list(HealthCheck))
-@given(PROGRAMS, st.booleans())
-def test_no_view_is_larger_than_its_bound(program: Program, token_bits: bool) -> None:
-    metadata = Metadata(token_bits=token_bits)
-    report = analyse(program, metadata)
-    assume(not report.faults)
-    view_sizes: list[int] = []
-    cast = seated(_Reader(EchoPlayer(), view_sizes))
-    [play] = play_all([Instance(game(program, metadata), Seeds(1, 0))], cast)
-    assume(all(event.passed for event in play.events if isinstance(event, Ensured)))
-    lines = [event.line + 1 for event in play.events if isinstance(event, Moved)]
-    largest = {bound.line: bound.tokens for bound in report.views}
-    for line, size in zip(lines, view_sizes, strict=False):  # an oversize game ends after a view
-        assert size <= largest[line]
-
-
-def test_a_list_is_shown_again_when_a_register_in_it_changes() -> None:
-    """A list that holds registers themselves shows what they hold now."""
-    code = "assign(l=[s])\nassign(s=story())\nelicit(x, 5)\nreward(xent(x))"
-    alone, again = (analyse(parse(code, dialect)).views[0].tokens for dialect in ("paper", "xent"))
-    label = len("l") + 4
-    assert again == alone + label + Metadata().max_characters
-
-
-class _Reader:
-    """Another player's moves; keeps how many words each view has."""
-
-    def __init__(self, player: Player, view_sizes: list[int]) -> None:
-        self.player, self.view_sizes = player, view_sizes
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        self.view_sizes += [len(render(turn.request.view).split()) for turn in turns]
-        return self.player.moves(turns)
-
-
-def test_the_view_of_a_move() -> None:
-    code = (
-        "assign(s=story(9))\nreveal(bob, s)\nelicit(bob, t, 5)\nelicit(alice, x, 5)\n"
-        "reward(xent(x))"
-    )
-    bob, alice = analyse(parse(code)).views
-    code_tokens = len(to_text(parse(code)))
-    assert (bob.line, bob.tokens) == (3, code_tokens + 5 + 9 + 5)
-    assert (alice.line, alice.tokens) == (4, code_tokens + 5)

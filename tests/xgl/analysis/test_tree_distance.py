@@ -71,9 +71,7 @@ def test_it_is_a_metric_and_bounded_from_below(a: Program, b: Program, c: Progra
     [
         ("assign(x=story())\nelicit(y, 8)\nreward(xed(x | y))", 0),
         (SINGLE.replace("8", "9"), 1),
-        (SINGLE.replace("xed", "dex"), 1),
         (SINGLE.replace("xed(s | t)", "xed(t | s)"), 2),
-        (SINGLE + "\nbeacon(flag_1)", 1),
         (SINGLE + "\nreplay(flag_1, 2)", 2),
     ],
 )

@@ -13,7 +13,7 @@ from support.programs import PROGRAMS
 
 from xgl import Program, parse
 from xgl.diagram import draw, lay_out
-from xgl.diagram.svg import Element, cells, shorten, text_width, triangle, wrap
+from xgl.diagram.svg import Element, cells, plain, shorten, text_width, triangle, wrap
 from xgl.language import syntax as syn
 from xgl.library import Entry, entries
 
@@ -171,18 +171,6 @@ def test_what_an_assign_has_set_already_is_not_given(dialect: str, count: int) -
     assert sum(square.attributes["data_line"] is None for square in squares) == count
 
 
-def test_a_list_is_in_brackets_with_its_length() -> None:
-    code = "elicit(s, t, 4)\nassign(l=[{}], l0={})\nreward(xent(s))"
-    for items, length in (("", "[]"), ("s", "[1]"), ('s, "a", t, "b", s', "[5]")):
-        program = code.format(items, "l")
-        assert len(marks(program, "list")) == 1
-        texts = [label.children[0] for label in labels(lay_out(parse(program)))]
-        assert {length, "a list, with its length"} <= set(texts)
-    assert len(marks(code.format("s", 'l + ["a"] + [t, t]'), "list")) == 3
-    assert len(marks(code.format("s", 'l + ["a"] + [t, t]'), "arrow")) == 2
-    assert marks("elicit(s, 4)\nreward(xent(s))", "list") == []
-
-
 def test_what_a_player_was_shown_is_linked_to_its_elicit() -> None:
     code = "assign(s=story())\n{}elicit(bob, x, 4)\nreward(bob, xed(s | x))"
     assert marks(code.format(""), "known") == []
@@ -202,7 +190,7 @@ def test_a_loop_goes_back_to_its_flag() -> None:
 # -- text ----------------------------------------------------------------------------------------
 
 
-@given(st.text(max_size=60), st.integers(3, 20))
+@given(st.text(max_size=60).map(plain), st.integers(3, 20))
 def test_wrapped_text_fits_and_loses_nothing(text: str, columns: int) -> None:
     lines = wrap(text, columns)
     assert all(cells(line) <= columns for line in lines)

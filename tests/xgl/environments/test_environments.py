@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -207,19 +206,9 @@ CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": '{
 SHAPES = {
     "text": HEN,
     "messages": [{"role": "assistant", "content": HEN}],
-    "tuple": ({"role": "assistant", "content": HEN},),
     "parts": [{"role": "assistant", "content": PARTS}],
     "parts as texts": [{"role": "assistant", "content": ["<move>hen", "</move>"]}],
     "parts with values": [{"content": [{"type": "text", "text": {"value": HEN}}]}],
-    "reasoning part": [
-        {
-            "content": [
-                {"type": "reasoning", "text": "<move>x</move>"},
-                {"type": "text", "text": HEN},
-            ]
-        }
-    ],
-    "a call beside it": [{"role": "assistant", "content": HEN, "tool_calls": [CALL]}],
     "calls before it": [
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "1", "content": "<move>x</move>"},
@@ -231,7 +220,6 @@ SHAPES = {
         {"role": "assistant", "content": HEN},
         {"role": "user", "content": "Thanks. <move>y</move>"},
     ],
-    "object": SimpleNamespace(role="assistant", content=HEN),
     "openai message": ChatCompletionMessage(role="assistant", content=HEN),
     "openai completion": ChatCompletion.model_validate(
         json.loads(reply(HEN).body) | {"object": "chat.completion"}
@@ -246,15 +234,8 @@ SHAPES = {
 }
 EMPTY: dict[str, Any] = {
     "nothing": None,
-    "no messages": [],
     "empty message": [{}],
-    "None": [{"role": "assistant", "content": None}],
     "a call": [{"role": "assistant", "content": None, "tool_calls": [CALL]}],
-    "a call at the end": [
-        {"role": "assistant", "content": "<move>x</move>"},
-        {"role": "assistant", "tool_calls": [CALL]},
-        {"role": "tool", "content": "<move>x</move>"},
-    ],
     "image": [{"content": [{"type": "image_url", "image_url": {"url": HEN}}]}],
     "thoughts": [{"content": [{"type": "reasoning", "text": HEN}]}],
     "no choices": {"choices": []},
@@ -268,9 +249,8 @@ def test_a_completion_of_any_shape_is_read() -> None:
 
 
 def test_a_completion_without_text_holds_no_move() -> None:
-    found = Rewards(WordJudge()).explain(list(EMPTY.values()), [INFO] * len(EMPTY))
-    held = {name: (why.moves, why.format_failures) for name, why in zip(EMPTY, found, strict=True)}
-    assert held == dict.fromkeys(EMPTY, (("",), 1))
+    found = Rewards(WordJudge())(list(EMPTY.values()), [INFO] * len(EMPTY))
+    assert found == [INFO["floor"]] * len(EMPTY)
 
 
 def test_an_answer_is_one_attempt_and_spare_moves_are_no_retries() -> None:
@@ -281,22 +261,12 @@ def test_an_answer_is_one_attempt_and_spare_moves_are_no_retries() -> None:
         "<move>yes</move><move>no</move>",
     ]
     assert rewards(answers, [STRICT] * 3) == [-20.0, score_of(STRICT, "yes"), -20.0]
-    assert [each.outcome for each in rewards.explain(answers, [STRICT] * 3)] == [
-        "forfeit",
-        "finished",
-        "forfeit",
-    ]
 
 
 def test_several_moves_are_the_last_ones_in_the_order_written() -> None:
     answer = "<move>x</move><move>a b c</move><move>d</move>"
-    [why] = Rewards(WordJudge()).explain([answer], [TWO])
-    assert why.moves == ("a b", "d")
-    assert (why.cut_tokens, why.format_failures, why.outcome) == (1, 0, "finished")
-    assert why.score == score_of(TWO, "a b", "d") == sum(map(sum, why.bits))
-    assert [len(bits) for bits in why.bits] == [2, 0]  # without the first token of each
-    [short] = Rewards(WordJudge()).explain(["<move>a</move> and no more"], [TWO])
-    assert (short.moves, short.format_failures) == (("a", ""), 1)
+    assert Rewards(WordJudge())([answer], [TWO]) == [score_of(TWO, "a b", "d")]
+    assert Rewards(WordJudge())(["<move>a</move> and no more"], [TWO]) == [TWO["floor"]]
 
 
 CONTRAST = parse(INFO["code"], "xent")
@@ -308,14 +278,12 @@ PARTS_OF_ANSWERS = ("<move>", "</move>", "<MOVE>", "<think>", "</think>", "a hen
 @example("a <move>hen</move></think>")
 @given(st.lists(st.sampled_from(PARTS_OF_ANSWERS)).map("".join) | st.text())
 def test_whatever_is_said_a_reward_reads_the_move_that_a_measured_model_makes(answer: str) -> None:
-    [why] = Rewards(WordJudge()).explain([answer], [INFO])
+    [score] = Rewards(WordJudge())([answer], [INFO])
     move = parse_move(answer)
-    assert why.format_failures == (move is None)
     expected = play(CONTRAST, {"black": [move or ""]}, WordJudge(), 5, stories=Told())
     # a format failure counts as the floor, and no finished play as less
     finished = INFO["floor"] if move is None else expected.scores["black"]
-    assert why.score == max(INFO["floor"], finished)
-    assert list(why.moves) == expected.accepted_moves("black")
+    assert score == max(INFO["floor"], finished)
 
 
 @settings(max_examples=50)

@@ -27,11 +27,10 @@ from transformers import (
     MistralForCausalLM,
 )
 
-from xgl.judge.engine import ENTRY_BYTES, EngineSettings, ScoreCache, ScoringEngine
+from xgl.judge.engine import ENTRY_BYTES, Engine, EngineSettings, ScoringEngine
 from xgl.judge.forward import supports_prefix_sharing
 from xgl.lm.captured import Places
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory import cache_bytes
 from xgl.lm.prefix_sharing import ScoredSequence
 
 LONG = EngineSettings().long_tokens
@@ -208,6 +207,8 @@ def test_out_of_memory_halves_the_batch_and_says_so(
     ]
     assert len(small.failed_inputs) > 1
     assert not any(small.alive)
+    one_tree = [ScoredSequence((*range(20, 40), first, 8), 2) for first in range(50, 60)]
+    _agree(lm, one_tree, engine.bits(one_tree))
 
 
 def test_no_memory_for_the_trial_is_no_verdict_on_the_model(lm: LanguageModel) -> None:
@@ -235,19 +236,6 @@ def test_many_sequences_after_a_long_context_read_it_once(lm: LanguageModel) -> 
     scores = engine.bits(rows)
     assert engine.statistics.read_tokens <= 300 + 80 * 13
     _agree(lm, rows[:3], scores[:3])
-
-
-def test_contexts_beyond_the_room_for_caches_are_read_in_trees_as_before(lm: LanguageModel) -> None:
-    """Caches that are never met again are not made."""
-    contexts = [tuple(range(k, k + 300)) for k in range(5, 21)]
-    room = EngineSettings(prefix_cache_bytes=3 * 300 * cache_bytes(lm), score_cache_bytes=0)
-    engine = ScoringEngine(lm, room)
-    rows = [ScoredSequence((*context, 7, 8, 9), 2) for context in contexts]
-    engine.bits(rows)
-    first = engine.statistics.forwards
-    for _ in range(3):
-        engine.bits(rows)
-    assert engine.statistics.forwards <= first + 3 * (first + 3) + 3
 
 
 def _model(kind: str) -> LanguageModel:
@@ -292,24 +280,33 @@ def test_no_token_has_less_than_no_bits(lm: LanguageModel) -> None:
     assert min(bits) >= 0
 
 
-# -- The score cache: scores come back as they were, the last used ones, within the byte limit
+class Counted(Engine):
+    """An engine whose sequences have one score of a half for each of their target tokens."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(limit)
+        self.computed: Sequences = []
+
+    def compute(self, sequences: Sequence[ScoredSequence]) -> Any:
+        self.computed += sequences
+        return [(each, (0.5,) * each.target_count) for each in sequences]
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 400))), st.integers(0, 5000))
-def test_never_more_bytes_than_the_limit(puts: list[tuple[int, int]], limit: int) -> None:
-    cache = ScoreCache(limit)
-    for token, length in puts:
-        cache.put(ScoredSequence((token, 1), 1), (0.5,) * length)
-        assert cache.bytes <= limit
+def test_scores_never_take_more_bytes_than_the_limit(
+    asked: list[tuple[int, int]], limit: int
+) -> None:
+    engine = Counted(limit)
+    for token, length in asked:
+        assert engine.bits([ScoredSequence((token, *range(length)), length)]) == [(0.5,) * length]
+        assert engine._scores.currsize <= limit
 
 
-def test_what_was_used_last_stays() -> None:
-    cache = ScoreCache(3 * (ENTRY_BYTES + 100))
+def test_the_scores_that_were_used_last_stay() -> None:
+    engine = Counted(3 * (ENTRY_BYTES + 100))
     first, second, third, fourth = (ScoredSequence((token, 1), 1) for token in range(4))
-    for each in (first, second, third):
-        cache.put(each, (1.0,))
-    assert cache.known([first])[0] == {first: (1.0,)}
-    cache.put(fourth, (1.0,))
-    known, new, counts = cache.known([first, second, third, fourth, first])
-    assert (list(known), new) == ([first, third, fourth], [second])
-    assert (counts.requested, counts.duplicates, counts.cached) == (5, 1, 3)
+    for asked in ([first, second, third], [first], [fourth]):
+        engine.bits(asked)
+    engine.computed.clear()
+    engine.bits([first, third, fourth, second, first])
+    assert engine.computed == [second]

@@ -164,20 +164,6 @@ def test_a_move_is_cut_at_a_token_in_xent_and_at_a_letter_in_the_paper(
     assert cut["xent"] == judge.first_tokens("a😀", 2)
 
 
-@pytest.mark.parametrize("letter", ["a", " ", "é"])
-def test_a_long_word_is_cut_with_few_readings(
-    judge: TransformerJudge, letter: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    word, readings = letter * 8_000 + "z", []
-    monkeypatch.setattr(
-        judge, "count", lambda text: readings.append(text) or len(judge._encode(text))
-    )
-    prefix = judge.truncate(word, 40)
-    assert len(readings) < 20
-    assert judge.count(prefix) == 40
-    assert prefix == longest_prefix(judge, word[:600], 40)
-
-
 # -- truths --------------------------------------------------------------------------------------
 
 

@@ -119,15 +119,6 @@ def test_canonical_text_by_hand() -> None:
     )
 
 
-def test_all_forty_registers_have_a_name() -> None:
-    code = "\n".join(f"reveal({name})" for name in reversed(syn.REGISTERS))
-    game_ = game(parse(code))
-    names = [line.values[0].name for line in game_.program.instructions]  # type: ignore[union-attr]
-    assert sorted(names) == sorted(syn.REGISTERS)
-    constants = [name for name in reversed(syn.REGISTERS) if name[0] in "abc"]
-    assert [name for name in names if name[0] in "abc"] == constants
-
-
 BASE = 'assign(s="a", t=s)\nelicit(x, 5)\nbeacon(flag_1)\nreward(xed(s | x))\nreplay(flag_1, 2)'
 
 

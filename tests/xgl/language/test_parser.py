@@ -21,84 +21,30 @@ from xgl.language.dialects import DIALECTS
 
 STRING = "a string: a literal, a register, + // or %"
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
-REGISTERS = "s t x y p a b c, plain or with 0-3"
 
 REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
     # (found, expected): [(malformed line, column, a valid line like it), …]
     ("no call", "a call such as elicit(s, 10)"): [("s", 1, "elicit(s)")],
-    ("invalid syntax", "one instruction"): [("s = 1", 3, 'assign(s="1")')],
     ("'(' was never closed", "one instruction"): [("  elicit(s, 10", 9, "  elicit(s, 10)")],
-    ("unmatched ')'", "one instruction"): [("elicit(s, 10))", 14, "elicit(s, 10)")],
     ("a keyword argument", "plain arguments of elicit"): [
         ("elicit(s, max_len=4)", 19, "elicit(s, 4)")
     ],
-    ("a keyword argument", "plain arguments of reward"): [("reward(**s)", 10, "reward(xent(s))")],
-    ("a positional argument", "register=expression"): [("assign(s)", 8, 'assign(s="")')],
-    ("nothing to assign", "register=expression"): [("assign()", 1, 'assign(s="")')],
-    ("unknown register '**'", REGISTERS): [("assign(**s)", 8, "assign(s=s)")],
-    ("unknown register '__class__'", REGISTERS): [("assign(s=__class__)", 10, "assign(s=c)")],
     ("the constant 'a'", "a register of s t x y p"): [
         ('assign(s="", a="")', 16, 'assign(s="", p="")')
-    ],
-    ("the constant 'c3'", "a register of s t x y p"): [
-        ("elicit(s, c3, 3)", 11, "elicit(s, s3, 3)")
-    ],
-    ("several arguments", 'story(), story(tokens) or story("prompt")'): [
-        ("assign(s=story(3, 4))", 10, "assign(s=story(3))")
     ],
     ("story() outside assign", "story() on the right of assign only"): [
         ("reveal(story())", 8, "reveal(s)")
     ],
-    ("the value 0", "a number of tokens or a prompt"): [
-        ("assign(s=story(0))", 16, "assign(s=story(1))")
-    ],
     ("the operator /", "// (what precedes) or % (what follows)"): [
         ("assign(s=s/t)", 10, "assign(s=s//t)")
     ],
-    ("the operator Mult", "+ // or % between strings"): [
-        ('assign(s="a"*9)', 10, 'assign(s="a"+"9")')
-    ],
-    ("the operator BitOr", "+ // or % between strings"): [
-        ("reward(xent(s | t, x | y))", 20, "reward(xent(s | t, x // y))")
-    ],
-    ("an attribute", STRING): [("assign(s=s.upper)", 10, "assign(s=s)")],
-    ("a call", STRING): [("assign(s=s.upper())", 10, "assign(s=s)")],
-    ("a call of 'open'", STRING): [('assign(s=open("x"))', 10, 'assign(s=story("x"))')],
-    ("a call of '__import__'", STRING): [('assign(s=__import__("os"))', 10, 'assign(s="os")')],
     ("an f-string", STRING): [('assign(s=f"{t}")', 10, 'assign(s="{t}")')],
-    ("an assignment with :=", STRING): [("assign(s=(a:=1))", 11, "assign(s=(a))")],
-    ("a comprehension", STRING): [("assign(s=[t for t in s])", 10, "assign(s=t)")],
-    ("a starred argument", STRING): [("reveal(*s)", 8, "reveal(s)")],
-    ("a tuple", STRING): [("assign(s=(t,))", 10, "assign(s=(t))")],
-    ("a boolop", STRING): [("ensure(s and t)", 8, "ensure(s, t)")],
-    ("an operation", STRING): [("ensure(not s)", 8, "ensure(is_false(s))")],
-    ("the value 1", STRING): [("assign(s=1)", 10, 'assign(s="1")')],
-    ("the value True", STRING): [("ensure(True)", 8, 'ensure("True")')],
     ("no register to fill", "elicit([player,] register, max_len)"): [("elicit()", 1, "elicit(s)")],
-    ("the value 0", "a limit of at least 1 token"): [("elicit(s, 0)", 11, "elicit(s, 1)")],
-    ("the value True", "a limit of at least 1 token"): [("elicit(s, True)", 11, "elicit(s, 1)")],
-    ("the value 'ten'", "a limit of at least 1 token"): [('elicit(s, "ten")', 11, "elicit(s, 10)")],
     ("an expression", "a register to store the move in"): [("elicit(s, -1)", 11, "elicit(s, 1)")],
-    ("unknown register 'zoe'", REGISTERS): [("elicit(zoe, s, 3)", 8, "elicit(bob, s, 3)")],
-    ("no condition", "ensure(condition, …)"): [("ensure()", 1, "ensure(s)")],
-    ("no statement", 'is_true("statement", …)'): [("ensure(is_true())", 8, "ensure(is_true(s))")],
     ("this comparison", "one of < <= > >= between xent sums"): [
         ("ensure(xent(s) == 1)", 8, "ensure(xent(s) <= 1)")
     ],
-    ("a name", SUM): [("ensure(s < xent(t))", 8, "ensure(xent(s) < xent(t))")],
-    ("0 amounts", "reward([player,] xent sum)"): [("reward(bob)", 1, "reward(bob, xent(s))")],
-    ("2 amounts", "reward([player,] xent sum)"): [
-        ("reward(xent(s), xent(t))", 1, "reward(xent(s) + xent(t))")
-    ],
     ("an operation", SUM): [("reward(2*xent(s) - xent(t))", 8, "reward(xent(s) - xent(t))")],
-    ("0 arguments", "xent(s), xent(s | t) or with , o"): [("reward(xent())", 8, "reward(xent(s))")],
-    ("3 arguments", "xed(s), xed(s | t) or with , o"): [
-        ("reward(xed(s, t, x))", 8, "reward(xed(s | t, x))")
-    ],
-    ("nothing to show", "reveal([player,] expression, …)"): [("reveal()", 1, "reveal(s)")],
-    ("unknown register 'alice'", REGISTERS): [("reveal(s, t, alice)", 14, "reveal(alice, s, t)")],
-    ("0 arguments", "beacon(flag_1)"): [("beacon()", 1, "beacon(flag_2)")],
-    ("1 arguments", "replay(flag_1, n)"): [("replay(flag_1)", 1, "replay(flag_1, 1)")],
     ("no flag", "flag_1 or flag_2"): [("beacon(flag_3)", 8, "beacon(flag_1)")],
     ("a number too large", "at most 100000"): [
         ("elicit(s, 100001)", 11, "elicit(s, 100000)"),
@@ -111,30 +57,18 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
         (f"assign(s={'+'.join('s' * 34)})", 10, f"assign(s={'+'.join('s' * 33)})"),
         (f"assign(s={'s//(' * 33}s{')' * 33})", 138, f"assign(s={'s//(' * 32}s{')' * 32})"),
     ],
-    ("too many nested parentheses", "one instruction"): [
-        (f"assign(s={'(' * 300}s{')' * 300})", 209, f"assign(s={'(' * 100}s{')' * 100})")
-    ],
     ("4010 characters", "at most 4000 characters in a line"): [
         ("elicit(s)" + " " * 4001, 1, "elicit(s)" + " " * 3991)
     ],
-    ("the letters of 'ｅlicit'", "plain letters: elicit"): [("ｅlicit(s)", 1, "elicit(s)")],
     ("the letters of 'ｓ'", "plain letters: s"): [
         ("elicit(ｓ)", 8, "elicit(s)"),
         ("assign( ｓ = t)", 9, "assign( s = t)"),
     ],
-    ("unknown register 'ѕ'", REGISTERS): [("elicit(ѕ)", 8, "elicit(s)")],
-    ("the character '\\x00'", "printable text"): [("elicit(s\0)", 9, "elicit(s)")],
     ("the character '\\u202e'", "printable text"): [
         ('assign(s="\u202eabc")', 11, 'assign(s="abc")'),
         ("elicit(s)  # \u202e", 14, "elicit(s)  # "),
     ],
-    ("the character '\\u2028'", "printable text"): [
-        ("# a comment\u2028elicit(s)", 12, "# a comment elicit(s)")
-    ],
     ("the character '\\r'", "printable text"): [("elicit(s)\relicit(t)", 10, "elicit(s)\r")],
-    ("the character '\\u202e' in a literal", "printable text, \\n or \\t"): [
-        (r'assign(s=story("\u202e"))', 16, r'assign(s=story("\t\n"))')
-    ],
     ("the character '\\ud800' in a literal", "printable text, \\n or \\t"): [
         (r'assign(s="\ud800")', 10, r'assign(s="\U0001f600")')
     ],
@@ -210,10 +144,6 @@ def test_64_lines_are_valid_and_comments_do_not_count() -> None:
         parse(code + "elicit(s)")
 
 
-def test_windows_line_ends_and_a_last_newline() -> None:
-    assert parse("elicit(s)\r\n\r\nelicit(t)\r\n") == parse("elicit(s)\nelicit(t)")
-
-
 def test_every_instruction_becomes_its_node() -> None:
     code = """
         assign(s="a", t=story(3) + s)
@@ -242,23 +172,6 @@ def test_every_instruction_becomes_its_node() -> None:
         syn.Beacon("flag_2"),
         syn.Replay("flag_1", 7),
     )
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "assign(s=" + "(" * 1900,
-        "ensure(" + "not " * 900 + "s)",
-        "reward(" + "xent(" * 190 + ")" * 190 + ")",
-        "assign(s=1" + "0" * 3900 + ")",
-        'assign(s="\\N{no such letter}")',
-        "\\",
-        "\ud800",
-    ],
-)
-def test_deep_huge_and_broken_lines_are_refused(line: str) -> None:
-    with pytest.raises(ProgramError, match=r"^program: 1 problem\nline 1, column "):
-        parse(line)
 
 
 # -- Printing: what is parsed is printed in one spelling, what is printed is parsed again ----------
@@ -301,25 +214,6 @@ def test_a_line_that_grows_in_print_is_measured_as_printed() -> None:
         parse(f"""assign(s='{'"' * 1000}')""")
 
 
-def test_longer_register_names_never_make_a_line_invalid() -> None:
-    sums = _balanced_text(8, "s", "+")
-    longer = _balanced_text(8, "s1", "+")
-    assert len(longer) > 1.2 * len(sums)
-    for source in (
-        f"reveal(bob, {sums}, {'s, ' * 100}s)",
-        f"reveal(bob, {longer}, {'s1, ' * 100}s1)",
-    ):
-        program = parse(source)
-        assert parse(to_text(program)) == program
-
-
-def _balanced_text(depth: int, leaf: str, operator: str) -> str:
-    if depth == 0:
-        return leaf
-    half = _balanced_text(depth - 1, leaf, operator)
-    return f"({half}{operator}{half})"
-
-
 # -- A program reads as it runs: no character of it is invisible, or looks like a space ------------
 
 
@@ -355,13 +249,6 @@ def test_an_invisible_character_is_named_wherever_it_stands(character: str, dial
             parse(line, dialect)
         assert f"the character {character!a}" in refusal.value.problems[0].found
         assert character not in str(refusal.value)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_what_can_be_seen_is_text(dialect: str) -> None:
-    for text in VISIBLE:
-        program = parse(f'assign(s="{text}")', dialect)
-        assert parse(to_text(program), dialect) == program
 
 
 def test_half_a_surrogate_pair_is_a_question_mark() -> None:

@@ -20,10 +20,7 @@ from xgl.lm import language_model as tiled
 from xgl.lm.language_model import (
     LanguageModel,
     continuation_logits,
-    encode_prompts,
-    extend,
     keeps_caches,
-    select_rows,
     target_logprobs,
 )
 from xgl.lm.memory import few_threads, retry_in_halves
@@ -101,16 +98,6 @@ def test_rows_that_share_a_prefix_go_on_as_each_does_alone(family: str) -> None:
             torch.testing.assert_close(gradient[name], parameter.grad, atol=1e-3, rtol=1e-3)
 
 
-def test_a_row_may_be_left_out_where_there_are_no_caches() -> None:
-    lm = model("Mamba")
-    with torch.no_grad():
-        state = encode_prompts(lm, [(1, 2, 3), (4, 5), (6,)])
-        _, after = extend(lm, select_rows(state, [2, 0, 2]), torch.tensor([[7], [8], [9]]))
-        whole = lm.model(input_ids=torch.tensor([[1, 2, 3, 8]])).logits[0, -1]
-    torch.testing.assert_close(lm.logits(after.last[1]), whole, atol=1e-4, rtol=0)
-    assert after.lengths.tolist() == [2, 4, 2]
-
-
 # -- log-probabilities by tiles --------------------------------------------------------------------
 
 VOCABULARY, HIDDEN, POSITIONS = 1000, 16, 37
@@ -139,33 +126,10 @@ def test_tiles_give_what_a_whole_softmax_gives(
     torch.testing.assert_close(logprobs.double(), reference(head, *case), atol=1e-5, rtol=0)
 
 
-def test_no_tile_is_larger_than_its_bound(
-    case: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    sizes: list[int] = []
-    linear = nn.functional.linear
-
-    def recorder(*arguments: Tensor) -> Tensor:
-        sizes.append(linear(*arguments).numel() * 4)
-        return linear(*arguments)
-
-    monkeypatch.setitem(tiled.TILE_WIDTH, "cpu", 128)
-    monkeypatch.setitem(tiled.TILE_BYTES, "cpu", 2048)
-    monkeypatch.setattr(nn.functional, "linear", recorder)
-    target_logprobs(nn.Linear(HIDDEN, VOCABULARY), *case)
-    assert max(sizes) <= 2048
-
-
 def test_a_head_that_is_more_than_a_matrix(case: tuple[Tensor, Tensor]) -> None:
     head = nn.Sequential(nn.Linear(HIDDEN, 8), nn.Linear(8, VOCABULARY))
     logprobs = target_logprobs(head, *case)
     torch.testing.assert_close(logprobs.double(), reference(head, *case), atol=1e-5, rtol=0)
-
-
-def test_no_positions_no_numbers() -> None:
-    head = nn.Linear(HIDDEN, VOCABULARY)
-    none = torch.zeros(0, dtype=torch.long)
-    assert target_logprobs(head, torch.zeros(0, HIDDEN), none).shape == (0,)
 
 
 @pytest.mark.parametrize("low", [-1e4, -1e9, torch.finfo(torch.float32).min, -torch.inf])
@@ -205,14 +169,6 @@ def test_halves_until_it_fits_and_keeps_the_order(room: int, attempts: list[int]
 def test_one_item_that_does_not_fit_raises() -> None:
     with pytest.raises(torch.OutOfMemoryError):
         retry_in_halves(squares(0)[1], [1, 2], "numbers")
-
-
-def test_other_errors_pass_through() -> None:
-    def run(batch: Sequence[int]) -> list[int]:
-        raise RuntimeError("shapes do not match")
-
-    with pytest.raises(RuntimeError, match="shapes"):
-        retry_in_halves(run, [1, 2], "numbers")
 
 
 @pytest.mark.long

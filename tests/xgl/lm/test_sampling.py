@@ -18,8 +18,6 @@ from support.doubles import NumberedStories, WordJudge
 from support.memory import peak_bytes
 from torch import Tensor
 from transformers import (
-    GPTNeoConfig,
-    GPTNeoForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MistralConfig,
@@ -211,7 +209,10 @@ def test_local_attention_counts_no_padding_for_text(narrow: LanguageModel) -> No
 # -- faults and memory ---------------------------------------------------------------------------
 
 
-def test_logits_that_are_not_finite_name_the_prompt(lm: LanguageModel) -> None:
+@pytest.mark.parametrize("on", [False, True])
+def test_logits_that_are_not_finite_name_the_prompt(
+    lm: LanguageModel, in_place: Any, on: bool
+) -> None:
     @dataclass(frozen=True)
     class Broken(LanguageModel):
         def logits(self, hidden: Tensor) -> Tensor:
@@ -219,6 +220,7 @@ def test_logits_that_are_not_finite_name_the_prompt(lm: LanguageModel) -> None:
             values[1] = torch.nan
             return values
 
+    in_place(on)
     model = Broken(lm.model, lm.tokenizer, lm.device)
     with pytest.raises(PlayerError, match=r"not finite after '.*a small'"):
         sample(model, encode_texts(lm, *PROMPTS[:3]), [2] * 3, uniforms(3, 2), never(lm))
@@ -308,22 +310,6 @@ def test_a_continued_prompt_has_the_same_logits_and_only_what_is_new_is_read(
     assert counts == [len(prompts) * max(suffixes)]
 
 
-def test_what_a_later_prompt_repeats_is_kept_once(lm: LanguageModel) -> None:
-    """A move that is tried again and again, beside others that are not."""
-    first = encode_texts(lm, *FIRST, "s: It rained.\nx:", "s: A bird sang.\nx:")
-    caches, tries = PromptCaches(64 * MIB), [encode_texts(lm, CONTINUED[0])[0]]
-    for _ in range(5):
-        tries.append((*tries[-1], *first[0][1:9]))
-    logits_after(lm, caches, first)
-    for each in tries:
-        logits_after(lm, caches, [each])
-    assert len(caches) == len(first) + 1, "the first batch, most of which is left, and the last try"
-    assert tokens_read(lm, caches, [(*tries[-1], 7)]) == [1]
-    assert tokens_read(lm, caches, [(*tries[2], 7)]) == [1]
-    assert len(caches) == len(first) + 2, "the one that branched off, and the longest"
-    assert tokens_read(lm, caches, [(*first[3], 7)]) == [1]
-
-
 tokens = st.lists(st.integers(2, 400), min_size=1, max_size=6).map(tuple)
 continuations = st.tuples(st.integers(0, 3), st.integers(0, 40), tokens, st.sampled_from("ab"))
 batches = st.lists(st.lists(continuations, min_size=1, max_size=5), min_size=2, max_size=5)
@@ -351,46 +337,10 @@ def test_any_batches_give_the_logits_of_whole_prompts(
             known = prompts
 
 
-def test_the_batch_that_was_used_longest_ago_is_dropped_first(lm: LanguageModel) -> None:
-    one = PromptCaches(64 * MIB)
-    logits_after(lm, one, encode_texts(lm, FIRST[0]))
-    [batch] = one._batches.values()
-    caches = PromptCaches(2 * batch.size + batch.size // 2)
-    history, other = encode_texts(lm, FIRST[0]), [(lm.bos, *range(20, 20 + len(FIRST[0]) // 4))]
-    for prompts in (history, other, [(*history[0][:-1], 9)]):  # the third continues the first
-        logits_after(lm, caches, prompts)
-    assert tokens_read(lm, caches, [(*history[0], 7)]) == [1]
-    assert tokens_read(lm, caches, [(*other[0], 7)]) == [len(other[0])]  # all but BOS
-
-
-def test_the_oldest_batch_of_several_is_dropped(lm: LanguageModel) -> None:
-    one = PromptCaches(64 * MIB)
-    logits_after(lm, one, encode_texts(lm, FIRST[0]))
-    [batch] = one._batches.values()
-    caches = PromptCaches(2 * batch.size)
-    for text in (FIRST[0], FIRST[0][:-5] + "y:", FIRST[0][:-5] + "t:"):
-        logits_after(lm, caches, encode_texts(lm, text))
-    assert len(caches) < 3
-    continued = encode_texts(lm, FIRST[0][:-5] + "t: a word")
-    assert tokens_read(lm, caches, continued)[0] < len(continued[0]) / 2
-
-
-@pytest.mark.parametrize("kind", ["mistral", "neo"])
-def test_nothing_is_kept_of_a_model_with_local_attention(kind: str, narrow: LanguageModel) -> None:
-    """Columns of kept caches have gaps, which a width in columns would count; GPT-Neo's layers
-    look like those of any other model."""
-    neo = GPTNeoConfig(
-        vocab_size=128,
-        hidden_size=32,
-        num_layers=2,
-        attention_types=[[["global", "local"], 1]],
-        num_heads=2,
-        window_size=8,
-    )
-    local, caches = narrow, PromptCaches(64 * MIB)
-    if kind == "neo":
-        local = LanguageModel(GPTNeoForCausalLM(neo).eval(), None, torch.device("cpu"))
-    logits_after(local, caches, [(1, 2, 3, 4), (1, 2, 5)])
+def test_nothing_is_kept_of_a_model_with_local_attention(narrow: LanguageModel) -> None:
+    """Columns of kept caches have gaps, which a width in columns would count."""
+    caches = PromptCaches(64 * MIB)
+    logits_after(narrow, caches, [(1, 2, 3, 4), (1, 2, 5)])
     assert len(caches) == 0
 
 
@@ -514,36 +464,6 @@ def test_each_adapter_plays_its_own_moves_in_the_same_places(
     policies = [NAMES[row * row % 3] for row in range(len(TEXTS))]
     with adapted_model.with_adapters(dict(zip(NAMES, (two, one, None), strict=True))) as several:
         assert_same(several, in_place, policies=policies)
-
-
-def test_a_model_of_local_attention_is_sampled_by_ordinary_passes(
-    lm: LanguageModel, in_place: Any
-) -> None:
-    config = MistralConfig(
-        sliding_window=64,
-        vocab_size=int(lm.model.config.vocab_size),
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-    )
-    other = LanguageModel(MistralForCausalLM(config).eval(), lm.tokenizer, lm.device)
-    in_place(True)
-    there = moves(other)
-    assert "places" not in other.captured
-    in_place(False)
-    assert moves(other) == there
-
-
-def test_logits_that_are_not_finite_are_an_error(lm: LanguageModel, in_place: Any) -> None:
-    class Broken(LanguageModel):
-        def logits(self, hidden: torch.Tensor) -> torch.Tensor:
-            return super().logits(hidden) * float("nan")
-
-    in_place(True)
-    with pytest.raises(PlayerError, match="not finite"):
-        moves(Broken(lm.model, lm.tokenizer, lm.device))
 
 
 def test_memory_that_runs_out_is_the_callers_to_handle(

@@ -96,7 +96,6 @@ def code(**auto_map: str) -> Callable[[Path], object]:
 MODELS = {
     "pickled weights": pickled("pytorch_model.bin", "model.safetensors"),
     "a model in code": code(AutoConfig="own.Config", AutoModelForCausalLM="own.Model"),
-    "a configuration in code": code(AutoConfig="own.Config"),
     "a tokenizer in code": change(
         "tokenizer_config.json",
         tokenizer_class="OwnTokenizer",
@@ -104,9 +103,6 @@ MODELS = {
     ),
     "no architecture": write("config.json", "{}"),
     "odd sizes": change("config.json", hidden_size="wide"),
-    "no heads": change("config.json", num_attention_heads=0),
-    "odd positions": change("config.json", rope_parameters=["linear"]),
-    "an odd type": change("config.json", dtype="int12"),
     **{
         f"quantised by {method}": change("config.json", quantization_config=settings)
         for method, settings in {
@@ -116,10 +112,7 @@ MODELS = {
         }.items()
     },
     **{f"{name} as config.json": write("config.json", text) for name, text in NO_OBJECTS.items()},
-    **{
-        f"{name} as tokenizer.json": write("tokenizer.json", text)
-        for name, text in NO_OBJECTS.items()
-    },
+    "deep JSON as tokenizer.json": write("tokenizer.json", DEEP),
     **{
         f"{name} as index": write("model.safetensors.index.json", text)
         for name, text in {"list": "[]", "deep": DEEP}.items()
@@ -161,15 +154,11 @@ def test_what_changes_no_number_is_loaded(tmp_path: Path, kind: str) -> None:
 ADAPTERS = {
     "pickled weights": pickled("adapter_model.bin", WEIGHTS),
     "odd rank": change(CONFIG, r="wide"),
-    "an odd pattern": change(CONFIG, target_modules="(("),
-    "odd patterns": change(CONFIG, rank_pattern=["q_proj"]),
-    "a list as kind": change(CONFIG, peft_type=["LORA"]),
     "damaged weights": write(WEIGHTS, "damaged"),
     "other layers": change(CONFIG, target_modules=["c_attn"]),
     "megatron": change(CONFIG, megatron_config={"hidden": 3}),
-    **{f"{name} as {CONFIG}": write(CONFIG, text) for name, text in NO_OBJECTS.items()},
+    "deep JSON": write(CONFIG, DEEP),
     **{f"a pipe as {name}": pipe(name) for name in (CONFIG, WEIGHTS)},
-    **{f"a device as {name}": device(name) for name in (CONFIG, WEIGHTS)},
 }
 
 
@@ -220,11 +209,10 @@ def test_players_and_judges_refuse_weights_that_do_not_fill_them(
     assert capfd.readouterr().err == ""
 
 
-@pytest.mark.parametrize("fault", ["one is missing", "infinite"])
 def test_the_conversion_of_smollm2_keeps_nothing_of_such_weights(
-    tmp_path: Path, fault: str, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, named = faulty_folder(tmp_path / "snapshot", fault)
+    folder, named = faulty_folder(tmp_path / "snapshot", "one is missing")
     monkeypatch.setenv("XGL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(smollm2, "hub_snapshot", lambda name: folder)
     with pytest.raises(ModelNotFoundError, match=named):
@@ -264,10 +252,9 @@ def test_a_folder_with_an_adapter_is_no_model(folder: Path) -> None:
         load(str(folder))
 
 
-@pytest.mark.parametrize("key", ["attn_implementation", "experts_implementation"])
-def test_a_folder_fetches_no_code(folder: Path, key: str) -> None:
-    configure(folder, **{key: "owner/kernel"})
-    with pytest.raises(ModelNotFoundError, match=f"takes code from elsewhere .{key}"):
+def test_a_folder_fetches_no_code(folder: Path) -> None:
+    configure(folder, attn_implementation="owner/kernel")
+    with pytest.raises(ModelNotFoundError, match="takes code from elsewhere"):
         load(str(folder))
 
 
@@ -295,7 +282,7 @@ def test_an_fp8_checkpoint_is_read_on_a_cpu(folder: Path, dtype: str) -> None:
     assert 0 < change < 0.5
 
 
-@pytest.mark.parametrize("method", ["bitsandbytes", "gptq", "awq", "compressed-tensors"])
+@pytest.mark.parametrize("method", ["bitsandbytes", "compressed-tensors"])
 def test_without_their_library_the_refusal_is_one_sentence(folder: Path, method: str) -> None:
     quantize(folder, quant_method=method, load_in_4bit=True, bits=4, group_size=128)
     with pytest.raises(ModelNotFoundError, match=r"does not load: .*require[sd]") as refused:

@@ -4,7 +4,6 @@ where the parts of a model go."""
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -104,36 +103,6 @@ def test_a_url_is_split_off_whatever_the_model_is_called(model: str, url: str) -
     assert parse(f"vllm:{model}@{url}") == ServerName(model, url)
 
 
-@pytest.mark.parametrize(
-    ("made", "text", "parts"),
-    [
-        (["u@host/a"], "peft:u@host/a@embedded", ("u@host/a", "embedded")),
-        (["u@host/a", "base@2"], "peft:u@host/a@base@2", ("u@host/a", "base@2")),
-        (["a", "a@b"], "peft:a@b", ("a@b", "")),
-        (["a"], "peft:a@b@c", ("a", "b@c")),
-        ([], "peft:u@host/a@embedded", ("u@host/a", "embedded")),
-    ],
-)
-def test_the_path_of_an_adapter_may_hold_an_at(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, made: list[str], text: str, parts: object
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    for folder in made:
-        (tmp_path / folder).mkdir(parents=True)
-    name = parse(text)
-    assert isinstance(name, PeftName)
-    assert (name.folder, name.model) == parts
-
-
-@pytest.mark.parametrize("folder", ["model@0.5", "m@localhost:8000", "chat:m", "localhost:8000"])
-def test_a_folder_that_exists_wins(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, folder: str
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / folder).mkdir()
-    assert parse(folder) == LocalName(folder)
-
-
 # -- placement -------------------------------------------------------------------------------------
 
 TWO = ["cuda:1", "cuda:0"]
@@ -156,10 +125,6 @@ def model() -> Any:
 
 def size_of(model: Any) -> int:
     return sum(each.nbytes for each in (*model.parameters(), *model.buffers()))
-
-
-def test_a_model_that_fits_is_on_the_first_device(model: Any) -> None:
-    assert placement(model, TWO, [size_of(model)] * 2) == {"": "cuda:1"}
 
 
 def test_blocks_are_shared_in_order_and_all_else_is_on_the_first(model: Any) -> None:

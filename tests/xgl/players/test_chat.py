@@ -4,10 +4,8 @@ cannot be; and servers that answer badly, or not at all."""
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import json
 import logging
-import math
 import pickle
 import re
 import threading
@@ -19,13 +17,10 @@ from typing import Any
 
 import pytest
 from support.chat_server import TOKENS, HangUp, Received, Sent, completion, move, refusal, reply
-from support.chat_turns import CODE, KEY, KEY_VARIABLE, Chat, texts, turn
-from support.doubles import WordJudge
+from support.chat_turns import CODE, KEY, Chat, texts, turn
 
-from xgl import parse, play
 from xgl.chat.settings import Budget, ChatSettings, Prices, Usage
 from xgl.errors import BudgetError, ConfigError, OversizeError, PlayerError
-from xgl.players.chat import ChatPlayer
 from xgl.runtime.requests import Item, Move
 
 # -- what is asked ---------------------------------------------------------------------------------
@@ -56,32 +51,6 @@ def test_the_prompt_holds_the_rules_and_the_view(chat: Chat) -> None:
     assert request.headers["authorization"] == f"Bearer {KEY}"
 
 
-def test_seeds_come_of_the_turn_and_of_nothing_else(chat: Chat) -> None:
-    player, server = chat(reply("no"), ask_again=1, concurrency=1)
-    player.moves([turn(), turn(1), turn(place=1), turn()])
-    seeds = [request.body["seed"] for request in server.received]
-    assert seeds[:2] == seeds[-2:]
-    assert len(set(seeds)) == 6
-    assert all(0 <= seed < 2**31 for seed in seeds)
-
-
-@pytest.mark.parametrize("name", ["authorization", "Authorization"])
-def test_the_environment_of_another_account_is_not_sent(
-    name: str, chat: Chat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("OPENAI_ORG_ID", "my-organisation")
-    monkeypatch.setenv("OPENAI_PROJECT_ID", "my-project")
-    monkeypatch.setenv("OPENAI_API_KEY", "another-key")
-    monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", f"{name}: Bearer another-key")
-    for key_variable, sent in ((KEY_VARIABLE, f"Bearer {KEY}"), (None, None)):
-        player, server = chat(move("x"), key_variable=key_variable)
-        player.moves([turn()])
-        headers = server.received[0].headers
-        assert sent is None or headers["authorization"] == sent
-        words = ("my-organisation", "my-project", "another-key")
-        assert not any(word in str(headers) for word in words)
-
-
 # -- the move in the answer ------------------------------------------------------------------------
 
 
@@ -89,9 +58,7 @@ def test_the_environment_of_another_account_is_not_sent(
     ("answer", "reason"),
     [
         (reply("a cat"), "held no <move>"),
-        (reply(None), "held no <move>"),
         (completion({"role": "assistant", "reasoning_content": "<move>x</move>"}), "held no"),
-        (reply("<move>a cat"), "did not close it"),
         (reply("let me think", finish="length"), "reached its limit"),
     ],
 )
@@ -116,17 +83,6 @@ def test_a_model_that_never_moves_has_failed_its_attempt(chat: Chat) -> None:
     assert len(server.received[-1].body["messages"]) == 6
     usage = Usage(3, asked_again=2, failed_attempts=1, prompt_tokens=90, new_tokens=15)
     assert player.usage == usage
-
-
-def test_an_empty_move_goes_on_as_any_other(chat: Chat) -> None:
-    """Where an ensure refuses it, it is one of the failures that a forfeit counts."""
-    player, server = chat(reply("no"), reply("no"), move("a cat"), ask_again=1)
-    code = 'elicit(t, 4)\nensure("a" in t)\nreward(xent("so" | t))'
-    result = play(parse(code, "xent"), player, WordJudge(), 3)
-    assert (result.outcome, result.accepted_moves("black")) == ("finished", ["a cat"])
-    assert "ensure: failed 1" in server.prompts[-1]
-    stubborn, _ = chat(reply("no"), ask_again=0)
-    assert play(parse(code, "xent"), stubborn, WordJudge(), 3).outcome == "forfeit"
 
 
 # -- many at once ----------------------------------------------------------------------------------
@@ -277,9 +233,7 @@ PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "players.md"
     ("wrong", "message"),
     [
         ({"model": " "}, "model: found ' '"),
-        ({"concurrency": 0}, "concurrency: found 0, expected at least 1"),
         ({"timeout": float("nan")}, "timeout: found nan"),
-        ({"top_p": 0.0}, "top_p: found 0"),
         ({"budget": Budget(dollars=1.0)}, "expected both"),
         ({"base_url": "127.0.0.1:8000/v1"}, "base_url: found '127"),
         ({"base_url": "http://127.0.0.1:99999/v1"}, "base_url: expected"),
@@ -288,15 +242,6 @@ PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "players.md"
 def test_settings_that_cannot_be(wrong: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         ChatSettings(**{"model": "m", **wrong})
-
-
-@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf])
-def test_prices_and_budgets_that_cannot_be(value: float) -> None:
-    for make_wrong in (Prices, lambda new: Prices(0.0, new), lambda d: Budget(dollars=d)):
-        with pytest.raises(ConfigError, match=r"found .*, expected"):
-            make_wrong(value)
-    with pytest.raises(ConfigError, match="tokens: found -1, expected at least 0"):
-        Budget(tokens=-1)
 
 
 @pytest.mark.parametrize(
@@ -313,16 +258,6 @@ def test_a_key_in_the_wrong_place_is_not_repeated(wrong: dict[str, Any]) -> None
     assert "secret" not in str(error.value)
 
 
-def test_the_defaults_are_openais_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    settings = ChatSettings("m")
-    assert (settings.key_name, settings.limit_name) == ("OPENAI_API_KEY", "max_completion_tokens")
-    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    with pytest.raises(PlayerError, match="OPENAI_API_KEY is not set"):
-        ChatPlayer(settings).moves([turn()])
-    local = ChatSettings("m", "http://127.0.0.1:8000/v1")
-    assert (local.key_name, local.limit_name) == (None, "max_tokens")
-
-
 def test_the_page_of_players_names_every_setting_and_every_count() -> None:
     page = PAGE.read_text(encoding="utf-8")
     _, section = page.split("## Settings")
@@ -336,24 +271,17 @@ def test_the_page_of_players_names_every_setting_and_every_count() -> None:
 
 # -- faults that pass ------------------------------------------------------------------------------
 
-NOW = email.utils.formatdate(usegmt=True)
 PASSING = {
     "429 with Retry-After": Sent(429, b"{}", {"Retry-After": "0.005"}),
-    "429 until a date": Sent(429, b"{}", {"Retry-After": NOW}),
-    "429 until no year": Sent(429, b"{}", {"Retry-After": "Wed, 21 Oct 99999999999 07:28:00 GMT"}),
+    "429 until a date": Sent(429, b"{}", {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}),
     "429 of no number": Sent(429, b"{}", {"Retry-After": "nan"}),
-    "408": refusal(408),
-    "409": refusal(409),
     "500": refusal(500),
     "502 of a proxy": Sent(502, b"<html>Bad Gateway</html>", {"Content-Type": "text/html"}),
     "closed connection": HangUp(),
     "half JSON": Sent(body=b'{"choices": [{"message": {"content": "<move>a d'),
     "half an answer": Sent(body=b'{"choices": [{"mess', missing=500),
-    "no text": Sent(body=b"\xff\xfe\xff"),
     "deep JSON": Sent(body=b"[" * 100_000),
-    "null": Sent(body=b"null"),
     "empty choices": Sent(body=json.dumps({"choices": [], "usage": TOKENS}).encode()),
-    "a choice without a message": Sent(body=b'{"choices": [{"index": 0}]}'),
     "an error as an answer": Sent(body=b'{"error": {"message": "overloaded"}}'),
 }
 
@@ -369,7 +297,7 @@ def test_a_fault_that_passes_is_tried_again(chat: Chat, fault: Any) -> None:
     assert player.usage.unmetered == (0 if is_metered else 2)
 
 
-@pytest.mark.parametrize("fault", [PASSING["500"], PASSING["null"], HangUp()])
+@pytest.mark.parametrize("fault", [PASSING["500"], HangUp()])
 def test_a_fault_that_stays_is_an_error_and_no_lost_game(chat: Chat, fault: Any) -> None:
     player, server = chat(fault, retries=1)
     with pytest.raises(PlayerError, match=r"model 'm': no answer to 2 requests; the last: ."):
@@ -392,16 +320,13 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses = without_waiting(monkeypatch)
-    date = email.utils.formatdate(time.time() + 40, usegmt=True)
-    waits = [Sent(429, b"{}", {"Retry-After": wait}) for wait in ("7", date)]
-    answers = [*waits, *[refusal(500)] * 5, move("x")]
+    answers = [Sent(429, b"{}", {"Retry-After": "7"}), *[refusal(500)] * 6, move("x")]
     for _ in range(2):
         player, _ = chat(*answers, retries=7, first_backoff=1.0, max_backoff=50.0)
         player.moves([turn()])
-    assert pauses[2:7] == pauses[9:], "the jitter is seeded"
+    assert pauses[1:7] == pauses[8:], "the jitter is seeded"
     assert pauses[0] == 7
-    assert 30 < pauses[1] <= 41
-    bounds = zip(pauses[2:7], (4, 8, 16, 32, 50), strict=True)
+    bounds = zip(pauses[1:7], (2, 4, 8, 16, 32, 50), strict=True)
     assert all(most / 2 <= seconds <= most for seconds, most in bounds)
 
 
@@ -410,9 +335,7 @@ def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.Mo
 FINAL = {
     "wrong key": (refusal(401, f"wrong key {KEY}"), r"401 \(wrong key \[key\]\); .*CHAT_KEY"),
     "unknown model": (refusal(404, "no model m"), r"404 \(no model m\); check the name of the mod"),
-    "bad request": (refusal(400, "no top_p\n\x1b[31m"), r"400 \(no top_p \[31m\); check"),
     "unknown field": (Sent(422, b'{"detail": [{"loc": "seed"}]}'), r"422 .*seed"),
-    "no reason": (Sent(400), r"400 \(no reason given\)"),
     "no quota": (refusal(429, "pay", code="insufficient_quota"), r"429 \(pay\); the account"),
 }
 
@@ -429,14 +352,11 @@ def test_a_refusal_is_an_error_at_once(chat: Chat, answer: Sent, message: str) -
     assert player.usage == Usage(requests=1)
 
 
-@pytest.mark.parametrize("value", [None, "", " \n"])
 def test_a_missing_key_is_an_error_before_any_request(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch, value: str | None
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     player, server = chat(move("x"))
-    monkeypatch.delenv("CHAT_KEY")
-    if value is not None:
-        monkeypatch.setenv("CHAT_KEY", value)
+    monkeypatch.setenv("CHAT_KEY", " \n")
     with pytest.raises(PlayerError, match="environment variable CHAT_KEY is not set"):
         player.moves([turn()])
     assert server.received == []

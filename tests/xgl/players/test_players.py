@@ -77,14 +77,6 @@ def test_a_move_carries_its_token_counts(lm: LanguageModel) -> None:
         assert all(value <= 0 for value in move.logprobs)
 
 
-def test_moves_differ_by_play_and_by_turn(lm: LanguageModel) -> None:
-    one, other = (texts(LocalPolicy(lm).moves([turn(1, play) for play in range(8)])) for _ in "ab")
-    assert one == other
-    assert len(set(one)) > 1
-    later = [Turn(MoveRequest(turn(1).request.view, 6, place), Seeds(1, 0)) for place in range(8)]
-    assert len(set(texts(LocalPolicy(lm).moves(later)))) > 1
-
-
 def test_a_view_too_long_for_the_window_is_a_value_beside_the_others(lm: LanguageModel) -> None:
     long = turn(1, text="so " * lm.window)
     policy = LocalPolicy(lm)

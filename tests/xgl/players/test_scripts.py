@@ -91,12 +91,6 @@ def test_a_note_of_another_player_is_a_text_to_speak_about() -> None:
 
 
 @ALL_SCRIPTS
-def test_without_a_text_or_room_a_script_still_moves(script: str) -> None:
-    assert words(move_of(script, limit=3)) <= 3
-    assert words(move_of(script, "", "   ", limit=3)) <= 3
-
-
-@ALL_SCRIPTS
 @settings(max_examples=25)
 @given(
     texts=st.lists(st.text(max_size=60), max_size=3),

@@ -40,7 +40,6 @@ from xgl.runtime.requests import (
     Move,
     MoveRequest,
     Rewarded,
-    ScoreRequest,
     TokenScores,
     Turn,
     View,
@@ -63,12 +62,6 @@ def test_equal_score_requests_are_asked_once() -> None:
     assert plays[0].scores["black"] != 0
 
 
-def test_equal_statements_are_asked_once() -> None:
-    cast = seated(EchoPlayer())
-    play_all(instances(game(parse('elicit(s)\nensure("so")\nelicit(t)')), [1, 2, 3]), cast)
-    assert [len(batch) for batch in cast.judge.judged] == [1]  # type: ignore[attr-defined]
-
-
 def test_moves_and_stories_are_never_merged() -> None:
     player = EchoPlayer()
     cast = seated(player)
@@ -88,15 +81,6 @@ def test_each_player_gets_one_batch_and_every_move_is_cut(table: Any) -> None:
     assert [play.registers for play in plays] == [{"s": "a b", "t": "d"}] * 2
     for player in table.players.values():
         assert [turn.seeds for turn in player.turns] == [Seeds(1, 0), Seeds(2, 1)]
-
-
-def test_a_judge_that_fails_is_never_a_score(table: Any) -> None:
-    def fail(requests: list[ScoreRequest]) -> list[TokenScores]:
-        raise JudgeError(f"no number for {requests[0].text!r}")
-
-    table.judge.score = fail
-    with pytest.raises(JudgeError, match="no number for 'a b'"):
-        table.play('elicit(s)\nreward(xent("a b"))', "m")
 
 
 @settings(max_examples=20, suppress_health_check=list(HealthCheck))
@@ -265,24 +249,6 @@ def test_the_control_shows_the_rounds_of_the_next_map() -> None:
     assert control.earlier == (visible_items(GAME, own[MAPS[1], 1], "black"),)
     assert third_control.earlier[1] == visible_items(GAME, own[MAPS[1], 2], "black")
     assert third.earlier[1] == visible_items(GAME, own[MAPS[0], 2], "black")
-
-
-def test_other_players_remember_nothing() -> None:
-    game_ = game(parse("elicit(alice, s, 4)\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
-    black, alice = EchoPlayer(), EchoPlayer()
-    cast = Cast(WordJudge(), NumberedStories(), {"black": black, "alice": alice})
-    play_rounds(game_, "black", cast, MAPS, 2)
-    assert all(not view.earlier for views in alice.views.values() for view in views)
-    assert any(view.earlier for views in black.views.values() for view in views)
-
-
-def test_chance_is_new_in_each_round_for_the_one_who_remembers(lm: LanguageModel) -> None:
-    policy = LocalPolicy(lm)
-    view = View("black", GAME.code, (Item("s", "A cat sat."),), "t")
-    turn = Turn(MoveRequest(view, 6, 0), MAPS[0])
-    first, again, second = policy.moves([turn, replace(turn, round=1), replace(turn, round=2)])
-    assert first == again
-    assert first != second
 
 
 def test_a_window_drops_the_oldest_rounds_first_and_then_refuses(lm: LanguageModel) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from xgl import Metadata
-from xgl.errors import FlowError, OversizeError
+from xgl.errors import FlowError
 from xgl.runtime import predicates, values
 from xgl.runtime.requests import Assigned, Ensured, Move, Moved, Play, Revealed
 from xgl.runtime.values import cut
@@ -31,7 +31,6 @@ def events(play: Play, kind: type) -> list[Any]:
     ("expression", "paper", "xent"),
     [
         ('"a" + "b"', "a b", "ab"),
-        ('"" + ""', " ", ""),
         ('"a" + ("b" + "c")', "a b c", "abc"),
         ('("a" + "b") // " "', "a", "ab"),
     ],
@@ -68,12 +67,6 @@ def test_assign_stores_left_to_right_in_the_paper_and_all_at_once_in_xent(table:
 
 
 @DIALECTS
-def test_a_register_by_itself_is_read_as_it_is_stored(table: Any, dialect: str) -> None:
-    swap = 'assign(s="a", t="b")\nassign(s=t, t=s)'
-    assert table.play(swap, dialect=dialect).registers == {"s": "b", "t": "b"}
-
-
-@DIALECTS
 def test_a_story_is_drawn_once_for_a_map_and_site_also_in_loops(table: Any, dialect: str) -> None:
     code = (
         "beacon(flag_1)\nassign(s=story() // story(), t=story())\nassign(x=story())\n"
@@ -98,12 +91,6 @@ def test_story_uses_its_argument_in_the_paper_only(table: Any) -> None:
 # -- elicit --------------------------------------------------------------------------------------
 
 
-def test_the_default_limit_is_the_metadatas(table: Any) -> None:
-    play = table.play("elicit(s)\nelicit(t, 2)", "a b c d", "e f g", metadata=Metadata(max_len=3))
-    assert play.registers == {"s": "a b c", "t": "e f"}
-    assert [turn.request.max_len for turn in table.players["black"].turns] == [3, 2]
-
-
 def test_several_registers_are_asked_one_after_another(table: Any) -> None:
     play = table.play("elicit(bob, s, t, p, 1)", bob=["one 1", "two 2", "three 3"])
     assert play.registers == {"s": "one", "t": "two", "p": "three"}
@@ -126,16 +113,12 @@ CAPPED = Metadata(max_characters=12)
     ("code", "script", "fits"),
     [
         ('assign(s="twelve chars")', "", True),
-        ('assign(s="thirteen char")', "", False),
-        ('assign(s="sixsix", t="fives")\nassign(s=s + t)', "", True),
         ('assign(s="sixsix", t="sixsix")\nassign(s=s + t)', "", False),
         ('assign(s=("sixsix" + "sixsix") // "x")', "", False),
-        ("assign(s=story())", "", True),
         ('assign(s=story("words"))', "", False),
         ("elicit(s)", "twelve chars", True),
         ("elicit(s)", "thirteen char", False),
         ('reveal("sixsix" + "sixsix")', "", False),
-        ('reward(xent("sixsix" + "sixsix"))', "", False),
         ('reward(xent("s" | "sixsix" + "sixsix"))', "", False),
         ('ensure("sixsix" + "sixsix")', "", False),
     ],
@@ -158,14 +141,6 @@ def test_what_the_judge_cannot_read_ends_the_game_and_scores_stay(table: Any) ->
         play = table.play(code.format(line), "m")
         assert (play.outcome, play.scores) == ("oversize", {"black": table.bits("a b")})
     assert table.play(code.format('reward(xent("a b c d"))'), "m").outcome == "finished"
-
-
-def test_a_view_beyond_the_players_window_ends_the_game(table: Any) -> None:
-    code = 'elicit(s)\nreward(xent("a b"))\nelicit(t)'
-    play = table.play(code, "m", OversizeError("a view of 9999 tokens"))
-    assert (play.outcome, play.scores) == ("oversize", {"black": table.bits("a b")})
-    assert play.outcome_for("black") == "oversize"
-    assert play.registers == {"s": "m"}
 
 
 # -- ensures: what holds, whom a failure sends back, who forfeits ----------------------------------
@@ -203,20 +178,13 @@ def test_the_last_executed_elicit_may_stand_after_the_ensure(table: Any, dialect
 @pytest.mark.parametrize(
     ("condition", "holds"),
     [
-        ("1 < 2", True),
         ("2 < 2", False),
         ("2 <= 2", True),
-        ("2 > 2", False),
-        ("1 >= 2", False),
-        ("-1 < 0", True),
         ("xed(s | t) < xent(s) - xent(s | t)", False),
         ("xed(s | t) >= xent(s) - xent(s | t)", True),
         ('is_true("good", "bad")', False),
         ('is_false("bad")', True),
-        ('is_false("good")', False),
-        ('"good", "good"', True),
         ('"good", "bad"', False),
-        ("2 < 1, 1 < 2", False),
         ('1 < 2, "bad"', False),
     ],
 )
@@ -268,34 +236,12 @@ def test_failures_add_up_in_a_game_in_the_paper_and_until_the_line_passes_in_xen
     assert table.play(code, *script, dialect=dialect).outcome == outcome
 
 
-def test_failures_are_counted_by_player_in_the_paper(table: Any) -> None:
-    code, ten = TWO_LINES.replace("(t)", "(bob, t)"), [*["bad"] * 10, "good"]
-    assert table.play(code, *ten, bob=ten).outcome == "finished"
-    play = table.play(code, *ten, bob=["bad"] * 11)
-    assert (play.outcome, play.forfeiter) == ("forfeit", "bob")
-
-
-def test_two_lines_that_fail_in_turn_each_keep_their_count_in_xent(table: Any) -> None:
-    code = 'elicit(s)\nensure("1 " + s)\nensure("2 " + s)'
-    table.judge.believes = lambda statement: statement[0] in statement[2:]
-    assert table.play(code, *["1"] * 11, dialect="xent").outcome == "forfeit"
-    assert table.play(code, *["1"] * 10, "1 2", dialect="xent").outcome == "finished"
-    answers = ["1", "2"] * 5
-    assert table.play(code, *answers, "1 2", dialect="xent").outcome == "finished"
-
-
 def test_the_others_keep_what_they_have_at_a_forfeit(table: Any) -> None:
     code = "elicit(alice, s)\nreward(alice, xent(s))\nelicit(t)\nensure(2 < 1)\nreward(xent(s))"
     play = table.play(code, *"0123456789A", alice=["a b"])
     assert play.scores == {"alice": table.bits("a b"), "black": 0.0}
     assert play.outcome == play.outcome_for("black") == "forfeit"
     assert play.outcome_for("alice") == "finished"
-
-
-def test_an_ensure_before_any_elicit_must_hold_in_the_paper(table: Any) -> None:
-    assert table.play('ensure("good")\nelicit(s)', "m").outcome == "finished"
-    play = table.play('ensure("bad")\nelicit(s)', "m")
-    assert (play.outcome, play.forfeiter, events(play, Moved)) == ("forfeit", "black", [])
 
 
 @pytest.mark.parametrize("statement", ["good", "bad"])
@@ -330,9 +276,7 @@ def test_what_the_docstrings_say(module: Any) -> None:
     [
         ('remove_common_words("The A, the b; B-a c", y)', "The , the ; - c"),
         ('remove_common_words("New York, new york x", ["new york", "x"])', ","),
-        ("first_n_tokens(y, 0)", ""),
         ("sample([])", ""),
-        ("t.join([])", ""),
         ('"|".join(s.split(t))', "a|a|"),
         ('"|".join(s.split(""))', "abcabc"),
     ],
@@ -346,13 +290,11 @@ def test_strings_from_helpers(expression: str, value: str, table: Any) -> None:
     ("condition", "holds"),
     [
         ("len(word_set(y)) == num_words(y)", True),
-        ("len(common_word_set(y, t)) > 0", False),
         ('word_set("a b") <= word_set("b, c, a")', True),
         ('common_word_set(y, "b") != word_set("b")', False),
         ("only_uses_words(l, t)", True),
         ('only_uses_chars("ab, ", y)', True),
         ("t in s and not (s in t)", True),
-        ("s == t or t not in s", False),
         ("1 < len(t) < 3", True),
     ],
 )
@@ -433,9 +375,3 @@ def test_a_retry_has_the_same_chance_and_changes_none_after_it(table: Any, failu
     reveals = [event for event in play.events if isinstance(event, Revealed)]
     assert len(reveals) == failures + 1
     assert len(set(reveals)) == 1
-
-
-def test_draws_of_an_empty_list_change_none_after_them(table: Any) -> None:
-    draws = 'assign(t=sample(l1), s=" ".join(shuffle(l)))\n'
-    empty, full = (f"assign(l1={items})\n{draws}" for items in ("[]", '["x"]'))
-    assert order(table, empty) == order(table, full)

@@ -10,8 +10,6 @@ import pytest
 from support.doubles import EchoPlayer, seated
 
 from xgl import Instance, Seeds, game, parse, play_all
-from xgl.cli.commands import program_facts
-from xgl.cli.files import Source
 from xgl.runtime.predicates import decide, pieces, spellings
 from xgl.runtime.requests import Predicate, TruthRequest
 
@@ -36,13 +34,6 @@ def rule(condition: str, **registers: str) -> Predicate | None:
 )
 def test_no_common_words(condition: str) -> None:
     assert rule(condition, s="A dog.", t="dogs") == Predicate("no_common_words", ("A dog.", "dogs"))
-
-
-def test_each_side_of_no_common_words_may_have_several_parts() -> None:
-    decision_rule = rule('"no common words between"+s1+s2+s3+"&"+t', s1="a", s2="b", s3="c", t="d")
-    assert decision_rule == Predicate("no_common_words", ("a b c", "d"))
-    decision_rule = rule('"no common words between"+t+"&"+s1+s2', s1="a", s2="b", t="d")
-    assert decision_rule == Predicate("no_common_words", ("d", "a b"))
 
 
 @pytest.mark.parametrize(
@@ -80,17 +71,13 @@ def test_a_move_cannot_rewrite_a_rule(move: str) -> None:
     ("condition", "truths"),
     [
         ('is_true("num_words<3", s)', {"a b": True, "a b c": False}),
-        ('is_true("num_words <= 3", s)', {"a b c": True, "a b c d": False}),
-        ('is_true("num_words>2", s)', {"a b c": True, "a b": False}),
         ('is_true("num_words>=2", s)', {"a b": True, "a": False}),
-        ('is_true("num_words==2", s)', {"a a": True, "a": False}),
         ('is_true("num_words==2", s)', {"a - b": True, "a -": False}),
         ('is_true("num_tokens<3", s)', {"aa": True, "aaa": False}),
         (
             'is_true("only uses the words of", t, s)',
             {"": True, "Red, blue": True, "red green": False},
         ),
-        ('is_true("only uses words from", t, s)', {"BLUE!": True, "blues": False}),
         ('is_true("no common words", s, t)', {"REDS": True, "a 'red'": False, "": True}),
     ],
 )
@@ -168,10 +155,8 @@ def test_a_respelled_word_is_removed(table: Any, other: str) -> None:
     [
         ("The cat, the CAT!", ["the", "cat", "the", "cat"]),
         ("one,two;three", ["one", "two", "three"]),
-        ("one\u200btwo", ["onetwo"]),
         ("don't they’re", ["dont", "theyre"]),
         ("a - b", ["a", "b"]),
-        ("2nd", ["2", "nd"]),
         ("कि कु", ["कि", "कु"]),
         ("…", []),
     ],
@@ -179,19 +164,6 @@ def test_a_respelled_word_is_removed(table: Any, other: str) -> None:
 def test_words_are_counted_as_they_are_seen(text: str, parts: list[str]) -> None:
     assert pieces(text) == parts
     assert set(parts) <= spellings(text)
-
-
-def notes(text: str, dialect: str) -> list[str]:
-    record, _ = program_facts(Source("a file", "a file", text, dialect))
-    return [note for note in record["notes"] if "as they are spelled" in note]
-
-
-@pytest.mark.parametrize("rule", [*RULES, "assign(y=remove_common_words(x, s))"])
-def test_check_names_the_weakness_of_the_engines_words(rule: str) -> None:
-    text = f"assign(s=story())\nelicit(x, 9)\n{rule}\nreward(xed(s | x))"
-    assert [note.partition(":")[0] for note in notes(text, "xent")] == ["line 3"]
-    assert notes(text, "paper") == []
-    assert notes("assign(s=story())\nelicit(x, 9)\nreward(xed(s | x))", "xent") == []
 
 
 def test_a_play_pays_for_respellings(table: Any) -> None:
