@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from archive.report.games import GameFacts, deciding, gather_games
+from archive.report.games import GameFacts, gather_games
 from archive.report.measures import (
     PlayerMeasure,
     RatingsSection,
-    gather_ceilings,
     gather_measures,
     gather_ratings,
 )
@@ -30,7 +29,6 @@ from archive.statistics.covers import (
 )
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import TransferMatrix
-from archive.statistics.measure import GameCeiling
 from archive.statistics.rule import bounds_of
 from archive.statistics.second_judge import Survival, read_survivals
 from archive.store.archive import Archive
@@ -100,8 +98,7 @@ class RunReport:
 
     ``scope_sizes``: games of each scope, and how many of them are new. ``limits``: the last
     decision that has thresholds. ``covers``: by η, members by place, without the ``hopeless``
-    games, that nothing covers; ``largest_eta``: no cover exists beyond it. ``ceilings``: each with
-    the game's place and name.
+    games, that nothing covers; ``largest_eta``: no cover exists beyond it.
     """
 
     run: Run
@@ -117,7 +114,6 @@ class RunReport:
     largest_eta: float
     hopeless: int
     measures: tuple[PlayerMeasure, ...]
-    ceilings: tuple[tuple[int, str, GameCeiling], ...]
     survivals: tuple[Survival, ...]
     ratings: RatingsSection | str | None
 
@@ -143,9 +139,10 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     Raises LookupFailedError when its scope or a game of it is not archived, DamagedError when a
     file of the archive is.
     """
-    limits = deciding(run.decisions)
+    with_limits = (row for row in run.decisions if None not in (row["alpha1"], row["alpha2"]))
+    limits = next(reversed([*with_limits]), None)
     games, matrix = gather_games(run)
-    names = {game.task_id: (game.place, game.name) for game in games}
+    names = {game.task_id: game.name for game in games}
     fates = Counter(run.table("proposals", ["outcome"])["outcome"].to_pylist())
     scopes = [{member.task_id for member in members} for members in run.scopes.values()]
     values = matrix.values(run.deciding_value[0])
@@ -169,7 +166,6 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
         largest_eta=largest_eta(coverable) if coverable.size else -np.inf,
         hopeless=values.shape[1] - coverable.shape[1],
         measures=gather_measures(run, measured_archives),
-        ceilings=gather_ceilings(measured_archives, names),
         survivals=tuple(read_survivals(run)),
         ratings=gather_ratings(run.archive, measured_archives, names),
     )

@@ -23,7 +23,6 @@ from dataclasses import asdict
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from threading import Lock
 from typing import Any, Literal, Self
 
 import pyarrow as pa
@@ -90,10 +89,7 @@ class Archive:
         self.head = read_head(folder)  # first: it may not be newer than what is read next
         self.commits = list(read_commits(folder))  # in order
         # a table of no rows holds its schema
-        self._kept_rows: LRUCache[object, tuple[pa.Table, ...]] = LRUCache(
-            KEPT_ROWS, lambda parts: 4096 + sum(part.nbytes for part in parts)
-        )
-        self._kept_rows_lock = Lock()
+        self._kept_rows = LRUCache[DataFile, pa.Table](KEPT_ROWS, lambda rows: 4096 + rows.nbytes)
 
     @classmethod
     def create(cls, folder: str | Path) -> Self:
@@ -211,8 +207,8 @@ class Archive:
         """The rows of the last commit need not be read from its small files."""
         for file in self.commits[-1].files:
             if file.table in tables and file.bytes <= SMALL_FILE:
-                with self._kept_rows_lock, suppress(ValueError):  # too large to be kept
-                    self._kept_rows[file] = (tables[file.table],)
+                with suppress(ValueError):  # too large to be kept
+                    self._kept_rows[file] = tables[file.table]
 
     def put_adapter(self, content: bytes) -> str:
         """Stores an adapter (the bytes of a safetensors file) and returns its SHA-256 in hex.
@@ -281,39 +277,31 @@ class Archive:
         name: str,
         columns: Sequence[str] | None = None,
         filters: Sequence[Filter] | None = None,
-        files: Sequence[DataFile] | None = None,
     ) -> Iterator[pa.Table]:
-        """Like `table`, a batch of bounded size at a time; from `files` (default: all files of the
-        table)."""
+        """Like `table`, a batch of bounded size at a time."""
         output_columns = _known_columns(name, columns)
         filter_columns = _known_columns(name, [column for column, *_ in filters or ()])
         read_columns = list(dict.fromkeys((*output_columns, *filter_columns)))
         condition = pq.filters_to_expression(list(filters)) if filters else None
-        data_files = self.files(name) if files is None else files
-        parts = chain.from_iterable(self._parts(file, tuple(read_columns)) for file in data_files)
+        parts = chain.from_iterable(self._parts(file, read_columns) for file in self.files(name))
         for part in regroup(parts):
             part = part if condition is None else part.filter(condition)
             yield part.select(output_columns)
 
-    def _parts(self, file: DataFile, columns: tuple[str, ...]) -> Iterable[pa.Table]:
+    def _parts(self, file: DataFile, columns: list[str]) -> Iterable[pa.Table]:
+        """A run makes hundreds of small commits and reads their tables after each: their rows are
+        kept, since a committed file never changes."""
         if file.bytes > SMALL_FILE:
             return read_batches(self.folder, file, columns)
         check_size(self.folder, file)
-        return [part.select(list(columns)) for part in self._small_file(file, columns)]
-
-    def _small_file(self, file: DataFile, columns: tuple[str, ...]) -> tuple[pa.Table, ...]:
-        """At least these columns of a small file. A run makes hundreds of small commits and reads
-        their tables after each; a committed file never changes."""
-        with self._kept_rows_lock:
-            kept = self._kept_rows.get(file)
-        if kept is not None and all(set(columns).issubset(part.column_names) for part in kept):
-            return kept
-        kept_columns = kept[0].column_names if kept else []
-        names = list(dict.fromkeys((*kept_columns, *columns)))
-        parts = tuple(read_batches(self.folder, file, names))
-        with self._kept_rows_lock, suppress(ValueError):  # too large to be kept
-            self._kept_rows[file] = parts
-        return parts
+        kept = self._kept_rows.get(file)
+        if kept is None or not set(columns).issubset(kept.column_names):
+            names = list(dict.fromkeys(([] if kept is None else kept.column_names) + columns))
+            empty = pa.Table.from_batches([], TABLES[file.table].schema).select(names)
+            kept = pa.concat_tables([empty, *read_batches(self.folder, file, names)])
+            with suppress(ValueError):  # too large to be kept
+                self._kept_rows[file] = kept
+        return [kept.select(columns)]
 
     def rows(
         self,
@@ -322,8 +310,7 @@ class Archive:
         filters: Sequence[Filter] | None = None,
     ) -> list[dict[str, Any]]:
         """Like `table`, as one dict for each row."""
-        rows: list[dict[str, Any]] = self.table(name, columns, filters).to_pylist()
-        return rows
+        return list(self.table(name, columns, filters).to_pylist())
 
     def get_adapter(self, digest: str) -> bytes:
         """The bytes of an adapter.

@@ -4,11 +4,10 @@ cover by η, and mean scores while training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from archive.charts import (
     LinearScale,
@@ -29,7 +28,7 @@ from archive.schema import Definition
 from archive.statistics.covers import Cover
 from archive.statistics.intervals import Interval
 from archive.text import bounds, listed, plural
-from xgl.diagram.svg import Element, Point, el
+from xgl.diagram.svg import Element, el
 
 MANY = 150
 """Beyond this many games only the starting ones carry their names."""
@@ -39,30 +38,27 @@ LEFT, TOP = 20.0, 44.0
 def growth(sizes: Sequence[tuple[int, int]]) -> Element:
     """A bar for each scope, of its games and how many of them are new: those known before, and new
     ones on top of them."""
-    few = len(sizes) <= 12
-    step, width = (64.0, 46.0) if few else (26.0, 20.0)
+    step, width = (64.0, 46.0) if len(sizes) <= 12 else (26.0, 20.0)
     left, top, base = 8.0, 26.0, 156.0
-    largest = max((size for size, _ in sizes), default=1)
-    height = LinearScale(0, max(largest, 1), 0, base - top)
+    height = LinearScale(0, max(1, *(size for size, _ in sizes)), 0, base - top)
     shapes: list[Element] = []
+    titles = []
     for index, (size, new_games) in enumerate(sizes):
-        x = left + index * step
-        old, new = height(size - new_games), height(new_games)
-        shapes.append(
-            mark(
-                f"Scope {index}: {plural(size, 'game')}, {new_games} new",
-                rect(x, base - old, width, old, "old"),
-                rect(x, base - old - new, width, new, "new"),
-                text(x + width / 2, base - old - new - 7, f"{size:,}", "value", "middle"),
-                text(x + width / 2, base + 17, str(index), "tick", "middle"),
-            )
-        )
+        x, old, new = left + index * step, height(size - new_games), height(new_games)
+        words = [
+            text(x + width / 2, base - old - new - 7, f"{size:,}", "value", "middle"),
+            text(x + width / 2, base + 17, str(index), "tick", "middle"),
+        ]
+        bars = [
+            rect(x, base - old, width, old, "old"),
+            rect(x, base - old - new, width, new, "new"),
+        ]
+        titles.append(f"scope {index}, {plural(size, 'game')}, {new_games} new")
+        shapes.append(mark(titles[-1], *bars, *words))
     right = left + len(sizes) * step
     shapes.append(line(0, base, right, base, "rule"))
     shapes.append(text(left, base + 35, "scope", "axis"))
-    title = "Size of each scope: " + "; ".join(
-        f"scope {index}, {plural(size, 'game')}" for index, (size, _) in enumerate(sizes)
-    )
+    title = f"Size of each scope: {'; '.join(titles)}"
     return canvas((max(right, 150), base + 40), title, *shapes, class_="growth")
 
 
@@ -150,8 +146,6 @@ def _node(game: GameFacts, x: float, y: float, few: bool) -> Element:
 
 
 EDGE, HEAD, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
-MOST_NAMES = 12
-"""Most accepted games that are labelled with their names."""
 CROWD = 200
 """With more candidates than this, points are small and have no error bars."""
 
@@ -180,9 +174,6 @@ def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str
             for each in sorted(candidates, key=lambda each: each.place is not None)  # on top
         ),
     ]
-    acceptances = [candidate for candidate in candidates if candidate.place is not None]
-    if len(acceptances) <= MOST_NAMES:
-        shapes += _names(acceptances, plot, names)
     title = (
         f"{plural(len(candidates), 'candidate')} by {letter} and γ; accepted are those with "
         f"{letter} at least {alpha1:g} and γ at most {most:g}"
@@ -198,27 +189,10 @@ def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
     return low - 0.05, high + 0.05
 
 
-def _middle(candidate: Candidate, plot: Plot) -> Point:
-    return plot.place(candidate.value.value or 0.0, candidate.gamma.value or 0.0)
-
-
-def _names(acceptances: Sequence[Candidate], plot: Plot, names: Sequence[str]) -> Iterator[Element]:
-    """Names next to the accepted points, where they do not overlap."""
-    positions: list[Point] = []
-    for candidate in sorted(acceptances, key=lambda candidate: candidate.gamma.value or 0.0):
-        x, y = _middle(candidate, plot)
-        left, up, name = x + 8, y + 15, names[candidate.place or 0]
-        if left + 8 * len(name) > plot.x.end:
-            left -= 16 + 8 * len(name)
-        if all(abs(up - other) > 14 or abs(left - first) > 90 for first, other in positions):
-            positions.append((left, up))
-            yield text(left, up, name, "name")
-
-
 def _point(
     candidate: Candidate, plot: Plot, letter: str, names: Sequence[str], small: bool
 ) -> Element:
-    x, y = _middle(candidate, plot)
+    x, y = plot.place(candidate.value.value or 0.0, candidate.gamma.value or 0.0)
     name = f"{candidate.row['game_id'][:8]}" if candidate.place is None else names[candidate.place]
     verdict = f"{candidate.row['verdict']} ({candidate.row['reason']})"
     label = f"{name}, {verdict}: {letter} {bounds(candidate.value)}, γ {bounds(candidate.gamma)}"
@@ -271,7 +245,9 @@ def learning_curve(curve: Sequence[float]) -> Element | None:
     """Bits by step: each step's mean, and a running mean over it; None for less than two steps."""
     if len(curve) < 2:
         return None
-    steps, values = downsample(curve, POINTS)
+    parts = np.array_split(np.arange(len(curve)), min(POINTS, len(curve)))
+    steps = [float(part.mean()) + 1 for part in parts]
+    values = np.array([np.asarray(curve, float)[part].mean() for part in parts])
     low, high = float(values.min()), float(values.max())
     plot = Plot.box(
         (46, 24), (342, 122), (1, len(curve)), (low, high if high > low else low + 1), "x"
@@ -287,25 +263,3 @@ def learning_curve(curve: Sequence[float]) -> Element | None:
         f"{curve[-1]:.1f} bits"
     )
     return canvas((400, 190), title, *shapes, class_="curve")
-
-
-def spark(curve: Sequence[float]) -> Element | None:
-    """The curve as a word-sized figure."""
-    if len(curve) < 2:
-        return None
-    steps, values = downsample(curve, 24)
-    smooth = running_mean(values, 3)
-    ends = float(smooth.min()), float(smooth.max())
-    plot = Plot.box((1, 3), (70, 14), (1, len(curve)), ends)
-    title = f"score from {curve[0]:.1f} to {curve[-1]:.1f} bits while training"
-    return canvas((72, 20), title, polyline(plot.places(steps, smooth), "smooth"), class_="spark")
-
-
-def downsample(
-    curve: Sequence[float], most: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Steps and means, float64 (k,) each, of at most ``most`` stretches of the curve."""
-    values = np.asarray(curve, float)
-    parts = np.array_split(np.arange(len(values)), min(most, len(values)))
-    steps = np.array([part.mean() + 1 for part in parts])
-    return steps, np.array([values[part].mean() for part in parts])
