@@ -347,7 +347,7 @@ class Chat:
             model=self.settings.model,
             prompt_hash=hash_of(request),
             raw=slot.program.raw,
-            repairs=(*slot.program.repairs, *slot.repairs, *slot.candidate.repairs),
+            repairs=(*slot.repairs, *slot.candidate.repairs),
             tokens=prompt + new,
             seconds=seconds,
             dollars=self.endpoint.prices.of(prompt, new),

@@ -22,7 +22,6 @@ from archive.__main__ import main
 from archive.errors import DamagedError, ExportError
 from archive.export.folder import Options, export
 from archive.export.selection import Map, archived_game, choose
-from archive.export.training import levels
 from archive.export.xent import TEMPLATE, fill_template, with_texts
 from archive.run import ArchivedStories
 from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all, read_game
@@ -139,20 +138,6 @@ def test_a_program_in_the_archive_is_parsed_not_trusted() -> None:
     other = make_row("games", game_id="g1", dialect="xent", code="elicit(x, 3)", metadata_json="{}")
     with pytest.raises(DamagedError, match="found a program of id"):
         archived_game(other)
-
-
-# -- thresholds, and what is drawn from ----------------------------------------------------------
-
-
-def test_thresholds_are_of_samples_played_to_the_end() -> None:
-    rows = [
-        {"map_seed": seed, "play_seed": 0, "round": k + 1, "score": bits}
-        for seed, series in ((1, [0.0, 4.0, 2.0]), (3, [2.0, 2.0, 6.0]), (5, [9.0]))
-        for k, bits in enumerate(series)
-    ]
-    expected = {"b": 1.0, "theta": 1.0, "m": 4, "rounds": 3, "maps": 2, "k_m": 3}
-    assert levels(rows[::-1]) == expected | {"policy": "base"}
-    assert levels([]) is None
 
 
 # -- random playable games -----------------------------------------------------------------------

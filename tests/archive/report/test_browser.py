@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.archives import write_large
 from support.browser import Page, browser
 
 from archive.__main__ import main
@@ -69,10 +68,7 @@ def test_a_card_opens_by_click_key_and_link(tab: Page, report: Path) -> None:
     open_script = "document.getElementById('game-{}').open"
     tab.value("document.querySelector('#game-0 > summary').click()")
     assert tab.value(open_script.format(0))
-    drawing_script = (
-        "document.querySelector('#game-0 .xgd svg').getBoundingClientRect().height > 50"
-    )
-    assert tab.value(drawing_script)
+    assert tab.value("document.querySelector('#game-0 .xgd svg').clientHeight > 50")
     tab.value("document.querySelector('#game-1 > summary').focus()")
     tab.key("Enter", 13)
     assert tab.value(open_script.format(1))
@@ -182,21 +178,4 @@ def test_attacks_do_nothing(tab: Page, hostile_run: Path, tmp_path: Path) -> Non
     assert tab.value("document.title").startswith("Scope growth")
     assert tab.value("document.querySelectorAll('script').length") == 1
     assert tab.value("document.querySelectorAll('img').length") == 0
-    assert tab.problems == []
-
-
-def test_a_thousand_games_open_and_filter(tab: Page, tmp_path: Path) -> None:
-    file = _report(write_large(tmp_path / "large", 1000, 6), tmp_path)
-    _open(tab, file)
-    assert tab.value(SHOWN) == 1000
-    tab.value("location.hash = '#game-700'")
-    tab.value(SETTLE)
-    image = "document.querySelector('#game-700 .xgd img')"
-    assert (
-        tab.value(
-            f"new Promise((done) => {{ const look = () => {image} && {image}.complete"
-            f" ? done({image}.naturalWidth) : setTimeout(look, 50); look(); }})"
-        )
-        > 100
-    )
     assert tab.problems == []

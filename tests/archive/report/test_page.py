@@ -6,11 +6,10 @@ import html
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pytest
-from jinja2 import Environment, nodes
 from support.archives import RUN, write_large
 from support.markup import Markup
 from support.measured import CONFIG, Given
@@ -22,7 +21,6 @@ from support.rows import game_row, row, write
 
 from archive import Archive, Run
 from archive.__main__ import main
-from archive.report import page as page_module
 from archive.report.gathering import gather_report
 from archive.report.measures import RatingsSection, gather_ratings
 from archive.report.page import page
@@ -124,7 +122,7 @@ def test_a_thousand_games_fit(tmp_path: Path) -> None:
 def test_games_are_named_and_their_copies_folded(tmp_path: Path) -> None:
     scores = {name: [*each[:2], each[0]] for name, each in draw_scores(0, THREE, 8).items()}
     first, _, last = (each.game_id for each in rated_games(3))
-    names = {TaskId(f"scope{first[:4]}", "black"): (4, "cunning hen")}
+    names = {TaskId(f"scope{first[:4]}", "black"): "cunning hen"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("archive.report.measures.RESAMPLES", 2)
         ratings = gather_ratings(Archive.open(build(tmp_path, scores, range(3))), [], names)
@@ -133,11 +131,9 @@ def test_games_are_named_and_their_copies_folded(tmp_path: Path) -> None:
     copies = [{name, *copies} for _, name, copies, _ in ratings.games if copies]
     assert copies == [{"cunning hen", last[:12]}]
     assert sum(mass for *_, mass in ratings.games) == pytest.approx(1)
-    for model, parts, rest, total in ratings.contributions:
-        assert sum(parts) + rest == pytest.approx(total), model
 
 
-# -- Every section of every template is rendered, undefined names being errors ---------------------
+# -- What archives may hold or lack is rendered, undefined names being errors ----------------------
 
 
 DUEL = "assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward(xed(s | t) - xed(s | x))"
@@ -149,40 +145,6 @@ TABLES = {
     "pairs": ["model_a,model_b,prompt,winner", "ann,bob,1,model_a", "bob,cid,1,tie"],
 }
 """Tables that are rated, as lines of CSV."""
-
-
-class _Sections(Environment):
-    """Templates that note which of their sections are rendered: the branches of each condition,
-    the body of each loop and the ``else`` of one that is empty."""
-
-    def __init__(self, environment: Environment) -> None:
-        super().__init__()
-        self.__dict__.update(environment.__dict__, cache={})
-        self.known: set[str] = set()
-        self.rendered: set[str] = set()
-        self.globals = {**environment.globals, "rendered": self._note}
-
-    def _note(self, section: str, value: object = "") -> object:
-        self.rendered.add(section)
-        return value
-
-    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        template = super()._parse(source, name, filename)
-        for number, node in enumerate(template.find_all((nodes.If, nodes.For, nodes.CondExpr))):
-            where = f"{name}:{node.lineno} #{number}"
-            if isinstance(node, nodes.CondExpr):
-                node.expr1 = self._marked(f"{where} then", node.expr1)
-                node.expr2 = node.expr2 and self._marked(f"{where} else", node.expr2)
-                continue
-            node.body.insert(0, nodes.Output([self._marked(f"{where} body")]))
-            if node.else_:
-                node.else_.insert(0, nodes.Output([self._marked(f"{where} else")]))
-        return template.set_environment(self)
-
-    def _marked(self, section: str, *value: nodes.Expr) -> nodes.Call:
-        self.known.add(section)
-        name = nodes.Name("rendered", "load")
-        return nodes.Call(name, [nodes.Const(section), *value], [], None, None)
 
 
 def _write_many(folder: Path) -> Path:
@@ -212,21 +174,16 @@ def _task(member: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _write_measured(folder: Path, run: Path, maps: int = 8, preference: str = "win") -> Path:
-    """Three models measured on games of a run, with their ceilings, as rated before by margins: of
-    five games one is a copy and one separates nobody."""
+    """Three models measured on games of a run, as rated before: of five games one is a copy and one
+    separates nobody."""
     with Archive.open(run / "archive") as archive:
         origins = [each["game_id"] for each in archive.rows("scopes")[:3]]
     scores = {
         name: [*each, each[0], np.zeros(maps)] for name, each in draw_scores(0, THREE, maps).items()
     }
     measured = build(folder, scores, range(len(origins)), exported=origins)
-    with Archive.open(measured) as archive:
-        rounds = archive.rows("rounds", filters=[("policy_id", "=", "ann")])
-    names = ("run_id", "game_id", "role", "map_seed", "play_seed", "score")
-    best = [{name: each[name] for name in names} for each in rounds]
     rating = {"run_id": MEASURED_RUN, "preference": preference, "confidence": 0.9, "resamples": 2}
-    ceilings = [row("ceilings", **each, solver="beam") for each in best]
-    return write(measured, ceilings=ceilings, ratings=[row("ratings", **rating, copies="exact")])
+    return write(measured, ratings=[row("ratings", **rating, copies="exact")])
 
 
 def _write_few(folder: Path) -> Path:
@@ -274,15 +231,9 @@ def _write_programs(folder: Path) -> Path:
     return folder
 
 
-class _Pages(NamedTuple):
-    """What is written about several runs, by name, and which sections it took."""
-
-    texts: Mapping[str, str]
-    sections: _Sections
-
-
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages:
+def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[str, str]:
+    """What is written about several runs, by name."""
     folder = tmp_path_factory.mktemp("pages")
     runs = {
         "many": _write_many(folder / "many"),
@@ -295,28 +246,22 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages
         "few": _write_measured(folder / "by margins", runs["few"], preference="margin"),
         "one": _write_measured(folder / "on one map", runs["one"], maps=1),
     }
-    sections, texts = _Sections(page_module._environment()), {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page_module, "_environment", lambda: sections)
-        for name, run in {**runs, "attacks": hostile_run, "example": EXAMPLE}.items():
-            out = folder / f"{name}.html"
-            patch.setattr(page_module, "INLINE", 0 if name == "many" else 1_500_000)
-            more = ["--measured", str(measured[name])] if name in measured else []
-            assert main(["report", str(run), "-o", str(out), *more]) == 0
-            texts[name] = out.read_text(encoding="utf-8")
-        for name, lines in TABLES.items():
-            table, out = folder / f"{name}.csv", folder / f"{name}.html"
-            table.write_text("\n".join(lines))
-            assert main(["ratings", "--table", str(table), "-o", str(out)]) == 0
-            texts[name] = out.read_text(encoding="utf-8")
-    return _Pages(texts, sections)
+    texts = {}
+    for name, run in {**runs, "attacks": hostile_run, "example": EXAMPLE}.items():
+        more = ["--measured", str(measured[name])] if name in measured else []
+        texts[name] = _write_page(run, folder / f"{name}.html", *more)
+    for name, lines in TABLES.items():
+        table, out = folder / f"{name}.csv", folder / f"{name}.html"
+        table.write_text("\n".join(lines))
+        assert main(["ratings", "--table", str(table), "-o", str(out)]) == 0
+        texts[name] = out.read_text(encoding="utf-8")
+    return texts
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("many", ("How much is left to gain", "beam 8", "Which games matter", "and 1 copy")),
-        ("many", ("0 for the best", "It is no probability")),
+        ("many", ("Which games matter", "and 1 copy", "It is no probability")),
         ("few", ("Definition 37", "how much more is scored", "no move", "the whole scope")),
         ("one", ("Not rated", "No stage has archived", "No game has joined")),
         ("programs", ("no text: no answer", "Of equal agents", "Funnel", "<td>1 2", "<td>win")),
@@ -324,23 +269,17 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages
         ("example", ("token by token",)),
     ],
 )
-def test_what_an_archive_holds_is_shown(pages: _Pages, name: str, words: Sequence[str]) -> None:
-    assert [each for each in words if each not in pages.texts[name]] == []
+def test_what_an_archive_holds_is_shown(
+    pages: dict[str, str], name: str, words: Sequence[str]
+) -> None:
+    assert [each for each in words if each not in pages[name]] == []
 
 
-def test_attacks_are_shown_and_not_obeyed(pages: _Pages) -> None:
-    text = pages.texts["attacks"]
+def test_attacks_are_shown_and_not_obeyed(pages: dict[str, str]) -> None:
+    text = pages["attacks"]
     read = Markup(text)
     assert (read.open, read.tags.count("script"), read.handlers) == ([], 1, [])
     assert not any("javascript" in link for link in read.values("href", "src"))
     assert not set(text) & set("\u2028\u202e")
     for shown in ("\\u202e", "&lt;img src=x onerror=", "{{ 7*7 }}"):
         assert shown in text
-
-
-def test_every_section_is_rendered_by_some_run(pages: _Pages) -> None:
-    """A section that no run here fills is one that nobody has seen."""
-    for name in pages.sections.list_templates():
-        pages.sections.get_template(name)
-    assert pages.sections.known
-    assert sorted(pages.sections.known - pages.sections.rendered) == []
