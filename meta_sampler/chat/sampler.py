@@ -16,10 +16,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -47,9 +46,7 @@ from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.random_streams import stream
 
-_VERSION = 2
-LATER = ("reasoning_effort", "extra_body")
-"""Parameters that earlier releases did not have: without them, answers have their old names."""
+_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +76,8 @@ def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int
         "answer_tokens": settings.answer_tokens,
         "limit": settings.limit_name,
         "seeded": settings.send_seed,
-        **{name: value for name in LATER if (value := getattr(settings, name))},
+        "reasoning_effort": settings.reasoning_effort,
+        "extra_body": settings.extra_body,
         "draw": list(draw),
     }
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
@@ -119,17 +117,12 @@ class AnswerCache:
             return
         path = self._path(key)
         record = {"messages": list(messages), "answer": asdict(answer)}
-        aside = None
+        aside = path.with_suffix(f".{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".partial")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(record, file, ensure_ascii=False)
+            aside.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
             os.replace(aside, path)
         except OSError as error:
-            if aside is not None:
-                with suppress(OSError):
-                    os.unlink(aside)
             raise SamplerError(
                 f"cache: {self.folder} cannot be written ({error.strerror}), expected a folder "
                 "for answers that were paid for"

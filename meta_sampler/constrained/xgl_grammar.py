@@ -294,16 +294,11 @@ def _assign(grammar: Grammar, state: State) -> None:
                 _store(grammar, state, f"targets_{remaining}", name, value, rest)
         if remaining > 1:
             grammar.add(rest, [", ", Ref(f"targets_{remaining - 1}")])
-        grammar.add(rest, [Ref("end_assign")])
-    grammar.add("end_assign", [")", Ref("next", state.after_assign)])
+        grammar.add(rest, [")", Ref("next", state.after_assign)])
     grammar.add("assign", ["assign(", Ref(f"targets_{TARGETS}")])
     for name in state.strings:
         _store(grammar, state, "first_target", name, "story", f"after_targets_{TARGETS}")
-        if state.dialect.stored_prefix:  # so long that it is the only value of its line
-            _store(grammar, state, "alone", name, "rich_value", "end_assign")
     grammar.add("opening", ["assign(", Ref("first_target")])
-    if state.dialect.stored_prefix:
-        grammar.add("assign", ["assign(", Ref("alone")])
 
 
 def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, rest: str) -> None:
@@ -351,8 +346,6 @@ def _ensure(grammar: Grammar, state: State) -> None:
     form = ["ensure(", Ref("conditions"), ")", Ref("next")]
     grammar.add("ensure", form, when=state.someone_moved)
     grammar.add("conditions", *repetitions(Ref("condition"), ", ", 1, 2))
-    if state.dialect.python_conditions:
-        grammar.add("conditions", [Ref("logic")])
 
 
 def _reward(grammar: Grammar, state: State, settings: LocalSettings) -> None:
@@ -429,8 +422,6 @@ def _strings(grammar: Grammar, state: State, most: int) -> None:
     add("story", ["story()"])
     if dialect.story_arguments:
         add("story", ["story(", Pattern("[1-9][0-9]?"), ")"], ["story(", Ref("literal"), ")"])
-    if dialect.stored_prefix:
-        add("rich_value", [Ref("names"), " | ", Ref("names")], when=state.readable_strings())
 
 
 @lru_cache
@@ -448,30 +439,19 @@ def _literal() -> Pattern:
 
 
 def _conditions(grammar: Grammar, state: State, truths: bool) -> None:
-    """``condition`` is used by itself, ``decided`` inside and, or, not."""
-    wide, add = state.dialect.python_conditions, grammar.add
-    moved_names, names = Ref("moved_names"), Ref("names")
+    """Comparisons of sums; statements about a move, which may have two quoted parts as in «no
+    common words»."""
+    add, moved_names, names = grammar.add, Ref("moved_names"), Ref("names")
     bound = add("bound", [Pattern("0|[1-9][0-9]{0,2}")], [Ref("term")])
-    if wide:
-        add("bound", [Pattern(r"(0|[1-9][0-9]{0,2})\.[0-9]")])
-    for sign in (*syn.COMPARATORS, *(("==", "!=") if wide else ())):
-        add("decided", [Ref("short_sum"), f" {sign} ", bound])
+    for sign in syn.COMPARATORS:
+        add("condition", [Ref("short_sum"), f" {sign} ", bound])
     if truths:
-        add("decided", *([f"{word}(", Ref("statement"), ")"] for word in ("is_true", "is_false")))
-        add("condition", [Ref("statement")])
-        # A text, or two quoted parts as in «no common words».
         quote = Ref("literal")
         add("statement", [moved_names])
         add("statement", [quote, " + ", moved_names, " + ", quote, " + ", names])
         add("statement", [quote, " + ", names, " + ", quote, " + ", moved_names])
-    add("condition", [Ref("decided")])
-    if wide:
-        add("decided", [names, " in ", moved_names])
-        for sign in ("==", "!=", "in", "not in"):
-            add("decided", [moved_names, f" {sign} ", names])
-        for word in (" and ", " or "):
-            add("logic", [Ref("decided"), word, Ref("decided")])
-        add("logic", ["not ", Ref("decided")])
+        add("condition", [Ref("statement")])
+        add("condition", *([f"{word}(", Ref("statement"), ")"] for word in ("is_true", "is_false")))
 
 
 # -- sums ------------------------------------------------------------------------------------------
@@ -485,40 +465,29 @@ def _sums(grammar: Grammar, state: State, settings: LocalSettings) -> None:
     reward must depend on one. ``any_N``, ``compared_N`` (targets; ``compared`` must be followed by
     a prefix), ``prefix_N`` and ``outer_N`` take up to N further registers.
     """
-    most = settings.max_joined
+    most, add, readable = settings.max_joined, grammar.add, state.readable_strings()
     for kind in syn.XENT_KINDS:
         chain = Ref(f"{'any' if kind in ALONE else 'compared'}_{most}")
         when = "" if kind in ALONE else state.readable_strings(2)
-        grammar.add("term", [f"{kind}(", chain], when=when)
-    for remaining in range(1, most + 1):
-        for rule in ("any", "compared"):
-            _register(grammar, state, rule, remaining)
-            after = f"after_{rule}_{remaining}"
+        add("term", [f"{kind}(", chain], when=when)
+    prefix, outer = [" | ", Ref(f"prefix_{most}")], [", ", Ref(f"outer_{BESIDE}")]
+    following = {"any": prefix, "compared": prefix, "prefix": outer}
+    for part in (*following, "outer"):
+        for remaining in range(1, 1 + (BESIDE if part == "outer" else most)):
+            _register(grammar, state, part, remaining)
+            after = f"after_{part}_{remaining}"
             if remaining > 1:
-                spare = state.readable_strings(1 if rule == "any" else 2)
-                grammar.add(after, [" + ", Ref(f"{rule}_{remaining - 1}")], when=spare)
-            grammar.add(after, [" | ", Ref(f"prefix_{most}")], when=state.readable_strings())
-        grammar.add(f"after_any_{remaining}", [")"], when=state.holds("seen"))
-        _further(grammar, state, "prefix", remaining)
-        outer = [", ", Ref(f"outer_{BESIDE}")]
-        grammar.add(f"after_prefix_{remaining}", outer, when=state.readable_strings())
-    for remaining in range(1, BESIDE + 1):
-        _further(grammar, state, "outer", remaining)
-    further = grammar.add("further", *([sign, Ref("term")] for sign in (" + ", " - ")))
+                spare = state.readable_strings(2) if part == "compared" else readable
+                add(after, [" + ", Ref(f"{part}_{remaining - 1}")], when=spare)
+            if part in following:
+                add(after, following[part], when=readable)
+            if part != "compared":
+                add(after, [")"], when=state.holds("seen"))
+    further = add("further", *([sign, Ref("term")] for sign in (" + ", " - ")))
     for name, terms in (("sum", settings.max_terms), ("short_sum", 2)):
         for count in range(terms):
             rest = [further] * count
-            grammar.add(name, [Ref("term"), *rest], ["-", Ref("term"), *rest])
-
-
-def _further(grammar: Grammar, state: State, rule: str, remaining: int) -> None:
-    """A register and what follows it: a further one, or the end once a move was seen."""
-    _register(grammar, state, rule, remaining)
-    after = f"after_{rule}_{remaining}"
-    if remaining > 1:
-        more = [" + ", Ref(f"{rule}_{remaining - 1}")]
-        grammar.add(after, more, when=state.readable_strings())
-    grammar.add(after, [")"], when=state.holds("seen"))
+            add(name, [Ref("term"), *rest], ["-", Ref("term"), *rest])
 
 
 def _register(grammar: Grammar, state: State, rule: str, remaining: int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
@@ -24,6 +25,7 @@ from meta_sampler.mutate.axioms import add_turn
 from meta_sampler.mutate.edits import permute_stories
 from meta_sampler.mutate.program_editor import (
     PRUNE,
+    NothingError,
     Operator,
     edit_context,
     prune,
@@ -296,8 +298,11 @@ def texts_of(operator: Operator, code: str) -> set[str]:
     """All texts that an operator makes of a program, over many draws."""
     parent = xgl.game(parse(code, "xent"))
     context, lines = edit_context(parent, MutateSettings()), parse(code, "xent").instructions
-    results = (operator(lines, context, Random(seed)) for seed in range(30))
-    return {to_text(Program(each, "xent")) for each in results if each is not None}
+    texts = set()
+    for seed in range(30):
+        with suppress(NothingError):
+            texts.add(to_text(Program(operator(lines, context, Random(seed)), "xent")))
+    return texts
 
 
 def test_a_turn_more_is_paid_for_another_story() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
@@ -20,7 +21,7 @@ from support.doubles import NumberedStories, WordJudge, number
 
 import xgl
 from meta_sampler import MutateSettings
-from meta_sampler.mutate.program_editor import donor_lines, edit_context
+from meta_sampler.mutate.program_editor import NothingError, donor_lines, edit_context
 from meta_sampler.mutate.sampler import OPERATORS
 from meta_sampler.screening.lint import RULES, flag_order, lint_warnings, unused_value
 from meta_sampler.screening.symbolic import LinearForm, NormalForm, Quantity, StoryText, normal_form
@@ -170,8 +171,10 @@ def test_edits_of_one_normal_form_are_one_game(dialect: str) -> None:
             context = edit_context(parent, MutateSettings(players=PLAYERS))
             context = replace(context, donor=donor_lines(rng.choice(pool).program, context) or ())
             lines = parent.program.instructions
-            if entry.is_available(context) and (child := entry.apply(lines, context, rng)):
-                game = xgl.game(syn.Program(child, dialect))
+            if not entry.is_available(context):
+                continue
+            with suppress(NothingError):
+                game = xgl.game(syn.Program(entry.apply(lines, context, rng), dialect))
                 form = normal_form(game.program)
                 if isinstance(form[0], tuple):  # it could be played symbolically
                     forms.setdefault(form, {})[game.code] = game.program
