@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support import parents
-from support.chat_server import HangUp, Sent, refusal, reply
+from support.chat_server import HangUp, refusal, reply
 from support.chat_turns import KEY, Ask
 
 import xgl
@@ -98,15 +98,6 @@ UNSOUND = {
         "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))\nreward(carol, xed(s | x))",
         "the player carol, expected some of black, bob",
     ),
-    "a statement": (
-        'assign(s=story())\nelicit(x, 6)\nensure("nice:" + x)\nreward(xed(s | x))',
-        "a statement for the judge",
-    ),
-    "too many stories": (
-        "assign(s=story(), t=story(), x=story(), y=story())\nelicit(s1, 6)\n"
-        "reward(xed(s + t + x + y | s1))",
-        "4 stories, at most 3",
-    ),
     "another mover": ("assign(s=story())\nelicit(bob, x, 6)\nreward(xed(s | x))", "no move of"),
 }
 
@@ -172,9 +163,7 @@ def test_an_injection_in_a_game_is_data(ask: Ask) -> None:
 
 STOPS = {
     "wrong key": (refusal(401, f"bad key {KEY}"), "check the key"),
-    "unknown model": (refusal(404, "no model m"), "check the name of the model"),
     "down": (HangUp(), "no answer to 3 requests"),
-    "a long wait": (Sent(429, b"{}", {"Retry-After": "3600"}), "asks to wait 3600 seconds"),
 }
 
 
@@ -217,9 +206,7 @@ def test_an_answer_is_paid_for_once_and_another_round_draws_again(ask: Ask) -> N
     assert len(server.received) == 2
     warmer, _ = ask(reply("nothing"), base_url=server.url, temperature=0.5)
     propose(warmer)
-    other, _ = ask(reply("nothing"), base_url=server.url, model="other")
-    propose(other)
-    assert len(server.received) == 4
+    assert len(server.received) == 3
 
 
 def test_another_endpoint_has_answers_of_its_own(ask: Ask) -> None:
@@ -227,16 +214,7 @@ def test_another_endpoint_has_answers_of_its_own(ask: Ask) -> None:
     sampler, _ = ask(reply(listing(GOOD[0])), games=1)
     other, server = ask(reply(listing(GOOD[1])), games=1)
     assert propose(sampler, 1)[0].game != propose(other, 1)[0].game
-    slash, _ = ask(reply("nothing"), games=1, base_url=f"{server.url}/")
-    assert propose(slash, 1)[0].game == propose(other, 1)[0].game
     assert len(server.received) == 1
-
-
-def test_draws_of_one_round_are_drawn_apart(ask: Ask) -> None:
-    sampler, server = ask(reply(listing(GOOD[0])), games=1, ask_again=0)
-    propose(sampler, 3)
-    assert len(server.received) == 3
-    assert len({request.body["seed"] for request in server.received}) == 3
 
 
 def test_a_cache_that_cannot_be_written_stops(ask: Ask, tmp_path: Path) -> None:
@@ -310,9 +288,7 @@ def test_the_state_carries_the_observed_outcomes(ask: Ask) -> None:
 
 
 HOSTILE = {
-    "a line that repeats itself": f"ensure({'<'.join('s' * 1900)})\n" * 12,
     "a program without end": "elicit(q, 6)\n" * 15_000,
-    "a text as wide as it may be": 'elicit(x, 6)\nassign(s="' + "z" * 1900 + '")\n' * 60,
     "half a surrogate pair": '["assign(s=\\"\\\\ud800\\")\\nelicit(x, 6)"]',
     "a number in JSON": f'[{{"program": "elicit(x, 6)", "n": {"9" * 5000}}}]',
 }

@@ -93,8 +93,6 @@ def test_provenance_tells_how_a_text_arose() -> None:
         assert origin.raw.startswith("assign(")
         assert origin.tokens > 0
         assert origin.seconds > 0
-    hashes = {origin.provenance.prompt_hash for origin in propose(n=1, examples=0)}
-    assert hashes.isdisjoint(origin.provenance.prompt_hash for origin in propose())
 
 
 def test_the_players_of_the_parent_may_stay() -> None:
@@ -218,19 +216,6 @@ FAULTY = (
 )
 
 
-def test_the_least_game_is_known() -> None:
-    for dialect in DIALECTS:
-        lark = xgl_grammar(dialect, WIDE).lark()
-        assert all(accepts(lark, text) for text in (VALID, VALID + "\n\n"))
-
-
 def test_faults_are_outside() -> None:
     lark = xgl_grammar("paper", WIDE).lark()
     assert [text for text in FAULTY if accepts(lark, text)] == []
-
-
-def test_env_is_paid_where_it_keeps_rewards() -> None:
-    code = "assign(s=story())\nelicit(env, x, 8)\nelicit(t, 8)\nreward(env, xed(s | x))\n"
-    code += "reward(xed(s | t))"
-    is_accepted = {d: accepts(xgl_grammar(d, WIDE).lark(), code) for d in DIALECTS}
-    assert is_accepted == {"paper": False, "xent": True}

@@ -249,12 +249,6 @@ def test_what_a_move_sees_is_part_of_the_normal_form() -> None:
     assert len({alone, before, after}) == 3
 
 
-def test_limits_are_part_of_the_normal_form() -> None:
-    rest = "reward(xed(s | x))"
-    shorter = HEAD.replace("8", "4") + rest
-    assert normal_form(program(HEAD + rest)) != normal_form(program(shorter))
-
-
 def test_assignments_run_as_the_dialect_says() -> None:
     chain = HEAD + "assign(y=s + x, s1=y + x)\nreward(xed(t | s1))"
     direct = HEAD + "reward(xed(t | s + x + x))"
