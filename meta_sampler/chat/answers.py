@@ -11,23 +11,8 @@ from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any, NamedTuple
 
-from meta_sampler.base import Fate
-from meta_sampler.screening.soundness import (
-    FIT,
-    admitted_players,
-    faults,
-    fit,
-    foreign,
-    has_loops,
-    has_truths,
-)
-from meta_sampler.settings import ChatSamplerSettings
 from xgl.chat.answers import final_text, json_values
-from xgl.errors import ProgramError, first_messages
-from xgl.language import syntax as syn
-from xgl.language.canonical import Game, game
 from xgl.language.characters import well_formed
-from xgl.language.parser import parse
 
 LONGEST_INTENT = 240
 MAX_ANSWER = 200_000
@@ -164,44 +149,3 @@ def one_line(text: str) -> str:
     plain = plain[bullet.end() if bullet else 0 :]
     marks = _MARKS.match(plain)
     return plain[marks.end() if marks else 0 :].strip("*_` ")[:LONGEST_INTENT]
-
-
-class ReadProgram(NamedTuple):
-    """``text`` is canonical if it is a program; ``game`` is None if there are errors."""
-
-    text: str
-    game: Game | None
-    errors: tuple[str, ...]
-    fate: Fate = Fate.INVALID
-    repairs: tuple[str, ...] = ()
-
-
-def candidate(
-    text: str, parent: Game, settings: ChatSamplerSettings, role: str = syn.MAIN_PLAYER
-) -> ReadProgram:
-    """A child of ``parent`` played in ``role``, of its dialect and metadata; limits and loops are
-    cut to the caps."""
-    try:
-        program = parse(text, parent.dialect)
-    except ProgramError as error:
-        return ReadProgram(text, None, tuple(error.messages()), Fate.INVALID)
-    child = fit(program, settings, parent)
-    new = game(child, parent.metadata)
-    errors = [*_foreign(child, parent, settings, role), *faults(child, parent, settings, role)]
-    if errors:
-        return ReadProgram(text, None, tuple(first_messages(errors)), Fate.UNSOUND)
-    return ReadProgram(new.code, new, (), repairs=(FIT,) if child != program else ())
-
-
-def _foreign(
-    program: syn.Program, parent: Game, settings: ChatSamplerSettings, main: str
-) -> Iterator[str]:
-    """Contents that the settings do not allow and that the parent does not have."""
-    players = admitted_players(parent, settings.players)
-    truths = settings.truths or has_truths(parent.program)
-    yield from foreign(program, players, truths, settings.loops or has_loops(parent.program))
-    if not any(isinstance(i, syn.Elicit) and i.player == main for i in program.instructions):
-        yield f"no move of {main}, expected at least one"
-    earners = {main, syn.PARTNERS.get(main, main)}
-    if not any(isinstance(i, syn.Reward) and i.player in earners for i in program.instructions):
-        yield f"no reward for {main}, expected at least one"

@@ -213,9 +213,9 @@ class Brief:
         return (self.parent.game_id, *(relative.game_id for relative in self.accepted_games))
 
 
-def messages(brief: Brief, settings: ChatSamplerSettings, library: int) -> list[Message]:
-    """The request for games; ``library`` examples at most."""
-    examples = _examples(brief, settings, library)
+def messages(brief: Brief, settings: ChatSamplerSettings) -> list[Message]:
+    """The request for games."""
+    examples = _examples(brief, settings)
     shown = ["Examples of games:", *examples] if examples else []
     form = ANSWER_FORM.format(n=brief.games)
     request = "\n\n".join([*shown, *_family_parts(brief), _ways(brief, settings), form])
@@ -251,7 +251,7 @@ def fence(code: str) -> str:
     return "```\n" + excerpt_bytes(code.replace("```", "` ` `")) + "\n```"
 
 
-def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[str]:
+def _examples(brief: Brief, settings: ChatSamplerSettings) -> list[str]:
     """Games of the library that could be children, spread over it, each with its sentence."""
     parent, players = brief.parent, admitted_players(brief.parent, settings.players)
     fitting = [
@@ -261,7 +261,7 @@ def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[st
         and brief.role in learning_roles(program)
         and normal_form(program) != normal_form(parent.program)
     ]
-    count = min(most, len(fitting))
+    count = min(settings.library_games, len(fitting))
     return [fitting[place * len(fitting) // count] for place in range(count)]
 
 

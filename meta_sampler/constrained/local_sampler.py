@@ -23,18 +23,15 @@ from torch import Tensor
 from meta_sampler.base import Fate, MetaSampler, Proposal, Provenance, SamplerError, prompt_hash
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.screening.soundness import (
-    FIT,
     KnownGames,
     admitted_players,
-    faults,
+    child_of,
     filled_constants,
-    fit,
     has_loops,
     has_truths,
 )
 from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import LocalSettings
-from xgl.errors import ProgramError
 from xgl.judge.loading import load_model
 from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
@@ -228,21 +225,16 @@ def _judge(
     if not text:
         error = f"not complete after {tokens} tokens"
         return Proposal(raw, None, (error,), origin, Fate.UNFINISHED)
-    try:
-        program = parse(text, parent.dialect)
-    except ProgramError as error:  # a line that is too long, which a grammar cannot count
-        return Proposal(raw, None, tuple(error.messages()), origin)
-    child = fit(program, settings, parent)
-    new = game(child, parent.metadata)
+    child = child_of(text, parent, settings, role)
     # Cut: the draft was not complete when its tokens were used up, its complete lines are kept.
-    repairs = {"cut": text != raw.strip("\n"), FIT: child != program}
-    origin = replace(origin, repairs=tuple(name for name, holds in repairs.items() if holds))
-    if phrases := faults(child, parent, settings, role):
-        return Proposal(new.code, None, (phrases[0],), origin, Fate.UNSOUND)
-    if new in known_games:
-        return Proposal(new.code, None, ("a known game",), origin, Fate.KNOWN)
-    known_games.add(new)
-    return Proposal(new.code, new, (), origin)
+    cut = ("cut",) if text != raw.strip("\n") else ()
+    origin = replace(origin, repairs=(*cut, *child.repairs))
+    if child.game is None:
+        return Proposal(child.text, None, child.errors, origin, child.fate)
+    if child.game in known_games:
+        return Proposal(child.text, None, ("a known game",), origin, Fate.KNOWN)
+    known_games.add(child.game)
+    return Proposal(child.text, child.game, (), origin)
 
 
 # -- the prompt ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -15,7 +16,7 @@ from support.fuzz import SOURCES
 from support.thoughts import THOUGHTS
 
 import xgl
-from meta_sampler.chat.answers import LONGEST_INTENT, candidate, one_line, programs_in
+from meta_sampler.chat.answers import LONGEST_INTENT, one_line, programs_in
 from meta_sampler.chat.prompt import (
     FORMS,
     KINDS,
@@ -25,6 +26,7 @@ from meta_sampler.chat.prompt import (
     repair_messages,
     system_prompt,
 )
+from meta_sampler.screening.soundness import child_of
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.errors import MAX_QUOTED_BYTES
 from xgl.language import syntax as syn
@@ -154,7 +156,7 @@ def test_whatever_a_model_writes_is_a_game_or_has_errors(source: Callable[[Rando
         text = source(rng)
         for parent in parents.SCOPE["xent"][0], parents.SCOPE["paper"][0]:
             for program in (text, *(each.text for each in programs_in(text))):
-                result = candidate(program, parent, settings)
+                result = child_of(program, parent, settings)
                 assert (result.game is None) == bool(result.errors)
 
 
@@ -189,7 +191,7 @@ def test_every_name_of_the_language_is_in_the_system_prompt(dialect: str) -> Non
 def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     parent, other = parents.SCOPE[dialect]
     brief = Brief(parent, (other,), (RefusedGame("g", "p", other.code, "covered"),), 5)
-    system, user = messages(brief, SETTINGS, 99)
+    system, user = messages(brief, replace(SETTINGS, library_games=99))
     drafts = programs_in(user["content"].rpartition("Answer with 5 games")[0])
     assert len(drafts) >= 6
     for each in drafts:
