@@ -302,7 +302,7 @@ class Run:
         about, games = self.read.history, report.games
         state = about.events[-1][0] if about.events else "empty"
         facts = f"seed {about.seed}; {state}; {len(games)} games in the scope"
-        verdicts = [(each.kind, each.name, f"{each.count:,}") for each in report.verdicts]
+        verdicts = [(each.kind, each.name, f"{each.number:,}") for each in report.verdicts]
         rows = [
             (game.name, game.pay, *("–" if n is None else plain(n) for n in numbers))
             for game in games[:MOST]

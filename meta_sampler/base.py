@@ -39,7 +39,8 @@ class Provenance:
     repairs: tuple[str, ...] = ()
     """What was repaired in ``raw``, in order."""
     tokens: int = 0
-    """Tokens that the model read and wrote for it, rejected drafts included."""
+    """Tokens that the model read and wrote for it, rejected drafts included; of an answer with
+    several games the first has them all."""
     dollars: float = 0.0
     """Cost of these tokens; 0 for a model without prices."""
     intent: str = ""

@@ -38,18 +38,6 @@ EXACT_UP_TO = 80
 STEPS, FEW_STEPS = 20, 10
 """Values of η that are tried, and those of large scopes."""
 
-FATES: Mapping[str, str] = {
-    "candidate": "went on to be measured",
-    "invalid": "not a valid program",
-    "seen": "already met in this run",
-    "known": "already known to the sampler",
-    "passed_over": "left out for candidates that are farther from known games",
-    "degenerate": "no move can change the reward",
-    "unfinished": "the model stopped before the program was complete",
-    "unsound": "the edit would have made a broken program",
-}
-"""Outcomes of proposals."""
-
 STAGES: Mapping[str, str] = {
     "proposing": "inventing candidate programs",
     "calibration": "plays of the untrained player, which show whether a game is fit",
@@ -71,14 +59,14 @@ class Candidate(NamedTuple):
     place: int | None
 
 
-@dataclass(frozen=True)
-class Count:
-    """How often something happened, in words for a newcomer; ``kind`` groups counts."""
+class Count(NamedTuple):
+    """How many decisions have a verdict (``kind``) for a reason (``name``), in words for a
+    newcomer."""
 
     kind: str
     name: str
     meaning: str
-    count: int
+    number: int
 
 
 class StageCost(NamedTuple):
@@ -108,7 +96,6 @@ class RunReport:
     limits: Row | None
     candidates: tuple[Candidate, ...]
     verdicts: tuple[Count, ...]
-    fates: tuple[Count, ...]
     stages: tuple[StageCost, ...]
     covers: tuple[tuple[float, Cover], ...]
     largest_eta: float
@@ -143,7 +130,6 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     limits = next(reversed([*with_limits]), None)
     games, matrix = gather_games(run)
     names = {game.task_id: game.name for game in games}
-    fates = Counter(run.table("proposals", ["outcome"])["outcome"].to_pylist())
     scopes = [{member.task_id for member in members} for members in run.scopes.values()]
     values = matrix.values(run.deciding_value[0])
     coverable = values[:, np.isfinite(values).any(axis=0)]
@@ -157,10 +143,6 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
         limits=limits,
         candidates=_candidates(run, games) if limits else (),
         verdicts=_verdicts(run.decisions),
-        fates=tuple(
-            Count("proposal", fate, FATES.get(fate, "so called by the sampler"), count)
-            for fate, count in fates.most_common()
-        ),
         stages=_stages(run),
         covers=_covers(coverable) if coverable.size else (),
         largest_eta=largest_eta(coverable) if coverable.size else -np.inf,
@@ -205,12 +187,8 @@ def _verdicts(decisions: Sequence[Mapping[str, Any]]) -> tuple[Count, ...]:
     """Accepted first, then the most frequent reasons."""
     counts = Counter((row["verdict"], reason_of(row)) for row in decisions)
     order = {"accepted": 0, "undecided": 1, "refused": 2}
-    ordered_counts = sorted(
-        counts.items(), key=lambda item: (order.get(item[0][0], 3), -item[1], item[0][1])
-    )
-    return tuple(
-        Count(verdict, reason, reason.meaning, count) for (verdict, reason), count in ordered_counts
-    )
+    rows = [Count(kind, name, name.meaning, n) for (kind, name), n in counts.items()]
+    return tuple(sorted(rows, key=lambda row: (order.get(row.kind, 3), -row.number, row.name)))
 
 
 def _stages(run: Run) -> tuple[StageCost, ...]:

@@ -153,7 +153,7 @@ MOST_REFUSED = 200
 
 
 class Chat:
-    """A :class:`~meta_sampler.base.MetaSampler` that remembers what was accepted and refused.
+    """A :class:`~meta_sampler.base.MetaSampler` that remembers what was refused.
 
     Raises :class:`SamplerError` if the key is not in the environment. ``meter`` adds up the cost of
     answers; those from the cache count with their original cost.
@@ -164,8 +164,6 @@ class Chat:
         self.endpoint = self.settings.endpoint()
         self.cache = AnswerCache(cache_folder(self.settings.cache))
         self.meter = UsageCounter()
-        self._parents: dict[str, str] = {}
-        """For each accepted game its parent."""
         self._refusals: list[RefusedGame] = []
         with _sampler_errors():
             read_key(self.endpoint)
@@ -192,9 +190,8 @@ class Chat:
         finds the prompt too long, and :class:`BudgetReachedError`; answers received before are in
         the cache.
         """
-        relatives = tuple(self.relatives(parent, scope, self.settings.related_games, seed))
-        refusals = tuple(self.refusals(parent, self.settings.refused_games))
-        brief = Brief(parent, relatives, refusals, n, role)
+        relatives = tuple(self.relatives(parent, scope, seed))
+        brief = Brief(parent, relatives, tuple(self.refusals(parent)), n, role)
         with _sampler_errors():
             slots = run(self._round(brief, seed))
         return list(_proposals(slots, (parent, *scope)))
@@ -207,7 +204,7 @@ class Chat:
             each, larger = divmod(brief.games, requests)
             counts = [each + (draw < larger) for draw in range(requests)]  # alike in size
             work = (
-                partial(self._draw, batch, replace(brief, games=count), seed, draw)
+                partial(self._draw, batch, brief._replace(games=count), seed, draw)
                 for draw, count in enumerate(counts)
             )
             slots = [slot for answer in await batch.gather(work) for slot in answer]
@@ -298,48 +295,34 @@ class Chat:
     # -- what is known of earlier proposals ----------------------------------------------------
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember each outcome, oldest first."""
+        """Remember each refusal, oldest first."""
         for outcome in outcomes:
-            if outcome.accepted:
-                self._parents[outcome.game_id] = outcome.parent_id
-            elif outcome.code:
-                reason = excerpt(outcome.explanation)
-                self._refusals.append(
-                    RefusedGame(outcome.game_id, outcome.parent_id, outcome.code, reason)
-                )
+            if not outcome.accepted and outcome.code:
+                facts = (outcome.game_id, outcome.parent_id, outcome.code)
+                self._refusals.append(RefusedGame(*facts, excerpt(outcome.explanation)))
         self._refusals = self._refusals[-MOST_REFUSED:]
 
-    def relatives(self, parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
-        """Games of the scope to show: the parent's children, its own parent and siblings, then
-        others by chance."""
+    def relatives(self, parent: Game, scope: Sequence[Game], seed: int) -> list[Game]:
+        """Games of the scope to show, by chance."""
         others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
         order = stream("relatives", parent.game_id, seed).permutation(len(others))
-        candidates = [others[int(index)] for index in order]
-        return sorted(candidates, key=lambda other: self._kinship(other.game_id, parent))[:most]
+        return [others[int(index)] for index in order[: self.settings.related_games]]
 
-    def _kinship(self, game_id: str, parent: Game) -> int:
-        above = self._parents.get(parent.game_id)
-        own = self._parents.get(game_id)
-        if own == parent.game_id:
-            return 0
-        return 1 if above is not None and above in (own, game_id) else 2
-
-    def refusals(self, parent: Game, most: int) -> list[RefusedGame]:
+    def refusals(self, parent: Game) -> list[RefusedGame]:
         """Refused games to show: the parent's, then others; the newest first."""
         newest = self._refusals[::-1]
-        return sorted(newest, key=lambda refusal: refusal.parent_id != parent.game_id)[:most]
+        own_first = sorted(newest, key=lambda each: each.parent_id != parent.game_id)
+        return own_first[: self.settings.refused_games]
 
     def state(self) -> dict[str, Any]:
-        """The accepted and the refused games."""
-        return {"accepted": dict(self._parents), "refused": [tuple(r) for r in self._refusals]}
+        """The refused games."""
+        return {"refused": [tuple(each) for each in self._refusals]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises :class:`SamplerError` for the state of another sampler."""
-        parents, refusals = state.get("accepted"), state.get("refused")
-        if not isinstance(parents, dict) or not isinstance(refusals, list):
-            raise SamplerError("the state is not of chat: it names no accepted and refused games")
-        self._parents = {str(k): str(v) for k, v in parents.items()}
-        self._refusals = [RefusedGame(*row) for row in refusals]
+        if not isinstance(state.get("refused"), list):
+            raise SamplerError("the state is not of chat: it names no refused games")
+        self._refusals = [RefusedGame(*row) for row in state["refused"]]
 
 
 def _proposals(slots: Sequence[AnswerSlot], games: Sequence[Game]) -> Iterator[Proposal]:

@@ -250,35 +250,26 @@ def test_a_prompt_beyond_the_window_stops(ask: Ask) -> None:
 # -- prompt and memory -----------------------------------------------------------------------------
 
 
-def test_relatives_and_refusals_are_shown_the_parents_own_first(ask: Ask) -> None:
+def test_refusals_are_shown_the_parents_own_first_and_survive_a_restore(ask: Ask) -> None:
     sampler, server = ask(
         reply(listing(GOOD[0])), refused_games=2, related_games=1, library_games=0
     )
-    child = xgl.game(xgl.parse(GOOD[1], "xent"))
-    outcomes = [Outcome(child.game_id, (), Progress.ACCEPTED, "new", PARENT.game_id, child.code)]
+    outcomes = [Outcome("a", (), Progress.ACCEPTED, "new", PARENT.game_id, GOOD[1])]
     for i, parent in enumerate(("other", PARENT.game_id, "other")):
         code = f"assign(s=story())\nelicit(t, 1{i})\nreward(xed(s | t))"
         outcomes.append(Outcome(f"g{i}", (), Progress.COVERED, f"reason {i}", parent, code))
     sampler.observe(outcomes)
-    sampler.propose(PARENT, [*SCOPE, child], 1, 1)
-    prompt = server.prompts[0]
-    assert PARENT.code in prompt
-    assert child.code in prompt
-    assert SCOPE[1].code not in prompt
-    assert prompt.index("reason 1") < prompt.index("reason 2")
-    assert "reason 0" not in prompt
-    assert sampler.relatives(PARENT, [*SCOPE, child], 1, 9) == [child]
-
-
-def test_the_state_carries_the_observed_outcomes(ask: Ask) -> None:
-    sampler, _ = ask(reply(""))
-    acceptance = Outcome("a", (), Progress.ACCEPTED, parent_id="p")
-    sampler.observe([acceptance, Outcome("b", (), Progress.OPEN, code="c")])
     other, _ = ask(reply(""))
     other.restore(json.loads(json.dumps(sampler.state())))
     assert other.state() == sampler.state()
     with pytest.raises(SamplerError, match="not of chat"):
         other.restore({"tried": {}})
+    propose(sampler, 1)
+    prompt = server.prompts[0]
+    assert PARENT.code in prompt
+    assert SCOPE[1].code in prompt
+    assert prompt.index("reason 1") < prompt.index("reason 2")
+    assert "reason 0" not in prompt
 
 
 HOSTILE = {
