@@ -64,10 +64,9 @@ def test_what_a_remote_sampler_writes_does_not_depend_on_how_it_is_reached() -> 
 # -- Samplers by name ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("state", [{}, {"tried": {}, "accepted": {}}, {"tried": 3}])
-def test_a_foreign_state_is_refused(state: dict[str, Any]) -> None:
+def test_a_foreign_state_is_refused() -> None:
     with pytest.raises(SamplerError, match="operators"):
-        make("mutate").restore(state)
+        make("mutate").restore({"tried": 3})
 
 
 def test_an_unknown_name_is_reported_with_the_known_ones() -> None:

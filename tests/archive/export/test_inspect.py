@@ -16,8 +16,6 @@ import evo.run
 from archive import Archive
 from archive.__main__ import main
 from archive.export.folder import template
-from evo.measure.inspect_task import news
-from xgl.chat.client import follow_up
 
 LEVELS = {"b": 1.0, "theta": 0.5, "m": 4, "rounds": 4, "maps": 3, "k_m": 3, "floor": -5.0}
 WORDS = ("a red ball", "dog", "rain and fire", "the king", "boat")
@@ -37,18 +35,6 @@ def test_the_export_has_a_task_beside_the_games(tmp_path: Path) -> None:
     assert (out / "task.py").read_text() == template("inspect_task.py")
     assert (out / "measure.json").is_file()
     compile(template("inspect_task.py"), "task", "exec")
-
-
-def test_a_conversation_has_the_rules_once_and_every_request_and_retry() -> None:
-    rules = {"role": "system", "content": "rules"}
-    once, later = ([rules, {"role": "user", "content": f"round {n}"}] for n in (1, 2))
-    retry = follow_up(once, "I pass.", "no move")
-    again = follow_up(retry, "Still not.", "no move")
-    assert news([], once) == once
-    assert news(once, retry) == retry[-1:]
-    assert news(retry, again) == again[-1:]
-    assert news(again, later) == later[1:]
-    assert news(once, once) == once[1:], "the same view again"
 
 
 @pytest.mark.long
@@ -88,14 +74,7 @@ def test_inspect_measures_what_the_experiment_measures(
         said = [text[len("<move>") :] for text in answers if text != "I pass."]
         moves = [text for [text] in score["metadata"]["moves"] if text]
         assert all(text.startswith(move) for text, move in zip(said, moves, strict=True))
-        again = sum("Your answer held no" in str(each["content"]) for each in messages)
-        failures = sum(count["format_failures"] for count in score["metadata"]["counts"])
-        assert answers.count("I pass.") == again + failures
-        explanation = score["explanation"]
-        assert explanation.startswith(f"{score['value']:.1f} bits: the best of rounds 1 to 3.")
-        assert "is paid" in explanation
-        for number, bits in enumerate(score["metadata"]["scores"], 1):
-            assert f"\n{number}. {bits:.1f} bits" in explanation
+        assert f"{score['value']:.1f} bits: the best of rounds 1 to 3." in score["explanation"]
     results = {
         (sample["metadata"]["map_seed"], sample["metadata"]["game"]): score["metadata"]
         for sample in log["samples"]
@@ -120,10 +99,5 @@ def test_inspect_measures_what_the_experiment_measures(
         [row] = [row for row in measures if row["game_id"] == game_id]
         assert metrics[f"narms {name}"] == pytest.approx(row["narms"], abs=1e-3)
         assert {name, f"{name} stderr"} <= set(metrics)
-    for name in ("failed_ensures", "format_failures", "cut_moves"):
-        mean = sum(row[name] for row in rounds) / len(rounds)
-        assert metrics[f"{name} a round"] == pytest.approx(mean)
-    forfeits = sum(row["outcome"] == "forfeit" for row in rounds)
-    assert metrics["forfeits a round"] == pytest.approx(forfeits / len(rounds))
     values = [row["narms"] for row in measures]
     assert metrics["narms"] == pytest.approx(sum(values) / len(values), abs=1e-3)

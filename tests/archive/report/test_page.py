@@ -86,23 +86,6 @@ def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) 
     assert "unsafe" not in grown_page.split("</head>")[0].split("<style>")[0]
 
 
-def test_models_measured_elsewhere_are_shown_on_demand(
-    run_folder: Path, grown_run: Path, tmp_path: Path
-) -> None:
-    """The games of one archive, measured into another: only the players of its games are shown."""
-    with Archive.open(grown_run / "archive") as archive:
-        [row, *_] = archive.rows("measures")
-    with Archive.open(run_folder / "archive") as archive:
-        [member, *_] = archive.rows("scopes")
-    ours = {"run_id": "other", "exported_game_id": member["game_id"], "policy_id": "gamester-7"}
-    theirs = {"run_id": "other", "policy_id": "of another scope"}
-    write(tmp_path / "measured" / "archive", measures=[row | ours, row | theirs])
-    text = _write_page(run_folder, tmp_path / "m.html", "--measured", str(tmp_path / "measured"))
-    assert "gamester-7" in text
-    assert "of another scope" not in text
-    assert "gamester-7" not in _write_page(run_folder, tmp_path / "plain.html")
-
-
 def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:
     with Archive.open(grown_run / "archive") as archive:
         again = page(gather_report(Run(archive)))

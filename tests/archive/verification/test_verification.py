@@ -134,21 +134,6 @@ def test_a_changed_score_is_named_with_its_row(folder: Path) -> None:
     assert f"map_seed {row['map_seed']}" in text
 
 
-def test_consistently_forged_scores_no_longer_give_the_decision(folder: Path) -> None:
-    decision = next(filter(accepted, rows(folder, "decisions")))
-
-    def own(row: Row) -> bool:
-        return row["policy_id"] == decision["finetune_id"] and row["outcome"] == "finished"
-
-    assert forge(
-        folder, "scores", own, lambda r: dict.fromkeys(("score", "raw_score"), r["score"] + 3)
-    )
-    text = fault_text(folder)
-    assert f"game {decision['game_id']}: found own_gain " in text
-    assert "from the scores" in text
-    assert "SHA-256" not in text
-
-
 def accepted(row: Row) -> bool:
     return bool(row["verdict"] == "accepted")
 
@@ -169,7 +154,7 @@ def test_a_changed_number_of_a_decision_is_named(folder: Path, column: str, valu
     assert f"found {column} {value}, expected" in fault_text(folder)
 
 
-@pytest.mark.parametrize("reason", ["does not help its parent", "not playable", "constant score"])
+@pytest.mark.parametrize("reason", ["does not help its parent", "constant score"])
 def test_a_changed_verdict_is_named(folder: Path, reason: str) -> None:
     change = {"verdict": "accepted", "reason": "helps and is new", "decided": True}
     assert forge(folder, "decisions", lambda r: r["reason"] == reason, lambda _: change) == 1
@@ -200,14 +185,6 @@ def test_a_game_added_to_the_scope_by_hand_is_named(folder: Path) -> None:
     text = fault_text(folder)
     assert f"game {refusal['game_id']}: found a member, expected no decision accepted it" in text
     assert "found no row, expected a member, since it was accepted" in text
-
-
-def test_a_changed_program_is_another_game(folder: Path) -> None:
-    def other(row: Row) -> Row:
-        return {"code": row["code"].replace("20)", "30)")}
-
-    assert forge(folder, "games", lambda row: "20)" in row["code"], other) == 1
-    assert "found another game, expected id " in fault_text(folder)
 
 
 def test_a_changed_record_is_named_by_the_next_one(archive_copy: Path) -> None:

@@ -91,18 +91,14 @@ def test_what_stays_invalid_is_refused_with_its_errors(ask: Ask) -> None:
     assert len(server.received) == 1
 
 
-UNSOUND = {
-    "no move counts": ("assign(s=story(), t=story())\nelicit(x, 6)\nreward(xed(s | t))", "move"),
-    "never set": ("elicit(x, 6)\nreward(xed(s | x))", "s is read before it is set"),
-    "a foreign player": (
-        "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))\nreward(carol, xed(s | x))",
-        "the player carol, expected some of black, bob",
-    ),
-    "another mover": ("assign(s=story())\nelicit(bob, x, 6)\nreward(xed(s | x))", "no move of"),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), UNSOUND.values(), ids=UNSOUND.keys())
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("elicit(x, 6)\nreward(xed(s | x))", "s is read before it is set"),
+        (f"{GOOD[1]}\nreward(carol, xed(s | x))", "the player carol, expected some of black, bob"),
+        (GOOD[1].replace("elicit(", "elicit(bob, "), "no move of"),
+    ],
+)
 def test_what_could_teach_nothing_or_is_not_admitted_is_reported(
     ask: Ask, text: str, message: str
 ) -> None:
@@ -118,33 +114,6 @@ def test_repetitions_are_refused_and_not_asked_again(ask: Ask) -> None:
     sampler, server = ask(reply(listing(GOOD[0], same, parents.CONTRAST)))
     assert fates(propose(sampler, 3)) == ["", "known", "known"]
     assert len(server.received) == 1
-
-
-ATTACKS = (
-    "import os\nos.system('touch pwned')",
-    "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x).__class__)",
-    "assign(s=story())\nelicit(x, 99999999999)\nreward(xed(s | x) * 1e9)",
-    "assign(s=" + "(" * 500 + "s" + ")" * 500 + ")\nelicit(x, 6)\nreward(xed(s | x))",
-)
-ODD = (
-    (listing(*ATTACKS), {"invalid"}),
-    (f"当然可以：\n{GOOD[0]}\n", {""}),
-    *((text, {"no_program"}) for text in ("", None, "A game is a thing. " * 5000, "I can't.")),
-)
-
-
-@pytest.mark.parametrize(("answer", "expected"), ODD, ids=range(len(ODD)))
-def test_odd_answers_are_recorded(
-    ask: Ask, answer: str | None, expected: set[str], tmp_path: Path
-) -> None:
-    sampler, _ = ask(reply(answer), games=7)
-    proposals = propose(sampler, 7)
-    assert set(fates(proposals)) == expected
-    for proposal in proposals:
-        assert (proposal.game is None) == bool(proposal.errors)
-        assert proposal.provenance.raw or not answer
-    assert not (tmp_path / "pwned").exists()
-    assert not Path("pwned").exists()
 
 
 def test_an_injection_in_a_game_is_data(ask: Ask) -> None:

@@ -13,7 +13,7 @@ from support.random_texts import accepts, random_text
 
 import xgl
 from meta_sampler import Proposal, SamplerError
-from meta_sampler.constrained.local_sampler import Local, grammar_for
+from meta_sampler.constrained.local_sampler import Local
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.screening.soundness import faults
 from meta_sampler.screening.symbolic import normal_form
@@ -93,14 +93,6 @@ def test_provenance_tells_how_a_text_arose() -> None:
         assert origin.raw.startswith("assign(")
         assert origin.tokens > 0
         assert origin.seconds > 0
-
-
-def test_the_players_of_the_parent_may_stay() -> None:
-    text = "assign(s=story())\nelicit(bob, x, 4)\nelicit(t, 4)\nreward(xed(s | t + x))\n"
-    parent = xgl.game(xgl.parse(text + "reward(bob, xed(s | x))", "xent"))
-    lark = grammar_for(parent, SMALL)
-    assert "elicit(bob, " in lark
-    assert "elicit(alice, " not in lark
 
 
 def test_a_window_without_room_is_refused() -> None:
