@@ -21,11 +21,8 @@ from archive.run import Row, Run, reason_of
 from archive.schema import SCRIPT_POLICY, Definition, TaskId
 from archive.statistics.covers import (
     Cover,
-    fewest,
     largest_eta,
-    pessimistic,
     smallest_covers,
-    transfer_cover,
 )
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import TransferMatrix
@@ -33,10 +30,10 @@ from archive.statistics.rule import bounds_of
 from archive.statistics.second_judge import Survival, read_survivals
 from archive.store.archive import Archive
 
-EXACT_UP_TO = 80
-"""Games up to which covers are optimal; a page is made in seconds, so larger ones are greedy."""
-STEPS, FEW_STEPS = 20, 10
-"""Values of η that are tried, and those of large scopes."""
+MOST_COVERED = 80
+"""Games up to which covers are drawn: a page is made in seconds."""
+STEPS = 20
+"""Values of η that are tried."""
 
 STAGES: Mapping[str, str] = {
     "proposing": "inventing candidate programs",
@@ -144,7 +141,7 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
         candidates=_candidates(run, games) if limits else (),
         verdicts=_verdicts(run.decisions),
         stages=_stages(run),
-        covers=_covers(coverable) if coverable.size else (),
+        covers=_covers(coverable),
         largest_eta=largest_eta(coverable) if coverable.size else -np.inf,
         hopeless=values.shape[1] - coverable.shape[1],
         measures=gather_measures(run, measured_archives),
@@ -154,17 +151,12 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
 
 
 def _covers(values: np.ndarray) -> tuple[tuple[float, Cover], ...]:
-    """A small cover at each η in reach, the smallest of a scope that is not large."""
-    is_large = len(values) > EXACT_UP_TO
-    count, most = FEW_STEPS if is_large else STEPS, largest_eta(values)
-    etas = [step / count for step in range(1, count + 1) if step / count <= most]
-    if not is_large:
-        return tuple((eta, cover) for eta, cover in smallest_covers(values, etas) if cover)
-    greedy = [fewest(pessimistic(values) >= eta, whole=False) for eta in etas]
-    return tuple(
-        (eta, Cover(members, transfer_cover(values, members), least, most))
-        for eta, (members, least) in zip(etas, greedy, strict=True)
-    )
+    """The smallest cover found at each η in reach; none of a large scope."""
+    if not 0 < values.size <= MOST_COVERED**2:
+        return ()
+    most = largest_eta(values)
+    etas = [step / STEPS for step in range(1, STEPS + 1) if step / STEPS <= most]
+    return tuple((eta, cover) for eta, cover in smallest_covers(values, etas) if cover)
 
 
 def _candidates(run: Run, games: Sequence[GameFacts]) -> tuple[Candidate, ...]:

@@ -10,7 +10,7 @@ import base64
 import hashlib
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -28,7 +28,7 @@ from archive.report.figures.growth import (
     lineage,
     thresholds,
 )
-from archive.report.figures.heat_map import heat_map, token_shade, value_legend
+from archive.report.figures.heat_map import heat_map, token_shade
 from archive.report.gathering import RunReport, gather_report
 from archive.report.measures import (
     RatingsSection,
@@ -50,13 +50,6 @@ from xgl.diagram import draw
 from xgl.escaping import visible_lines
 from xgl.files import user_path, write_whole
 
-BARS: Mapping[str, Sequence[int]] = {
-    "Win rates": (2,),
-    "Histogram of similarities": (1,),
-    "Categories before and after filtering": (2, 4),
-}
-"""Tables about games that are programs of which columns are also drawn."""
-
 
 def write_report(
     run: Run, path: str | Path, *, force: bool = False, measured_archives: Sequence[Archive] = ()
@@ -73,7 +66,7 @@ def write_report(
     rows = gather_programs(run)
     if rows["gg_games"]:
         tables, run_id = program_tables(rows), run.run_id
-        text = rendered("programs.html", rows=rows, tables=tables, bars=BARS, run_id=run_id)
+        text = rendered("programs.html", rows=rows, tables=tables, run_id=run_id)
         return _write(path, text)
     return _write(path, page(gather_report(run, measured_archives)))
 
@@ -149,7 +142,6 @@ def _figures(report: RunReport) -> dict[str, Any]:
         "growth": growth(report.scope_sizes),
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
-        "legend": value_legend(value),
         "tabled": [
             # – if not measured, ? if not defined
             ["–" if math.isnan(c) else "?" if math.isinf(c) else f"{c:.2f}" for c in row]

@@ -183,10 +183,8 @@ def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str
 
 def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
     """A range that shows 0 to 1, the threshold and most values, but no outlier's far end."""
-    known_values = [interval.value for interval in values if interval.value is not None]
-    low = max(min([0.0, limit, *known_values]), -0.6)
-    high = min(max([1.0, limit, *known_values]), 1.6)
-    return low - 0.05, high + 0.05
+    known = [limit, *(interval.value for interval in values if interval.value is not None)]
+    return max(min(0.0, *known), -0.6) - 0.05, min(max(1.0, *known), 1.6) + 0.05
 
 
 def _point(
@@ -210,8 +208,6 @@ def _point(
     return el("a", title, *marks, class_="mark accepted", href=link, aria_label=label)
 
 
-TOOLTIP_NAMES = 8
-"""Most members that a tooltip names."""
 POINTS = 60
 """Points that a learning curve is drawn with at most."""
 
@@ -231,9 +227,7 @@ def cover_curve(covers: Sequence[tuple[float, Cover]], names: Sequence[str], gam
     ]
     for (eta, cover), value in zip(covers, values, strict=True):
         spot = circle(*plot.place(*value), 4, "spot open" if cover.gap else "spot")
-        members = [names[place] for place in cover.members[:TOOLTIP_NAMES]]
-        more = len(cover.members) - len(members)
-        members += [f"{more} more"] if more else []
+        members = [names[place] for place in cover.members]
         least = f"; at least {cover.least} are needed" if cover.gap else ""
         words = f"η = {eta:g}: {plural(len(cover.members), 'game')} ({listed(members)}){least}"
         shapes.append(mark(words, spot))

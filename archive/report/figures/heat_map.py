@@ -16,7 +16,7 @@ from archive.statistics.matrix import Cell, TransferMatrix
 from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
 
-# -- shades of values and bits, with legends -------------------------------------------------------
+# -- shades of values and bits,  -------------------------------------------------------
 
 DARKEST = 9
 """Classes of values: q0 (no transfer) to q9 (all of it, or more)."""
@@ -36,24 +36,6 @@ def value_shade(value: float | None) -> tuple[str, str]:
     number = f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}".replace("0.", ".", 1)
     shade = "neg" if value < -0.05 else f"q{min(DARKEST, max(0, math.floor(value * 10)))}"
     return shade, number.replace("-", "−")
-
-
-def value_legend(definition: Definition) -> Element:
-    """What the shades of the heat map mean."""
-    ramp = [(f"q{k}", ".5" if k == 5 else "") for k in range(1, DARKEST)]
-    words = [("neg", "below 0"), ("q0", "0"), *ramp, ("q9", "1")]
-    places = [(18.0 + (24 if k else 0) + 20 * k, 4.0, *each) for k, each in enumerate(words)]
-    places += [
-        (18.0, 48.0, "undefined", "not defined"),
-        (150.0, 48.0, "unmeasured", "not measured"),
-    ]
-    shapes = [text(0, 16, definition.symbol, "axis")]
-    for x, y, class_, label in places:
-        shapes.append(el("g", rect(x, y, 20, 16, "", rx=2), class_=f"cell {class_}"))
-        beside = y > 4
-        label_place = (x + 27, y + 12) if beside else (x + 10, y + 32)
-        shapes.append(text(*label_place, label, "tick", None if beside else "middle"))
-    return canvas((290, 70), "Legend of the heat map", *shapes, class_="matrix legend")
 
 
 def token_shade(bits: float | None) -> str:
