@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
@@ -49,9 +50,10 @@ class Provenance:
     """Wall-clock time spent on it, rejected drafts included."""
 
 
-def prompt_hash(prompt: str) -> str:
-    """16 hexadecimal digits."""
-    return sha256(prompt.encode()).hexdigest()[:16]
+def prompt_hash(prompt: object) -> str:
+    """16 hexadecimal digits of all that a model reads: a text, or messages."""
+    text = prompt if isinstance(prompt, str) else json.dumps(prompt)
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 class Fate(StrEnum):

@@ -300,8 +300,12 @@ def _member(
         "covers": list(selection.covers[member.task_id]),
         "thresholds": levels_of(run, member.task_id) if run.is_measured else None,
         "maps": [
-            game_map.as_json() | {"best_known": known.get(game_map.map_seed)}
-            for game_map in member.maps
+            {
+                "map_seed": seed,
+                "stories": [{"site": site, "text": text} for site, text in enumerate(texts)],
+                "best_known": known.get(seed),
+            }
+            for seed, texts in member.maps
         ],
         "conversion": conversion,
     }

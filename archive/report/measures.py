@@ -32,7 +32,7 @@ from archive.statistics.ratings import (
     question_of,
 )
 from archive.store.archive import Archive
-from archive.text import bounds, plural, signed
+from archive.text import bounds, interval, plural, signed
 from xgl.diagram.svg import Element, el
 
 
@@ -239,10 +239,8 @@ def _short(name: str) -> str:
     return name if len(name) <= 20 else f"{name[:9]}…{name[-10:]}"
 
 
-LINE, HEAD, EDGE, SPAN = 30.0, 34.0, 190.0, 280.0
+LINE, HEAD, EDGE, SPAN = 30.0, 14.0, 190.0, 480.0
 """Height of a model, and where the dots of a leaderboard begin and how far they reach."""
-COLUMNS = (("mass", 530.0), ("P(first)", 605.0), ("mean", 695.0))
-"""Right ends of the numbers next to the dots."""
 
 
 def leaderboard(ratings: MeasureRatings) -> Element:
@@ -253,12 +251,6 @@ def leaderboard(ratings: MeasureRatings) -> Element:
     ends = min([-0.05, *finite]), max([0.0, *finite])
     plot = Plot.box((EDGE, HEAD), (SPAN, height), ends, (0, 1))
     shapes = [*plot.x_axis("rating: what a model gains against the equilibrium, 0 for the best", 4)]
-    mean = "mean narms" if ratings.mean_of == "narms" else ratings.mean_of
-    labels = [*(label for label, _ in COLUMNS[:-1]), mean]
-    shapes += [
-        text(x, HEAD - 12, label, "tick", "end")
-        for label, (_, x) in zip(labels, COLUMNS, strict=True)
-    ]
     for row, model in enumerate(ratings.models):
         shapes += _row(model, plot, HEAD + LINE * (row + 0.5))
     title = "ratings: " + "; ".join(
@@ -271,11 +263,6 @@ def _row(model: ModelRating, plot: Plot, y: float) -> Iterator[Element]:
     yield text(EDGE - 12, y + 4, f"{model.rank}. {_short(model.model)}", "name", "end")
     yield line(plot.x.start, y, plot.x.end, y, "grid")
     shapes = [circle(plot.x(model.rating.value), y, 5, f"solid {series(0)}")]
-    spread = ""
     if math.isfinite(model.rating.low):
         shapes.insert(0, line(plot.x(model.rating.low), y, plot.x(model.rating.high), y, "rule"))
-        spread = f", from {signed(model.rating.low, 2)} to {signed(model.rating.high, 2)}"
-    yield mark(f"{model.model}: {signed(model.rating.value, 3)}{spread}", *shapes)
-    for (_, x), value in zip(COLUMNS, (model.mass, model.first, model.mean), strict=True):
-        number = "–" if math.isnan(value) else f"{value:.2f}".replace("-", "−")
-        yield text(x, y + 4, number, "tick", "end")
+    yield mark(f"{model.model}: {interval(model.rating, signed)}", *shapes)

@@ -87,22 +87,22 @@ def _of_text(text: str) -> Iterator[ProgramText]:
     parentheses are closed.
     """
     intent, program, raw = "", list[list[str]](), list[str]()
-    depth, is_apart = 0, False
+    depth, is_apart, pays = 0, False, False
     for inside, line in (*_fenced_lines(text), (None, "")):
         bare = _bare(line)
         is_call, is_note = _is_call(line), not bare or bare.startswith("#")
         goes_on = depth > 0 and not is_call
-        begins = is_apart and bare.startswith("assign") and _pays(program)
+        begins = is_apart and bare.startswith("assign") and pays
         is_other = not (is_call or goes_on or inside or is_note)
         if program and (inside is None or begins or is_other):
             yield ProgramText("\n".join(map(" ".join, program)), intent, "\n".join(raw).strip())
-            intent, program, raw = "", [], []
+            intent, program, raw, pays = "", [], [], False
         raw.append(line)
         if goes_on and inside is not None:
             program[-1].append(bare)
         elif is_call or (inside and not is_note):
             program.append([bare])
-            depth = 0
+            depth, pays = 0, pays or bare.startswith("reward")
         else:
             intent = intent if program else one_line(line) or intent
             depth, is_apart = 0, is_apart or not bare
@@ -129,10 +129,6 @@ def _bare(line: str) -> str:
 
 def _is_call(line: str) -> bool:
     return bool(_CALL.match(_bare(line[:80])))
-
-
-def _pays(program: list[list[str]]) -> bool:
-    return any(line[0].startswith("reward") for line in program)
 
 
 def _nesting(line: str) -> int:

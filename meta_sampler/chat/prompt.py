@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from meta_sampler.base import prompt_hash
 from meta_sampler.screening.soundness import admitted_players, foreign
 from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import ChatSamplerSettings
@@ -237,11 +235,6 @@ def _system(brief: Brief, settings: ChatSamplerSettings) -> Message:
     players = admitted_players(brief.parent, settings.players)
     content = system_prompt(brief.parent.dialect, settings, players, brief.role)
     return {"role": "system", "content": content}
-
-
-def hash_of(conversation: Sequence[Message]) -> str:
-    """The hash of everything that the model reads."""
-    return prompt_hash(json.dumps(list(conversation)))
 
 
 def fence(code: str) -> str:

@@ -26,13 +26,21 @@ from typing import Any, NamedTuple
 
 from pydantic import NonNegativeInt, TypeAdapter
 
-from meta_sampler.base import BudgetReachedError, Fate, Outcome, Proposal, Provenance, SamplerError
+from meta_sampler.base import (
+    BudgetReachedError,
+    Fate,
+    Outcome,
+    Proposal,
+    Provenance,
+    SamplerError,
+    prompt_hash,
+)
 from meta_sampler.chat.answers import (
     MAX_ANSWER,
     ProgramText,
     programs_in,
 )
-from meta_sampler.chat.prompt import Brief, RefusedGame, hash_of, messages, repair_messages
+from meta_sampler.chat.prompt import Brief, RefusedGame, messages, repair_messages
 from meta_sampler.screening.soundness import Child, KnownGames, child_of
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.chat.calls import RequestBatch, UsageCounter, ask_once, run
@@ -227,7 +235,7 @@ class Chat:
             ("invent",),
             brief.shown_ids,
             model=self.settings.model,
-            prompt_hash=hash_of(request),
+            prompt_hash=prompt_hash(request),
         )
         programs = programs_in(answer.text)[-brief.games :]  # drafts come first
         slots = [
@@ -284,7 +292,7 @@ class Chat:
             batch.meter.count(Usage(prompt_tokens=prompt, new_tokens=new, dollars=dollars))
             return cached_answer
         began = time.perf_counter()
-        reply, usage = await batch.reply(request, "games", hash_of(request), *draw)
+        reply, usage = await batch.reply(request, "games", prompt_hash(request), *draw)
         if isinstance(reply, Fault):
             return reply
         seconds = time.perf_counter() - began

@@ -10,9 +10,7 @@ Expressions are made of registers, joined and cut, and spelled as ``xgl.language
 them. Literals stand in statements and as prompts of stories only: small models write them for ever.
 
 Rules are data, written out for llguidance in its variant of Lark's syntax. A rule may carry a state
-of 64 bits: each of its forms says when it applies and which state it passes on. So later parts of a
-text can depend on earlier ones, as far as the bits record them. :class:`State` says which bit
-stands for which fact of the language's rules (docs/specification.md, "The language").
+of 64 bits (:class:`State`): each of its forms says when it applies and which state it passes on.
 """
 
 from __future__ import annotations
@@ -314,7 +312,7 @@ def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, res
 
 
 def _elicit(grammar: Grammar, state: State, settings: LocalSettings) -> None:
-    limit = _number_up_to(settings.max_move_tokens)
+    limit = Pattern("|".join(map(str, range(1, settings.max_move_tokens + 1))))
     for remaining in range(1, TARGETS + 1):
         rest = f"after_moves_{remaining}"
         for name in state.strings:
@@ -333,10 +331,6 @@ def _seat(line: str, player: str, main: str) -> tuple[str, str]:
     """The rule of a player's lines, and how they begin: black's name is left out."""
     name = "" if player == syn.MAIN_PLAYER else f"{player}, "
     return f"{line}_main" if player == main else f"{line}_other", name
-
-
-def _number_up_to(most: int) -> Pattern:
-    return Pattern("|".join(map(str, range(1, most + 1))))
 
 
 def _ensure(grammar: Grammar, state: State) -> None:
@@ -374,7 +368,7 @@ def _reveal(grammar: Grammar, settings: LocalSettings) -> None:
 def _loops(grammar: Grammar, state: State, max_jumps: int) -> None:
     """Each flag is placed once and jumped to by one replay behind it."""
     first, second = syn.FLAGS
-    times = _number_up_to(max_jumps)
+    times = Pattern("|".join(map(str, range(1, max_jumps + 1))))
     for flag in syn.FLAGS:
         free = state.fails(f"placed {flag}")
         if flag == first and state.dialect.flag_order:

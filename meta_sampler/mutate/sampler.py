@@ -157,8 +157,6 @@ class Mutate:
         names = [name for name, entry in self._operators.items() if entry.is_available(context)]
         weights = [self._weight(name) for name in names]
         applied_names: tuple[str, ...] = ()
-        if not names:
-            return lines, applied_names
         count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
         for name in rng.choices(names, weights, k=count):
             with suppress(NothingError):

@@ -5,7 +5,7 @@ cover by η, and mean scores while training."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import count, pairwise
 
 import numpy as np
 
@@ -30,8 +30,6 @@ from archive.statistics.intervals import Interval
 from archive.text import bounds, listed, plural
 from xgl.diagram.svg import Element, el
 
-MANY = 150
-"""Beyond this many games only the starting ones carry their names."""
 LEFT, TOP = 20.0, 44.0
 
 
@@ -64,14 +62,22 @@ def growth(sizes: Sequence[tuple[int, int]]) -> Element:
 
 def lineage(games: Sequence[GameFacts]) -> Element:
     """A forest: columns are generations, a first child is on its parent's row."""
-    few = len(games) <= MANY
-    column, row = (200.0, 42.0) if few else (120.0, 13.0)
-    rows = _rows(games)
-    last = max((game.member.generation for game in games), default=0)
+    column, row = 200.0, 42.0
+    rows, free = dict[int, int](), count()
+
+    def put(place: int, its_row: int) -> None:
+        rows[place] = its_row
+        for index, kid in enumerate(games[place].children):
+            put(kid, next(free) if index else its_row)
+
+    for game in games:
+        if game.parent is None:
+            put(game.place, next(free))
+    last, bottom = max((game.member.generation for game in games), default=0), next(free) * row
     shapes: list[Element] = []
     for number in range(last + 1):
         x = LEFT + number * column
-        shapes.append(line(x, 28, x, TOP + len(set(rows.values())) * row, "grid"))
+        shapes.append(line(x, 28, x, TOP + bottom, "grid"))
         shapes.append(text(x - 6, 18, f"generation {number}" if number else "start", "tick"))
     at = {
         g.place: (LEFT + g.member.generation * column, TOP + 18 + rows[g.place] * row)
@@ -80,30 +86,10 @@ def lineage(games: Sequence[GameFacts]) -> Element:
     shapes += [
         _edge(at[game.parent], at[game.place], game) for game in games if game.parent is not None
     ]
-    shapes += [_node(game, *at[game.place], few) for game in games]
-    right = LEFT + last * column + (190 if few else 60)
-    bottom = TOP + 18 + (max(rows.values(), default=0) + 1) * row
+    shapes += [_node(game, *at[game.place]) for game in games]
+    size = (LEFT + last * column + 190, TOP + 18 + bottom)
     title = f"Descent of {plural(len(games), 'game')}; each is a link to its card"
-    return canvas((right, bottom), title, *shapes, class_="lineage", role="group")
-
-
-def _rows(games: Sequence[GameFacts]) -> dict[int, int]:
-    """Row of each game: depth first, a first child in its parent's row, the next ones below."""
-    rows: dict[int, int] = {}
-    free = 0
-    for root in (game for game in games if game.parent is None):
-        waiting = [(root.place, True)]
-        while waiting:
-            place, beside = waiting.pop()
-            parent = games[place].parent
-            if beside and parent is not None:
-                rows[place] = rows[parent]
-            else:
-                rows[place] = free
-                free += 1
-            kids = games[place].children
-            waiting += [(kid, kid == kids[0]) for kid in reversed(kids)]
-    return rows
+    return canvas(size, title, *shapes, class_="lineage", role="group")
 
 
 def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts) -> Element:
@@ -116,27 +102,20 @@ def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts)
     return el("path", d=path, class_="edge", data_child=game.place)
 
 
-def _node(game: GameFacts, x: float, y: float, few: bool) -> Element:
-    label = (
-        f"{game.name}, {'start' if game.parent is None else f'generation {game.member.generation}'}"
-    )
+def _node(game: GameFacts, x: float, y: float) -> Element:
+    kind = "start" if game.parent is None else "new"
+    generation = f"generation {game.member.generation}" if game.parent is not None else kind
+    label, name = f"{game.name}, {generation}", text(x + 11, y - 9, game.name, "name")
     if game.member.gamma is not None:
         label += f", γ {game.member.gamma:.2f}"
-    kind = "start" if game.parent is None else "new"
-    marks: list[Element | None] = [
-        el("title", f"{label}: {game.pay}"),
-        circle(x, y, 12, "hit") if few else None,
-        circle(x, y, 6.5 if few else 4, f"node {kind}"),
-    ]
-    if few or game.parent is None:
-        name = text(x + 11, y - 9, game.name, "name")
-        if few and game.member.gamma is not None:
-            aside = el("tspan", f" γ {game.member.gamma:.2f}", dx=5, class_="tick")
-            name = el("text", *name.children, aside, **name.attributes)
-        marks.append(name)
+        aside = el("tspan", f" γ {game.member.gamma:.2f}", dx=5, class_="tick")
+        name = el("text", *name.children, aside, **name.attributes)
     return el(
         "a",
-        *marks,
+        el("title", f"{label}: {game.pay}"),
+        circle(x, y, 12, "hit"),
+        circle(x, y, 6.5, f"node {kind}"),
+        name,
         href=f"#game-{game.place}",
         class_="mark",
         aria_label=label,
