@@ -85,19 +85,12 @@ class Portfolio:
 
 
 class PaidPortfolio(Portfolio):
-    """A portfolio with a sampler behind an endpoint: a :class:`~meta_sampler.base.Remote`."""
+    """A portfolio with a sampler behind an endpoint, whose check and budget are those of all: a
+    :class:`~meta_sampler.base.Remote`."""
 
     def __init__(self, members: Mapping[str, MetaSampler], remote: Remote) -> None:
         super().__init__(members)
-        self.remote = remote
-
-    def check(self) -> None:
-        """Raises :class:`SamplerError` if the endpoint does not answer."""
-        self.remote.check()
-
-    def charge(self, tokens: int, dollars: float) -> None:
-        """Count the cost of an earlier session towards the endpoint's budget."""
-        self.remote.charge(tokens, dollars)
+        self.check, self.charge = remote.check, remote.charge
 
 
 def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSampler:

@@ -248,17 +248,6 @@ def first_request(row: Row) -> MoveRequest | None:
 
 # -- archived moves for supervised fine-tuning and preference training ----------------------------
 
-_CARD = """---
-configs:
-- config_name: default
-  data_files: train.jsonl
----
-# Moves of run {run_id}
-
-{count} rows for `load_dataset(FOLDER)` and TRL's `{kind}Trainer`. `prompt` asks for the moves of a
-game on a map; {moves}. Beside them stand `id`, `game_id`, `role`, `map_seed` and scores in bits.
-The maps are those that the run evaluated its fine-tunes on, where its moves are archived.
-"""
 _MOVES = {
     "sft": "`completion` holds those of the best finished play of any policy",
     "dpo": "`chosen` holds those of the best finished play of any policy, `rejected` of the worst",
@@ -274,7 +263,7 @@ def moves(run: Run, options: Options) -> tuple[Files, list[str]]:
             + (", and a worse one on the same map" if kind == "dpo" else "")
         )
     facts = {"run_id": code_span(run.run_id), "count": len(rows), "moves": _MOVES[kind]}
-    card = _CARD.format(kind=kind.upper(), **facts)
+    card = template("moves_readme.md").format(kind=kind.upper(), **facts)
     files: Files = {"README.md": card, "train.jsonl": json_lines(rows)}
     return files, [f"{len(rows)} rows written to {{folder}}; see its README.md"]
 
