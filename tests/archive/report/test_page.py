@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from support.archives import RUN, write_large
+from support.archives import write_large
 from support.markup import Markup
 from support.measured import CONFIG, Given
 from support.measured import build as build_played
@@ -26,7 +25,6 @@ from archive.report.measures import RatingsSection, gather_ratings
 from archive.report.page import page
 from archive.schema import PairPurpose, TaskId
 from archive.text import signed
-from xgl import library
 
 
 def _write_page(run: Path, out: Path, *more: str) -> str:
@@ -130,32 +128,6 @@ TABLES = {
 """Tables that are rated, as lines of CSV."""
 
 
-def _write_many(folder: Path) -> Path:
-    """A run of more games than the page shows in full, whose newest scope has a game of the library
-    in two roles, and of all that an archive may hold of its games or lack."""
-    run = write_large(folder, 110, 2)
-    entry = library.entries()[0]
-    known = Given(entry.text, entry.dialect).game
-    ids = {"run_id": RUN, "game_id": known.game_id}
-    with Archive.open(run / "archive") as archive:
-        scope = archive.rows("scopes", filters=[("scope", "=", 2)])
-        [begun, *_] = archive.rows("runs")
-    cover = {"run_id": RUN, "scope": 2, "eta": 0.9, "definition": "captured"}
-    write(
-        run / "archive",
-        runs=[begun | {"event": "resumed"}],
-        games=[game_row(known)],
-        scopes=[each | {"scope": 3} for each in scope]
-        + [row("scopes", **ids, role=role, scope=3) for role in ("black", "white")],
-        covers=[row("covers", **cover, **_task(each)) for each in scope[:14]],
-    )
-    return run
-
-
-def _task(member: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: member[name] for name in ("game_id", "role")}
-
-
 def _write_measured(folder: Path, run: Path, maps: int = 8, preference: str = "win") -> Path:
     """Three models measured on games of a run, as rated before: of five games one is a copy and one
     separates nobody."""
@@ -219,13 +191,11 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
     """What is written about several runs, by name."""
     folder = tmp_path_factory.mktemp("pages")
     runs = {
-        "many": _write_many(folder / "many"),
         "few": _write_few(folder / "few"),
         "one": _write_one(folder / "one"),
         "programs": _write_programs(folder / "programs"),
     }
     measured = {
-        "many": _write_measured(folder / "by wins", runs["many"]),
         "few": _write_measured(folder / "by margins", runs["few"], preference="margin"),
         "one": _write_measured(folder / "on one map", runs["one"], maps=1),
     }
@@ -244,7 +214,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("many", ("Which games matter", "and 1 copy", "It is no probability")),
+        ("few", ("Which games matter", "and 1 copy", "It is no probability")),
         ("few", ("Definition 37", "how much more is scored", "no move", "the whole scope")),
         ("one", ("Not rated", "No stage has archived", "No game has joined")),
         ("programs", ("no text: no answer", "Of equal agents", "Funnel", "<td>1 2", "<td>win")),

@@ -5,11 +5,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache
 from itertools import pairwise
-from random import Random
 
 import pytest
 from hypothesis import given, settings
@@ -21,22 +19,15 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
-from meta_sampler.mutate.axioms import add_turn
-from meta_sampler.mutate.edits import permute_stories
 from meta_sampler.mutate.program_editor import (
     PRUNE,
-    NothingError,
-    Operator,
-    edit_context,
 )
 from meta_sampler.mutate.sampler import OPERATORS
 from meta_sampler.registry import Portfolio, make
 from meta_sampler.screening.soundness import FIT, move_tokens
 from meta_sampler.screening.symbolic import normal_form
-from xgl import Program, parse
 from xgl.analysis.static_facts import learning_roles
 from xgl.language import syntax as syn
-from xgl.language.unparse import to_text
 
 REPAIRS = {FIT, PRUNE}
 """What provenance names beside operators."""
@@ -259,33 +250,3 @@ def test_a_long_growth_proposes_player_swaps_reveals_and_loops() -> None:
         kinds["zero-sum"] += _is_zero_sum(program)
     expected = ("retarget_player", "compose", "reveal", "loop", "two players", "zero-sum")
     assert all(kinds[kind] >= 2 for kind in expected), kinds
-
-
-# -- Operators whose children differ in what they are about: exact examples ------------------------
-
-
-TWO = "assign(s=story(), t=story())\n"
-
-
-def texts_of(operator: Operator, code: str) -> set[str]:
-    """All texts that an operator makes of a program, over many draws."""
-    parent = xgl.game(parse(code, "xent"))
-    context, lines = edit_context(parent, MutateSettings()), parse(code, "xent").instructions
-    texts = set()
-    for seed in range(30):
-        with suppress(NothingError):
-            texts.add(to_text(Program(operator(lines, context, Random(seed)), "xent")))
-    return texts
-
-
-def test_a_turn_more_is_paid_for_another_story() -> None:
-    code = TWO + "elicit(x, 6)\nreward(xed(s | x) - xed(t | x))"
-    assert texts_of(add_turn, code) == {code + "\nelicit(y, 6)\nreward(xed(t | y) - xed(s | y))"}
-
-
-def test_no_reward_speaks_of_a_story_that_is_not_drawn_yet() -> None:
-    code = (
-        "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))\nassign(t=story())\nreward(xed(t | x))"
-    )
-    for child in texts_of(permute_stories, code):
-        assert child.splitlines()[2] == "reward(xed(s | x))"

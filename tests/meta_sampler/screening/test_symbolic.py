@@ -249,18 +249,6 @@ def test_what_a_move_sees_is_part_of_the_normal_form() -> None:
     assert len({alone, before, after}) == 3
 
 
-def test_assignments_run_as_the_dialect_says() -> None:
-    chain = HEAD + "assign(y=s + x, s1=y + x)\nreward(xed(t | s1))"
-    direct = HEAD + "reward(xed(t | s + x + x))"
-    assert normal_form(xgl.parse(chain, "paper")) == normal_form(xgl.parse(direct, "paper"))
-    assert normal_form(xgl.parse(chain, "xent")) != normal_form(xgl.parse(direct, "xent"))
-
-
-def test_a_register_by_itself_is_read_as_it_is_stored() -> None:
-    with_copies = program(HEAD + "assign(y=s + x, s1=y)\nreward(xed(t | s1))")
-    assert normal_form(with_copies) == normal_form(program(HEAD + "reward(xed(t | s + x))"))
-
-
 # -- Each lint rule, in the smallest game that breaks it -------------------------------------------
 
 
