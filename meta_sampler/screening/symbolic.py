@@ -358,10 +358,10 @@ class SymbolicPlay:
     def scores(self) -> list[Score]:
         scores = []
         for event in self.events:
-            for term in find(event.line, syn.Xent):
-                parts = (term.target, term.prefix, term.outer)
-                strings = (string_of(part, event.registers) for part in parts)
-                scores.append(Score(*strings, term_form(1, term, event.registers)))
+            for x in find(event.line, syn.Xent):
+                parts = (string_of(part, event.registers) for part in (x.target, x.prefix, x.outer))
+                target, prefix, outer = parts
+                scores.append(Score(target, prefix, outer, term_form(1, x, event.registers)))
         return scores
 
     @cached_property

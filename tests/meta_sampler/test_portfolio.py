@@ -69,11 +69,6 @@ def test_a_foreign_state_is_refused() -> None:
         make("mutate").restore({"tried": 3})
 
 
-def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
-    with pytest.raises(SamplerError, match="'mutant', expected one of: chat, local"):
-        make("mutant")
-
-
 # -- A portfolio: each list from one sampler, by UCB1 on what the candidates of each came to -------
 
 

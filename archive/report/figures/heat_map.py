@@ -134,6 +134,6 @@ def similar_order(values: Values) -> list[int]:
 
 def _fill_unknown(values: Values) -> Values:
     """Values clipped to [−0.5, 1.5], unknown ones at the mean of the column's known values."""
-    clipped = np.ma.masked_invalid(values).clip(-0.5, 1.5)
-    means = np.ma.filled(clipped.mean(axis=0), 0.0)
-    return np.where(clipped.mask, means, clipped.data)
+    clipped, unknown = np.clip(values, -0.5, 1.5), ~np.isfinite(values)
+    means = np.ma.array(clipped, mask=unknown).mean(axis=0)
+    return np.where(unknown, np.ma.filled(means, 0.0), clipped)

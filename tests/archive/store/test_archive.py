@@ -115,14 +115,6 @@ def test_a_reader_gives_the_same_rows_whatever_columns_it_read_before(
             assert reader.table("games", columns).equals(expected)
 
 
-def test_a_refused_row_leaves_no_trace(archive: Archive) -> None:
-    before = sorted(archive.folder.rglob("*"))
-    with pytest.raises(RowError, match=r"scores row 0, column 'score'"):
-        archive.commit({"games": [make_row("games")], "scores": [make_row("scores", score=None)]})
-    assert sorted(archive.folder.rglob("*")) == before
-    assert archive.commit({"games": [make_row("games")]}) == 1
-
-
 def test_a_second_writer_is_refused_until_the_first_closes(archive: Archive) -> None:
     with pytest.raises(LockedError, match=rf"found a writer \(process {os.getpid()} on"):
         Archive.open(archive.folder, "a")
