@@ -130,7 +130,9 @@ def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines:
     position = rng.randint(1, len(lines))
     here, name = registers_at(lines, position, context), a_free_name(lines)
     source = one_of(rng, here.live)
-    value: syn.StringExpr = needed(program_editor.combine(rng, here, source))
+    value = program_editor.combine(rng, here, source)
+    if value is None:
+        raise NothingError
     uses = [s for s in operands(lines, position) if source in set(reads(s.node))]
     new_lines = replace_node(lines, one_of(rng, uses), syn.Register(name))
     return insert(new_lines, position, syn.Assign(((name, value),)))
@@ -235,8 +237,8 @@ def _redraw(
         case syn.Ensure():
             return syn.Ensure((program_editor.condition(rng, here, context),))
         case syn.Assign(((name, value), *rest)) if here.live and set(reads(value)):
-            new: syn.StringExpr = needed(program_editor.combine(rng, here, rng.choice(here.live)))
-            return syn.Assign(((name, new), *rest))
+            if new := program_editor.combine(rng, here, rng.choice(here.live)):
+                return syn.Assign(((name, new), *rest))
     raise NothingError
 
 
