@@ -18,7 +18,7 @@ from archive import run
 from archive.charts import document, plain, stack
 from archive.errors import LookupFailedError
 from archive.report.figures.growth import cover_curve, thresholds
-from archive.report.figures.heat_map import heat_map, value_legend
+from archive.report.figures.heat_map import heat_map
 from archive.report.gathering import RunReport, gather_report
 from archive.report.page import write_report
 from archive.report.summary import summary
@@ -251,8 +251,8 @@ class Run:
         """A heat map of C (``captured``) or V (``def37``) between the games of the scope."""
         report = self._report
         kind = report.definition if value is None else _enum_member("value", value, Definition)
-        parts = [heat_map(report.matrix, report.games, kind), value_legend(kind)]
-        return Figure(document(stack(str(parts[0].attributes["aria_label"]), *parts)))
+        drawing = heat_map(report.matrix, report.games, kind)
+        return Figure(document(stack(str(drawing.attributes["aria_label"]), drawing)))
 
     def plot_decisions(self) -> Figure:
         """Candidates by what they teach their parent and by what the scope teaches them."""
@@ -287,7 +287,7 @@ class Run:
         about, games = self.read.history, report.games
         state = about.events[-1][0] if about.events else "empty"
         facts = f"seed {about.seed}; {state}; {len(games)} games in the scope"
-        verdicts = [(each.kind, each.name, f"{each.count:,}") for each in report.verdicts]
+        verdicts = [(each.kind, each.name, f"{each.number:,}") for each in report.verdicts]
         rows = [
             (game.name, game.pay, *("–" if n is None else plain(n) for n in numbers))
             for game in games[:MOST]

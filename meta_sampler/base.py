@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
@@ -39,7 +40,8 @@ class Provenance:
     repairs: tuple[str, ...] = ()
     """What was repaired in ``raw``, in order."""
     tokens: int = 0
-    """Tokens that the model read and wrote for it, rejected drafts included."""
+    """Tokens that the model read and wrote for it, rejected drafts included; of an answer with
+    several games the first has them all."""
     dollars: float = 0.0
     """Cost of these tokens; 0 for a model without prices."""
     intent: str = ""
@@ -48,24 +50,20 @@ class Provenance:
     """Wall-clock time spent on it, rejected drafts included."""
 
 
-def prompt_hash(prompt: str) -> str:
-    """16 hexadecimal digits."""
-    return sha256(prompt.encode()).hexdigest()[:16]
+def prompt_hash(prompt: object) -> str:
+    """16 hexadecimal digits of all that a model reads: a text, or messages."""
+    text = prompt if isinstance(prompt, str) else json.dumps(prompt)
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 class Fate(StrEnum):
     """Why a proposal is not a game."""
 
-    INVALID = auto()
-    """Not a program."""
-    UNFINISHED = auto()
-    """The model stopped before the program was complete."""
-    NO_PROGRAM = auto()
-    """The answer holds no program."""
-    UNSOUND = auto()
-    """Above a cap, unable to teach, or with a lint warning that its parent does not have."""
-    KNOWN = auto()
-    """The normal form of a game that is known."""
+    INVALID = auto()  # not a program
+    UNFINISHED = auto()  # the model stopped before the program was complete
+    NO_PROGRAM = auto()  # the answer holds no program
+    UNSOUND = auto()  # above a cap, unable to teach, or with a lint warning that its parent lacks
+    KNOWN = auto()  # the normal form of a game that is known
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,20 +81,13 @@ class Proposal:
 class Progress(Enum):
     """How far a candidate progressed in its tests; later members mean more progress."""
 
-    UNPLAYABLE = auto()
-    """The base player cannot play it, or playing it costs too much."""
-    UNLEARNED = auto()
-    """Fine-tuning taught nothing about the map."""
-    UNCONFIRMED = auto()
-    """What fine-tuning taught was not confirmed on fresh maps."""
-    UNHELPFUL = auto()
-    """What was learned does not help its parent."""
-    COVERED = auto()
-    """A game of the scope teaches it already."""
-    OPEN = auto()
-    """Plays ran out before help or coverage was decided."""
-    OUTRANKED = auto()
-    """Another game of its list was preferred."""
+    UNPLAYABLE = auto()  # the base player cannot play it, or playing it costs too much
+    UNLEARNED = auto()  # fine-tuning taught nothing about the map
+    UNCONFIRMED = auto()  # what fine-tuning taught was not confirmed on fresh maps
+    UNHELPFUL = auto()  # what was learned does not help its parent
+    COVERED = auto()  # a game of the scope teaches it already
+    OPEN = auto()  # plays ran out before help or coverage was decided
+    OUTRANKED = auto()  # another game of its list was preferred
     ACCEPTED = auto()
 
 

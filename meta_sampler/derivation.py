@@ -16,6 +16,7 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
 
 from xgl import library
 from xgl.analysis.static_facts import plain_xents
@@ -116,19 +117,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("names", metavar="GAME", nargs="*", help="default: all that have them")
     names = parser.parse_args(arguments).names
     try:
-        wanted = [library.find(name) for name in names] or library.entries()
-        for entry in wanted:
-            try:
+        for entry in [library.find(name) for name in names] or library.entries():
+            with nullcontext() if names else suppress(DerivationError):
                 steps = derive(parse(entry.text, entry.dialect))
-            except DerivationError:
-                if names:
-                    raise
-                continue
-            print(f"# {entry.title} in {len(steps)} steps")
-            for number, (axiom, program) in enumerate(steps, 1):
-                if names or number == len(steps):
-                    print(f"\n# {number}. {axiom}\n{to_text(program).strip()}")
-            print()
+                print(f"# {entry.title} in {len(steps)} steps")
+                for number, (axiom, program) in enumerate(steps, 1):
+                    if names or number == len(steps):
+                        print(f"\n# {number}. {axiom}\n{to_text(program).strip()}")
+                print()
     except XGLError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2

@@ -32,15 +32,14 @@ class Portfolio:
     def ranking(self, seed: int) -> list[str]:
         """The samplers, the one that is to propose first: those without a decided candidate in
         random order, then the others by UCB1."""
-        names = list(self.members)
+        names, every = list(self.members), sum(self._trials.values())
         Random(f"portfolio/{seed}").shuffle(names)
-        return sorted(names, key=self._upper_bound, reverse=True)
 
-    def _upper_bound(self, name: str) -> float:
-        own, every = self._trials[name], sum(self._trials.values())
-        if not own:
-            return math.inf
-        return self._credits[name] / own + math.sqrt(2 * math.log(every) / own)
+        def upper_bound(name: str) -> float:
+            own, credit = self._trials[name], self._credits[name]
+            return credit / own + math.sqrt(2 * math.log(every) / own) if own else math.inf
+
+        return sorted(names, key=upper_bound, reverse=True)
 
     def propose(
         self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
@@ -86,19 +85,12 @@ class Portfolio:
 
 
 class PaidPortfolio(Portfolio):
-    """A portfolio with a sampler behind an endpoint: a :class:`~meta_sampler.base.Remote`."""
+    """A portfolio with a sampler behind an endpoint, whose check and budget are those of all: a
+    :class:`~meta_sampler.base.Remote`."""
 
     def __init__(self, members: Mapping[str, MetaSampler], remote: Remote) -> None:
         super().__init__(members)
-        self.remote = remote
-
-    def check(self) -> None:
-        """Raises :class:`SamplerError` if the endpoint does not answer."""
-        self.remote.check()
-
-    def charge(self, tokens: int, dollars: float) -> None:
-        """Count the cost of an earlier session towards the endpoint's budget."""
-        self.remote.charge(tokens, dollars)
+        self.check, self.charge = remote.check, remote.charge
 
 
 def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSampler:

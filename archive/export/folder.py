@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.resources import files
@@ -112,10 +113,11 @@ _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.jso
 _MORE = ("merges.txt", "generation_config.json", "LICENSE")
 
 
-def weights_folder(judge: str) -> Path:
-    """The folder of a judge's weights; they are downloaded if necessary. Raises ExportError."""
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Raises ExportError for a judge that is not to be had."""
     try:
-        return resolve(judge)
+        yield
     except ModelNotFoundError as error:
         raise ExportError(f"the run's judge could not be loaded: {error}") from error
 
@@ -124,7 +126,8 @@ def is_small(judge: str) -> bool:
     """Whether the weights of a judge, which is not on a server, go into the folder by default."""
     if is_server(judge):
         return False
-    weights = weights_folder(judge).glob("*.safetensors")
+    with _loading():
+        weights = resolve(judge).glob("*.safetensors")
     return 0 < sum(path.stat().st_size for path in weights) <= SMALL
 
 
@@ -157,10 +160,8 @@ def load(judge: str) -> Judge:
     """The judge in float32, as the authors' package would load it. Raises ExportError."""
     from xgl.judge.loading import load_judge
 
-    try:
+    with _loading():
         return load_judge(judge, dtype="float32")
-    except ModelNotFoundError as error:
-        raise ExportError(f"the run's judge could not be loaded: {error}") from error
 
 
 def copy(judge: str, folder: Path) -> None:
@@ -170,7 +171,8 @@ def copy(judge: str, folder: Path) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file, save_file
 
-    source = weights_folder(judge)
+    with _loading():
+        source = resolve(judge)
     folder.mkdir()
     for name in (*_TOKENIZER, *_MORE):
         if (source / name).is_file():
@@ -184,17 +186,18 @@ def copy(judge: str, folder: Path) -> None:
         (folder / path.name).chmod(0o644)  # it is written for its writer alone
     for path in source.glob("*.safetensors.index.json"):
         shutil.copyfile(path, folder / path.name)
-    for name, change in (
-        ("config.json", _compatible_config),
-        ("tokenizer_config.json", _plain_class_config),
-    ):
+    for name in ("config.json", "tokenizer_config.json"):
         if (source / name).is_file():
-            changed = change(json.loads((source / name).read_text(encoding="utf-8")))
+            changed = _compatible(name, json.loads((source / name).read_text(encoding="utf-8")))
             (folder / name).write_text(json.dumps(changed, indent=2) + "\n", encoding="utf-8")
 
 
-def _compatible_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """``torch_dtype`` and ``rope_theta`` are what transformers before version 5 reads."""
+def _compatible(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
+    """``torch_dtype``, ``rope_theta`` and the tokenizer's class are what transformers before
+    version 5 reads."""
+    if name != "config.json":
+        new = config.get("tokenizer_class") == "TokenizersBackend"
+        return {**config, "tokenizer_class": "PreTrainedTokenizerFast"} if new else dict(config)
     new_config = {**config, "dtype": "float32", "torch_dtype": "float32"}
     rotary = config.get("rope_parameters")
     if isinstance(rotary, dict) and "rope_theta" in rotary:
@@ -202,8 +205,3 @@ def _compatible_config(config: Mapping[str, Any]) -> dict[str, Any]:
         if rotary.get("rope_type", "default") != "default":
             new_config["rope_scaling"] = {k: v for k, v in rotary.items() if k != "rope_theta"}
     return new_config
-
-
-def _plain_class_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    new = config.get("tokenizer_class") == "TokenizersBackend"
-    return {**config, "tokenizer_class": "PreTrainedTokenizerFast"} if new else dict(config)

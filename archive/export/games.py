@@ -13,7 +13,7 @@ from shlex import quote
 from typing import Any
 
 from archive.errors import ExportError, LookupFailedError
-from archive.export.folder import Files, Options
+from archive.export.folder import Files, Options, template
 from archive.export.selection import choose, game_name
 from archive.run import Run, read_settings
 from archive.schema import ScopeRow, TaskId
@@ -70,20 +70,6 @@ def _header(member: ScopeRow, scope_number: int, game: Mapping[str, Any]) -> str
 
 
 _KEY = re.compile(r"base_model\.model\..*?\.?layers\.(\d+)\..*?(\w+)\.lora_A\.weight")
-_README = """# Adapters of run {run_id}
-
-LoRA adapters of the base model {model_name}, one folder a fine-tune: `GAME-ROLE-REPLICATE`.
-
-```python
-from peft import PeftModel
-from xgl.models.resolve import load
-
-model, tokenizer = load({model})
-model = PeftModel.from_pretrained(model, "{first}")
-```
-
-{command} measures one.
-"""
 
 
 def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
@@ -108,7 +94,7 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     }
     model, first = player["model"], names[0]
     argument = quote(f"player=peft:{first}@{model}")
-    contents["README.md"] = _README.format(
+    contents["README.md"] = template("adapters_readme.md").format(
         run_id=code_span(run.run_id),
         model=python_string(model),
         model_name=code_span(model),

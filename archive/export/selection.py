@@ -69,10 +69,6 @@ class Map(NamedTuple):
     map_seed: int
     stories: tuple[str, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        stories = [{"site": site, "text": text} for site, text in enumerate(self.stories)]
-        return {"map_seed": self.map_seed, "stories": stories}
-
 
 def map_of(texts: MapTexts, seed: int, asked: Sequence[StoryRequest]) -> Map | None:
     """The map of a game that asks for these texts; None if one is not archived.

@@ -19,14 +19,12 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from archive.errors import ExportError
 from archive.export.folder import ROWS, Files, Options, json_lines, reference_of, template
-from archive.export.selection import Map, archived_game, choose, levels_of, map_of
+from archive.export.selection import Map, archived_game, choose, map_of
 from archive.run import MapTexts, Run
 from archive.schema import BASE_POLICY, SEARCH_POLICIES, TaskId
-from archive.statistics.rounds import thresholds
 from archive.text import listed, plural
 from xgl.analysis.static_facts import analyse
 from xgl.environments.rows import METRICS, Base, Row
@@ -163,21 +161,6 @@ def _known_scores(
     return base_floor(run, whole, role), base, best_on
 
 
-# -- thresholds of narms (Def. 42), from the base player's repeated plays --------------------------
-
-_COLUMNS = ["map_seed", "play_seed", "round", "score"]
-
-
-def base_thresholds(run: Run, game: Game, role: str) -> dict[str, Any] | None:
-    """b, θ, m, what they rest on and the floor of unfinished plays; None if the run holds no
-    repeated play of the base player on the game, or its arms never rose."""
-    if run.is_measured:
-        return levels_of(run, TaskId(game.game_id, role))
-    filters = [("policy_id", "=", BASE_POLICY), ("control", "=", False)]
-    of_base = levels(run.rows_of(TaskId(game.game_id, role), "rounds", _COLUMNS, *filters))
-    return of_base and {**of_base, "floor": base_floor(run, game, role)}
-
-
 def base_floor(run: Run, game: Game, role: str) -> float:
     """The score of an unfinished play, in bits: the lowest finished score of the base player, minus
     a bit for each move token (docs/specification.md, "The floor"); of calibration plays if there
@@ -187,27 +170,6 @@ def base_floor(run: Run, game: Game, role: str) -> float:
     first = [row for row in rows if row["purpose"] == "calibration"] or rows
     lowest: float = min((row["score"] for row in first), default=0.0)
     return lowest - analyse(game.program, game.metadata, role).move_tokens
-
-
-def levels(rows: Iterable[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """The thresholds of rows of repeated play; samples that ended early are left out."""
-    scores = _scores(rows)
-    base = thresholds(scores) if scores.size else None
-    if base is None:
-        return None
-    own = {name: getattr(base, name) for name in ("b", "theta", "m", "rounds")}
-    return {**own, "maps": base.samples, "k_m": base.k_m, "policy": BASE_POLICY}
-
-
-def _scores(rows: Iterable[Mapping[str, Any]]) -> NDArray[np.float64]:
-    """(N, K) float64 bits: a sample's rounds in order."""
-    by_sample: dict[tuple[int, int], dict[int, float]] = {}
-    for row in rows:
-        sample = by_sample.setdefault((row["map_seed"], row["play_seed"]), {})
-        sample[row["round"]] = row["score"]
-    rounds = max((len(sample) for sample in by_sample.values()), default=0)
-    whole = [sample for sample in by_sample.values() if len(sample) == rounds]
-    return np.array([[sample[k] for k in sorted(sample)] for sample in whole], dtype=float)
 
 
 def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
@@ -286,17 +248,6 @@ def first_request(row: Row) -> MoveRequest | None:
 
 # -- archived moves for supervised fine-tuning and preference training ----------------------------
 
-_CARD = """---
-configs:
-- config_name: default
-  data_files: train.jsonl
----
-# Moves of run {run_id}
-
-{count} rows for `load_dataset(FOLDER)` and TRL's `{kind}Trainer`. `prompt` asks for the moves of a
-game on a map; {moves}. Beside them stand `id`, `game_id`, `role`, `map_seed` and scores in bits.
-The maps are those that the run evaluated its fine-tunes on, where its moves are archived.
-"""
 _MOVES = {
     "sft": "`completion` holds those of the best finished play of any policy",
     "dpo": "`chosen` holds those of the best finished play of any policy, `rejected` of the worst",
@@ -312,7 +263,7 @@ def moves(run: Run, options: Options) -> tuple[Files, list[str]]:
             + (", and a worse one on the same map" if kind == "dpo" else "")
         )
     facts = {"run_id": code_span(run.run_id), "count": len(rows), "moves": _MOVES[kind]}
-    card = _CARD.format(kind=kind.upper(), **facts)
+    card = template("moves_readme.md").format(kind=kind.upper(), **facts)
     files: Files = {"README.md": card, "train.jsonl": json_lines(rows)}
     return files, [f"{len(rows)} rows written to {{folder}}; see its README.md"]
 
@@ -379,12 +330,15 @@ def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[s
     }
     files: Files = {path: template(source).format(**facts) for path, source in templates.items()}
     for split in SPLITS:
-        its = [
-            {"id": each.id, "name": f"{id_[:12]}-{role}", "role": role, "info": each.info}
-            for each in rows
-            for id_, role in [each.task_id]
-            if each.split == split
-        ]
-        files[f"{name}/rows/{split}.jsonl"] = json_lines(its)
+        its = [each for each in rows if each.split == split]
+        files[f"{name}/rows/{split}.jsonl"] = json_lines(
+            {
+                "id": each.id,
+                "name": f"{each.task_id.game_id[:12]}-{each.task_id.role}",
+                "role": each.task_id.role,
+                "info": each.info,
+            }
+            for each in its
+        )
     counts = counts_text(task_row.split for task_row in rows)
     return files, [f"{counts} tasks written to {{folder}} as {name}; see its README.md"]

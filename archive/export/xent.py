@@ -14,15 +14,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from archive.errors import ExportError
 from archive.export import folder as judges
 from archive.export.folder import Files, Options, template
-from archive.export.selection import ExportedGame, GameSelection, Map, choose, gather
-from archive.export.training import base_thresholds
+from archive.export.selection import (
+    ExportedGame,
+    GameSelection,
+    Map,
+    choose,
+    gather,
+    levels_of,
+)
 from archive.run import ArchivedStories, Run
 from archive.schema import SEARCH_POLICIES, TaskId
 from archive.statistics.measure import BestKnown
@@ -125,7 +130,7 @@ def _fill_stories(line: str, texts: Iterator[str]) -> str:
 
 
 _PLACE = 'json.loads("{}")'
-TEMPLATE = files("archive.export").joinpath("presentation_template.py").read_text("utf-8")
+TEMPLATE = template("presentation.py")
 
 
 def presentation(lowered_game: LoweredProgram, role: str) -> str:
@@ -291,10 +296,14 @@ def _member(
         "code": member.game.code,
         "code_sha256": sha256(member.text.encode()).hexdigest(),
         "covers": list(selection.covers[member.task_id]),
-        "thresholds": base_thresholds(run, member.game, member.role),
+        "thresholds": levels_of(run, member.task_id) if run.is_measured else None,
         "maps": [
-            game_map.as_json() | {"best_known": known.get(game_map.map_seed)}
-            for game_map in member.maps
+            {
+                "map_seed": seed,
+                "stories": [{"site": site, "text": text} for site, text in enumerate(texts)],
+                "best_known": known.get(seed),
+            }
+            for seed, texts in member.maps
         ],
         "conversion": conversion,
     }

@@ -9,7 +9,6 @@ the archived one.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -28,8 +27,7 @@ from archive.run import (
     stored_game,
     story_texts,
 )
-from archive.schema import BASE_POLICY, Definition, ScopeRow, TaskId
-from archive.statistics.intervals import Interval
+from archive.schema import BASE_POLICY, ScopeRow, TaskId
 from archive.statistics.matrix import TransferMatrix, transfer_matrix
 from archive.statistics.rule import OwnGain
 from archive.statistics.scripts import ScriptComparison, beside_scripts, own_gain
@@ -37,7 +35,6 @@ from archive.text import listed
 from xgl import Cast, Game, Instance, Seeds, analyse, play_all
 from xgl.analysis.plain_english import in_words
 from xgl.cli.narration import Narrator, PaidReward
-from xgl.diagram import draw
 from xgl.language import syntax as syn
 from xgl.language.unparse import expression_text
 from xgl.players import FixedMovesPlayer
@@ -72,6 +69,12 @@ class ScoredText(NamedTuple):
     bits: float
     tokens: tuple[Token, ...]
 
+    @classmethod
+    def of(cls, expression: str, tokens: Sequence[str], bits: Sequence[float]) -> ScoredText:
+        """``bits`` are those of the last tokens: a dialect may not score the first one."""
+        unscored = [None] * (len(tokens) - len(bits))
+        return cls(expression, sum(bits), tuple(map(Token, tokens, [*unscored, *bits])))
+
 
 @dataclass(frozen=True)
 class BestPlay:
@@ -102,21 +105,15 @@ def best_plays(
     best, base = _best_rows(rows, policies, PLAYS if len(policies) <= FEW else 1)
     maps = run.map_texts("map_seed", (row["map_seed"] for its in best.values() for row in its))
     scored_texts = read_scored_texts(run)
-    return {
-        task_id: tuple(
-            BestPlay(
-                row["policy_id"],
-                *(seeds := (row["map_seed"], row["play_seed"])),
-                story_texts(games[task_id.game_id], maps.get(row["map_seed"], {})),
-                tuple(row["moves"]),
-                row["score"],
-                base.get((task_id, *seeds)),
-                scored_texts.get((task_id, row["policy_id"], *seeds), ()),
-            )
-            for row in its
-        )
-        for task_id, its in best.items()
-    }
+
+    def play(task_id: TaskId, row: Row) -> BestPlay:
+        policy, seeds = row["policy_id"], (row["map_seed"], row["play_seed"])
+        texts = story_texts(games[task_id.game_id], maps.get(seeds[0], {}))
+        terms = scored_texts.get((task_id, policy, *seeds), ())
+        before = base.get((task_id, *seeds))
+        return BestPlay(policy, *seeds, texts, tuple(row["moves"]), row["score"], before, terms)
+
+    return {task_id: tuple(play(task_id, row) for row in its) for task_id, its in best.items()}
 
 
 def _best_rows(
@@ -153,29 +150,20 @@ def unarchived_moves(whole: Game, role: str) -> str:
 
 def read_scored_texts(run: Run) -> dict[tuple[TaskId, str, int, int], tuple[ScoredText, ...]]:
     """The scored texts that a run has archived of its best plays, by task, policy and seeds."""
-    scored_texts: dict[tuple[TaskId, str, int, int], list[tuple[int, ScoredText]]] = {}
-    for row in run.rows("scored_texts"):
+    scored_texts: dict[tuple[TaskId, str, int, int], tuple[ScoredText, ...]] = {}
+    for row in sorted(run.rows("scored_texts"), key=lambda row: row["place"]):
         key = (TaskId.of(row), row["policy_id"], row["map_seed"], row["play_seed"])
-        bits = [None] * (len(row["tokens"]) - len(row["token_bits"])) + row["token_bits"]
-        tokens = tuple(map(Token, row["tokens"], bits))
-        text = ScoredText(row["expression"], sum(row["token_bits"]), tokens)
-        scored_texts.setdefault(key, []).append((row["place"], text))
-    return {
-        key: tuple(text for _, text in sorted(texts, key=lambda each: each[0]))
-        for key, texts in scored_texts.items()
-    }
+        text = ScoredText.of(row["expression"], row["tokens"], row["token_bits"])
+        scored_texts[key] = (*scored_texts.get(key, ()), text)
+    return scored_texts
 
 
 def scored_text_rows(task_id: TaskId, play: BestPlay) -> list[dict[str, Any]]:
     """Rows of ``scored_texts`` of one play."""
+    seeds = {"map_seed": play.map_seed, "play_seed": play.play_seed}
     return [
         {
-            "policy_id": play.policy_id,
-            "game_id": task_id.game_id,
-            "role": task_id.role,
-            "map_seed": play.map_seed,
-            "play_seed": play.play_seed,
-            "place": index,
+            **{"policy_id": play.policy_id, **task_id._asdict(), **seeds, "place": index},
             "expression": term.expression,
             "tokens": [token.text for token in term.tokens],
             "token_bits": [token.bits for token in term.tokens if token.bits is not None],
@@ -210,68 +198,46 @@ def replayed_plays(
 def _terms(machine: Machine, whole: Game, role: str, judge: Judge) -> Iterator[ScoredText]:
     log = zip(machine.lines, machine.events, strict=True)
     for notice in Narrator(whole, role).notices(log):
-        for term in (
-            notice.terms if isinstance(notice, PaidReward) and notice.player == role else ()
-        ):
-            texts = [f"#{number}" for number in range(1, len(term.bits) + 1)]
-            if term.text is not None:
-                texts = list(token_spans(judge, term.text, len(term.bits)))
-            unscored = [None] * (len(texts) - len(term.bits))
-            tokens = tuple(map(Token, texts, [*unscored, *term.bits]))
-            yield ScoredText(term.label, sum(term.bits), tokens)
-
-
-LESSONS = 3
-"""How many of the games that teach, or are taught, most a card names."""
-Lessons = tuple[tuple[int, Interval], ...]
-"""Games by place, with how much of what playing one teaches is learned by playing another."""
+        if isinstance(notice, PaidReward) and notice.player == role:
+            for term in notice.terms:
+                texts = [f"#{number}" for number in range(1, len(term.bits) + 1)]
+                if term.text is not None:
+                    texts = list(token_spans(judge, term.text, len(term.bits)))
+                yield ScoredText.of(term.label, texts, term.bits)
 
 
 @dataclass(frozen=True)
 class GameFacts:
     """One game of the newest scope; ``parent`` and ``children`` are places in the report's list.
 
-    ``title``: what it pays for. ``known_as``: the title of the library's game that it equals, if
-    any. ``faults``: why the program that is archived cannot be read. ``rewards``: places of the
-    rules that say what is paid; ``pay``: its reward lines, for one line of a list. ``own``: what
-    training on it gains, in all and about the map, as the decision on it says. ``no_bits``: why
-    the plays show no bits for each token; empty if they do.
+    ``title``: what it pays for. ``faults``: why the program that is archived cannot be read.
+    ``rewards``: places of the rules that say what is paid; ``pay``: its reward lines, for one line
+    of a list. ``own``: what training on it gains, in all and about the map, as the decision on it
+    says. ``no_bits``: why the plays show no bits for each token; empty if they do.
     """
 
     place: int
     member: ScopeRow
     name: str
     title: str
-    known_as: str
     row: Row
-    rules: tuple[str, ...]
-    rewards: tuple[int, ...]
-    faults: str
-    drawing: str
-    pay: str
     parent: int | None
     children: tuple[int, ...]
     decision: Row | None
-    sampler: str
-    operators: tuple[str, ...]
     training: Row | None
     own: OwnGain
     scripts: ScriptComparison | None
     plays: tuple[BestPlay, ...]
     no_bits: str
-    teaches: Lessons
-    taught_by: Lessons
+    rules: tuple[str, ...] = ()
+    rewards: tuple[int, ...] = ()
+    pay: str = ""
+    faults: str = ""
 
     @property
     def task_id(self) -> TaskId:
         """The game in its role."""
         return self.member.task_id
-
-
-def deciding(decisions: Sequence[Row]) -> Row | None:
-    """The last decision that has thresholds: α1 and α2."""
-    have = (row for row in reversed(decisions) if None not in (row["alpha1"], row["alpha2"]))
-    return next(have, None)
 
 
 def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
@@ -281,101 +247,64 @@ def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
     Raises LookupFailedError without a scope, and for a member whose game is not archived.
     """
     members = sorted(run.newest_scope[1], key=lambda member: member.generation)
-    scope, (value, kind) = [member.task_id for member in members], run.deciding_value
+    scope = [member.task_id for member in members]
     rows = run.games(member.game_id for member in members)
-    library_titles = [library_title(rows[member.game_id]) for member in members]
-    names, parent_places = names_by_descent(members, library_titles), parents(members)
-    columns = ["game_id", "sampler", "operators"]
-    candidates = run.rows("proposals", columns, [("outcome", "=", "candidate")])
-    proposals = {row["game_id"]: row for row in reversed(candidates)}
-    finetunes = _newest_finetunes(run.finetunes, run.policies)
-    matrix = transfer_matrix(run.plays, run.policies, scope, scope, kind)
+    names = names_by_descent(members, [library_title(rows[each.game_id]) for each in members])
+    parent_places, finetunes = parents(members), _newest_finetunes(run)
     plays = best_plays(run, {task_id: run.policies.get(task_id, ()) for task_id in scope}, rows)
-    teaches, taught_by = _lessons(matrix, value)
     cards = []
     for place, (member, task_id) in enumerate(zip(members, scope, strict=True)):
-        row, proposal = rows[member.game_id], proposals.get(member.game_id, {})
-        best, library = plays.get(task_id, ()), library_titles[place]
-        read = _read(row, member.role, names[place])
-        silent = read.pop("silent") or "the run scores them when it finishes"
+        row, best = rows[member.game_id], plays.get(task_id, ())
+        read, silent = _read(row, member.role)
         card = GameFacts(
             place=place,
             member=member,
             name=names[place],
             title=run.titles.get(task_id, ""),
-            known_as="" if library == names[place] else library,
             row=row,
-            **read,
             parent=parent_places[place],
             children=tuple(k for k, parent in enumerate(parent_places) if parent == place),
             decision=run.accepted.get(task_id),
-            sampler=proposal.get("sampler", ""),
-            operators=tuple(proposal.get("operators", ())),
             training=finetunes.get(task_id),
             own=own_gain(run, task_id),
             scripts=beside_scripts(run, task_id),
             plays=best,
             no_bits="" if all(play.terms for play in best) else silent,
-            teaches=_largest(teaches[place]),
-            taught_by=_largest(taught_by[place]),
+            **read,
         )
         cards.append(card)
-    return tuple(cards), matrix
+    kind = run.deciding_value[1]
+    return tuple(cards), transfer_matrix(run.plays, run.policies, scope, scope, kind)
 
 
-def _newest_finetunes(
-    finetunes: Sequence[Row], policies: Mapping[TaskId, Sequence[str]]
-) -> dict[TaskId, Row]:
+def _newest_finetunes(run: Run) -> dict[TaskId, Row]:
     """Of each game the newest of the fine-tunes that represent it, with what it took before it
     paused."""
-    ids = {policy_id for several in policies.values() for policy_id in several}
-    by_id = {row["finetune_id"]: row for row in finetunes}
+    ids = {policy_id for several in run.policies.values() for policy_id in several}
+    by_id = {row["finetune_id"]: row for row in run.finetunes}
     newest = dict[TaskId, Row]()
-    for row in (row for row in finetunes if row["finetune_id"] in ids):
+    for row in (row for row in run.finetunes if row["finetune_id"] in ids):
         before = by_id.get(row["continues"], {})
         costs = {name: row[name] + before.get(name, 0) for name in ("tokens", "seconds")}
         newest[TaskId.of(row)] = {**row, **costs}
     return newest
 
 
-def _read(row: Row, role: str, name: str) -> dict[str, Any]:
-    """The facts that follow from a program; of one that this version of the language cannot read,
-    the reason. ``silent``: why its plays can have no bits by token."""
+def _read(row: Row, role: str) -> tuple[dict[str, Any], str]:
+    """The facts that follow from a program, or why this version of the language cannot read it;
+    and why its plays can have no bits by token."""
     last = (row["code"].strip().splitlines() or [""])[-1]
     try:
         whole = stored_game(row)
     except DamagedError as error:
         faults = f"this version of the language cannot read it: {error.found}"
-        facts = {"rules": (), "rewards": (), "drawing": "", "pay": last}
-        return facts | {"faults": faults, "silent": faults}
+        return {"faults": faults, "pay": last}, faults
     lines = list(enumerate(whole.program.instructions))
     rewards = [(place, line) for place, line in lines if isinstance(line, syn.Reward)]
     own = [expression_text(line.amount) for _, line in rewards if line.player == role]
-    return {
+    facts = {
         "rules": in_words(whole, role),
         "rewards": tuple(place for place, _ in rewards),
-        "faults": "",
-        "drawing": draw(whole.program, name),
         "pay": " + ".join(own) or last,
-        "silent": unarchived_moves(whole, role),
     }
-
-
-def _lessons(
-    matrix: TransferMatrix, definition: Definition
-) -> tuple[Mapping[int, list[tuple[int, Interval]]], Mapping[int, list[tuple[int, Interval]]]]:
-    """The known values by place, without those on a game itself: what it teaches, and what
-    teaches it."""
-    places = {task_id: place for place, task_id in enumerate(matrix.sources)}
-    teaches, taught_by = defaultdict(list), defaultdict(list)
-    for (source, target), cell in matrix.cells.items():
-        value = cell.values.of(definition)
-        if source != target and value.value is not None:
-            teaches[places[source]].append((places[target], value))
-            taught_by[places[target]].append((places[source], value))
-    return teaches, taught_by
-
-
-def _largest(lessons: Sequence[tuple[int, Interval]]) -> Lessons:
-    largest_first = sorted(lessons, key=lambda lesson: (-(lesson[1].value or 0.0), lesson[0]))
-    return tuple(largest_first[:LESSONS])
+    return facts, unarchived_moves(whole, role) or "the run scores them when it finishes"

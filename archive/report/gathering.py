@@ -10,11 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pyarrow.compute as pc
 
-from archive.report.games import GameFacts, deciding, gather_games
+from archive.report.games import GameFacts, gather_games
 from archive.report.measures import (
     PlayerMeasure,
     RatingsSection,
-    gather_ceilings,
     gather_measures,
     gather_ratings,
 )
@@ -22,35 +21,19 @@ from archive.run import Row, Run, reason_of
 from archive.schema import SCRIPT_POLICY, Definition, TaskId
 from archive.statistics.covers import (
     Cover,
-    fewest,
     largest_eta,
-    pessimistic,
     smallest_covers,
-    transfer_cover,
 )
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import TransferMatrix
-from archive.statistics.measure import GameCeiling
 from archive.statistics.rule import bounds_of
 from archive.statistics.second_judge import Survival, read_survivals
 from archive.store.archive import Archive
 
-EXACT_UP_TO = 80
-"""Games up to which covers are optimal; a page is made in seconds, so larger ones are greedy."""
-STEPS, FEW_STEPS = 20, 10
-"""Values of η that are tried, and those of large scopes."""
-
-FATES: Mapping[str, str] = {
-    "candidate": "went on to be measured",
-    "invalid": "not a valid program",
-    "seen": "already met in this run",
-    "known": "already known to the sampler",
-    "passed_over": "left out, since its list was full",
-    "degenerate": "no move can change the reward",
-    "unfinished": "the model stopped before the program was complete",
-    "unsound": "the edit would have made a broken program",
-}
-"""Outcomes of proposals."""
+MOST_COVERED = 80
+"""Games up to which covers are drawn: a page is made in seconds."""
+STEPS = 20
+"""Values of η that are tried."""
 
 STAGES: Mapping[str, str] = {
     "proposing": "inventing candidate programs",
@@ -73,14 +56,14 @@ class Candidate(NamedTuple):
     place: int | None
 
 
-@dataclass(frozen=True)
-class Count:
-    """How often something happened, in words for a newcomer; ``kind`` groups counts."""
+class Count(NamedTuple):
+    """How many decisions have a verdict (``kind``) for a reason (``name``), in words for a
+    newcomer."""
 
     kind: str
     name: str
     meaning: str
-    count: int
+    number: int
 
 
 class StageCost(NamedTuple):
@@ -100,8 +83,7 @@ class RunReport:
 
     ``scope_sizes``: games of each scope, and how many of them are new. ``limits``: the last
     decision that has thresholds. ``covers``: by η, members by place, without the ``hopeless``
-    games, that nothing covers; ``largest_eta``: no cover exists beyond it. ``ceilings``: each with
-    the game's place and name.
+    games, that nothing covers; ``largest_eta``: no cover exists beyond it.
     """
 
     run: Run
@@ -111,13 +93,11 @@ class RunReport:
     limits: Row | None
     candidates: tuple[Candidate, ...]
     verdicts: tuple[Count, ...]
-    fates: tuple[Count, ...]
     stages: tuple[StageCost, ...]
     covers: tuple[tuple[float, Cover], ...]
     largest_eta: float
     hopeless: int
     measures: tuple[PlayerMeasure, ...]
-    ceilings: tuple[tuple[int, str, GameCeiling], ...]
     survivals: tuple[Survival, ...]
     ratings: RatingsSection | str | None
 
@@ -143,10 +123,10 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     Raises LookupFailedError when its scope or a game of it is not archived, DamagedError when a
     file of the archive is.
     """
-    limits = deciding(run.decisions)
+    with_limits = (row for row in run.decisions if None not in (row["alpha1"], row["alpha2"]))
+    limits = next(reversed([*with_limits]), None)
     games, matrix = gather_games(run)
-    names = {game.task_id: (game.place, game.name) for game in games}
-    fates = Counter(run.table("proposals", ["outcome"])["outcome"].to_pylist())
+    names = {game.task_id: game.name for game in games}
     scopes = [{member.task_id for member in members} for members in run.scopes.values()]
     values = matrix.values(run.deciding_value[0])
     coverable = values[:, np.isfinite(values).any(axis=0)]
@@ -160,33 +140,23 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
         limits=limits,
         candidates=_candidates(run, games) if limits else (),
         verdicts=_verdicts(run.decisions),
-        fates=tuple(
-            Count("proposal", fate, FATES.get(fate, "so called by the sampler"), count)
-            for fate, count in fates.most_common()
-        ),
         stages=_stages(run),
-        covers=_covers(coverable) if coverable.size else (),
+        covers=_covers(coverable),
         largest_eta=largest_eta(coverable) if coverable.size else -np.inf,
         hopeless=values.shape[1] - coverable.shape[1],
         measures=gather_measures(run, measured_archives),
-        ceilings=gather_ceilings(measured_archives, names),
         survivals=tuple(read_survivals(run)),
         ratings=gather_ratings(run.archive, measured_archives, names),
     )
 
 
 def _covers(values: np.ndarray) -> tuple[tuple[float, Cover], ...]:
-    """A small cover at each η in reach, the smallest of a scope that is not large."""
-    is_large = len(values) > EXACT_UP_TO
-    count, most = FEW_STEPS if is_large else STEPS, largest_eta(values)
-    etas = [step / count for step in range(1, count + 1) if step / count <= most]
-    if not is_large:
-        return tuple((eta, cover) for eta, cover in smallest_covers(values, etas) if cover)
-    greedy = [fewest(pessimistic(values) >= eta, whole=False) for eta in etas]
-    return tuple(
-        (eta, Cover(members, transfer_cover(values, members), least, most))
-        for eta, (members, least) in zip(etas, greedy, strict=True)
-    )
+    """The smallest cover found at each η in reach; none of a large scope."""
+    if not 0 < values.size <= MOST_COVERED**2:
+        return ()
+    most = largest_eta(values)
+    etas = [step / STEPS for step in range(1, STEPS + 1) if step / STEPS <= most]
+    return tuple((eta, cover) for eta, cover in smallest_covers(values, etas) if cover)
 
 
 def _candidates(run: Run, games: Sequence[GameFacts]) -> tuple[Candidate, ...]:
@@ -209,12 +179,8 @@ def _verdicts(decisions: Sequence[Mapping[str, Any]]) -> tuple[Count, ...]:
     """Accepted first, then the most frequent reasons."""
     counts = Counter((row["verdict"], reason_of(row)) for row in decisions)
     order = {"accepted": 0, "undecided": 1, "refused": 2}
-    ordered_counts = sorted(
-        counts.items(), key=lambda item: (order.get(item[0][0], 3), -item[1], item[0][1])
-    )
-    return tuple(
-        Count(verdict, reason, reason.meaning, count) for (verdict, reason), count in ordered_counts
-    )
+    rows = [Count(kind, name, name.meaning, n) for (kind, name), n in counts.items()]
+    return tuple(sorted(rows, key=lambda row: (order.get(row.kind, 3), -row.number, row.name)))
 
 
 def _stages(run: Run) -> tuple[StageCost, ...]:

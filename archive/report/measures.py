@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +17,8 @@ from archive.charts import Plot, canvas, circle, line, mark, rect, series, text
 from archive.errors import RatingError
 from archive.run import Row, Run
 from archive.schema import ScopeRow, TaskId
-from archive.statistics.intervals import CONFIDENCE
 from archive.statistics.measure import (
-    GameCeiling,
     XentMeasure,
-    read_ceilings,
     xent_measure,
 )
 from archive.statistics.ratings import (
@@ -31,30 +26,23 @@ from archive.statistics.ratings import (
     MeasureRatings,
     ModelRating,
     RatingQuestion,
-    largest_contributions,
     measure_block,
     notes,
     question_of,
     rate_block,
 )
 from archive.store.archive import Archive
-from archive.text import bounds, plural, signed
+from archive.text import bounds, interval, plural, signed
 from xgl.diagram.svg import Element, el
 
 
-@dataclass(frozen=True)
-class HistogramScores:
+class Histogram(NamedTuple):
     """The scores behind one histogram, with its name; ``shift`` is the distance to the scope
     before (1-Wasserstein, in normalised scores), None for the first."""
 
     name: str
     values: tuple[float, ...]
     shift: float | None = None
-
-    @cached_property
-    def measure(self) -> XentMeasure:
-        """Mean, median and quantiles, with bootstrap bounds over the games."""
-        return xent_measure(np.array(self.values))
 
 
 class PlayerMeasure(NamedTuple):
@@ -66,23 +54,9 @@ class PlayerMeasure(NamedTuple):
     player: str
     base: str
     m: int
-    whole: HistogramScores
-    scopes: tuple[HistogramScores, ...]
+    whole: Histogram
+    scopes: tuple[Histogram, ...]
     of_covers: bool
-
-
-def gather_ceilings(
-    measured_archives: Sequence[Archive], names: Mapping[TaskId, tuple[int, str]]
-) -> tuple[tuple[int, str, GameCeiling], ...]:
-    """How far players of the measured archives are below the best known scores of games of the
-    scope, after place and name of each game."""
-    games = {task_id.game_id: name for task_id, name in names.items()}
-    return tuple(
-        (*games[ceiling.exported_game_id], ceiling)
-        for archive in measured_archives
-        for ceiling in read_ceilings(archive, CONFIDENCE)
-        if ceiling.exported_game_id in games
-    )
 
 
 def gather_measures(
@@ -120,7 +94,7 @@ def _measure(
 ) -> PlayerMeasure:
     """The newest score of each game counts."""
     scores = {TaskId(row["exported_game_id"], row["role"]): row["narms"] for row in rows}
-    histograms: list[HistogramScores] = []
+    histograms: list[Histogram] = []
     for number, members in scopes.items():
         task_ids = covers.get(number) or {member.task_id for member in members}
         values = tuple(scores[task_id] for task_id in sorted(task_ids) if task_id in scores)
@@ -130,43 +104,36 @@ def _measure(
                 from scipy.stats import wasserstein_distance  # slow to load
 
                 shift = float(wasserstein_distance(histograms[-1].values, values))
-            histograms.append(HistogramScores(f"scope {number}", values, shift))
+            histograms.append(Histogram(f"scope {number}", values, shift))
     last = rows[-1]
     return PlayerMeasure(
         player,
         last["base"],
         last["m"],
-        HistogramScores(player, tuple(scores.values())),
+        Histogram(player, tuple(scores.values())),
         tuple(histograms),
         bool(covers),
     )
 
 
 RESAMPLES = 200
-MOST_COLUMNS = 8
-"""Games whose contributions have a column of their own."""
-
-
 RatedGame = tuple[GameRating, str, list[str], float]
 """Games that count as one: the first of them, its name, those of the others, the mass of all."""
 
 
 class RatingsSection(NamedTuple):
-    """``columns``: names of the games whose contributions are shown one by one; ``contributions``:
-    for each model its name, what each of them adds, what the rest adds, and the sum."""
+    """Ratings, with games that count as one together, the largest mass first."""
 
     result: MeasureRatings
     games: tuple[RatedGame, ...]
-    columns: tuple[str, ...]
-    contributions: tuple[tuple[str, list[float], float, float], ...]
     notes: tuple[str, ...]
 
 
 def gather_ratings(
-    archive: Archive, measured_archives: Sequence[Archive], names: Mapping[TaskId, tuple[int, str]]
+    archive: Archive, measured_archives: Sequence[Archive], names: Mapping[TaskId, str]
 ) -> RatingsSection | str | None:
     """Ratings of the models in ``measured_archives``, or else in ``archive``; None with fewer than
-    two, a sentence where they cannot be rated. ``names``: place and name of each game."""
+    two, a sentence where they cannot be rated. ``names``: of games."""
     archives = [source for source in (*measured_archives, archive) if source.count("rounds")]
     if not any(source.count("measures") for source in archives):
         return None
@@ -176,31 +143,24 @@ def gather_ratings(
         block = measure_block(archives, question.preference)
         if len(block.models) < 2:
             return None
-        ratings = rate_block(block, question)
+        return ratings_section(rate_block(block, question), names)
     except RatingError as error:
         return str(error)
-    return ratings_section(ratings, names)
 
 
-def ratings_section(
-    ratings: MeasureRatings, names: Mapping[TaskId, tuple[int, str]]
-) -> RatingsSection:
+def ratings_section(ratings: MeasureRatings, names: Mapping[TaskId, str]) -> RatingsSection:
     """What the page shows of ratings; ``names`` as for :func:`gather_ratings`."""
     classes: dict[int, list[tuple[GameRating, str]]] = {}
-    titles = []
     for game in ratings.games:
         whole, origin = game.task_id.game_id, TaskId(game.exported_id, game.task_id.role)
-        title = names.get(origin, (0, whole[:12] if ratings.noun == "game" else whole))[1]
+        title = names.get(origin, whole[:12] if ratings.noun == "game" else whole)
         classes.setdefault(game.equal_to, []).append((game, title))
-        titles.append(title)
     games = [
         (*members[0], [name for _, name in members[1:]], sum(g.mass.value for g, _ in members))
         for members in classes.values()
     ]
     games.sort(key=lambda rated: (-rated[3], -rated[0].rating.value))
-    places, rows = largest_contributions(ratings, MOST_COLUMNS)
-    columns = tuple(titles[place] for place in places)
-    return RatingsSection(ratings, tuple(games), columns, tuple(rows), tuple(notes(ratings)))
+    return RatingsSection(ratings, tuple(games), tuple(notes(ratings)))
 
 
 ROW = 76.0
@@ -222,7 +182,7 @@ def share_bar(share: float, class_: str = "") -> Element:
     )
 
 
-def histograms(samples: Sequence[HistogramScores], label: str, earlier: bool = False) -> Element:
+def histograms(samples: Sequence[Histogram], label: str, earlier: bool = False) -> Element:
     """A row for each sample: its bars, its median as a line, and its numbers beside it.
 
     ``earlier``: all but the last row are in the quiet colour. ``samples`` must not be empty.
@@ -233,21 +193,19 @@ def histograms(samples: Sequence[HistogramScores], label: str, earlier: bool = F
     most = max(int(np.histogram(sample.values, edges)[0].max()) for sample in samples)
     height = ROW * len(samples)
     shapes = [*Plot.box((LEFT, TOP), (WIDTH, height), ends, (0, 1)).x_axis(label)]
+    titles = []
     for row, sample in enumerate(samples):
-        top = TOP + ROW * row
-        plot = Plot.box((LEFT, top + 26), (WIDTH, ROW - 26), ends, (0, most))
+        plot = Plot.box((LEFT, TOP + ROW * row + 26), (WIDTH, ROW - 26), ends, (0, most))
         quiet = earlier and row < len(samples) - 1
+        measure, games = xent_measure(np.array(sample.values)), plural(len(sample.values), "game")
         shapes += _bars(sample, edges, plot, "column earlier" if quiet else "column")
-        shapes += _numbers(sample, plot)
-    title = f"{label}: " + "; ".join(
-        f"{sample.name}, median {sample.measure.median.value:.2f} over "
-        f"{plural(len(sample.values), 'game')}"
-        for sample in samples
-    )
+        shapes += _numbers(sample, measure, games, plot)
+        titles.append(f"{sample.name}, median {measure.median.value:.2f} over {games}")
+    title = f"{label}: " + "; ".join(titles)
     return canvas((700, TOP + height + 46), title, *shapes, class_="histograms")
 
 
-def _bars(sample: HistogramScores, edges: np.ndarray, plot: Plot, class_: str) -> Iterator[Element]:
+def _bars(sample: Histogram, edges: np.ndarray, plot: Plot, class_: str) -> Iterator[Element]:
     counts, _ = np.histogram(sample.values, edges)
     base = plot.y(0)
     yield line(plot.x.start, base, plot.x.end, base, "grid")
@@ -259,23 +217,21 @@ def _bars(sample: HistogramScores, edges: np.ndarray, plot: Plot, class_: str) -
             yield mark(f"{sample.name}: {games}", bar)
 
 
-def _numbers(sample: HistogramScores, plot: Plot) -> Iterator[Element]:
+def _numbers(sample: Histogram, measure: XentMeasure, games: str, plot: Plot) -> Iterator[Element]:
     """The median as a line; name and size on the left; mean and median with their bounds,
     quantiles, and how far the sample moved on the right."""
-    measure, base = sample.measure, plot.y(0)
-    middle = plot.x(measure.median.value or 0.0)
+    base, middle = plot.y(0), plot.x(measure.median.value or 0.0)
     yield line(middle, base - ROW + 22, middle, base, "rule")
     yield text(LEFT - 12, base - 16, _short(sample.name), "name", "end")
-    yield text(LEFT - 12, base, plural(len(sample.values), "game"), "tick", "end")
+    yield text(LEFT - 12, base, games, "tick", "end")
     low, high = (measure.quantiles[level].value or 0.0 for level in (0.1, 0.9))
-    lines = [
-        f"mean {bounds(measure.mean)}",
-        f"median {bounds(measure.median)}",
+    lines = [] if sample.shift is None else [f"moved by {sample.shift:.2f}"]
+    lines += [
         f"10–90 %: {low:.2f} to {high:.2f}",
+        f"median {bounds(measure.median)}",
+        f"mean {bounds(measure.mean)}",
     ]
-    if sample.shift is not None:
-        lines.append(f"moved by {sample.shift:.2f}")
-    for index, words in enumerate(reversed(lines)):
+    for index, words in enumerate(lines):
         yield text(plot.x.end + 12, base - 15 * index, words, "tick")
 
 
@@ -283,10 +239,8 @@ def _short(name: str) -> str:
     return name if len(name) <= 20 else f"{name[:9]}…{name[-10:]}"
 
 
-LINE, HEAD, EDGE, SPAN = 30.0, 34.0, 190.0, 280.0
+LINE, HEAD, EDGE, SPAN = 30.0, 14.0, 190.0, 480.0
 """Height of a model, and where the dots of a leaderboard begin and how far they reach."""
-COLUMNS = (("mass", 530.0), ("P(first)", 605.0), ("mean", 695.0))
-"""Right ends of the numbers next to the dots."""
 
 
 def leaderboard(ratings: MeasureRatings) -> Element:
@@ -297,12 +251,6 @@ def leaderboard(ratings: MeasureRatings) -> Element:
     ends = min([-0.05, *finite]), max([0.0, *finite])
     plot = Plot.box((EDGE, HEAD), (SPAN, height), ends, (0, 1))
     shapes = [*plot.x_axis("rating: what a model gains against the equilibrium, 0 for the best", 4)]
-    mean = "mean narms" if ratings.mean_of == "narms" else ratings.mean_of
-    labels = [*(label for label, _ in COLUMNS[:-1]), mean]
-    shapes += [
-        text(x, HEAD - 12, label, "tick", "end")
-        for label, (_, x) in zip(labels, COLUMNS, strict=True)
-    ]
     for row, model in enumerate(ratings.models):
         shapes += _row(model, plot, HEAD + LINE * (row + 0.5))
     title = "ratings: " + "; ".join(
@@ -315,11 +263,6 @@ def _row(model: ModelRating, plot: Plot, y: float) -> Iterator[Element]:
     yield text(EDGE - 12, y + 4, f"{model.rank}. {_short(model.model)}", "name", "end")
     yield line(plot.x.start, y, plot.x.end, y, "grid")
     shapes = [circle(plot.x(model.rating.value), y, 5, f"solid {series(0)}")]
-    spread = ""
     if math.isfinite(model.rating.low):
         shapes.insert(0, line(plot.x(model.rating.low), y, plot.x(model.rating.high), y, "rule"))
-        spread = f", from {signed(model.rating.low, 2)} to {signed(model.rating.high, 2)}"
-    yield mark(f"{model.model}: {signed(model.rating.value, 3)}{spread}", *shapes)
-    for (_, x), value in zip(COLUMNS, (model.mass, model.first, model.mean), strict=True):
-        number = "–" if math.isnan(value) else f"{value:.2f}".replace("-", "−")
-        yield text(x, y + 4, number, "tick", "end")
+    yield mark(f"{model.model}: {interval(model.rating, signed)}", *shapes)

@@ -7,12 +7,10 @@ code. Texts of games are not trusted: they are escaped, and never become markup.
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
-import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -28,10 +26,9 @@ from archive.report.figures.growth import (
     growth,
     learning_curve,
     lineage,
-    spark,
     thresholds,
 )
-from archive.report.figures.heat_map import heat_map, token_shade, value_legend
+from archive.report.figures.heat_map import heat_map, token_shade
 from archive.report.gathering import RunReport, gather_report
 from archive.report.measures import (
     RatingsSection,
@@ -41,7 +38,7 @@ from archive.report.measures import (
     share_bar,
 )
 from archive.report.summary import kept_reason, summary
-from archive.run import Run, read_settings
+from archive.run import Run, read_settings, stored_game
 from archive.schema import SCHEMA_VERSION
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.programs import program_tables
@@ -49,18 +46,9 @@ from archive.statistics.ratings import MeasureRatings
 from archive.store.archive import Archive
 from archive.store.disk import require_ending, writing
 from archive.text import bounds, cell, duration, interval, listed, number, percent, plural, signed
+from xgl.diagram import draw
 from xgl.escaping import visible_lines
 from xgl.files import user_path, write_whole
-
-BARS: Mapping[str, Sequence[int]] = {
-    "Win rates": (2,),
-    "Histogram of similarities": (1,),
-    "Categories before and after filtering": (2, 4),
-}
-"""Tables about games that are programs of which columns are also drawn."""
-INLINE = 1_500_000
-"""Most characters of game diagrams that the page contains as they are; above, all diagrams are
-packed and a script unpacks each when its card is opened."""
 
 
 def write_report(
@@ -78,7 +66,7 @@ def write_report(
     rows = gather_programs(run)
     if rows["gg_games"]:
         tables, run_id = program_tables(rows), run.run_id
-        text = rendered("programs.html", rows=rows, tables=tables, bars=BARS, run_id=run_id)
+        text = rendered("programs.html", rows=rows, tables=tables, run_id=run_id)
         return _write(path, text)
     return _write(path, page(gather_report(run, measured_archives)))
 
@@ -113,9 +101,6 @@ def require_free(path: Path, force: bool) -> None:
 
 def page(report: RunReport) -> str:
     """One HTML document: styles and script inside, no address outside."""
-    drawings = [game.drawing for game in report.games]
-    is_packed = sum(map(len, drawings)) > INLINE
-    packed = gzip.compress(json.dumps(drawings).encode(), mtime=0) if is_packed else b""
     return rendered(
         "report.html",
         _static("report.js"),
@@ -124,7 +109,7 @@ def page(report: RunReport) -> str:
         summary=summary(report),
         kept=[game for game in report.games if game.parent is not None],
         reason=lambda game: kept_reason(game, report.games),
-        packed=base64.b64encode(packed).decode(),
+        diagram=lambda game: Markup(draw(stored_game(game.row).program, game.name)),
         made=datetime.now(UTC),
         schema=SCHEMA_VERSION,
         settings=read_settings(report.run.config_json),
@@ -157,7 +142,6 @@ def _figures(report: RunReport) -> dict[str, Any]:
         "growth": growth(report.scope_sizes),
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
-        "legend": value_legend(value),
         "tabled": [
             # – if not measured, ? if not defined
             ["–" if math.isnan(c) else "?" if math.isinf(c) else f"{c:.2f}" for c in row]
@@ -184,11 +168,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {
-        "bar": share_bar,
-        "curve": learning_curve,
-        "spark": spark,
-    }
+    environment.globals |= {"bar": share_bar, "curve": learning_curve}
     environment.filters |= {
         "bounds": bounds,
         "cell": cell,
@@ -196,7 +176,6 @@ def _environment() -> Environment:
         "list_text": listed,
         "percent": lambda share: interval(share, percent),
         "plain": plain,
-        "drawing": Markup,
         "duration": duration,
         "shade": token_shade,
         "signed_text": signed,

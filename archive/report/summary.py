@@ -58,8 +58,8 @@ def share_text(share: float | None) -> str:
 def _outcome(report: RunReport) -> str:
     new_count = sum(game.member.generation > 0 for game in report.games)
     initial_count = len(report.games) - new_count
-    proposals = sum(fate.count for fate in report.fates)
-    decisions = sum(verdict.count for verdict in report.verdicts)
+    proposals = report.run.table("proposals", ["index"]).num_rows
+    decisions = sum(verdict.number for verdict in report.verdicts)
     # a game has several fine-tunes where it has attempts, rungs or replicates
     finetunes = report.run.table("finetunes", ["game_id", "role"])
     trained_count = finetunes.group_by(["game_id", "role"]).aggregate([]).num_rows
@@ -131,9 +131,9 @@ def _refusal_text(report: RunReport) -> str:
     refusals = [verdict for verdict in report.verdicts if verdict.kind != "accepted"]
     if not refusals:
         return "No candidate has been judged yet."
-    worst = max(refusals, key=lambda verdict: verdict.count)
-    decisions = sum(verdict.count for verdict in report.verdicts)
-    return f"Of {plural(decisions, 'decision')}, {worst.count:,} ended as “{worst.name}”" + (
+    worst = max(refusals, key=lambda verdict: verdict.number)
+    decisions = sum(verdict.number for verdict in report.verdicts)
+    return f"Of {plural(decisions, 'decision')}, {worst.number:,} ended as “{worst.name}”" + (
         f": {worst.meaning}." if worst.meaning else "."
     )
 

@@ -2,7 +2,6 @@
 
     archive.json                format and schema version
     commits/NNNNNN.json         the data files that count, written last in each commit
-    head.json                   number and SHA-256 of the newest record
     TABLE/NNNNNN.parquet        the rows that commit NNNNNN added to TABLE
     adapters/HASH.safetensors   adapters, named by their SHA-256
     lock                        held by the one writer
@@ -23,7 +22,6 @@ from dataclasses import asdict
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
-from threading import Lock
 from typing import Any, Literal, Self
 
 import pyarrow as pa
@@ -44,19 +42,16 @@ from archive.store.disk import make_folder, writing
 from archive.store.files import (
     ADAPTERS,
     COMMITS,
-    HEAD,
     Commit,
     DataFile,
     Row,
     check_size,
     read_batches,
     read_commits,
-    read_head,
     record_hash,
     record_path,
     regroup,
     to_arrow,
-    write_head,
     write_table,
 )
 from xgl.files import TEMPORARY, read_bytes, read_json, user_path, write_whole
@@ -87,13 +82,9 @@ class Archive:
         self.folder = folder
         self._lock = lock
         self._failed = False
-        self.head = read_head(folder)  # first: it may not be newer than what is read next
         self.commits = list(read_commits(folder))  # in order
         # a table of no rows holds its schema
-        self._kept_rows: LRUCache[object, tuple[pa.Table, ...]] = LRUCache(
-            KEPT_ROWS, lambda parts: 4096 + sum(part.nbytes for part in parts)
-        )
-        self._kept_rows_lock = Lock()
+        self._kept_rows = LRUCache[DataFile, pa.Table](KEPT_ROWS, lambda rows: 4096 + rows.nbytes)
 
     @classmethod
     def create(cls, folder: str | Path) -> Self:
@@ -145,18 +136,8 @@ class Archive:
         for commit in archive.commits:
             for file in commit.files:
                 check_size(folder, file)
-        newest = len(archive.commits) - 1
-        if archive.head[0] > newest:
-            raise DamagedError(
-                record_path(folder, archive.head[0]),
-                f"commits up to {newest}",
-                f"the newest one, which {HEAD} names; without {HEAD} the archive goes on from here",
-                "missing",
-            )
         with writing(folder):
             archive._sweep()
-            if archive.head[0] < newest:
-                archive.head = write_head(folder, newest)
         if not archive.commits:
             # One empty file for each table, so that every glob of the documentation has a match.
             empty_tables = {name: to_arrow(name, []) for name in TABLES}
@@ -202,7 +183,6 @@ class Archive:
             make_folder(self.folder / COMMITS)
             record = json.dumps(asdict(commit), indent=1).encode()
             write_whole(record_path(self.folder, number), record)
-            self.head = write_head(self.folder, number)
         self.commits.append(commit)
         self._failed = False
         return number
@@ -211,8 +191,8 @@ class Archive:
         """The rows of the last commit need not be read from its small files."""
         for file in self.commits[-1].files:
             if file.table in tables and file.bytes <= SMALL_FILE:
-                with self._kept_rows_lock, suppress(ValueError):  # too large to be kept
-                    self._kept_rows[file] = (tables[file.table],)
+                with suppress(ValueError):  # too large to be kept
+                    self._kept_rows[file] = tables[file.table]
 
     def put_adapter(self, content: bytes) -> str:
         """Stores an adapter (the bytes of a safetensors file) and returns its SHA-256 in hex.
@@ -281,39 +261,31 @@ class Archive:
         name: str,
         columns: Sequence[str] | None = None,
         filters: Sequence[Filter] | None = None,
-        files: Sequence[DataFile] | None = None,
     ) -> Iterator[pa.Table]:
-        """Like `table`, a batch of bounded size at a time; from `files` (default: all files of the
-        table)."""
+        """Like `table`, a batch of bounded size at a time."""
         output_columns = _known_columns(name, columns)
         filter_columns = _known_columns(name, [column for column, *_ in filters or ()])
         read_columns = list(dict.fromkeys((*output_columns, *filter_columns)))
         condition = pq.filters_to_expression(list(filters)) if filters else None
-        data_files = self.files(name) if files is None else files
-        parts = chain.from_iterable(self._parts(file, tuple(read_columns)) for file in data_files)
+        parts = chain.from_iterable(self._parts(file, read_columns) for file in self.files(name))
         for part in regroup(parts):
             part = part if condition is None else part.filter(condition)
             yield part.select(output_columns)
 
-    def _parts(self, file: DataFile, columns: tuple[str, ...]) -> Iterable[pa.Table]:
+    def _parts(self, file: DataFile, columns: list[str]) -> Iterable[pa.Table]:
+        """A run makes hundreds of small commits and reads their tables after each: their rows are
+        kept, since a committed file never changes."""
         if file.bytes > SMALL_FILE:
             return read_batches(self.folder, file, columns)
         check_size(self.folder, file)
-        return [part.select(list(columns)) for part in self._small_file(file, columns)]
-
-    def _small_file(self, file: DataFile, columns: tuple[str, ...]) -> tuple[pa.Table, ...]:
-        """At least these columns of a small file. A run makes hundreds of small commits and reads
-        their tables after each; a committed file never changes."""
-        with self._kept_rows_lock:
-            kept = self._kept_rows.get(file)
-        if kept is not None and all(set(columns).issubset(part.column_names) for part in kept):
-            return kept
-        kept_columns = kept[0].column_names if kept else []
-        names = list(dict.fromkeys((*kept_columns, *columns)))
-        parts = tuple(read_batches(self.folder, file, names))
-        with self._kept_rows_lock, suppress(ValueError):  # too large to be kept
-            self._kept_rows[file] = parts
-        return parts
+        kept = self._kept_rows.get(file)
+        if kept is None or not set(columns).issubset(kept.column_names):
+            names = list(dict.fromkeys(([] if kept is None else kept.column_names) + columns))
+            empty = pa.Table.from_batches([], TABLES[file.table].schema).select(names)
+            kept = pa.concat_tables([empty, *read_batches(self.folder, file, names)])
+            with suppress(ValueError):  # too large to be kept
+                self._kept_rows[file] = kept
+        return [kept.select(columns)]
 
     def rows(
         self,
@@ -322,8 +294,7 @@ class Archive:
         filters: Sequence[Filter] | None = None,
     ) -> list[dict[str, Any]]:
         """Like `table`, as one dict for each row."""
-        rows: list[dict[str, Any]] = self.table(name, columns, filters).to_pylist()
-        return rows
+        return list(self.table(name, columns, filters).to_pylist())
 
     def get_adapter(self, digest: str) -> bytes:
         """The bytes of an adapter.

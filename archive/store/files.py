@@ -9,12 +9,10 @@ name the first row at fault.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from datetime import datetime
-from functools import cache
 from hashlib import sha256
 from itertools import chain
 from pathlib import Path
@@ -110,7 +108,7 @@ def _is_sound(column: Column, array: pa.Array | pa.ChunkedArray) -> bool:
     return allowed is None or bool(pc.all(pc.is_in(scalars, allowed), min_count=0).as_py())
 
 
-COMMITS, HEAD, ADAPTERS = "commits", "head.json", "adapters"
+COMMITS, ADAPTERS = "commits", "adapters"
 _RECORD = re.compile(r"(\d{6,})\.json")
 
 
@@ -148,30 +146,6 @@ def record_hash(folder: Path, number: int) -> str | None:
     if number < 0:
         return None
     return sha256(read_bytes(record_path(folder, number), within=folder)).hexdigest()
-
-
-Head = tuple[int, str | None]
-"""Number and SHA-256 of the newest record; (-1, None) before there is one."""
-
-
-def write_head(folder: Path, number: int) -> Head:
-    """Notes in a file of its own which record is the newest, after this was written: a writer
-    killed in between leaves a note that is one commit old. Raises OSError."""
-    digest = record_hash(folder, number)
-    write_whole(folder / HEAD, json.dumps({"number": number, "sha256": digest}).encode())
-    return number, digest
-
-
-def read_head(folder: Path) -> Head:
-    """The newest record as it was noted. Raises DamagedError."""
-    path = folder / HEAD
-    try:
-        head = read_json(read_bytes(path, within=folder))
-        return int(head["number"]), str(head["sha256"])
-    except FileNotFoundError:
-        return -1, None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DamagedError(path, "no readable note", "the newest commit") from error
 
 
 def read_commits(folder: Path) -> tuple[Commit, ...]:
@@ -217,9 +191,6 @@ def _well_formed(files: Sequence[DataFile]) -> bool:
 
 BATCH = 65_536
 """Rows in memory at once, and in a row group."""
-MOST_GROWTH, MOST_VALUE = 1000, 100
-"""Bytes of memory for each byte of a file (ours: up to 110), and for each value as a Python object
-besides its text."""
 
 
 def write_table(folder: Path, number: int, name: str, rows: pa.Table) -> DataFile:
@@ -227,7 +198,7 @@ def write_table(folder: Path, number: int, name: str, rows: pa.Table) -> DataFil
     file = f"{name}/{number:06d}.parquet"
     path = folder / file
     make_folder(path.parent)
-    content = _parquet(name, rows) if rows else _empty_file(name)
+    content = _parquet(name, rows)
     write_whole(path, content)
     return DataFile(name, file, rows.num_rows, len(content), sha256(content).hexdigest())
 
@@ -237,12 +208,6 @@ def _parquet(name: str, rows: pa.Table) -> bytes:
     with pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True) as writer:
         writer.write_table(rows, row_group_size=BATCH)
     return sink.getvalue().to_pybytes()
-
-
-@cache
-def _empty_file(name: str) -> bytes:
-    """The file of a table without rows: every archive begins with one of each."""
-    return _parquet(name, to_arrow(name, []))
 
 
 def regroup(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
@@ -272,38 +237,6 @@ def check_size(folder: Path, file: DataFile) -> None:
         raise DamagedError(path, f"{size} bytes", str(file.bytes))
 
 
-def _require_bounded(path: Path, parquet: pq.ParquetFile) -> None:
-    """Raises ValueError if the rows need more memory than a file of its size has use for."""
-    most = MOST_GROWTH * path.stat().st_size
-    groups = map(parquet.metadata.row_group, range(parquet.num_row_groups))
-    chunks = [group.column(index) for group in groups for index in range(group.num_columns)]
-    sizes = (abs(each.total_uncompressed_size) for each in chunks)
-    needed = sum(sizes) + MOST_VALUE * sum(abs(each.num_values) for each in chunks)
-    # A text is stored once for all of its rows, so that the stored sizes of texts say little.
-    repeated = {
-        each.path_in_schema
-        for each in chunks
-        if each.physical_type == "BYTE_ARRAY"
-        and each.total_uncompressed_size * each.num_values > most
-    }
-    if needed <= most and repeated:
-        with pq.ParquetFile(path, read_dictionary=sorted(repeated)) as encoded:
-            columns = sorted({name.split(".")[0] for name in repeated})
-            for batch in encoded.iter_batches(BATCH, columns=columns):
-                needed += sum(map(_text_bytes, batch.columns))
-                if needed > most:
-                    break
-    if needed > most:
-        raise ValueError(f"rows that need more than {most:,} bytes of memory")
-
-
-def _text_bytes(column: pa.Array) -> int:
-    """Bytes of all texts of a column that is read as numbers of texts."""
-    texts = column.flatten() if pa.types.is_list(column.type) else column
-    lengths = pc.binary_length(texts.dictionary).take(texts.indices)
-    return pc.sum(lengths).as_py() or 0
-
-
 def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterator[pa.Table]:
     """The rows of a committed file, a batch at a time. Raises DamagedError naming the file."""
     check_size(folder, file)
@@ -312,8 +245,7 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
             fits = parquet.schema_arrow.equals(TABLES[file.table].schema)
-            if fits := fits and parquet.metadata.num_rows == file.rows:
-                _require_bounded(path, parquet)
+            fits = fits and parquet.metadata.num_rows == file.rows
             for batch in parquet.iter_batches(BATCH, columns=list(columns)) if fits else ():
                 rows += batch.num_rows
                 yield pa.Table.from_batches([batch]).select(list(columns))
@@ -321,8 +253,6 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
     except (pa.ArrowException, OSError, UnicodeError) as error:
         problem = (str(error).splitlines() or [type(error).__name__])[0]
         raise DamagedError(path, repr(problem), "readable Parquet") from error
-    except ValueError as error:
-        raise DamagedError(path, str(error), "rows as an archive has them") from error
     if not fits or rows != file.rows:
         expected = f"{file.rows} rows of table {file.table}"
         raise DamagedError(path, f"{rows} rows or another schema", expected)

@@ -1,4 +1,4 @@
-"""Checks scopes, decisions and ratings against the plays and rounds that they are derived from."""
+"""Checks scopes and decisions against the plays that they are derived from."""
 
 from __future__ import annotations
 
@@ -7,23 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from archive.errors import RatingError
-from archive.plays import on_common_seeds
 from archive.run import Row, Run, explanation
-from archive.schema import (
-    BASE_POLICY,
-    TABLES,
-    DecisionRule,
-    GainKind,
-    PlaysKey,
-    Purpose,
-    Reason,
-    ScopeRow,
-    TaskId,
-    Verdict,
-)
-from archive.statistics.intervals import mean_interval, two_sided
-from archive.statistics.ratings import measure_block, question_of, rate_block, rating_rows
+from archive.schema import Purpose, Reason, ScopeRow, TaskId, Verdict
 from archive.statistics.replay import (
     MissingPlaysError,
     calibrations,
@@ -37,7 +22,6 @@ from archive.statistics.rule import (
     Calibration,
     Decision,
     Limits,
-    Looks,
     refusal,
     value_columns,
 )
@@ -47,17 +31,7 @@ from archive.statistics.scripts import (
     replay_script_comparison,
     script_columns,
 )
-from archive.store.archive import Archive
 from archive.verification.files import Mismatch, same
-
-SETTINGS = {
-    "alpha1": ("growth", "alpha1"),
-    "alpha2": ("growth", "alpha2"),
-    "definition": ("transfer", "definition"),
-    "gain_kind": ("transfer", "gain"),
-    "rule": ("transfer", "rule"),
-}
-"""Columns of decisions that repeat a setting of the run."""
 
 
 def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
@@ -69,7 +43,6 @@ def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
     if known_limits := limits(run):
         is_refused = partial(_refusal, run, calibrations(run), known_limits)
     for row, case in cases(run):
-        yield from _settings(run, row)
         if case is None:
             yield from _without_plays(row, unchecked_counts, is_refused)
             continue
@@ -83,7 +56,12 @@ def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
             continue
         scripts = replay_script_comparison(case, row, run.plays, policies)
         columns = value_columns(result.evidence, len(case.scope)) | script_columns(scripts)
-        yield from _columns(row, columns)
+        for name, value in columns.items():
+            if not same(row[name], value):
+                yield Mismatch(where(row), f"{name} {row[name]}", f"{value}, from the scores")
+        for name in ("alpha1", "alpha2"):
+            if (setting := run.setting("growth", name)) not in (row[name], None):
+                yield Mismatch(where(row), f"{name} {row[name]}", f"growth.{name}, {setting}")
         decision = decide_again(case, result)
         if decision is not None and run.setting("growth", "beyond_scripts"):
             decision = apply_script_gate(decision, scripts)
@@ -97,22 +75,16 @@ def where(row: Row) -> str:
 
 
 def scopes(run: Run) -> Iterator[Mismatch]:
-    """Checks Σ_{k+1} = Σ_k ∪ Ω_k, members in the order of their acceptance; under the open-ended
+    """Checks Σ_{k+1} = Σ_k ∪ Ω_k; under the open-ended
     schedule Σ_k is the initial games and the first k accepted ones."""
     initial = [ScopeRow(m.game_id, m.role, None, None, 0) for m in run.scopes.get(0, ())]
     accepted = _accepted(run)
     for number, members in run.scopes.items():
-        if number == 0:
-            expected = initial
-        elif run.is_open_ended:
+        if run.is_open_ended:
             expected = [*initial, *accepted][: len(initial) + number]
-        elif number - 1 in run.scopes:
-            new = (member for member in accepted if member.generation == number)
-            expected = [*run.scopes[number - 1], *new]
         else:
-            name = f"scopes, run {run.run_id}, scope {number - 1}"
-            yield Mismatch(name, "no members", f"some, since scope {number} has")
-            continue
+            new = (member for member in accepted if member.generation == number)
+            expected = [*run.scopes.get(number - 1, ()), *new] if number else initial
         yield from _difference(run.run_id, number, members, expected)
 
 
@@ -120,60 +92,16 @@ def _accepted(run: Run) -> list[ScopeRow]:
     """Members by decisions, each once in a generation. The open-ended schedule counts generations
     from a game's parent."""
     depths = {member.task_id: 0 for member in run.scopes.get(0, ())}
-    members: dict[tuple[object, ...], ScopeRow] = {}
-    for place, row in enumerate(run.decisions):
+    members: dict[tuple[TaskId, int], ScopeRow] = {}
+    for row in run.decisions:
         if row["verdict"] == Verdict.ACCEPTED:
             task_id, generation = TaskId.of(row), row["generation"]
             if run.is_open_ended:
                 parent = TaskId(row["parent_game_id"], row["parent_role"])
                 generation = depths[task_id] = depths.get(parent, 0) + 1
             member = ScopeRow(*task_id, row["parent_game_id"], row["gamma"], generation)
-            members.setdefault((place if run.is_open_ended else task_id, generation), member)
+            members.setdefault((task_id, generation), member)
     return list(members.values())
-
-
-def check_initial_scope(run: Run) -> Iterator[Mismatch]:
-    """Checks that every game of the initial scope is improved by its own fine-tuning, on selection
-    plays."""
-    level, policies = _initial_level(run), _initial_policies(run)
-    for member in run.scopes.get(0, ()):
-        name = f"scopes, run {run.run_id}, scope 0, game {member.game_id}"
-        task_id = member.task_id
-        keys = [
-            PlaysKey(policy, task_id, Purpose.SELECTION)
-            for policy in (policies.get(task_id, ("",))[0], BASE_POLICY)
-        ]
-        pair = [run.plays[key] for key in keys if key in run.plays]
-        both = on_common_seeds(pair) if len(pair) > 1 else []
-        if not both or len(both[0].own) < 2:
-            expected = "its own fine-tuning's and the base's"
-            yield Mismatch(name, "no paired selection plays", expected)
-        elif level is not None:
-            low = mean_interval(both[0].own - both[1].own, two_sided(level)).low
-            if low <= 0:
-                yield Mismatch(name, f"own gain with lower bound {low:.3g} bits", "one above 0")
-
-
-def _initial_policies(run: Run) -> Mapping[TaskId, tuple[str, ...]]:
-    """The policies that represented each game at the first decision of the run."""
-    first = next((row for row in run.decisions if row["purpose"] is not None), None)
-    if first is None:
-        return run.newest_policies
-    return {task_id: attempts[0] for task_id, attempts in run.policies_at(first).items()}
-
-
-def _initial_level(run: Run) -> float | None:
-    """Confidence of the test of an initial game's total gain: that of the last look of selection.
-    None if there was no test, if it was of several fine-tunings, or if it is not known."""
-    plays, confidence = (run.setting("transfer", key) for key in ("selection_plays", "confidence"))
-    tests_both = run.setting("transfer", "rule") == DecisionRule.CROSS_RATIO
-    is_tested = tests_both or run.setting("transfer", "gain") == GainKind.TOTAL
-    if not is_tested or run.setting("finetune", "replicates") != 1:
-        return None
-    try:
-        return Looks(tuple(plays), 1 - confidence).confidence(plays[-1])
-    except (TypeError, ValueError, IndexError):
-        return None
 
 
 def adapters(run: Run, stored_digests: frozenset[str]) -> Iterator[Mismatch]:
@@ -191,14 +119,6 @@ def adapters(run: Run, stored_digests: frozenset[str]) -> Iterator[Mismatch]:
             yield Mismatch(name, "a missing adapter", f"adapters/{digest}.safetensors")
 
 
-def _settings(run: Run, row: Row) -> Iterator[Mismatch]:
-    for column, (section, key) in SETTINGS.items():
-        setting = run.setting(section, key)
-        if setting is not None and row[column] is not None and row[column] != setting:
-            expected = f"{section}.{key} of the run, {setting}"
-            yield Mismatch(where(row), f"{column} {row[column]}", expected)
-
-
 def _without_plays(
     row: Row, unchecked_counts: Counter[str], is_refused: Callable[[Row], Decision | None] | None
 ) -> Iterator[Mismatch]:
@@ -210,18 +130,14 @@ def _without_plays(
         yield Mismatch(where(row), f"reason {row['reason']!r}", f"one of {', '.join(Reason)}")
     elif row["reason"] not in {*REASONS, Reason.NO_HEADROOM} or is_refused is None:
         unchecked_counts[row["reason"]] += 1
-    else:
-        decision = is_refused(row)
-        facts = (row["verdict"], row["reason"], row["detail"])
-        if decision is None:
-            yield Mismatch(where(row), explanation(row), "a game to fine-tune on")
-        elif facts not in (
-            (decision.verdict, decision.reason, decision.detail),
-            (decision.verdict, decision.reason, None),
-        ):
-            actual = f"{row['verdict']}, {explanation(row)!r}"
-            expected = f"{decision.verdict}, {str(decision)!r}, from the calibration plays"
-            yield Mismatch(where(row), actual, expected)
+    elif (decision := is_refused(row)) is None:
+        yield Mismatch(where(row), explanation(row), "a game to fine-tune on")
+    elif (row["verdict"], row["reason"]) != (decision.verdict, decision.reason) or (
+        row["detail"] not in (decision.detail, None)
+    ):
+        actual = f"{row['verdict']}, {explanation(row)!r}"
+        expected = f"{decision.verdict}, {str(decision)!r}, from the calibration plays"
+        yield Mismatch(where(row), actual, expected)
 
 
 def _refusal(
@@ -239,12 +155,6 @@ def _refusal(
     )
     headroom = replay_headroom(run.plays, task_id, Purpose.SELECTION, min(plays, selection[0]))
     return None if headroom is None else headroom.refusal(least)
-
-
-def _columns(row: Row, expected: Mapping[str, object]) -> Iterator[Mismatch]:
-    for name, value in expected.items():
-        if not same(row[name], value):
-            yield Mismatch(where(row), f"{name} {row[name]}", f"{value}, from the scores")
 
 
 def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterator[Mismatch]:
@@ -279,59 +189,7 @@ def _difference(
     for member in expected:
         if member.task_id not in present:
             yield Mismatch(f"{name} {member.game_id}", "no row", "a member, since it was accepted")
-    order = [task_id for task_id in expected_by_id if task_id in present]
-    if order != [m.task_id for m in members if m.task_id in expected_by_id]:
-        yield Mismatch(f"{name}s", "another order", "the order of acceptance")
 
 
 def _list(row: Row) -> tuple[Any, ...]:
     return (row["generation"], row["parent_game_id"], row["parent_role"], row["round"])
-
-
-# -- checks ratings against the rounds that they are computed from ---------------------------------
-
-TOLERANCE = 1e-6
-"""Tolerance of numbers near 0: a rating is a limit, and its resamples are recomputed."""
-
-
-def ratings(archive: Archive) -> Iterator[Mismatch]:
-    """Recomputes every rating from the rounds of its models on its games."""
-    by_id: dict[tuple[str, str], list[Row]] = {}
-    for row in archive.rows("ratings"):
-        by_id.setdefault((row["run_id"], row["rating_id"]), []).append(row)
-    for (run_id, rating_id), rows in by_id.items():
-        name = f"ratings, run {run_id}, rating_id {rating_id}"
-        try:
-            expected = _again(archive, run_id, rows)
-        except (RatingError, ValueError) as error:
-            yield Mismatch(name, "ratings", f"rounds that give some ({error})")
-            continue
-        yield from _differences(name, rows, expected)
-
-
-def _again(archive: Archive, run_id: str, rows: Sequence[Row]) -> Sequence[Row]:
-    models = [row["policy_id"] for row in rows if row["kind"] == "model"]
-    games = [TaskId.of(row) for row in rows if row["kind"] == "game"]
-    question = question_of(rows[0])
-    block = measure_block([archive], question.preference, models, games, run_id)
-    return rating_rows(rate_block(block, question))
-
-
-def _differences(name: str, rows: Sequence[Row], expected: Sequence[Row]) -> Iterator[Mismatch]:
-    expected_by_key = {_key(row): row for row in expected}
-    for row in rows:
-        where = f"{name}, {_key(row)}"
-        if (expected_row := expected_by_key.pop(_key(row), None)) is None:
-            yield Mismatch(where, "a row", "none: its rounds are not complete")
-            continue
-        for column in TABLES["ratings"].names[1:]:
-            value = expected_row[column]
-            if not same(row[column], value, TOLERANCE):
-                yield Mismatch(where, f"{column} {row[column]}", f"{value}, from the rounds")
-    for key in expected_by_key:
-        yield Mismatch(name, "no row", f"one of {key}")
-
-
-def _key(row: Row) -> str:
-    parts = (row[name] for name in ("kind", "policy_id", "game_id", "role"))
-    return " ".join(str(part) for part in parts if part)

@@ -7,13 +7,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from archive.errors import DamagedError, LookupFailedError
-from archive.run import Row, Run
+from archive.run import Row
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, TABLES, PairPurpose, PlayOutcome, TaskId
 from archive.statistics.programs import passes, program_id
 from archive.store.archive import Archive
@@ -21,7 +21,6 @@ from archive.store.disk import file_hash
 from archive.store.files import (
     ADAPTERS,
     COMMITS,
-    HEAD,
     check_size,
     read_batches,
     record_hash,
@@ -60,29 +59,13 @@ def same(actual: object, expected: object, absolute: float = 1e-9) -> bool:
     return bool(actual == expected)
 
 
-CHANGED = "a record that was changed after it was written"
-
-
 def chain(archive: Archive) -> Iterator[Mismatch]:
     """Checks that each record holds the hash of the one before it."""
     for commit in archive.commits:
         if commit.previous != record_hash(archive.folder, commit.number - 1):
             before = str(record_path(archive.folder, commit.number - 1))
             expected = f"SHA-256 {commit.previous}, which record {commit.number:06d} says it had"
-            yield Mismatch(before, CHANGED, expected)
-
-
-def newest(archive: Archive) -> Iterator[Mismatch]:
-    """Checks that the newest record is the one that was noted when it was written; a killed writer
-    may have left the note before."""
-    (number, digest), last = archive.head, len(archive.commits) - 1
-    path = str(record_path(archive.folder, number))
-    if number > last:
-        yield Mismatch(path, f"no record after {last:06d}", f"the newest, which {HEAD} names")
-    elif number < last - 1:
-        yield Mismatch(str(archive.folder / HEAD), f"commit {number}", f"the newest, {last}")
-    elif record_hash(archive.folder, number) != digest:
-        yield Mismatch(path, CHANGED, f"SHA-256 {digest}, which {HEAD} says it had")
+            yield Mismatch(before, "a record that was changed after it was written", expected)
 
 
 def contents(archive: Archive) -> Iterator[Mismatch]:
@@ -121,13 +104,6 @@ def adapters(archive: Archive) -> Iterator[Mismatch]:
             problem = error.found if isinstance(error, DamagedError) else "no such adapter"
             path = archive.folder / ADAPTERS / f"{digest}.safetensors"
             yield Mismatch(str(path), problem, f"SHA-256 {digest}")
-
-
-def unnamed_adapters(archive: Archive, named: Sequence[str | None]) -> Iterator[Mismatch]:
-    """Adapters that no fine-tuning and no checkpoint names."""
-    for digest in sorted(set(archive.adapters()) - set(named)):
-        path = archive.folder / ADAPTERS / f"{digest}.safetensors"
-        yield Mismatch(str(path), "an adapter that no row names", "none")
 
 
 def game_ids(archive: Archive) -> Iterator[Mismatch]:
@@ -187,42 +163,15 @@ def policies(archive: Archive) -> Iterator[Mismatch]:
             yield _absent("decisions", "finetune_id", tune, "a fine-tuning of its game")
 
 
-def proposals(archive: Archive) -> Iterator[Mismatch]:
-    """Checks that every decision is on a candidate that was proposed in the same list; under the
-    open-ended schedule possibly for another parent."""
-    columns = ["run_id", "generation", "parent_game_id", "parent_role", "round", "game_id", "role"]
-    open_ended = {run.run_id for run in Run.all(archive) if run.is_open_ended}
-
-    def key_of(row: Row) -> tuple[Any, ...]:
-        place = [row[name] for name in columns[:4] if row["run_id"] not in open_ended]
-        return (row["run_id"], *place, *(row[name] for name in columns[4:]))
-
-    candidates = {*map(key_of, archive.rows("proposals", columns, [("outcome", "=", "candidate")]))}
-    for row in archive.rows("decisions", columns):
-        if key_of(row) not in candidates:
-            yield Mismatch(_name("decisions", row), "no such candidate", "a proposal")
-
-
 def outcomes(archive: Archive) -> Iterator[Mismatch]:
-    """Checks that a finished play has its raw score, and that all other plays of a game have the
-    same floor."""
+    """Checks that a finished play has its raw score, and that no other play has one."""
     columns = [*TABLES["scores"].key, "score", "raw_score", "outcome"]
-    floors: dict[tuple[str, TaskId], float] = {}
     for part in archive.batches("scores", columns):
         is_finished = pc.equal(part["outcome"], PlayOutcome.FINISHED)
-        differs = pc.not_equal(part["score"], part["raw_score"])
-        for row in part.filter(pc.and_(is_finished, differs)).to_pylist():
-            actual = f"score {row['score']:g} of a finished play"
-            yield Mismatch(_name("scores", row), actual, f"its raw score {row['raw_score']:g}")
-        for row in part.filter(pc.invert(is_finished)).to_pylist():
-            if row["raw_score"] != float("-inf"):
-                actual = f"raw score {row['raw_score']:g} of a forfeit"
-                yield Mismatch(_name("scores", row), actual, "-inf")
-            floor = floors.setdefault((row["run_id"], TaskId.of(row)), row["score"])
-            if row["score"] != floor:
-                actual = f"score {row['score']:g} of a forfeit"
-                expected = f"{floor:g}, as other forfeits of its game"
-                yield Mismatch(_name("scores", row), actual, expected)
+        expected = pc.if_else(is_finished, part["score"], float("-inf"))
+        for row in part.filter(pc.not_equal(part["raw_score"], expected)).to_pylist():
+            actual = f"score {row['score']:g} and raw score {row['raw_score']:g}"
+            yield Mismatch(_name("scores", row), actual, f"those of a play that {row['outcome']}")
 
 
 def _name(table: str, row: Row) -> str:

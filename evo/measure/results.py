@@ -255,7 +255,7 @@ def figure(results: Sequence[GameResult]) -> Element:
 # -- ceilings: the best known moves (docs/how-to/measuring.md, "Ceilings") -------------------------
 # Search, archive, and comparison with players' scores.
 
-SOLVERS = 3
+SOLVERS = 2
 
 
 class CeilingSearch:
@@ -299,8 +299,7 @@ class CeilingSearch:
 
     def _solution_rows(self, host: ModelHost, player: Player, member: MeasureGame) -> Iterator[Row]:
         settings, task = self.config.ceiling, member.task
-        how = settings.width, settings.batch, settings.patience
-        solvers = Solvers(host.judge, settings.calls, player, *how)
+        solvers = Solvers(host.judge, settings.calls, player, settings.width)
         for seeds in member.seeds(self.config.maps):
             start = time.perf_counter()
             solutions = solvers.solve(MapTrials(task.game, task.role, seeds, host.cast(task)))

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import NamedTuple
 
-from meta_sampler.base import prompt_hash
 from meta_sampler.screening.soundness import admitted_players, foreign
 from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import ChatSamplerSettings
@@ -197,8 +194,7 @@ class RefusedGame(NamedTuple):
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Brief:
+class Brief(NamedTuple):
     """The games that one request shows, and how many it asks for."""
 
     parent: Game
@@ -213,9 +209,9 @@ class Brief:
         return (self.parent.game_id, *(relative.game_id for relative in self.accepted_games))
 
 
-def messages(brief: Brief, settings: ChatSamplerSettings, library: int) -> list[Message]:
-    """The request for games; ``library`` examples at most."""
-    examples = _examples(brief, settings, library)
+def messages(brief: Brief, settings: ChatSamplerSettings) -> list[Message]:
+    """The request for games."""
+    examples = _examples(brief, settings)
     shown = ["Examples of games:", *examples] if examples else []
     form = ANSWER_FORM.format(n=brief.games)
     request = "\n\n".join([*shown, *_family_parts(brief), _ways(brief, settings), form])
@@ -241,17 +237,12 @@ def _system(brief: Brief, settings: ChatSamplerSettings) -> Message:
     return {"role": "system", "content": content}
 
 
-def hash_of(conversation: Sequence[Message]) -> str:
-    """The hash of everything that the model reads."""
-    return prompt_hash(json.dumps(list(conversation)))
-
-
 def fence(code: str) -> str:
     """A program between fences, cut if it is too long; fences inside its texts are broken up."""
     return "```\n" + excerpt_bytes(code.replace("```", "` ` `")) + "\n```"
 
 
-def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[str]:
+def _examples(brief: Brief, settings: ChatSamplerSettings) -> list[str]:
     """Games of the library that could be children, spread over it, each with its sentence."""
     parent, players = brief.parent, admitted_players(brief.parent, settings.players)
     fitting = [
@@ -261,7 +252,7 @@ def _examples(brief: Brief, settings: ChatSamplerSettings, most: int) -> list[st
         and brief.role in learning_roles(program)
         and normal_form(program) != normal_form(parent.program)
     ]
-    count = min(most, len(fitting))
+    count = min(settings.library_games, len(fitting))
     return [fitting[place * len(fitting) // count] for place in range(count)]
 
 

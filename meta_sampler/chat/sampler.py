@@ -16,10 +16,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -27,16 +26,22 @@ from typing import Any, NamedTuple
 
 from pydantic import NonNegativeInt, TypeAdapter
 
-from meta_sampler.base import BudgetReachedError, Fate, Outcome, Proposal, Provenance, SamplerError
+from meta_sampler.base import (
+    BudgetReachedError,
+    Fate,
+    Outcome,
+    Proposal,
+    Provenance,
+    SamplerError,
+    prompt_hash,
+)
 from meta_sampler.chat.answers import (
     MAX_ANSWER,
     ProgramText,
-    ReadProgram,
-    candidate,
     programs_in,
 )
-from meta_sampler.chat.prompt import Brief, RefusedGame, hash_of, messages, repair_messages
-from meta_sampler.screening.soundness import KnownGames
+from meta_sampler.chat.prompt import Brief, RefusedGame, messages, repair_messages
+from meta_sampler.screening.soundness import Child, KnownGames, child_of
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.chat.calls import RequestBatch, UsageCounter, ask_once, run
 from xgl.chat.client import Endpoint, Fault, Message, read_key
@@ -47,9 +52,7 @@ from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.random_streams import stream
 
-_VERSION = 2
-LATER = ("reasoning_effort", "extra_body")
-"""Parameters that earlier releases did not have: without them, answers have their old names."""
+_VERSION = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +82,8 @@ def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int
         "answer_tokens": settings.answer_tokens,
         "limit": settings.limit_name,
         "seeded": settings.send_seed,
-        **{name: value for name in LATER if (value := getattr(settings, name))},
+        "reasoning_effort": settings.reasoning_effort,
+        "extra_body": settings.extra_body,
         "draw": list(draw),
     }
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
@@ -119,17 +123,12 @@ class AnswerCache:
             return
         path = self._path(key)
         record = {"messages": list(messages), "answer": asdict(answer)}
-        aside = None
+        aside = path.with_suffix(f".{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            handle, aside = tempfile.mkstemp(dir=path.parent, suffix=".partial")
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(record, file, ensure_ascii=False)
+            aside.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
             os.replace(aside, path)
         except OSError as error:
-            if aside is not None:
-                with suppress(OSError):
-                    os.unlink(aside)
             raise SamplerError(
                 f"cache: {self.folder} cannot be written ({error.strerror}), expected a folder "
                 "for answers that were paid for"
@@ -147,28 +146,14 @@ BETWEEN = "\n\n[asked again]\n\n"
 """Separates the first version from the second one in ``raw``."""
 
 
-class WindowError(Exception):
-    """A prompt does not fit the model's window."""
-
-
-RequestCost = tuple[int, int, float]
-"""Tokens read and written, and seconds."""
-
-
 class AnswerSlot(NamedTuple):
-    """The program at one ``place`` of the answer to request ``draw``, with its cost so far."""
+    """The program at one ``place`` of the answer to request ``draw``, and how it was made."""
 
     draw: int
     place: int
     program: ProgramText
-    candidate: ReadProgram
-    cost: RequestCost
-    repairs: tuple[str, ...] = ()
-
-    @property
-    def open(self) -> bool:
-        """Whether it may be sent back: it is a program, and it has a problem."""
-        return self.candidate.game is None and self.candidate.fate is not Fate.NO_PROGRAM
+    candidate: Child
+    origin: Provenance
 
 
 MOST_REFUSED = 200
@@ -176,7 +161,7 @@ MOST_REFUSED = 200
 
 
 class Chat:
-    """A :class:`~meta_sampler.base.MetaSampler` that remembers what was accepted and refused.
+    """A :class:`~meta_sampler.base.MetaSampler` that remembers what was refused.
 
     Raises :class:`SamplerError` if the key is not in the environment. ``meter`` adds up the cost of
     answers; those from the cache count with their original cost.
@@ -187,8 +172,6 @@ class Chat:
         self.endpoint = self.settings.endpoint()
         self.cache = AnswerCache(cache_folder(self.settings.cache))
         self.meter = UsageCounter()
-        self._parents: dict[str, str] = {}
-        """For each accepted game its parent."""
         self._refusals: list[RefusedGame] = []
         with _sampler_errors():
             read_key(self.endpoint)
@@ -211,37 +194,26 @@ class Chat:
     ) -> list[Proposal]:
         """At most ``n`` proposals; those that cannot be used have no game, and a reason.
 
-        Raises :class:`SamplerError` if the endpoint refuses or does not answer after all retries,
-        and :class:`BudgetReachedError`; answers received before are in the cache.
+        Raises :class:`SamplerError` if the endpoint refuses, does not answer after all retries, or
+        finds the prompt too long, and :class:`BudgetReachedError`; answers received before are in
+        the cache.
         """
-        settings, library = self.settings, self.settings.library_games
-        relatives = tuple(self.relatives(parent, scope, settings.related_games, seed))
-        refusals = tuple(self.refusals(parent, settings.refused_games))
-        brief = Brief(parent, relatives, refusals, n, role)
-        while True:
-            try:
-                with _sampler_errors():
-                    slots = run(self._round(brief, library, seed))
-                return list(self._proposals(slots, brief, library, (parent, *scope)))
-            except WindowError as error:
-                if not library and not brief.accepted_games and not brief.refusals:
-                    raise SamplerError(f"{self.endpoint.place}: {error}") from None
-                library //= 2
-                brief = replace(
-                    brief,
-                    accepted_games=brief.accepted_games[: len(brief.accepted_games) // 2],
-                    refusals=brief.refusals[: len(brief.refusals) // 2],
-                )
+        relatives = tuple(self.relatives(parent, scope, seed))
+        brief = Brief(parent, relatives, tuple(self.refusals(parent)), n, role)
+        with _sampler_errors():
+            slots = run(self._round(brief, seed))
+        return list(_proposals(slots, (parent, *scope)))
 
-    # -- requests ------------------------------------------------------------------------------
-
-    async def _round(self, brief: Brief, library: int, seed: int) -> list[AnswerSlot]:
+    async def _round(self, brief: Brief, seed: int) -> list[AnswerSlot]:
         """The programs of all answers to one brief, after repairs."""
         async with Endpoint(self.endpoint) as endpoint:
             batch = RequestBatch(self.endpoint, endpoint, self.meter)
+            requests = max(1, -(-brief.games // self.settings.games))
+            each, larger = divmod(brief.games, requests)
+            counts = [each + (draw < larger) for draw in range(requests)]  # alike in size
             work = (
-                partial(self._draw, batch, part, library, seed, draw)
-                for draw, part in enumerate(self._parts(brief))
+                partial(self._draw, batch, brief._replace(games=count), seed, draw)
+                for draw, count in enumerate(counts)
             )
             slots = [slot for answer in await batch.gather(work) for slot in answer]
             for attempt in range(1, 1 + self.settings.ask_again):
@@ -250,59 +222,68 @@ class Chat:
                 )
             return slots
 
-    def _parts(self, brief: Brief) -> list[Brief]:
-        """The brief of each request: as few requests as can be, alike in size."""
-        requests = -(-brief.games // self.settings.games)
-        each, larger = divmod(brief.games, requests) if requests else (0, 0)
-        return [replace(brief, games=each + (draw < larger)) for draw in range(requests)]
-
     async def _draw(
-        self, batch: RequestBatch, brief: Brief, library: int, seed: int, draw: int
+        self, batch: RequestBatch, brief: Brief, seed: int, draw: int
     ) -> list[AnswerSlot]:
-        """The programs of the answer to one request."""
-        answer = await self._answer(batch, messages(brief, self.settings, library), seed, draw)
+        """The programs of the answer to one request, the first with its cost."""
+        request = messages(brief, self.settings)
+        answer = await self._answer(batch, request, seed, draw)
+        if isinstance(answer, Fault):
+            raise SamplerError(f"{self.endpoint.place}: {answer.message}")
+        origin = Provenance(
+            NAME,
+            ("invent",),
+            brief.shown_ids,
+            model=self.settings.model,
+            prompt_hash=prompt_hash(request),
+        )
         programs = programs_in(answer.text)[-brief.games :]  # drafts come first
-        cost, parts = (answer.prompt_tokens, answer.new_tokens), len(programs)
+        slots = [
+            AnswerSlot(draw, place, program, self._candidate(program, brief), origin)
+            for place, program in enumerate(programs)
+        ]
         if not programs:
-            nothing = ReadProgram("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
-            raw = excerpt(answer.text, MAX_ANSWER)
-            return [AnswerSlot(draw, 0, ProgramText("", "", raw), nothing, (*cost, answer.seconds))]
-        slots = []
-        for place, program in enumerate(programs):  # the shares of all places add up
-            prompt, new = (n // parts + (place < n % parts) for n in cost)
-            share, child = (prompt, new, answer.seconds / parts), self._candidate(program, brief)
-            slots.append(AnswerSlot(draw, place, program, child, share))
-        return slots
+            nothing = Child("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
+            program = ProgramText("", "", excerpt(answer.text, MAX_ANSWER))
+            slots = [AnswerSlot(draw, 0, program, nothing, origin)]
+        return [slots[0]._replace(origin=self._paid(origin, answer)), *slots[1:]]
 
     async def _repair(
         self, batch: RequestBatch, brief: Brief, slot: AnswerSlot, seed: int, attempt: int
     ) -> AnswerSlot:
-        """The program after one repair; unchanged if the answer holds none."""
-        if not slot.open:
+        """The program after one repair; unchanged if it needs none, if the answer holds none, or if
+        it is too long to be sent back."""
+        if slot.candidate.game is not None or slot.candidate.fate is Fate.NO_PROGRAM:
             return slot
         request = repair_messages(brief, self.settings, slot.program.text, slot.candidate.errors)
-        try:
-            answer = await self._answer(batch, request, seed, slot.draw, slot.place, attempt)
-        except WindowError:
-            return slot  # a program so long that it cannot be sent back
+        answer = await self._answer(batch, request, seed, slot.draw, slot.place, attempt)
+        if isinstance(answer, Fault):
+            return slot
         raw = f"{slot.program.raw}{BETWEEN}{excerpt(answer.text, MAX_ANSWER)}"
         repaired_program = [slot.program, *programs_in(answer.text)][-1]
         program = repaired_program._replace(raw=raw, intent=slot.program.intent)
-        prompt, new, seconds = slot.cost
-        return slot._replace(
-            program=program,
-            candidate=self._candidate(program, brief),
-            cost=(prompt + answer.prompt_tokens, new + answer.new_tokens, seconds + answer.seconds),
-            repairs=(*slot.repairs, ASKED_AGAIN),
-        )
+        origin = self._paid(slot.origin, answer)
+        origin = replace(origin, repairs=(*origin.repairs, ASKED_AGAIN))
+        child = self._candidate(program, brief)
+        return slot._replace(program=program, candidate=child, origin=origin)
 
-    def _candidate(self, program: ProgramText, brief: Brief) -> ReadProgram:
-        return candidate(program.text, brief.parent, self.settings, brief.role)
+    def _candidate(self, program: ProgramText, brief: Brief) -> Child:
+        return child_of(program.text, brief.parent, self.settings, brief.role)
+
+    def _paid(self, origin: Provenance, answer: CachedAnswer) -> Provenance:
+        dollars = self.endpoint.prices.of(answer.prompt_tokens, answer.new_tokens)
+        return replace(
+            origin,
+            tokens=origin.tokens + answer.prompt_tokens + answer.new_tokens,
+            seconds=origin.seconds + answer.seconds,
+            dollars=origin.dollars + dollars,
+        )
 
     async def _answer(
         self, batch: RequestBatch, request: list[Message], *draw: int
-    ) -> CachedAnswer:
-        """The answer from the cache, else from the endpoint. Raises :class:`WindowError`."""
+    ) -> CachedAnswer | Fault:
+        """The answer from the cache, else from the endpoint; the fault of a prompt beyond the
+        model's window."""
         key = key_of(self.endpoint, request, *draw)
         cached_answer = self.cache.get(key)
         if cached_answer is not None:
@@ -311,94 +292,60 @@ class Chat:
             batch.meter.count(Usage(prompt_tokens=prompt, new_tokens=new, dollars=dollars))
             return cached_answer
         began = time.perf_counter()
-        reply, usage = await batch.reply(request, "games", hash_of(request), *draw)
+        reply, usage = await batch.reply(request, "games", prompt_hash(request), *draw)
         if isinstance(reply, Fault):
-            raise WindowError(reply.message)
+            return reply
         seconds = time.perf_counter() - began
         answer = CachedAnswer(reply.text, reply.cut, usage.prompt_tokens, usage.new_tokens, seconds)
         self.cache.put(key, request, answer)
         return answer
 
-    # -- proposals -----------------------------------------------------------------------------
-
-    def _proposals(
-        self, slots: Sequence[AnswerSlot], brief: Brief, library: int, games: Sequence[Game]
-    ) -> Iterator[Proposal]:
-        """Proposals in the order of draws and places; repetitions are refused."""
-        known_games = KnownGames(games)
-        for slot in slots:
-            origin = self._origin(slot, brief, library)
-            text, new = slot.candidate.text, slot.candidate.game
-            if new is None:
-                yield Proposal(text, None, slot.candidate.errors, origin, slot.candidate.fate)
-            elif new in known_games:
-                yield Proposal(text, None, ("a known game",), origin, Fate.KNOWN)
-            else:
-                known_games.add(new)
-                yield Proposal(text, new, (), origin)
-
-    def _origin(self, slot: AnswerSlot, brief: Brief, library: int) -> Provenance:
-        request = messages(self._parts(brief)[slot.draw], self.settings, library)
-        prompt, new, seconds = slot.cost
-        return Provenance(
-            NAME,
-            ("invent",),
-            brief.shown_ids,
-            model=self.settings.model,
-            prompt_hash=hash_of(request),
-            raw=slot.program.raw,
-            repairs=(*slot.program.repairs, *slot.repairs, *slot.candidate.repairs),
-            tokens=prompt + new,
-            seconds=seconds,
-            dollars=self.endpoint.prices.of(prompt, new),
-            intent=slot.program.intent,
-        )
-
     # -- what is known of earlier proposals ----------------------------------------------------
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember each outcome, oldest first."""
+        """Remember each refusal, oldest first."""
         for outcome in outcomes:
-            if outcome.accepted:
-                self._parents[outcome.game_id] = outcome.parent_id
-            elif outcome.code:
-                reason = excerpt(outcome.explanation)
-                self._refusals.append(
-                    RefusedGame(outcome.game_id, outcome.parent_id, outcome.code, reason)
-                )
+            if not outcome.accepted and outcome.code:
+                facts = (outcome.game_id, outcome.parent_id, outcome.code)
+                self._refusals.append(RefusedGame(*facts, excerpt(outcome.explanation)))
         self._refusals = self._refusals[-MOST_REFUSED:]
 
-    def relatives(self, parent: Game, scope: Sequence[Game], most: int, seed: int) -> list[Game]:
-        """Games of the scope to show: the parent's children, its own parent and siblings, then
-        others by chance."""
+    def relatives(self, parent: Game, scope: Sequence[Game], seed: int) -> list[Game]:
+        """Games of the scope to show, by chance."""
         others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
         order = stream("relatives", parent.game_id, seed).permutation(len(others))
-        candidates = [others[int(index)] for index in order]
-        return sorted(candidates, key=lambda other: self._kinship(other.game_id, parent))[:most]
+        return [others[int(index)] for index in order[: self.settings.related_games]]
 
-    def _kinship(self, game_id: str, parent: Game) -> int:
-        above = self._parents.get(parent.game_id)
-        own = self._parents.get(game_id)
-        if own == parent.game_id:
-            return 0
-        return 1 if above is not None and above in (own, game_id) else 2
-
-    def refusals(self, parent: Game, most: int) -> list[RefusedGame]:
+    def refusals(self, parent: Game) -> list[RefusedGame]:
         """Refused games to show: the parent's, then others; the newest first."""
         newest = self._refusals[::-1]
-        return sorted(newest, key=lambda refusal: refusal.parent_id != parent.game_id)[:most]
+        own_first = sorted(newest, key=lambda each: each.parent_id != parent.game_id)
+        return own_first[: self.settings.refused_games]
 
     def state(self) -> dict[str, Any]:
-        """The accepted and the refused games."""
-        return {"accepted": dict(self._parents), "refused": [tuple(r) for r in self._refusals]}
+        """The refused games."""
+        return {"refused": [tuple(each) for each in self._refusals]}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Raises :class:`SamplerError` for the state of another sampler."""
-        parents, refusals = state.get("accepted"), state.get("refused")
-        if not isinstance(parents, dict) or not isinstance(refusals, list):
-            raise SamplerError("the state is not of chat: it names no accepted and refused games")
-        self._parents = {str(k): str(v) for k, v in parents.items()}
-        self._refusals = [RefusedGame(*row) for row in refusals]
+        if not isinstance(state.get("refused"), list):
+            raise SamplerError("the state is not of chat: it names no refused games")
+        self._refusals = [RefusedGame(*row) for row in state["refused"]]
+
+
+def _proposals(slots: Sequence[AnswerSlot], games: Sequence[Game]) -> Iterator[Proposal]:
+    """Proposals in the order of draws and places; repetitions are refused."""
+    known_games = KnownGames(games)
+    for _, _, program, child, origin in slots:
+        repairs = (*origin.repairs, *child.repairs)
+        origin = replace(origin, raw=program.raw, repairs=repairs, intent=program.intent)
+        if child.game is None:
+            yield Proposal(child.text, None, child.errors, origin, child.fate)
+        elif child.game in known_games:
+            yield Proposal(child.text, None, ("a known game",), origin, Fate.KNOWN)
+        else:
+            known_games.add(child.game)
+            yield Proposal(child.text, child.game, (), origin)
 
 
 @contextmanager

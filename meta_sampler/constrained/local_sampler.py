@@ -1,7 +1,7 @@
 """The sampler ``local``: a causal language model writes games in the grammar of XGL.
 
 The model reads a task line, a few games and the parent, and continues with one program. Decoding
-is constrained (:class:`ConstrainedDecoder`): every complete draft is a valid program.
+is constrained (:class:`Guide`): every complete draft is a valid program.
 What a grammar cannot state is checked afterwards, as for a mutation: that the draft can teach
 something, has no new lint warning, and is new. A draft that is refused is written again.
 """
@@ -23,18 +23,15 @@ from torch import Tensor
 from meta_sampler.base import Fate, MetaSampler, Proposal, Provenance, SamplerError, prompt_hash
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.screening.soundness import (
-    FIT,
     KnownGames,
     admitted_players,
-    faults,
+    child_of,
     filled_constants,
-    fit,
     has_loops,
     has_truths,
 )
 from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import LocalSettings
-from xgl.errors import ProgramError
 from xgl.judge.loading import load_model
 from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
@@ -54,42 +51,35 @@ Draft = tuple[str, str, int]
 none; and the number of tokens written, the end of text included."""
 
 
-class Guides:
-    """The states of several texts in one grammar."""
+class Guide:
+    """The state of a text in a grammar; ``ids`` continue those of the call before."""
 
-    def __init__(self, vocabulary: LLTokenizer, lark: str, count: int) -> None:
-        self._vocabulary = vocabulary
-        start = _matcher(vocabulary, lark)
-        self._matchers = [start.deep_copy() for _ in range(count)]
-        self._read_lengths = [0] * count
-        self._accepted_lengths = [0] * count
+    def __init__(self, vocabulary: LLTokenizer, lark: str) -> None:
+        self._vocabulary, self._matcher = vocabulary, _matcher(vocabulary, lark).deep_copy()
+        self._read = self._accepted = 0
 
-    def allowed(self, row: int, ids: Sequence[int]) -> Tensor:
-        """(V,) bool: tokens after which the text of a row can still become one of the grammar."""
-        matcher = self._after(row, ids)
-        bits = np.frombuffer(matcher.compute_bitmask(), np.uint8)
+    def allowed(self, ids: Sequence[int]) -> Tensor:
+        """(V,) bool: tokens after which the text can still become one of the grammar."""
+        bits = np.frombuffer(self._after(ids).compute_bitmask(), np.uint8)
         mask = np.unpackbits(bits, bitorder="little")[: self._vocabulary.vocab_size]
         return torch.from_numpy(mask.astype(bool))
 
-    def has_ended(self, row: int, ids: Sequence[int]) -> bool:
-        """Whether no token can follow the text of a row."""
-        return bool(self._after(row, ids).is_stopped())
+    def has_ended(self, ids: Sequence[int]) -> bool:
+        """Whether no token can follow the text."""
+        return bool(self._after(ids).is_stopped())
 
-    def _after(self, row: int, ids: Sequence[int]) -> LLMatcher:
-        """The matcher of a row after it has read ``ids``, which continue what it read before."""
-        matcher = self._matchers[row]
-        for index in range(self._read_lengths[row], len(ids)):
-            matcher.consume_token(ids[index])
-            if matcher.is_accepting() and not matcher.is_error():
-                self._accepted_lengths[row] = index + 1
-        self._read_lengths[row] = len(ids)
-        return matcher
+    def _after(self, ids: Sequence[int]) -> LLMatcher:
+        for index in range(self._read, len(ids)):
+            self._matcher.consume_token(ids[index])
+            if self._matcher.is_accepting() and not self._matcher.is_error():
+                self._accepted = index + 1
+        self._read = len(ids)
+        return self._matcher
 
-    def draft(self, row: int, ids: Sequence[int]) -> Draft:
-        """The draft in a row."""
-        self._after(row, ids)
-        accepted_ids = ids[: self._accepted_lengths[row]]
-        return self._text(ids), self._text(accepted_ids), len(ids)
+    def draft(self, ids: Sequence[int]) -> Draft:
+        """The text as a draft."""
+        self._after(ids)
+        return self._text(ids), self._text(ids[: self._accepted]), len(ids)
 
     def _text(self, ids: Sequence[int]) -> str:
         tokens = [token for token in ids if token != self._vocabulary.eos_token]
@@ -139,7 +129,7 @@ class Local(MetaSampler):
         Raises :class:`SamplerError` when llguidance refuses the grammar.
         """
         lm, settings, count = self.lm, self.settings, len(uniforms)
-        guides = Guides(self.vocabulary, lark, count)
+        guides = [Guide(self.vocabulary, lark) for _ in range(count)]
         stops = torch.zeros(self.vocabulary.vocab_size, dtype=torch.bool, device=lm.device)
         stops[lm.tokenizer.eos_token_id] = True
         samples = sample(
@@ -149,10 +139,10 @@ class Local(MetaSampler):
             uniforms,
             stops,
             Decoding(settings.temperature, settings.top_p),
-            stop_when=guides.has_ended,
-            allowed=guides.allowed,
+            stop_when=lambda row, ids: guides[row].has_ended(ids),
+            allowed=lambda row, ids: guides[row].allowed(ids),
         )
-        return [guides.draft(row, each.ids) for row, each in enumerate(samples)]
+        return [guide.draft(each.ids) for guide, each in zip(guides, samples, strict=True)]
 
     def propose(
         self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
@@ -228,21 +218,16 @@ def _judge(
     if not text:
         error = f"not complete after {tokens} tokens"
         return Proposal(raw, None, (error,), origin, Fate.UNFINISHED)
-    try:
-        program = parse(text, parent.dialect)
-    except ProgramError as error:  # a line that is too long, which a grammar cannot count
-        return Proposal(raw, None, tuple(error.messages()), origin)
-    child = fit(program, settings, parent)
-    new = game(child, parent.metadata)
+    child = child_of(text, parent, settings, role)
     # Cut: the draft was not complete when its tokens were used up, its complete lines are kept.
-    repairs = {"cut": text != raw.strip("\n"), FIT: child != program}
-    origin = replace(origin, repairs=tuple(name for name, holds in repairs.items() if holds))
-    if phrases := faults(child, parent, settings, role):
-        return Proposal(new.code, None, (phrases[0],), origin, Fate.UNSOUND)
-    if new in known_games:
-        return Proposal(new.code, None, ("a known game",), origin, Fate.KNOWN)
-    known_games.add(new)
-    return Proposal(new.code, new, (), origin)
+    cut = ("cut",) if text != raw.strip("\n") else ()
+    origin = replace(origin, repairs=(*cut, *child.repairs))
+    if child.game is None:
+        return Proposal(child.text, None, child.errors, origin, child.fate)
+    if child.game in known_games:
+        return Proposal(child.text, None, ("a known game",), origin, Fate.KNOWN)
+    known_games.add(child.game)
+    return Proposal(child.text, child.game, (), origin)
 
 
 # -- the prompt ------------------------------------------------------------------------------------

@@ -10,26 +10,21 @@ Expressions are made of registers, joined and cut, and spelled as ``xgl.language
 them. Literals stand in statements and as prompts of stories only: small models write them for ever.
 
 Rules are data, written out for llguidance in its variant of Lark's syntax. A rule may carry a state
-of 64 bits: each of its forms says when it applies and which state it passes on. So later parts of a
-text can depend on earlier ones, as far as the bits record them. :class:`State` says which bit
-stands for which fact of the language's rules (docs/specification.md, "The language").
+of 64 bits (:class:`State`): each of its forms says when it applies and which state it passes on.
 """
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, reduce
-from itertools import groupby
 from math import isqrt
 from typing import Any, NamedTuple
 
 from meta_sampler.settings import LocalSettings
 from xgl.language import syntax as syn
 from xgl.language.canonical import POOL, PUBLIC_POOL
-from xgl.language.characters import is_visible
 from xgl.language.dialects import DIALECTS, Dialect
 
 
@@ -294,16 +289,11 @@ def _assign(grammar: Grammar, state: State) -> None:
                 _store(grammar, state, f"targets_{remaining}", name, value, rest)
         if remaining > 1:
             grammar.add(rest, [", ", Ref(f"targets_{remaining - 1}")])
-        grammar.add(rest, [Ref("end_assign")])
-    grammar.add("end_assign", [")", Ref("next", state.after_assign)])
+        grammar.add(rest, [")", Ref("next", state.after_assign)])
     grammar.add("assign", ["assign(", Ref(f"targets_{TARGETS}")])
     for name in state.strings:
         _store(grammar, state, "first_target", name, "story", f"after_targets_{TARGETS}")
-        if state.dialect.stored_prefix:  # so long that it is the only value of its line
-            _store(grammar, state, "alone", name, "rich_value", "end_assign")
     grammar.add("opening", ["assign(", Ref("first_target")])
-    if state.dialect.stored_prefix:
-        grammar.add("assign", ["assign(", Ref("alone")])
 
 
 def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, rest: str) -> None:
@@ -322,7 +312,7 @@ def _store(grammar: Grammar, state: State, rule: str, name: str, value: str, res
 
 
 def _elicit(grammar: Grammar, state: State, settings: LocalSettings) -> None:
-    limit = _number_up_to(settings.max_move_tokens)
+    limit = Pattern("|".join(map(str, range(1, settings.max_move_tokens + 1))))
     for remaining in range(1, TARGETS + 1):
         rest = f"after_moves_{remaining}"
         for name in state.strings:
@@ -343,16 +333,10 @@ def _seat(line: str, player: str, main: str) -> tuple[str, str]:
     return f"{line}_main" if player == main else f"{line}_other", name
 
 
-def _number_up_to(most: int) -> Pattern:
-    return Pattern("|".join(map(str, range(1, most + 1))))
-
-
 def _ensure(grammar: Grammar, state: State) -> None:
     form = ["ensure(", Ref("conditions"), ")", Ref("next")]
     grammar.add("ensure", form, when=state.someone_moved)
     grammar.add("conditions", *repetitions(Ref("condition"), ", ", 1, 2))
-    if state.dialect.python_conditions:
-        grammar.add("conditions", [Ref("logic")])
 
 
 def _reward(grammar: Grammar, state: State, settings: LocalSettings) -> None:
@@ -384,7 +368,7 @@ def _reveal(grammar: Grammar, settings: LocalSettings) -> None:
 def _loops(grammar: Grammar, state: State, max_jumps: int) -> None:
     """Each flag is placed once and jumped to by one replay behind it."""
     first, second = syn.FLAGS
-    times = _number_up_to(max_jumps)
+    times = Pattern("|".join(map(str, range(1, max_jumps + 1))))
     for flag in syn.FLAGS:
         free = state.fails(f"placed {flag}")
         if flag == first and state.dialect.flag_order:
@@ -425,53 +409,26 @@ def _strings(grammar: Grammar, state: State, most: int) -> None:
     sides = [(before, after) for before in ((), (few, " + ")) for after in ((), (" + ", few))]
     add("moved_names", *((*before, Ref("moved_piece"), *after) for before, after in sides))
     add("moved_value", [Ref("moved_names")])
-    add("literal", [_literal()])
+    add("literal", [Pattern(f'"[ !#-\\[\\]-~]{{0,{LITERAL}}}"')])
     add("story", ["story()"])
     if dialect.story_arguments:
         add("story", ["story(", Pattern("[1-9][0-9]?"), ")"], ["story(", Ref("literal"), ")"])
-    if dialect.stored_prefix:
-        add("rich_value", [Ref("names"), " | ", Ref("names")], when=state.readable_strings())
-
-
-@lru_cache
-def _literal() -> Pattern:
-    """A literal of printable characters, without escapes: what Python calls printable in the basic
-    plane, as ranges, without quotes and backslashes."""
-    codes = (
-        code
-        for code in range(min(0x10000, sys.maxunicode))
-        if is_visible(chr(code)) and chr(code) not in '"\\'
-    )
-    runs = [[c for _, c in run] for _, run in groupby(enumerate(codes), lambda x: x[1] - x[0])]
-    allowed = "".join(f"\\u{{{run[0]:x}}}-\\u{{{run[-1]:x}}}" for run in runs)
-    return Pattern(f'"[{allowed}]{{0,{LITERAL}}}"')
 
 
 def _conditions(grammar: Grammar, state: State, truths: bool) -> None:
-    """``condition`` is used by itself, ``decided`` inside and, or, not."""
-    wide, add = state.dialect.python_conditions, grammar.add
-    moved_names, names = Ref("moved_names"), Ref("names")
+    """Comparisons of sums; statements about a move, which may have two quoted parts as in «no
+    common words»."""
+    add, moved_names, names = grammar.add, Ref("moved_names"), Ref("names")
     bound = add("bound", [Pattern("0|[1-9][0-9]{0,2}")], [Ref("term")])
-    if wide:
-        add("bound", [Pattern(r"(0|[1-9][0-9]{0,2})\.[0-9]")])
-    for sign in (*syn.COMPARATORS, *(("==", "!=") if wide else ())):
-        add("decided", [Ref("short_sum"), f" {sign} ", bound])
+    for sign in syn.COMPARATORS:
+        add("condition", [Ref("short_sum"), f" {sign} ", bound])
     if truths:
-        add("decided", *([f"{word}(", Ref("statement"), ")"] for word in ("is_true", "is_false")))
-        add("condition", [Ref("statement")])
-        # A text, or two quoted parts as in «no common words».
         quote = Ref("literal")
         add("statement", [moved_names])
         add("statement", [quote, " + ", moved_names, " + ", quote, " + ", names])
         add("statement", [quote, " + ", names, " + ", quote, " + ", moved_names])
-    add("condition", [Ref("decided")])
-    if wide:
-        add("decided", [names, " in ", moved_names])
-        for sign in ("==", "!=", "in", "not in"):
-            add("decided", [moved_names, f" {sign} ", names])
-        for word in (" and ", " or "):
-            add("logic", [Ref("decided"), word, Ref("decided")])
-        add("logic", ["not ", Ref("decided")])
+        add("condition", [Ref("statement")])
+        add("condition", *([f"{word}(", Ref("statement"), ")"] for word in ("is_true", "is_false")))
 
 
 # -- sums ------------------------------------------------------------------------------------------
@@ -485,40 +442,29 @@ def _sums(grammar: Grammar, state: State, settings: LocalSettings) -> None:
     reward must depend on one. ``any_N``, ``compared_N`` (targets; ``compared`` must be followed by
     a prefix), ``prefix_N`` and ``outer_N`` take up to N further registers.
     """
-    most = settings.max_joined
+    most, add, readable = settings.max_joined, grammar.add, state.readable_strings()
     for kind in syn.XENT_KINDS:
         chain = Ref(f"{'any' if kind in ALONE else 'compared'}_{most}")
         when = "" if kind in ALONE else state.readable_strings(2)
-        grammar.add("term", [f"{kind}(", chain], when=when)
-    for remaining in range(1, most + 1):
-        for rule in ("any", "compared"):
-            _register(grammar, state, rule, remaining)
-            after = f"after_{rule}_{remaining}"
+        add("term", [f"{kind}(", chain], when=when)
+    prefix, outer = [" | ", Ref(f"prefix_{most}")], [", ", Ref(f"outer_{BESIDE}")]
+    following = {"any": prefix, "compared": prefix, "prefix": outer}
+    for part in (*following, "outer"):
+        for remaining in range(1, 1 + (BESIDE if part == "outer" else most)):
+            _register(grammar, state, part, remaining)
+            after = f"after_{part}_{remaining}"
             if remaining > 1:
-                spare = state.readable_strings(1 if rule == "any" else 2)
-                grammar.add(after, [" + ", Ref(f"{rule}_{remaining - 1}")], when=spare)
-            grammar.add(after, [" | ", Ref(f"prefix_{most}")], when=state.readable_strings())
-        grammar.add(f"after_any_{remaining}", [")"], when=state.holds("seen"))
-        _further(grammar, state, "prefix", remaining)
-        outer = [", ", Ref(f"outer_{BESIDE}")]
-        grammar.add(f"after_prefix_{remaining}", outer, when=state.readable_strings())
-    for remaining in range(1, BESIDE + 1):
-        _further(grammar, state, "outer", remaining)
-    further = grammar.add("further", *([sign, Ref("term")] for sign in (" + ", " - ")))
+                spare = state.readable_strings(2) if part == "compared" else readable
+                add(after, [" + ", Ref(f"{part}_{remaining - 1}")], when=spare)
+            if part in following:
+                add(after, following[part], when=readable)
+            if part != "compared":
+                add(after, [")"], when=state.holds("seen"))
+    further = add("further", *([sign, Ref("term")] for sign in (" + ", " - ")))
     for name, terms in (("sum", settings.max_terms), ("short_sum", 2)):
         for count in range(terms):
             rest = [further] * count
-            grammar.add(name, [Ref("term"), *rest], ["-", Ref("term"), *rest])
-
-
-def _further(grammar: Grammar, state: State, rule: str, remaining: int) -> None:
-    """A register and what follows it: a further one, or the end once a move was seen."""
-    _register(grammar, state, rule, remaining)
-    after = f"after_{rule}_{remaining}"
-    if remaining > 1:
-        more = [" + ", Ref(f"{rule}_{remaining - 1}")]
-        grammar.add(after, more, when=state.readable_strings())
-    grammar.add(after, [")"], when=state.holds("seen"))
+            add(name, [Ref("term"), *rest], ["-", Ref("term"), *rest])
 
 
 def _register(grammar: Grammar, state: State, rule: str, remaining: int) -> None:

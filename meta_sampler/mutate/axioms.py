@@ -6,12 +6,16 @@ from dataclasses import replace
 from random import Random
 
 from meta_sampler.mutate import program_editor
-from meta_sampler.mutate.edits import insert_move, swap_players
+from meta_sampler.mutate.edits import insert_move, signed_reward, swap_players
 from meta_sampler.mutate.program_editor import (
     EditContext,
     Lines,
+    NothingError,
+    a_free_name,
     free_names,
     insert,
+    needed,
+    one_of,
     positions,
     rebind_reads,
     registers_at,
@@ -26,18 +30,16 @@ _PAIR = frozenset({"black", "white"})
 _ZERO = syn.Sum(((1, syn.Number(0)),))
 
 
-def compose(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def compose(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Play a game, then another, on separate maps or on one map; with players swapped or not."""
     second = context.donor or lines
     if context.others and rng.random() < 0.5:
         second = swap_players(second, rng.choice(context.others), context, rng)
     elif not context.donor:
-        return None
+        raise NothingError
     share = rng.random() < 0.6
     stories = zip(*map(story_registers, (second, lines)), strict=False) if share else ()
     renamed_lines = _rename_apart(lines, second, dict(stories))
-    if renamed_lines is None:
-        return None
     return lines + (_without_stories(renamed_lines, lines) if share else renamed_lines)
 
 
@@ -56,38 +58,35 @@ def _without_stories(second: Lines, first: Lines) -> Lines:
     return tuple(remaining)
 
 
-def _rename_apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines | None:
-    """``second`` with registers that ``first`` does not use, except those in ``names``."""
+def _rename_apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines:
+    """``second`` with registers that ``first`` does not use, except those in ``names``. Raises
+    :class:`NothingError` if there are too few."""
     names = dict(names)
     pools = {public: iter(free_names(first, public=public)) for public in (False, True)}
     for line in second:
         for name in mentions(line):
             if name in names or name[0] in syn.CONSTANT_TYPES:
                 continue
-            fresh = next(pools[name[0] == "p"], None)
-            if fresh is None:
-                return None
-            names[name] = fresh
+            names[name] = needed(next(pools[name[0] == "p"], None))
     return tuple(rename(line, names) for line in second)
 
 
-def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more turn: a move of the main player, paid like another of its moves, but with the
     stories exchanged."""
-    free, stories = free_names(lines), story_registers(lines)
-    main = context.main
+    name, stories, main = a_free_name(lines), story_registers(lines), context.main
     moves = (x for x in lines if isinstance(x, syn.Elicit) and x.player == main)
     turns = [x for x in moves if len(x.registers) == 1 and _rewards_of(lines, x, main)]
-    if not free or len(stories) < 2 or not turns:
-        return None
-    turn = rng.choice(turns)
+    if len(stories) < 2:
+        raise NothingError
+    turn = one_of(rng, turns)
     others = rng.sample(stories, len(stories))
-    names = dict(zip(stories, others, strict=True)) | {turn.registers[0]: free[0]}
-    new_rewards = tuple(rename(line, names) for line in _rewards_of(lines, turn, main))
-    old_rewards = set(_rewards_of(lines, turn, main))
-    if {rename(line, {free[0]: turn.registers[0]}) for line in new_rewards} == old_rewards:
-        return None
-    return (*lines, replace(turn, registers=(free[0],)), *new_rewards)
+    names = dict(zip(stories, others, strict=True)) | {turn.registers[0]: name}
+    rewards = _rewards_of(lines, turn, main)
+    new_rewards = tuple(rename(line, names) for line in rewards)
+    if {rename(line, {name: turn.registers[0]}) for line in new_rewards} == set(rewards):
+        raise NothingError
+    return (*lines, replace(turn, registers=(name,)), *new_rewards)
 
 
 def _rewards_of(lines: Lines, turn: syn.Elicit, player: str) -> list[syn.Reward]:
@@ -96,29 +95,24 @@ def _rewards_of(lines: Lines, turn: syn.Elicit, player: str) -> list[syn.Reward]
     return [line for line in rewards if turn.registers[0] in set(reads(line))]
 
 
-def crossover(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def crossover(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """The head of the parent and the tail of another game, registers shared or apart."""
-    if not context.donor:
-        return None
+    donor = needed(context.donor)
     head = lines[: rng.randint(1, len(lines))]
-    tail: Lines | None = context.donor[
-        rng.randrange(min(1, len(context.donor) - 1), len(context.donor)) :
-    ]
-    if tail and rng.random() < 0.5:
+    tail = donor[rng.randrange(min(1, len(donor) - 1), len(donor)) :]
+    if rng.random() < 0.5:
         tail = _rename_apart(head, tail, {})
-    return tail and rebind_reads(head + tail, context, rng)
+    return rebind_reads(head + tail, context, rng)
 
 
-def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Adversarial rescaling: a reward becomes the demand that it be at least 0.
 
     A program's only reward keeps some terms, or a new reward takes its place, so that the game
     still pays.
     """
     rewards = positions(lines, syn.Reward)
-    if not rewards:
-        return None
-    position = rng.choice(rewards)
+    position = one_of(rng, rewards)
     reward = lines[position]
     assert isinstance(reward, syn.Reward)
     demanded_terms, remaining = list(reward.amount.terms), list(reward.amount.terms[:0])
@@ -132,7 +126,7 @@ def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     return splice(lines, position, ensure, *smaller_reward)
 
 
-def zero_sum(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def zero_sum(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A reward is followed by its negative to another player who makes moves; where only one does,
     a second player enters, whose move the reward reads, and is paid the negative.
 
@@ -146,32 +140,24 @@ def zero_sum(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
         for player in dict.fromkeys(cast)
         if player != line.player and {player, line.player} != _PAIR
     ]
-    if not pairs:
-        return insert_move(lines, context.others, context, rng, (-1,)) if len({*cast}) < 2 else None
-    position, player = rng.choice(pairs)
-    reward = lines[position]
-    assert isinstance(reward, syn.Reward)
-    negative = tuple((-sign, term) for sign, term in reward.amount.terms)
-    return insert(lines, position + 1, syn.Reward(player, syn.Sum(negative)))
+    if not pairs and len({*cast}) < 2:
+        return insert_move(lines, context.others, context, rng, (-1,))
+    position, player = one_of(rng, pairs)
+    return insert(lines, position + 1, signed_reward(lines, position, player, -1))
 
 
-def update(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def update(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A register is joined with, or cut at, another before it is used again."""
-    uses = sites(lines, syn.Register, 1)
-    if not uses:
-        return None
-    use = rng.choice(uses)
+    use = one_of(rng, sites(lines, syn.Register, 1))
     position = rng.randint(1, use.position)
     here = registers_at(lines, position, context)
     name = use.node.name
     if name not in here.live or name in context.constants:
-        return None
+        raise NothingError
     marks = [mark for mark in here.move_registers if mark != name]
     if marks and rng.random() < 0.5:
         value = program_editor.cut(rng, name, rng.choice(marks))
-    elif here.other_registers(name):
-        value = program_editor.join(rng, name, rng.choice(here.other_registers(name)))
     else:
-        return None
+        value = program_editor.join(rng, name, one_of(rng, here.other_registers(name)))
     assert name in set(reads(value))
     return insert(lines, position, syn.Assign(((name, value),)))

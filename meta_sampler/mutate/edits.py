@@ -12,9 +12,12 @@ from meta_sampler.mutate.program_editor import (
     EditContext,
     Lines,
     LiveRegisters,
+    NothingError,
     Site,
-    free_names,
+    a_free_name,
     insert,
+    needed,
+    one_of,
     operands,
     positions,
     random_reward_sum,
@@ -29,13 +32,10 @@ from xgl.language import syntax as syn
 from xgl.language.visitors import reads, rename, writes
 
 
-def retarget_player(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def retarget_player(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A move, a reward or a reveal goes to another player; a new mover is paid for its move."""
     kinds = (syn.Elicit, syn.Reward, syn.Reveal)
-    choices = positions(lines, *kinds)
-    if not choices:
-        return None
-    position = rng.choice(choices)
+    position = one_of(rng, positions(lines, *kinds))
     line = lines[position]
     assert isinstance(line, kinds)
     new = rng.choice([name for name in context.players if name != line.player])
@@ -78,14 +78,18 @@ def with_reward(
     if player == "env" or coupled & {context.main, *earns} or not reading:
         return lines
     position = rng.choice(reading)
+    side = rng.choice(sides)
+    return insert(lines, position + 1, signed_reward(lines, position, player, side))
+
+
+def signed_reward(lines: Lines, position: int, player: str, side: int) -> syn.Reward:
+    """The reward at ``position``, or its negative, to a player."""
     reward = lines[position]
     assert isinstance(reward, syn.Reward)
-    side = rng.choice(sides)
-    amount = syn.Sum(tuple((side * sign, term) for sign, term in reward.amount.terms))
-    return insert(lines, position + 1, syn.Reward(player, amount))
+    return syn.Reward(player, syn.Sum(tuple((side * s, term) for s, term in reward.amount.terms)))
 
 
-def add_reveal(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def add_reveal(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Show a string, before some move, to a player that does not see everything."""
     players = [name for name in context.others if name not in syn.OMNISCIENT]
     elicits = [
@@ -93,13 +97,9 @@ def add_reveal(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
         for position, line in enumerate(lines)
         if isinstance(line, syn.Elicit) and line.player in players
     ]
-    if not elicits:
-        return None
-    position, player = rng.choice(elicits)
-    here = registers_at(lines, position, context)
-    if not here.live:
-        return None
-    return insert(lines, position, syn.Reveal(player, (program_editor.string(rng, here),)))
+    position, player = one_of(rng, elicits)
+    string = program_editor.string(rng, registers_at(lines, position, context))
+    return insert(lines, position, syn.Reveal(player, (string,)))
 
 
 def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) -> Lines:
@@ -117,33 +117,28 @@ def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) ->
     return with_reveal(new_lines, moves[0], other, context, rng) if moves else new_lines
 
 
-def insert_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def insert_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A new reward of the main player anywhere after its first move."""
     moves = positions(lines, syn.Elicit)
-    if not moves:
-        return None
-    position = rng.randint(moves[0] + 1, len(lines))
+    position = rng.randint(needed(moves)[0] + 1, len(lines))
     amount = program_editor.amount(rng, registers_at(lines, position, context))
-    return insert(lines, position, syn.Reward(context.main, amount)) if amount else None
+    return insert(lines, position, syn.Reward(context.main, needed(amount)))
 
 
-def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A new register for a cat or cut of live ones, read by a later score instead of one."""
-    free = free_names(lines)
     position = rng.randint(1, len(lines))
-    here = registers_at(lines, position, context)
-    if not free or not here.live:
-        return None
-    source = rng.choice(here.live)
+    here, name = registers_at(lines, position, context), a_free_name(lines)
+    source = one_of(rng, here.live)
     value = program_editor.combine(rng, here, source)
+    if value is None:
+        raise NothingError
     uses = [s for s in operands(lines, position) if source in set(reads(s.node))]
-    if value is None or not uses:
-        return None
-    new_lines = replace_node(lines, rng.choice(uses), syn.Register(free[0]))
-    return insert(new_lines, position, syn.Assign(((free[0], value),)))
+    new_lines = replace_node(lines, one_of(rng, uses), syn.Register(name))
+    return insert(new_lines, position, syn.Assign(((name, value),)))
 
 
-def insert_elicit(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def insert_elicit(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more move, and a reward term or an operand that uses it."""
     return insert_move(lines, context.players, context, rng)
 
@@ -154,63 +149,53 @@ def insert_move(
     context: EditContext,
     rng: Random,
     sides: Sequence[int] = (1, -1),
-) -> Lines | None:
+) -> Lines:
     """One more move by one of ``players``, and a reward term or an operand that uses it; if it was
     paid nothing, it shares the reward, or is paid the negative of it, by one of ``sides``."""
-    free, rewards = free_names(lines), positions(lines, syn.Reward)
-    if not free or not rewards:
-        return None
-    reward = rng.choice(rewards)
+    name = a_free_name(lines)
+    reward = one_of(rng, positions(lines, syn.Reward))
     position = rng.randint(min(1, reward), reward)
-    new = syn.Elicit(rng.choice(players), (free[0],), rng.choice(program_editor.LIMITS))
+    new = syn.Elicit(rng.choice(players), (name,), rng.choice(program_editor.LIMITS))
     longer = insert(lines, position, new)
     if rng.random() < 0.5:
-        with_move = _with_term(longer, reward + 1, free[0], context, rng)
+        with_move = _with_term(longer, reward + 1, name, context, rng)
     else:
         site = rng.choice([s for s in operands(longer) if s.position == reward + 1])
-        pair = [site.node, syn.Register(free[0])]
-        with_move = replace_node(
-            longer, site, rng.choice((pair[1], syn.Cat(*pair), syn.Cat(*reversed(pair))))
-        )
-    if with_move is None:
-        return None
+        pair = [site.node, syn.Register(name)]
+        operand = rng.choice((pair[1], syn.Cat(*pair), syn.Cat(*reversed(pair))))
+        with_move = replace_node(longer, site, operand)
     shown = with_reveal(with_move, position, new.player, context, rng)
-    return with_reward(shown, new.player, free[0], context, rng, sides)
+    return with_reward(shown, new.player, name, context, rng, sides)
 
 
-def insert_story(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def insert_story(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more text on the map, and a reward term about it."""
-    free, rewards = free_names(lines), positions(lines, syn.Reward)
-    if not free or not rewards:
-        return None
-    reward, target = rng.choice(rewards), (free[0], syn.Story())
-    first = lines[0]
+    name, first = a_free_name(lines), lines[0]
+    reward, target = one_of(rng, positions(lines, syn.Reward)), (name, syn.Story())
     if isinstance(first, syn.Assign) and all(isinstance(v, syn.Story) for _, v in first.targets):
         longer = splice(lines, 0, replace(first, targets=(*first.targets, target)))
     else:
         longer, reward = insert(lines, 0, syn.Assign((target,))), reward + 1
-    return _with_term(longer, reward, free[0], context, rng)
+    return _with_term(longer, reward, name, context, rng)
 
 
-def insert_distractor(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def insert_distractor(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more text on the map, anywhere among the others, that no reward uses."""
-    free, first = free_names(lines), lines[0] if lines else None
-    if not free or not isinstance(first, syn.Assign):
-        return None
+    name, first = a_free_name(lines), lines[0]
+    if not isinstance(first, syn.Assign):
+        raise NothingError
     index = rng.randrange(len(first.targets) + 1)
-    target = (free[0], syn.Story())
-    targets = (*first.targets[:index], target, *first.targets[index:])
+    targets = (*first.targets[:index], (name, syn.Story()), *first.targets[index:])
     return splice(lines, 0, replace(first, targets=targets))
 
 
-def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Rewards use other stories than before: from one line on, or everywhere, the stories that they
     read are exchanged."""
-    stories = story_registers(lines)
-    rewards = positions(lines, syn.Reward)
-    if len(stories) < 2 or not rewards:
-        return None
-    first, others = rng.choice(rewards), rng.sample(stories, len(stories))
+    stories, rewards = story_registers(lines), positions(lines, syn.Reward)
+    if len(stories) < 2:
+        raise NothingError
+    first, others = one_of(rng, rewards), rng.sample(stories, len(stories))
     names = dict(zip(stories, others, strict=True))
     new_lines = lines
     for position in rewards[rewards.index(first) :]:
@@ -220,62 +205,57 @@ def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines | 
     return new_lines
 
 
-def _with_term(
-    lines: Lines, position: int, about: str, context: EditContext, rng: Random
-) -> Lines | None:
+def _with_term(lines: Lines, position: int, about: str, context: EditContext, rng: Random) -> Lines:
     """The reward at ``position`` with one more term about a register."""
     reward = lines[position]
+    assert isinstance(reward, syn.Reward)
     term = program_editor.term(rng, registers_at(lines, position, context), about)
-    if term is None or not isinstance(reward, syn.Reward):
-        return None
-    terms = (*reward.amount.terms, term)
+    terms = (*reward.amount.terms, needed(term))
     return splice(lines, position, replace(reward, amount=syn.Sum(terms)))
 
 
-def delete_line(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def delete_line(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One line less."""
     if len(lines) < 2:
-        return None
+        raise NothingError
     return rebind_reads(splice(lines, rng.randrange(len(lines))), context, rng)
 
 
-def replace_line(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def replace_line(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A fresh draw in place of a reward, a condition, a cut or a cat."""
     position = rng.randrange(len(lines))
-    new = _redraw(lines[position], registers_at(lines, position, context), context, rng)
-    return splice(lines, position, new) if new else None
+    here = registers_at(lines, position, context)
+    return splice(lines, position, _redraw(lines[position], here, context, rng))
 
 
 def _redraw(
     line: syn.Instruction, here: LiveRegisters, context: EditContext, rng: Random
-) -> syn.Instruction | None:
+) -> syn.Instruction:
     match line:
         case syn.Reward():
-            amount = program_editor.amount(rng, here)
-            return replace(line, amount=amount) if amount else None
+            return replace(line, amount=needed(program_editor.amount(rng, here)))
         case syn.Ensure():
-            condition = program_editor.condition(rng, here, context)
-            return syn.Ensure((condition,)) if condition else None
+            return syn.Ensure((program_editor.condition(rng, here, context),))
         case syn.Assign(((name, value), *rest)) if here.live and set(reads(value)):
-            new = program_editor.combine(rng, here, rng.choice(here.live))
-            return syn.Assign(((name, new), *rest)) if new else None
-    return None
+            if new := program_editor.combine(rng, here, rng.choice(here.live)):
+                return syn.Assign(((name, new), *rest))
+    raise NothingError
 
 
-def swap_lines(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def swap_lines(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Two lines exchanged."""
     if len(lines) < 2:
-        return None
+        raise NothingError
     i, j = sorted(rng.sample(range(len(lines)), 2))
     return rebind_reads(splice(splice(lines, i, lines[j]), j, lines[i]), context, rng)
 
 
-def retarget_register(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def retarget_register(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A move or a value is stored in another register of the program and replaces its value."""
     register_writes = [(i, name) for i, line in enumerate(lines) for name in writes(line)]
     names = sorted({name for _, name in register_writes})
     if len(names) < 2:
-        return None
+        raise NothingError
     position, old = rng.choice(register_writes)
     new = rng.choice([name for name in names if name != old])
     line = lines[position]
@@ -286,7 +266,7 @@ def retarget_register(lines: Lines, context: EditContext, rng: Random) -> Lines 
     return rebind_reads(splice(lines, position, line), context, rng)
 
 
-def change_bound(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def change_bound(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Another limit of an elicit, count of a replay or bound of a comparison."""
     candidates = positions(lines, syn.Elicit, syn.Replay)
     numbers = [site for site in sites(lines, syn.Number) if site.node.value]
@@ -295,24 +275,20 @@ def change_bound(lines: Lines, context: EditContext, rng: Random) -> Lines | Non
         line = lines[candidates[pick]]
         if isinstance(line, syn.Replay):
             return splice(lines, candidates[pick], replace(line, times=rng.randint(1, 4)))
-        if isinstance(line, syn.Elicit):
-            limit = rng.choice(program_editor.LIMITS)
-            return splice(lines, candidates[pick], replace(line, max_len=limit))
-    if not numbers:
-        return None
-    return replace_node(
-        lines, numbers[pick - len(candidates)], syn.Number(rng.choice(program_editor.BOUNDS))
-    )
+        assert isinstance(line, syn.Elicit)
+        limit = rng.choice(program_editor.LIMITS)
+        return splice(lines, candidates[pick], replace(line, max_len=limit))
+    site = needed(numbers)[pick - len(candidates)]
+    return replace_node(lines, site, syn.Number(rng.choice(program_editor.BOUNDS)))
 
 
-def wrap_loop(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def wrap_loop(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Repeat a stretch that holds a move; its moves are used one by one or gathered into one."""
-    moves = positions(lines, syn.Elicit)
     used_flags = {line.flag for line in lines if isinstance(line, syn.Beacon | syn.Replay)}
     flag = next((flag for flag in syn.FLAGS if flag not in used_flags), None)
-    if not moves or flag is None:
-        return None
-    move = rng.choice(moves)
+    if flag is None:
+        raise NothingError
+    move = one_of(rng, positions(lines, syn.Elicit))
     times = rng.choice((1, 1, 2, 3))
     if rng.random() < 0.5:
         return _gather_in_loop(lines, move, flag, times)
@@ -321,12 +297,11 @@ def wrap_loop(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     return insert(with_replay, start, syn.Beacon(flag))
 
 
-def _gather_in_loop(lines: Lines, move: int, flag: str, times: int) -> Lines | None:
+def _gather_in_loop(lines: Lines, move: int, flag: str, times: int) -> Lines:
     """Later lines read the moves of all rounds joined, in place of one move."""
-    free, elicit = free_names(lines), lines[move]
-    if not free or not isinstance(elicit, syn.Elicit):
-        return None
-    old, new = elicit.registers[0], free[0]
+    elicit = lines[move]
+    assert isinstance(elicit, syn.Elicit)
+    old, new = elicit.registers[0], a_free_name(lines)
     empty = syn.Assign(((new, syn.Literal("")),))
     gather = syn.Assign(((new, syn.Cat(syn.Register(new), syn.Register(old))),))
     for site in sites(lines, syn.Register, move + 1):
@@ -335,32 +310,25 @@ def _gather_in_loop(lines: Lines, move: int, flag: str, times: int) -> Lines | N
     return splice(lines, move, empty, syn.Beacon(flag), elicit, gather, syn.Replay(flag, times))
 
 
-def add_ensure(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def add_ensure(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A demand on a move, made before the next one."""
-    moves = positions(lines, syn.Elicit)
-    if not moves:
-        return None
-    position = rng.choice(moves) + 1
+    position = one_of(rng, positions(lines, syn.Elicit)) + 1
     condition = program_editor.condition(rng, registers_at(lines, position, context), context)
-    return insert(lines, position, syn.Ensure((condition,))) if condition else None
+    return insert(lines, position, syn.Ensure((condition,)))
 
 
-def negate_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def negate_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Turn the sign of a whole reward or of one of its terms."""
     site = random_reward_sum(lines, rng, 1)
-    if site is None:
-        return None
     terms = site.node.terms
     indices = rng.choice((range(len(terms)), [rng.randrange(len(terms))]))
     new_terms = tuple((-s if i in indices else s, t) for i, (s, t) in enumerate(terms))
     return replace_node(lines, site, syn.Sum(new_terms))
 
 
-def split_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def split_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Pay some terms of a reward on their own, and earlier where their registers are set."""
     site = random_reward_sum(lines, rng, 2)
-    if site is None:
-        return None
     terms = list(site.node.terms)
     early = [terms.pop(rng.randrange(len(terms))) for _ in range(rng.randint(1, len(terms) - 1))]
     line = lines[site.position]
@@ -373,7 +341,7 @@ def split_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | Non
         for position in range(1, site.position + 1)
         if needed_registers <= set(registers_at(lines, position, context).live)
     ]
-    return insert(rest, rng.choice(possible), first) if possible else None
+    return insert(rest, one_of(rng, possible), first)
 
 
 # -- scores ----------------------------------------------------------------------------------------
@@ -381,69 +349,52 @@ def split_reward(lines: Lines, context: EditContext, rng: Random) -> Lines | Non
 
 def _random_term(
     lines: Lines, rng: Random, fits: Callable[[syn.Xent], bool] = lambda _: True
-) -> Site | None:
-    terms = [site for site in sites(lines, syn.Xent) if fits(site.node)]
-    return rng.choice(terms) if terms else None
+) -> Site:
+    return one_of(rng, [site for site in sites(lines, syn.Xent) if fits(site.node)])
 
 
-def change_kind(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def change_kind(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """xent, nex, xed or dex in place of another; without a prefix only the first two differ."""
     site = _random_term(lines, rng)
-    if site is None:
-        return None
     kinds = syn.XENT_KINDS if site.node.prefix else ("xent", "nex")
     kind = rng.choice([kind for kind in kinds if kind != site.node.kind])
     return replace_node(lines, site, replace(site.node, kind=kind))
 
 
-def swap_target_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def swap_target_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Swap the target of a score and its prefix."""
     site = _random_term(lines, rng, lambda term: term.prefix is not None)
-    if site is None:
-        return None
     term = site.node
     return replace_node(lines, site, replace(term, target=term.prefix, prefix=term.target))
 
 
-def replace_operand(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def replace_operand(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Another live register, or a cat or cut of live ones, in place of a scored string."""
-    choices = operands(lines)
-    if not choices:
-        return None
-    site = rng.choice(choices)
+    site = one_of(rng, operands(lines))
     here = registers_at(lines, site.position, context)
-    return replace_node(lines, site, program_editor.string(rng, here)) if here.live else None
+    return replace_node(lines, site, program_editor.string(rng, here))
 
 
-def add_term(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def add_term(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more term in a reward."""
     site = random_reward_sum(lines, rng, 1)
-    term = site and program_editor.term(rng, registers_at(lines, site.position, context))
-    if not site or not term:
-        return None
-    return replace_node(lines, site, syn.Sum((*site.node.terms, term)))
+    term = program_editor.term(rng, registers_at(lines, site.position, context))
+    return replace_node(lines, site, syn.Sum((*site.node.terms, needed(term))))
 
 
-def drop_term(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def drop_term(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One term less in a reward of several."""
     site = random_reward_sum(lines, rng, 2)
-    if site is None:
-        return None
     terms = list(site.node.terms)
     del terms[rng.randrange(len(terms))]
     return replace_node(lines, site, syn.Sum(tuple(terms)))
 
 
-def add_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def add_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A prefix where there is none, another string joined with it, or one before both scores."""
     site = _random_term(lines, rng)
-    if site is None:
-        return None
     term = site.node
-    live = [syn.Register(name) for name in registers_at(lines, site.position, context).live]
-    if not live:
-        return None
-    extra = rng.choice(live)
+    extra = syn.Register(one_of(rng, registers_at(lines, site.position, context).live))
     if term.prefix is None:
         return replace_node(lines, site, replace(term, prefix=extra))
     if term.outer is None and rng.random() < 0.4:
@@ -452,17 +403,14 @@ def add_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
     return replace_node(lines, site, replace(term, prefix=syn.Cat(*pair)))
 
 
-def drop_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
+def drop_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Without its prefix a difference is zero, so it becomes the plain score."""
     site = _random_term(lines, rng, lambda term: term.prefix is not None)
-    if site is None:
-        return None
     term = site.node
     if term.outer is not None:
         return replace_node(lines, site, replace(term, outer=None))
     if isinstance(term.prefix, syn.Cat):
-        return replace_node(
-            lines, site, replace(term, prefix=rng.choice((term.prefix.left, term.prefix.right)))
-        )
+        prefix = rng.choice((term.prefix.left, term.prefix.right))
+        return replace_node(lines, site, replace(term, prefix=prefix))
     plain = {"xed": "xent", "dex": "nex"}.get(term.kind, term.kind)
     return replace_node(lines, site, replace(term, kind=plain, prefix=None))

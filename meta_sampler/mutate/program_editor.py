@@ -3,12 +3,12 @@ them, and random expressions over the registers that are set at a line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
 from meta_sampler.screening.soundness import (
@@ -45,8 +45,25 @@ class EditContext:
         return tuple(name for name in self.players if name != self.main)
 
 
-Operator = Callable[[Lines, EditContext, Random], Lines | None]
-"""A change of a program's lines, or None if there is nothing to change."""
+Operator = Callable[[Lines, EditContext, Random], Lines]
+"""A change of a program's lines; raises :class:`NothingError` if there is nothing to change."""
+Value = TypeVar("Value")
+
+
+class NothingError(Exception):
+    """The program has nothing that an operator can change."""
+
+
+def needed(value: Value | None) -> Value:
+    """What an operator needs. Raises :class:`NothingError` for None and for an empty list."""
+    if not value:
+        raise NothingError
+    return value
+
+
+def one_of(rng: Random, choices: Sequence[Value]) -> Value:
+    """A random one. Raises :class:`NothingError` if there is none."""
+    return rng.choice(needed(choices))
 
 
 class LiveRegisters(NamedTuple):
@@ -93,6 +110,11 @@ def free_names(lines: Lines, *, public: bool = False) -> tuple[str, ...]:
     return tuple(name for name in (PUBLIC_POOL if public else POOL) if name not in used_names)
 
 
+def a_free_name(lines: Lines) -> str:
+    """The first private register that no line mentions. Raises :class:`NothingError`."""
+    return needed(free_names(lines))[0]
+
+
 def positions(lines: Lines, *kinds: type) -> list[int]:
     """Positions of the lines of some types."""
     return [position for position, line in enumerate(lines) if isinstance(line, kinds)]
@@ -128,14 +150,14 @@ def sites(lines: Lines, kind: Any, start: int = 0) -> list[Site]:
     ]
 
 
-def random_reward_sum(lines: Lines, rng: Random, least: int) -> Site | None:
-    """The sum of a random reward with at least ``least`` terms."""
+def random_reward_sum(lines: Lines, rng: Random, least: int) -> Site:
+    """The sum of a random reward with at least ``least`` terms. Raises :class:`NothingError`."""
     sums = [
         site
         for site in sites(lines, syn.Sum)
         if isinstance(lines[site.position], syn.Reward) and len(site.node.terms) >= least
     ]
-    return rng.choice(sums) if sums else None
+    return one_of(rng, sums)
 
 
 def operands(lines: Lines, start: int = 0) -> list[Site]:
@@ -165,16 +187,14 @@ def replace_node(lines: Lines, site: Site, new: Any) -> Lines:
     return splice(lines, site.position, visit(lines[site.position]))
 
 
-def rebind_reads(lines: Lines, context: EditContext, rng: Random) -> Lines | None:
-    """Replace every read of a register that is not set yet by a read of one that is; None if none
-    is set."""
+def rebind_reads(lines: Lines, context: EditContext, rng: Random) -> Lines:
+    """Replace every read of a register that is not set yet by a read of one that is. Raises
+    :class:`NothingError` if none is set."""
     new_lines: list[syn.Instruction] = []
     live: dict[str, None] = dict.fromkeys(context.constants)
     for line in lines:
         unset = [name for name in dict.fromkeys(reads(line)) if name not in live]
-        if unset and not live:
-            return None
-        names = {name: rng.choice(tuple(live)) for name in unset}
+        names = {name: one_of(rng, tuple(live)) for name in unset}
         new_lines.append(rebuild(line, partial(rename, names=names)) if names else line)
         live |= dict.fromkeys(writes(line))
     return tuple(new_lines)
@@ -288,8 +308,8 @@ def combine(rng: Random, here: LiveRegisters, name: str) -> syn.StringExpr | Non
 
 
 def string(rng: Random, here: LiveRegisters) -> syn.StringExpr:
-    """A live register, or two of them joined or cut."""
-    name = rng.choice(here.live)
+    """A live register, or two of them joined or cut. Raises :class:`NothingError`."""
+    name = one_of(rng, here.live)
     combination = combine(rng, here, name) if rng.random() < 0.35 else None
     return combination or syn.Register(name)
 
@@ -332,11 +352,9 @@ def amount(rng: Random, here: LiveRegisters) -> syn.Sum | None:
     return syn.Sum(terms) if terms else None
 
 
-def condition(rng: Random, here: LiveRegisters, context: EditContext) -> syn.Condition | None:
-    """A demand on the last move that an attentive player can meet."""
-    if not here.recent:
-        return None
-    name = rng.choice(here.recent)
+def condition(rng: Random, here: LiveRegisters, context: EditContext) -> syn.Condition:
+    """A demand on the last move that an attentive player can meet. Raises :class:`NothingError`."""
+    name = one_of(rng, here.recent)
     move, others = syn.Register(name), [syn.Register(n) for n in here.other_registers(name)]
     cheap = comparison(syn.Xent("xent", move), "<", rng.choice(BOUNDS))
     if not others:

@@ -6,6 +6,7 @@ Before the first outcome all operators have the same weight, so no kind of game 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from types import MappingProxyType
@@ -17,6 +18,7 @@ from meta_sampler.mutate.program_editor import (
     PRUNE,
     EditContext,
     Lines,
+    NothingError,
     Operator,
     donor_lines,
     edit_context,
@@ -155,13 +157,12 @@ class Mutate:
         names = [name for name, entry in self._operators.items() if entry.is_available(context)]
         weights = [self._weight(name) for name in names]
         applied_names: tuple[str, ...] = ()
-        if not names:
-            return lines, applied_names
         count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
         for name in rng.choices(names, weights, k=count):
-            edited_lines = self._operators[name].apply(lines, context, rng)
-            if edited_lines and edited_lines != lines:
-                lines, applied_names = edited_lines, (*applied_names, name)
+            with suppress(NothingError):
+                edited_lines = self._operators[name].apply(lines, context, rng)
+                if edited_lines and edited_lines != lines:
+                    lines, applied_names = edited_lines, (*applied_names, name)
         return lines, applied_names
 
     def _weight(self, name: str) -> float:

@@ -391,13 +391,11 @@ def blind_move(play: SymbolicPlay) -> bool:
     return False
 
 
-@_rule("a string grows too long")
-def long_string(play: SymbolicPlay) -> bool:
-    """Symbolic play stopped at a string of more than ``MAX_SIZE`` parts."""
-    return False
-
-
-@_rule("flags in the wrong order")
-def flag_order(play: SymbolicPlay) -> bool:
-    """Symbolic play stopped at flag_1 behind flag_2."""
-    return False
+# Symbolic play stops at a string of more than ``MAX_SIZE`` parts, and at flag_1 behind flag_2.
+long_string, flag_order = (
+    RULES.setdefault(name, LintRule(name, warning, lambda play: False))
+    for name, warning in (
+        ("long_string", "a string grows too long"),
+        ("flag_order", "flags in the wrong order"),
+    )
+)

@@ -7,12 +7,14 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
+from typing import NamedTuple
 
+from meta_sampler.base import Fate
 from meta_sampler.screening.lint import lint_warnings
 from meta_sampler.screening.symbolic import normal_form
 from meta_sampler.settings import Caps
 from xgl.analysis.static_facts import analyse, learning_roles
-from xgl.errors import FlowError, ProgramError
+from xgl.errors import FlowError, ProgramError, first_messages
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.control_flow import path, unrolled_steps
@@ -51,6 +53,45 @@ def _reads_back(program: Program) -> bool:
         return parse(new.code, program.dialect) == new.program
     except ProgramError:
         return False
+
+
+class Child(NamedTuple):
+    """A text as a child: ``text`` is canonical if it is a program; ``game`` is None if there are
+    errors."""
+
+    text: str
+    game: Game | None
+    errors: tuple[str, ...] = ()
+    fate: Fate = Fate.INVALID
+    repairs: tuple[str, ...] = ()
+
+
+def child_of(text: str, parent: Game, caps: Caps, role: str = syn.MAIN_PLAYER) -> Child:
+    """A text that a model wrote as a child of ``parent`` played in ``role``, of its dialect and
+    metadata; limits and loops are cut to the caps."""
+    try:
+        program = parse(text, parent.dialect)
+    except ProgramError as error:
+        return Child(text, None, tuple(error.messages()))
+    fitted = fit(program, caps, parent)
+    new = game(fitted, parent.metadata)
+    errors = [*_not_admitted(fitted, parent, caps, role), *faults(fitted, parent, caps, role)]
+    repairs = (FIT,) if fitted != program else ()
+    if errors:
+        return Child(new.code, None, tuple(first_messages(errors)), Fate.UNSOUND, repairs)
+    return Child(new.code, new, repairs=repairs)
+
+
+def _not_admitted(program: Program, parent: Game, caps: Caps, main: str) -> Iterator[str]:
+    """Contents that the caps do not allow and that the parent does not have."""
+    players = admitted_players(parent, caps.players)
+    truths = caps.truths or has_truths(parent.program)
+    yield from foreign(program, players, truths, caps.loops or has_loops(parent.program))
+    if not any(isinstance(i, syn.Elicit) and i.player == main for i in program.instructions):
+        yield f"no move of {main}, expected at least one"
+    earners = {main, syn.PARTNERS.get(main, main)}
+    if not any(isinstance(i, syn.Reward) and i.player in earners for i in program.instructions):
+        yield f"no reward for {main}, expected at least one"
 
 
 class KnownGames:

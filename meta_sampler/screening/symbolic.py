@@ -356,7 +356,13 @@ class SymbolicPlay:
 
     @cached_property
     def scores(self) -> list[Score]:
-        return [_score(x, e.registers) for e in self.events for x in find(e.line, syn.Xent)]
+        scores = []
+        for event in self.events:
+            for x in find(event.line, syn.Xent):
+                parts = (string_of(part, event.registers) for part in (x.target, x.prefix, x.outer))
+                target, prefix, outer = parts
+                scores.append(Score(target, prefix, outer, term_form(1, x, event.registers)))
+        return scores
 
     @cached_property
     def demands(self) -> list[Demand]:
@@ -380,11 +386,6 @@ class SymbolicPlay:
     def cast(self) -> set[str]:
         """Players who are asked for a move in some line."""
         return {line.player for line in self.lines(syn.Elicit)}
-
-
-def _score(term: syn.Xent, registers: Registers) -> Score:
-    target, prefix = string_of(term.target, registers), string_of(term.prefix, registers)
-    return Score(target, prefix, string_of(term.outer, registers), term_form(1, term, registers))
 
 
 def _demands(condition: syn.Condition, event: Event) -> Iterator[Demand]:

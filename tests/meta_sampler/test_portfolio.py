@@ -12,14 +12,12 @@ from typing import Any
 import pytest
 from support.search import Listed, Nature, Search, code, of_limits
 
-from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal, SamplerError, make
+from meta_sampler import Mutate, Outcome, Progress, Proposal, SamplerError, make
 from meta_sampler.base import Remote
-from meta_sampler.mutate.sampler import OPERATORS
 from meta_sampler.registry import PaidPortfolio, Portfolio
 from meta_sampler.settings import (
     SETTINGS,
     ChatSamplerSettings,
-    LocalSettings,
     settings_of,
 )
 from xgl import Game, game, parse
@@ -28,32 +26,12 @@ from xgl.settings import Role, role_of
 
 MISTAKES = [
     ("mutate", {"max_line": 9}, "max_line: unknown key, did you mean max_lines?"),
-    ("mutate", {"zebra": 9, "loops": 3}, "zebra: unknown key"),
-    ("mutate", {"max_lines": 0}, "max_lines: found 0, expected at least 1 and at most 64"),
     ("mutate", {"max_lines": 6.0}, "max_lines: found 6.0, expected a whole number"),
-    ("mutate", {"loops": "no"}, "loops: found 'no', expected true or false"),
-    ("mutate", {"players": "black"}, "players: found 'black', expected a list such as [black]"),
     ("mutate", {"players": ["bob"]}, "players: found ['bob'], expected a list with black"),
     ("mutate", {"players": ["black", "rob"]}, "players: unknown player 'rob', expected some of"),
-    ("mutate", {"decay": 1.5}, "decay: found 1.5, expected more than 0 and at most 1"),
-    ("local", {"max_tokens": 0}, "max_tokens: found 0, expected at least 1"),
-    ("local", {"temperature": -1.0}, "temperature: found -1.0, expected at least 0"),
     ("local", {"top_p": 0.0}, "top_p: found 0.0, expected more than 0 and at most 1"),
     ("local", {"max_lines": 2}, "max_lines: found 2, expected at least 3 and at most 64"),
-    ("local", {"dtype": "int8"}, "dtype: found 'int8', expected auto, float32 or bfloat16"),
-    ("chat", {"model": ""}, "model: found '', expected the name of a model"),
-    ("chat", {"library_games": -1}, "library_games: found -1, expected at least 0"),
-    ("chat", {"base_url": "example.com"}, "base_url: found 'example.com', expected http"),
-    (
-        "chat",
-        {"model": "m@localhost:8000/v1"},
-        "model: found 'm@localhost:8000/v1', expected the endpoint's URL",
-    ),
-    (
-        "chat",
-        {"model": "localhost:8000/v1"},
-        "model: found 'localhost:8000/v1', expected the endpoint's URL",
-    ),
+    ("chat", {"model": "localhost:8000/v1"}, "model: found 'localhost:8000/v1', expected the end"),
     ("chat", {"key_variable": "sk-123"}, "key_variable: expected the name of an environment"),
     ("chat", {"budget_dollars": 1.0}, "budget_dollars: found 1.0 and no prices, expected both"),
 ]
@@ -75,12 +53,6 @@ def test_settings_read_back_from_plain_values_and_from_another_process(sampler: 
     assert pickle.loads(pickle.dumps(default)) == default
 
 
-def test_a_replaced_value_is_checked_and_a_whole_number_stands_for_a_number() -> None:
-    with pytest.raises(ConfigError, match="attempts: found -1"):
-        replace(LocalSettings(), attempts=-1)
-    assert type(LocalSettings(temperature=1).temperature) is float
-
-
 def test_what_a_remote_sampler_writes_does_not_depend_on_how_it_is_reached() -> None:
     kind = ChatSamplerSettings
     free = {f.name for f in fields(kind) if role_of(kind, f.name) is Role.RESUMABLE}
@@ -92,28 +64,9 @@ def test_what_a_remote_sampler_writes_does_not_depend_on_how_it_is_reached() -> 
 # -- Samplers by name ------------------------------------------------------------------------------
 
 
-def test_make_builds_from_plain_settings() -> None:
-    sampler = make("mutate", {"max_lines": 9, "players": ["black", "bob"]})
-    assert isinstance(sampler, Mutate)
-    assert sampler.settings == MutateSettings(max_lines=9, players=("black", "bob"))
-
-
-def test_provenance_names_the_operators_that_were_drawn() -> None:
-    parent = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))
-    only = Mutate(operators={"insert_distractor": OPERATORS["insert_distractor"]})
-    proposals = only.propose(parent, [parent], 2, 1)
-    assert {o for p in proposals for o in p.provenance.operators} == {"insert_distractor"}
-
-
-@pytest.mark.parametrize("state", [{}, {"tried": {}, "accepted": {}}, {"tried": 3}])
-def test_a_foreign_state_is_refused(state: dict[str, Any]) -> None:
+def test_a_foreign_state_is_refused() -> None:
     with pytest.raises(SamplerError, match="operators"):
-        make("mutate").restore(state)
-
-
-def test_an_unknown_name_is_reported_with_the_known_ones() -> None:
-    with pytest.raises(SamplerError, match="'mutant', expected one of: chat, local"):
-        make("mutant")
+        make("mutate").restore({"tried": 3})
 
 
 # -- A portfolio: each list from one sampler, by UCB1 on what the candidates of each came to -------

@@ -4,11 +4,10 @@ cover by η, and mean scores while training."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Sequence
+from itertools import count, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from archive.charts import (
     LinearScale,
@@ -29,53 +28,56 @@ from archive.schema import Definition
 from archive.statistics.covers import Cover
 from archive.statistics.intervals import Interval
 from archive.text import bounds, listed, plural
-from xgl.diagram.svg import Element, Point, el
+from xgl.diagram.svg import Element, el
 
-MANY = 150
-"""Beyond this many games only the starting ones carry their names."""
 LEFT, TOP = 20.0, 44.0
 
 
 def growth(sizes: Sequence[tuple[int, int]]) -> Element:
     """A bar for each scope, of its games and how many of them are new: those known before, and new
     ones on top of them."""
-    few = len(sizes) <= 12
-    step, width = (64.0, 46.0) if few else (26.0, 20.0)
+    step, width = (64.0, 46.0) if len(sizes) <= 12 else (26.0, 20.0)
     left, top, base = 8.0, 26.0, 156.0
-    largest = max((size for size, _ in sizes), default=1)
-    height = LinearScale(0, max(largest, 1), 0, base - top)
+    height = LinearScale(0, max(1, *(size for size, _ in sizes)), 0, base - top)
     shapes: list[Element] = []
+    titles = []
     for index, (size, new_games) in enumerate(sizes):
-        x = left + index * step
-        old, new = height(size - new_games), height(new_games)
-        shapes.append(
-            mark(
-                f"Scope {index}: {plural(size, 'game')}, {new_games} new",
-                rect(x, base - old, width, old, "old"),
-                rect(x, base - old - new, width, new, "new"),
-                text(x + width / 2, base - old - new - 7, f"{size:,}", "value", "middle"),
-                text(x + width / 2, base + 17, str(index), "tick", "middle"),
-            )
-        )
+        x, old, new = left + index * step, height(size - new_games), height(new_games)
+        words = [
+            text(x + width / 2, base - old - new - 7, f"{size:,}", "value", "middle"),
+            text(x + width / 2, base + 17, str(index), "tick", "middle"),
+        ]
+        bars = [
+            rect(x, base - old, width, old, "old"),
+            rect(x, base - old - new, width, new, "new"),
+        ]
+        titles.append(f"scope {index}, {plural(size, 'game')}, {new_games} new")
+        shapes.append(mark(titles[-1], *bars, *words))
     right = left + len(sizes) * step
     shapes.append(line(0, base, right, base, "rule"))
     shapes.append(text(left, base + 35, "scope", "axis"))
-    title = "Size of each scope: " + "; ".join(
-        f"scope {index}, {plural(size, 'game')}" for index, (size, _) in enumerate(sizes)
-    )
+    title = f"Size of each scope: {'; '.join(titles)}"
     return canvas((max(right, 150), base + 40), title, *shapes, class_="growth")
 
 
 def lineage(games: Sequence[GameFacts]) -> Element:
     """A forest: columns are generations, a first child is on its parent's row."""
-    few = len(games) <= MANY
-    column, row = (200.0, 42.0) if few else (120.0, 13.0)
-    rows = _rows(games)
-    last = max((game.member.generation for game in games), default=0)
+    column, row = 200.0, 42.0
+    rows, free = dict[int, int](), count()
+
+    def put(place: int, its_row: int) -> None:
+        rows[place] = its_row
+        for index, kid in enumerate(games[place].children):
+            put(kid, next(free) if index else its_row)
+
+    for game in games:
+        if game.parent is None:
+            put(game.place, next(free))
+    last, bottom = max((game.member.generation for game in games), default=0), next(free) * row
     shapes: list[Element] = []
     for number in range(last + 1):
         x = LEFT + number * column
-        shapes.append(line(x, 28, x, TOP + len(set(rows.values())) * row, "grid"))
+        shapes.append(line(x, 28, x, TOP + bottom, "grid"))
         shapes.append(text(x - 6, 18, f"generation {number}" if number else "start", "tick"))
     at = {
         g.place: (LEFT + g.member.generation * column, TOP + 18 + rows[g.place] * row)
@@ -84,30 +86,10 @@ def lineage(games: Sequence[GameFacts]) -> Element:
     shapes += [
         _edge(at[game.parent], at[game.place], game) for game in games if game.parent is not None
     ]
-    shapes += [_node(game, *at[game.place], few) for game in games]
-    right = LEFT + last * column + (190 if few else 60)
-    bottom = TOP + 18 + (max(rows.values(), default=0) + 1) * row
+    shapes += [_node(game, *at[game.place]) for game in games]
+    size = (LEFT + last * column + 190, TOP + 18 + bottom)
     title = f"Descent of {plural(len(games), 'game')}; each is a link to its card"
-    return canvas((right, bottom), title, *shapes, class_="lineage", role="group")
-
-
-def _rows(games: Sequence[GameFacts]) -> dict[int, int]:
-    """Row of each game: depth first, a first child in its parent's row, the next ones below."""
-    rows: dict[int, int] = {}
-    free = 0
-    for root in (game for game in games if game.parent is None):
-        waiting = [(root.place, True)]
-        while waiting:
-            place, beside = waiting.pop()
-            parent = games[place].parent
-            if beside and parent is not None:
-                rows[place] = rows[parent]
-            else:
-                rows[place] = free
-                free += 1
-            kids = games[place].children
-            waiting += [(kid, kid == kids[0]) for kid in reversed(kids)]
-    return rows
+    return canvas(size, title, *shapes, class_="lineage", role="group")
 
 
 def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts) -> Element:
@@ -120,27 +102,20 @@ def _edge(start: tuple[float, float], end: tuple[float, float], game: GameFacts)
     return el("path", d=path, class_="edge", data_child=game.place)
 
 
-def _node(game: GameFacts, x: float, y: float, few: bool) -> Element:
-    label = (
-        f"{game.name}, {'start' if game.parent is None else f'generation {game.member.generation}'}"
-    )
+def _node(game: GameFacts, x: float, y: float) -> Element:
+    kind = "start" if game.parent is None else "new"
+    generation = f"generation {game.member.generation}" if game.parent is not None else kind
+    label, name = f"{game.name}, {generation}", text(x + 11, y - 9, game.name, "name")
     if game.member.gamma is not None:
         label += f", γ {game.member.gamma:.2f}"
-    kind = "start" if game.parent is None else "new"
-    marks: list[Element | None] = [
-        el("title", f"{label}: {game.pay}"),
-        circle(x, y, 12, "hit") if few else None,
-        circle(x, y, 6.5 if few else 4, f"node {kind}"),
-    ]
-    if few or game.parent is None:
-        name = text(x + 11, y - 9, game.name, "name")
-        if few and game.member.gamma is not None:
-            aside = el("tspan", f" γ {game.member.gamma:.2f}", dx=5, class_="tick")
-            name = el("text", *name.children, aside, **name.attributes)
-        marks.append(name)
+        aside = el("tspan", f" γ {game.member.gamma:.2f}", dx=5, class_="tick")
+        name = el("text", *name.children, aside, **name.attributes)
     return el(
         "a",
-        *marks,
+        el("title", f"{label}: {game.pay}"),
+        circle(x, y, 12, "hit"),
+        circle(x, y, 6.5, f"node {kind}"),
+        name,
         href=f"#game-{game.place}",
         class_="mark",
         aria_label=label,
@@ -150,8 +125,6 @@ def _node(game: GameFacts, x: float, y: float, few: bool) -> Element:
 
 
 EDGE, HEAD, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
-MOST_NAMES = 12
-"""Most accepted games that are labelled with their names."""
 CROWD = 200
 """With more candidates than this, points are small and have no error bars."""
 
@@ -180,9 +153,6 @@ def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str
             for each in sorted(candidates, key=lambda each: each.place is not None)  # on top
         ),
     ]
-    acceptances = [candidate for candidate in candidates if candidate.place is not None]
-    if len(acceptances) <= MOST_NAMES:
-        shapes += _names(acceptances, plot, names)
     title = (
         f"{plural(len(candidates), 'candidate')} by {letter} and γ; accepted are those with "
         f"{letter} at least {alpha1:g} and γ at most {most:g}"
@@ -192,33 +162,14 @@ def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str
 
 def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
     """A range that shows 0 to 1, the threshold and most values, but no outlier's far end."""
-    known_values = [interval.value for interval in values if interval.value is not None]
-    low = max(min([0.0, limit, *known_values]), -0.6)
-    high = min(max([1.0, limit, *known_values]), 1.6)
-    return low - 0.05, high + 0.05
-
-
-def _middle(candidate: Candidate, plot: Plot) -> Point:
-    return plot.place(candidate.value.value or 0.0, candidate.gamma.value or 0.0)
-
-
-def _names(acceptances: Sequence[Candidate], plot: Plot, names: Sequence[str]) -> Iterator[Element]:
-    """Names next to the accepted points, where they do not overlap."""
-    positions: list[Point] = []
-    for candidate in sorted(acceptances, key=lambda candidate: candidate.gamma.value or 0.0):
-        x, y = _middle(candidate, plot)
-        left, up, name = x + 8, y + 15, names[candidate.place or 0]
-        if left + 8 * len(name) > plot.x.end:
-            left -= 16 + 8 * len(name)
-        if all(abs(up - other) > 14 or abs(left - first) > 90 for first, other in positions):
-            positions.append((left, up))
-            yield text(left, up, name, "name")
+    known = [limit, *(interval.value for interval in values if interval.value is not None)]
+    return max(min(0.0, *known), -0.6) - 0.05, min(max(1.0, *known), 1.6) + 0.05
 
 
 def _point(
     candidate: Candidate, plot: Plot, letter: str, names: Sequence[str], small: bool
 ) -> Element:
-    x, y = _middle(candidate, plot)
+    x, y = plot.place(candidate.value.value or 0.0, candidate.gamma.value or 0.0)
     name = f"{candidate.row['game_id'][:8]}" if candidate.place is None else names[candidate.place]
     verdict = f"{candidate.row['verdict']} ({candidate.row['reason']})"
     label = f"{name}, {verdict}: {letter} {bounds(candidate.value)}, γ {bounds(candidate.gamma)}"
@@ -236,8 +187,6 @@ def _point(
     return el("a", title, *marks, class_="mark accepted", href=link, aria_label=label)
 
 
-TOOLTIP_NAMES = 8
-"""Most members that a tooltip names."""
 POINTS = 60
 """Points that a learning curve is drawn with at most."""
 
@@ -257,9 +206,7 @@ def cover_curve(covers: Sequence[tuple[float, Cover]], names: Sequence[str], gam
     ]
     for (eta, cover), value in zip(covers, values, strict=True):
         spot = circle(*plot.place(*value), 4, "spot open" if cover.gap else "spot")
-        members = [names[place] for place in cover.members[:TOOLTIP_NAMES]]
-        more = len(cover.members) - len(members)
-        members += [f"{more} more"] if more else []
+        members = [names[place] for place in cover.members]
         least = f"; at least {cover.least} are needed" if cover.gap else ""
         words = f"η = {eta:g}: {plural(len(cover.members), 'game')} ({listed(members)}){least}"
         shapes.append(mark(words, spot))
@@ -271,7 +218,9 @@ def learning_curve(curve: Sequence[float]) -> Element | None:
     """Bits by step: each step's mean, and a running mean over it; None for less than two steps."""
     if len(curve) < 2:
         return None
-    steps, values = downsample(curve, POINTS)
+    parts = np.array_split(np.arange(len(curve)), min(POINTS, len(curve)))
+    steps = [float(part.mean()) + 1 for part in parts]
+    values = np.array([np.asarray(curve, float)[part].mean() for part in parts])
     low, high = float(values.min()), float(values.max())
     plot = Plot.box(
         (46, 24), (342, 122), (1, len(curve)), (low, high if high > low else low + 1), "x"
@@ -287,25 +236,3 @@ def learning_curve(curve: Sequence[float]) -> Element | None:
         f"{curve[-1]:.1f} bits"
     )
     return canvas((400, 190), title, *shapes, class_="curve")
-
-
-def spark(curve: Sequence[float]) -> Element | None:
-    """The curve as a word-sized figure."""
-    if len(curve) < 2:
-        return None
-    steps, values = downsample(curve, 24)
-    smooth = running_mean(values, 3)
-    ends = float(smooth.min()), float(smooth.max())
-    plot = Plot.box((1, 3), (70, 14), (1, len(curve)), ends)
-    title = f"score from {curve[0]:.1f} to {curve[-1]:.1f} bits while training"
-    return canvas((72, 20), title, polyline(plot.places(steps, smooth), "smooth"), class_="spark")
-
-
-def downsample(
-    curve: Sequence[float], most: int
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Steps and means, float64 (k,) each, of at most ``most`` stretches of the curve."""
-    values = np.asarray(curve, float)
-    parts = np.array_split(np.arange(len(values)), min(most, len(values)))
-    steps = np.array([part.mean() + 1 for part in parts])
-    return steps, np.array([values[part].mean() for part in parts])

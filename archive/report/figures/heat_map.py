@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,9 @@ from archive.report.games import GameFacts
 from archive.schema import Definition
 from archive.statistics.matrix import Cell, TransferMatrix
 from archive.text import bounds, plural
-from xgl.diagram.svg import Element, Point, el
+from xgl.diagram.svg import Element, el
 
-# -- shades of values and bits, with legends -------------------------------------------------------
+# -- shades of values and bits,  -------------------------------------------------------
 
 DARKEST = 9
 """Classes of values: q0 (no transfer) to q9 (all of it, or more)."""
@@ -25,37 +24,18 @@ LEVELS = (0.25, 0.75, 1.5, 3.0, 5.0)
 """Bits from which a token has the next shade."""
 
 
-def value_shade(value: float) -> str:
-    """The class of a value: ``neg`` below −0.05, else q0 to q9 in tenths.
+def value_shade(value: float | None) -> tuple[str, str]:
+    """The class of a value and the value in two digits: ``neg`` below −0.05, else q0 to q9 in
+    tenths.
 
-    >>> value_shade(-0.2), value_shade(0.0), value_shade(0.44), value_shade(1.3)
-    ('neg', 'q0', 'q4', 'q9')
+    >>> value_shade(-0.2), value_shade(0.0), value_shade(0.44), value_shade(1.3), value_shade(None)
+    (('neg', '−.20'), ('q0', '.00'), ('q4', '.44'), ('q9', '1.3'), ('undefined', ''))
     """
-    if value < -0.05:
-        return "neg"
-    return f"q{min(DARKEST, max(0, math.floor(value * 10)))}"
-
-
-def value_legend(definition: Definition) -> Element:
-    """What the shades of the heat map mean."""
-    shapes = [text(0, 16, definition.symbol, "axis")]
-    ramp = [(f"q{k}", ".5" if k == 5 else "") for k in range(1, DARKEST)]
-    x = 18.0
-    for class_, label in [("neg", "below 0"), ("q0", "0"), *ramp, ("q9", "1")]:
-        shapes.append(_sample(x, class_))
-        if label:
-            shapes.append(text(x + 10, 36, label, "tick", "middle"))
-        x += 44 if class_ == "neg" else 20
-    for left, class_, label in (
-        (18.0, "undefined", "not defined"),
-        (150.0, "unmeasured", "not measured"),
-    ):
-        shapes += [_sample(left, class_, 48), text(left + 27, 60, label, "tick")]
-    return canvas((x + 8, 70), "Legend of the heat map", *shapes, class_="matrix legend")
-
-
-def _sample(x: float, class_: str, y: float = 4) -> Element:
-    return el("g", rect(x, y, 20, 16, "", rx=2), class_=f"cell {class_}")
+    if value is None:
+        return "undefined", ""
+    number = f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}".replace("0.", ".", 1)
+    shade = "neg" if value < -0.05 else f"q{min(DARKEST, max(0, math.floor(value * 10)))}"
+    return shade, number.replace("-", "−")
 
 
 def token_shade(bits: float | None) -> str:
@@ -70,8 +50,6 @@ def token_shade(bits: float | None) -> str:
 
 MOST = 60
 """Games of which every pair is drawn."""
-OPTIMAL = 200
-"""Most games whose neighbours are as alike as the tree allows, which takes cubic time."""
 TOP = 40.0
 
 Values = NDArray[np.float64]
@@ -83,34 +61,31 @@ def heat_map(matrix: TransferMatrix, games: Sequence[GameFacts], definition: Def
     shown = [*range(len(games))][-MOST:]
     similar = similar_order(matrix.values(definition)[np.ix_(shown, shown)])
     order = [games[shown[place]] for place in similar]
-    ages = {game.place: age for age, game in enumerate(sorted(order, key=lambda game: game.place))}
     count = len(order)
     side = 38.0 if count <= 14 else 24.0 if count <= 30 else 16.0
     left = 40.0 + max((len(game.name) for game in order), default=0) * 8.2
     shapes: list[Element] = []
     for rank, game in enumerate(order):
-        own = {"data_rank": rank, "data_age": ages[game.place]}
-        shapes += _labels(game, left, (rank + 0.5) * side, own)
+        shapes += _labels(game, left, (rank + 0.5) * side)
     for (row, game), (column, other) in itertools.product(enumerate(order), repeat=2):
-        moves = {"data_rank": f"{row} {column}"}
-        moves["data_age"] = f"{ages[game.place]} {ages[other.place]}"
         cell = matrix.cells.get((game.task_id, other.task_id))
         title = f"trained on {game.name}, playing {other.name}: {cell_in_words(cell, definition)}"
-        corner = left + column * side, TOP + row * side
-        value = None if cell is None else cell.values.of(definition).value
-        shapes.append(_cell(title, cell is not None, value, corner, side, moves))
+        shade, number = "unmeasured", ""
+        if cell is not None:
+            shade, number = value_shade(cell.values.of(definition).value)
+        x, y = left + column * side, TOP + row * side
+        square = rect(x + 1, y + 1, side - 2, side - 2, "", rx=2)
+        inside = [text(x + side / 2, y + side / 2 + 4, number, "in", "middle")]
+        has_room = number and side >= 30
+        shapes.append(mark(title, square, *(inside if has_room else ()), class_=f"cell {shade}"))
     shapes.append(text(left, 14, "plays … (numbers are those of the rows)", "axis"))
     shapes.append(text(left - 8, TOP - 8, "trained on", "axis", "end"))
     title = f"Transfer matrix of {plural(count, 'game')}; rows are trained on, columns played"
     size = (max(left + count * side + 8, left + 270), TOP + count * side + 8)
-    figure = canvas(size, title, *shapes, class_="matrix", role="group")
-    attributes = {"data-side": side, "data-left": left, "data-top": TOP}
-    return Element("svg", {**figure.attributes, **attributes}, figure.children)
+    return canvas(size, title, *shapes, class_="matrix", role="group")
 
 
-def _labels(
-    game: GameFacts, left: float, middle: float, moves: Mapping[str, Any]
-) -> Iterator[Element]:
+def _labels(game: GameFacts, left: float, middle: float) -> Iterator[Element]:
     """A game's name and number beside its row, a link to its card, and its number on its column."""
     y, number = TOP + middle + 4, str(game.place + 1)
     yield el(
@@ -120,31 +95,8 @@ def _labels(
         text(left - 8, y, number, "tick", "end"),
         href=f"#game-{game.place}",
         class_="mark row",
-        **moves,
     )
-    column = text(left + middle, TOP - 8, number, "tick", "middle")
-    yield Element("text", {**column.attributes, **moves}, column.children)
-
-
-def _cell(
-    title: str,
-    is_measured: bool,
-    value: float | None,
-    corner: Point,
-    side: float,
-    moves: Mapping[str, Any],
-) -> Element:
-    """A square in the shade of its value, with the number where there is room for it."""
-    x, y = corner
-    shade = "undefined" if is_measured else "unmeasured"
-    shapes: list[Element] = [rect(x + 1, y + 1, side - 2, side - 2, "", rx=2)]
-    if value is not None:
-        shade = value_shade(value)
-        number = f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}".replace("0.", ".", 1)
-        number = number.replace("-", "−")
-        if side >= 30:
-            shapes.append(text(x + side / 2, y + side / 2 + 4, number, "in", "middle"))
-    return mark(title, *shapes, class_=f"cell {shade}", **moves)
+    yield text(left + middle, TOP - 8, number, "tick", "middle")
 
 
 def cell_in_words(cell: Cell | None, definition: Definition) -> str:
@@ -175,17 +127,13 @@ def similar_order(values: Values) -> list[int]:
     if count < 3:
         return list(range(count))
     profile = np.concatenate([_fill_unknown(values), _fill_unknown(values.T)], axis=1)
-    tree = linkage(profile, "average")
-    if count <= OPTIMAL:
-        tree = optimal_leaf_ordering(tree, profile)
+    tree = optimal_leaf_ordering(linkage(profile, "average"), profile)
     order = [int(index) for index in leaves_list(tree)]
     return order if order.index(0) < count / 2 else order[::-1]
 
 
 def _fill_unknown(values: Values) -> Values:
     """Values clipped to [−0.5, 1.5], unknown ones at the mean of the column's known values."""
-    is_known = np.isfinite(values)
-    clipped_values = np.where(is_known, np.clip(np.where(is_known, values, 0.0), -0.5, 1.5), 0.0)
-    counts = is_known.sum(axis=0)
-    means = clipped_values.sum(axis=0) / np.maximum(counts, 1)
-    return np.where(is_known, clipped_values, means)
+    clipped, unknown = np.clip(values, -0.5, 1.5), ~np.isfinite(values)
+    means = np.ma.array(clipped, mask=unknown).mean(axis=0)
+    return np.where(unknown, np.ma.filled(means, 0.0), clipped)

@@ -51,26 +51,6 @@
   document.addEventListener("scroll", followTip, { capture: true, passive: true });
   document.addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 
-  // Diagrams that are packed: unpacked once, drawn when a card is opened.
-  const packed = byId("drawings");
-  let unpacked = null;
-  const unpack = async () => {
-    const bytes = Uint8Array.from(atob(packed.textContent), (c) => c.charCodeAt(0));
-    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return JSON.parse(await new Response(stream).text());
-  };
-  const drawInto = async (card) => {
-    const place = packed && card.querySelector("[data-drawing]");
-    if (!place || place.querySelector("img")) return;
-    unpacked = unpacked || unpack();
-    const svg = (await unpacked)[Number(place.dataset.drawing)];
-    const image = new Image();
-    image.alt = place.getAttribute("aria-label");
-    image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(svg)}`;
-    place.replaceChildren(image);
-  };
-  cards.forEach((card) => card.addEventListener("toggle", () => { if (card.open) drawInto(card); }));
-
   // A link to a card opens it.
   const openTarget = () => {
     const card = /^#game-\d+$/.test(location.hash) && byId(location.hash.slice(1));
@@ -156,25 +136,6 @@
       ["pointerenter", "focus"].forEach((kind) => node.addEventListener(kind, () => light(place)));
       ["pointerleave", "blur"].forEach((kind) => node.addEventListener(kind, unlight));
     });
-  }
-
-  // Another order of the matrix: cells move, nothing is drawn anew.
-  const matrix = document.querySelector("svg.matrix[data-side]");
-  const choices = all("input[name=order]");
-  if (matrix) {
-    const side = Number(matrix.dataset.side);
-    const reorder = (by) => {
-      for (const part of all("[data-rank]", matrix)) {
-        const from = part.dataset.rank.split(" ").map(Number);
-        const to = part.dataset[by].split(" ").map(Number);
-        const [down, right] = to.map((place, axis) => (place - from[axis]) * side);
-        const across = part.tagName === "text" ? [down, 0] : [right || 0, down];
-        part.setAttribute("transform", `translate(${across[0]} ${across[1]})`);
-      }
-    };
-    choices.forEach((choice) => choice.addEventListener("change", () => reorder(choice.value)));
-  } else {
-    choices.forEach((choice) => { choice.closest(".tools").hidden = true; });
   }
 
   openTarget();

@@ -40,16 +40,13 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     assert seeds == [{0, 2}, {1, 3}]
     games = [[row["game_id"] for row in some] for some in (train, test)]
     assert games == [[ONE.game.game_id, TWO.game.game_id] * 2] * 2  # a row of each game in turn
-    assert str(train[0]["view"]).endswith("\nx:")
-    system, user = train[0]["prompt"]  # type: ignore[misc]
-    assert [system["role"], user["role"]] == ["system", "user"]
+    _, user = train[0]["prompt"]  # type: ignore[misc]
     assert story(0, 1) in user["content"]
     assert user["content"].endswith("Write x, at most 10 tokens, as <move>...</move>.")
     request = "Write t, at most 4 tokens, then x, at most 4 tokens: 2 moves in this order"
     assert request in str(train[1]["prompt_text"])
     assert [train[0]["limits"], train[1]["limits"]] == [[10], [4, 4]]
     assert len({row["id"] for row in (*train, *test)}) == 8
-    assert {row["split"] for row in train} == {"train"}
     replies = ["<move>owl</move>", "<move>owl</move><move>ape</move>"]
     [one, two] = Rewards(WordJudge())(replies, [str(train[0]["info"]), str(train[1]["info"])])
     assert one != two
@@ -61,11 +58,7 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     [environment, *_] = rows(out / "environments" / "train.jsonl")
     assert described == {"default": [*train[0]], "environments": [*environment]}
     assert re.findall(r"^\| `(\w+)` \|", card, re.M) == described["default"]
-    assert "train.jsonl" in card
     assert f"{BOB.game.game_id} (bob)" in card
-    for line in re.findall(r"^from xgl\..*", card, re.M):
-        exec(line, {})  # what the card tells its reader to import
-    assert "from xgl.environments.rewards import Rewards" in card
 
 
 def test_the_normalised_base_player_is_0_on_average_in_each_game(tmp_path: Path) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import re
-import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
@@ -94,20 +92,6 @@ def test_four_rollouts_of_verifiers_score_the_bits_of_play_all(tmp_path: Path) -
         retry_count += sum(trace["metrics"]["failed_ensures"] for trace in episode["traces"])
     assert sorted(len(episode["traces"]) for episode in episodes) == [1, 1, 2, 2]
     assert retry_count == 2
-
-
-@pytest.mark.long
-def test_the_constraints_leave_room_for_it(tmp_path: Path) -> None:
-    """Under them pip finds no need for an older release."""
-    report = tmp_path / "report.json"
-    pip = [sys.executable, "-m", "pip", "install", "-q", "--dry-run", "--report", str(report)]
-    constraints = Path(__file__).parents[3] / "constraints.txt"
-    subprocess.run([*pip, "-c", str(constraints), "verifiers"], check=True)
-    versions = {
-        each["metadata"]["name"]: each["metadata"]["version"]
-        for each in json.loads(report.read_text())["install"]
-    }
-    assert tuple(map(int, versions["verifiers"].split(".")[:2])) >= (0, 4)
 
 
 def test_templates_import_what_there_is() -> None:

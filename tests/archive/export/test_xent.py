@@ -18,11 +18,9 @@ from support.measured import Given, build, story
 from support.rows import row as make_row
 
 from archive import Archive, Run
-from archive.__main__ import main
-from archive.errors import DamagedError, ExportError
+from archive.errors import ExportError
 from archive.export.folder import Options, export
-from archive.export.selection import Map, archived_game, choose
-from archive.export.training import levels
+from archive.export.selection import Map, choose
 from archive.export.xent import TEMPLATE, fill_template, with_texts
 from archive.run import ArchivedStories
 from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all, read_game
@@ -130,31 +128,6 @@ def test_a_map_s_text_is_one_literal_in_its_line(first: str, second: str) -> Non
     assert values == [["story() é", "é", first], [second]]
 
 
-def test_a_program_in_the_archive_is_parsed_not_trusted() -> None:
-    for code in ("__import__('os').system('x')", "elicit(x, 3)\x1b"):
-        with pytest.raises(DamagedError, match=r"^game g1 is damaged: found line 1: "):
-            archived_game(
-                make_row("games", game_id="g1", dialect="xent", code=code, metadata_json="{}")
-            )
-    other = make_row("games", game_id="g1", dialect="xent", code="elicit(x, 3)", metadata_json="{}")
-    with pytest.raises(DamagedError, match="found a program of id"):
-        archived_game(other)
-
-
-# -- thresholds, and what is drawn from ----------------------------------------------------------
-
-
-def test_thresholds_are_of_samples_played_to_the_end() -> None:
-    rows = [
-        {"map_seed": seed, "play_seed": 0, "round": k + 1, "score": bits}
-        for seed, series in ((1, [0.0, 4.0, 2.0]), (3, [2.0, 2.0, 6.0]), (5, [9.0]))
-        for k, bits in enumerate(series)
-    ]
-    expected = {"b": 1.0, "theta": 1.0, "m": 4, "rounds": 3, "maps": 2, "k_m": 3}
-    assert levels(rows[::-1]) == expected | {"policy": "base"}
-    assert levels([]) is None
-
-
 # -- random playable games -----------------------------------------------------------------------
 
 
@@ -179,9 +152,6 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path) -> 
         assert draws[0] == draws[-1]
         with pytest.raises(ExportError, match="--playable: found 8, expected a number from 1 to 7"):
             choose(run, Options(playable=8))
-    out = tmp_path / "out"
-    arguments = ["export", str(folder), str(out), "--format", "xent", "--no-scores"]
-    assert main([*arguments, "--playable", "0"]) == 2
 
 
 # -- the best scores known ----------------------------------------------------------------------

@@ -94,10 +94,6 @@ def test_the_tokens_add_up_to_the_score(score: float, judge: Bench) -> None:
         assert sum(bits) == pytest.approx(term.bits)
 
 
-def test_a_replay_with_another_score_shows_no_bits(judge: Bench) -> None:
-    assert replayed_plays(PLAYED, "black", [told(1234.0)], judge.judge) == (told(1234.0),)
-
-
 def test_the_report_shows_what_the_archive_holds(
     tmp_path: Path, score: float, judge: Bench
 ) -> None:

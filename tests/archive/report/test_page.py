@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from jinja2 import Environment, nodes
-from support.archives import RUN, write_large
+from support.archives import write_large
 from support.markup import Markup
 from support.measured import CONFIG, Given
 from support.measured import build as build_played
@@ -22,13 +20,11 @@ from support.rows import game_row, row, write
 
 from archive import Archive, Run
 from archive.__main__ import main
-from archive.report import page as page_module
 from archive.report.gathering import gather_report
 from archive.report.measures import RatingsSection, gather_ratings
 from archive.report.page import page
 from archive.schema import PairPurpose, TaskId
 from archive.text import signed
-from xgl import library
 
 
 def _write_page(run: Path, out: Path, *more: str) -> str:
@@ -88,23 +84,6 @@ def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) 
     assert "unsafe" not in grown_page.split("</head>")[0].split("<style>")[0]
 
 
-def test_models_measured_elsewhere_are_shown_on_demand(
-    run_folder: Path, grown_run: Path, tmp_path: Path
-) -> None:
-    """The games of one archive, measured into another: only the players of its games are shown."""
-    with Archive.open(grown_run / "archive") as archive:
-        [row, *_] = archive.rows("measures")
-    with Archive.open(run_folder / "archive") as archive:
-        [member, *_] = archive.rows("scopes")
-    ours = {"run_id": "other", "exported_game_id": member["game_id"], "policy_id": "gamester-7"}
-    theirs = {"run_id": "other", "policy_id": "of another scope"}
-    write(tmp_path / "measured" / "archive", measures=[row | ours, row | theirs])
-    text = _write_page(run_folder, tmp_path / "m.html", "--measured", str(tmp_path / "measured"))
-    assert "gamester-7" in text
-    assert "of another scope" not in text
-    assert "gamester-7" not in _write_page(run_folder, tmp_path / "plain.html")
-
-
 def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:
     with Archive.open(grown_run / "archive") as archive:
         again = page(gather_report(Run(archive)))
@@ -124,7 +103,7 @@ def test_a_thousand_games_fit(tmp_path: Path) -> None:
 def test_games_are_named_and_their_copies_folded(tmp_path: Path) -> None:
     scores = {name: [*each[:2], each[0]] for name, each in draw_scores(0, THREE, 8).items()}
     first, _, last = (each.game_id for each in rated_games(3))
-    names = {TaskId(f"scope{first[:4]}", "black"): (4, "cunning hen")}
+    names = {TaskId(f"scope{first[:4]}", "black"): "cunning hen"}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("archive.report.measures.RESAMPLES", 2)
         ratings = gather_ratings(Archive.open(build(tmp_path, scores, range(3))), [], names)
@@ -133,11 +112,9 @@ def test_games_are_named_and_their_copies_folded(tmp_path: Path) -> None:
     copies = [{name, *copies} for _, name, copies, _ in ratings.games if copies]
     assert copies == [{"cunning hen", last[:12]}]
     assert sum(mass for *_, mass in ratings.games) == pytest.approx(1)
-    for model, parts, rest, total in ratings.contributions:
-        assert sum(parts) + rest == pytest.approx(total), model
 
 
-# -- Every section of every template is rendered, undefined names being errors ---------------------
+# -- What archives may hold or lack is rendered, undefined names being errors ----------------------
 
 
 DUEL = "assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward(xed(s | t) - xed(s | x))"
@@ -151,82 +128,17 @@ TABLES = {
 """Tables that are rated, as lines of CSV."""
 
 
-class _Sections(Environment):
-    """Templates that note which of their sections are rendered: the branches of each condition,
-    the body of each loop and the ``else`` of one that is empty."""
-
-    def __init__(self, environment: Environment) -> None:
-        super().__init__()
-        self.__dict__.update(environment.__dict__, cache={})
-        self.known: set[str] = set()
-        self.rendered: set[str] = set()
-        self.globals = {**environment.globals, "rendered": self._note}
-
-    def _note(self, section: str, value: object = "") -> object:
-        self.rendered.add(section)
-        return value
-
-    def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        template = super()._parse(source, name, filename)
-        for number, node in enumerate(template.find_all((nodes.If, nodes.For, nodes.CondExpr))):
-            where = f"{name}:{node.lineno} #{number}"
-            if isinstance(node, nodes.CondExpr):
-                node.expr1 = self._marked(f"{where} then", node.expr1)
-                node.expr2 = node.expr2 and self._marked(f"{where} else", node.expr2)
-                continue
-            node.body.insert(0, nodes.Output([self._marked(f"{where} body")]))
-            if node.else_:
-                node.else_.insert(0, nodes.Output([self._marked(f"{where} else")]))
-        return template.set_environment(self)
-
-    def _marked(self, section: str, *value: nodes.Expr) -> nodes.Call:
-        self.known.add(section)
-        name = nodes.Name("rendered", "load")
-        return nodes.Call(name, [nodes.Const(section), *value], [], None, None)
-
-
-def _write_many(folder: Path) -> Path:
-    """A run of more games than the page shows in full, whose newest scope has a game of the library
-    in two roles, and of all that an archive may hold of its games or lack."""
-    run = write_large(folder, 110, 2)
-    entry = library.entries()[0]
-    known = Given(entry.text, entry.dialect).game
-    ids = {"run_id": RUN, "game_id": known.game_id}
-    with Archive.open(run / "archive") as archive:
-        scope = archive.rows("scopes", filters=[("scope", "=", 2)])
-        [begun, *_] = archive.rows("runs")
-    cover = {"run_id": RUN, "scope": 2, "eta": 0.9, "definition": "captured"}
-    write(
-        run / "archive",
-        runs=[begun | {"event": "resumed"}],
-        games=[game_row(known)],
-        scopes=[each | {"scope": 3} for each in scope]
-        + [row("scopes", **ids, role=role, scope=3) for role in ("black", "white")],
-        covers=[row("covers", **cover, **_task(each)) for each in scope[:14]],
-    )
-    return run
-
-
-def _task(member: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: member[name] for name in ("game_id", "role")}
-
-
 def _write_measured(folder: Path, run: Path, maps: int = 8, preference: str = "win") -> Path:
-    """Three models measured on games of a run, with their ceilings, as rated before by margins: of
-    five games one is a copy and one separates nobody."""
+    """Three models measured on games of a run, as rated before: of five games one is a copy and one
+    separates nobody."""
     with Archive.open(run / "archive") as archive:
         origins = [each["game_id"] for each in archive.rows("scopes")[:3]]
     scores = {
         name: [*each, each[0], np.zeros(maps)] for name, each in draw_scores(0, THREE, maps).items()
     }
     measured = build(folder, scores, range(len(origins)), exported=origins)
-    with Archive.open(measured) as archive:
-        rounds = archive.rows("rounds", filters=[("policy_id", "=", "ann")])
-    names = ("run_id", "game_id", "role", "map_seed", "play_seed", "score")
-    best = [{name: each[name] for name in names} for each in rounds]
     rating = {"run_id": MEASURED_RUN, "preference": preference, "confidence": 0.9, "resamples": 2}
-    ceilings = [row("ceilings", **each, solver="beam") for each in best]
-    return write(measured, ceilings=ceilings, ratings=[row("ratings", **rating, copies="exact")])
+    return write(measured, ratings=[row("ratings", **rating, copies="exact")])
 
 
 def _write_few(folder: Path) -> Path:
@@ -274,49 +186,35 @@ def _write_programs(folder: Path) -> Path:
     return folder
 
 
-class _Pages(NamedTuple):
-    """What is written about several runs, by name, and which sections it took."""
-
-    texts: Mapping[str, str]
-    sections: _Sections
-
-
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages:
+def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[str, str]:
+    """What is written about several runs, by name."""
     folder = tmp_path_factory.mktemp("pages")
     runs = {
-        "many": _write_many(folder / "many"),
         "few": _write_few(folder / "few"),
         "one": _write_one(folder / "one"),
         "programs": _write_programs(folder / "programs"),
     }
     measured = {
-        "many": _write_measured(folder / "by wins", runs["many"]),
         "few": _write_measured(folder / "by margins", runs["few"], preference="margin"),
         "one": _write_measured(folder / "on one map", runs["one"], maps=1),
     }
-    sections, texts = _Sections(page_module._environment()), {}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(page_module, "_environment", lambda: sections)
-        for name, run in {**runs, "attacks": hostile_run, "example": EXAMPLE}.items():
-            out = folder / f"{name}.html"
-            patch.setattr(page_module, "INLINE", 0 if name == "many" else 1_500_000)
-            more = ["--measured", str(measured[name])] if name in measured else []
-            assert main(["report", str(run), "-o", str(out), *more]) == 0
-            texts[name] = out.read_text(encoding="utf-8")
-        for name, lines in TABLES.items():
-            table, out = folder / f"{name}.csv", folder / f"{name}.html"
-            table.write_text("\n".join(lines))
-            assert main(["ratings", "--table", str(table), "-o", str(out)]) == 0
-            texts[name] = out.read_text(encoding="utf-8")
-    return _Pages(texts, sections)
+    texts = {}
+    for name, run in {**runs, "attacks": hostile_run, "example": EXAMPLE}.items():
+        more = ["--measured", str(measured[name])] if name in measured else []
+        texts[name] = _write_page(run, folder / f"{name}.html", *more)
+    for name, lines in TABLES.items():
+        table, out = folder / f"{name}.csv", folder / f"{name}.html"
+        table.write_text("\n".join(lines))
+        assert main(["ratings", "--table", str(table), "-o", str(out)]) == 0
+        texts[name] = out.read_text(encoding="utf-8")
+    return texts
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("many", ("How much is left to gain", "beam 8", "Which games matter", "and 1 copy")),
-        ("many", ("0 for the best", "It is no probability")),
+        ("few", ("Which games matter", "and 1 copy", "It is no probability")),
         ("few", ("Definition 37", "how much more is scored", "no move", "the whole scope")),
         ("one", ("Not rated", "No stage has archived", "No game has joined")),
         ("programs", ("no text: no answer", "Of equal agents", "Funnel", "<td>1 2", "<td>win")),
@@ -324,23 +222,17 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> _Pages
         ("example", ("token by token",)),
     ],
 )
-def test_what_an_archive_holds_is_shown(pages: _Pages, name: str, words: Sequence[str]) -> None:
-    assert [each for each in words if each not in pages.texts[name]] == []
+def test_what_an_archive_holds_is_shown(
+    pages: dict[str, str], name: str, words: Sequence[str]
+) -> None:
+    assert [each for each in words if each not in pages[name]] == []
 
 
-def test_attacks_are_shown_and_not_obeyed(pages: _Pages) -> None:
-    text = pages.texts["attacks"]
+def test_attacks_are_shown_and_not_obeyed(pages: dict[str, str]) -> None:
+    text = pages["attacks"]
     read = Markup(text)
     assert (read.open, read.tags.count("script"), read.handlers) == ([], 1, [])
     assert not any("javascript" in link for link in read.values("href", "src"))
     assert not set(text) & set("\u2028\u202e")
     for shown in ("\\u202e", "&lt;img src=x onerror=", "{{ 7*7 }}"):
         assert shown in text
-
-
-def test_every_section_is_rendered_by_some_run(pages: _Pages) -> None:
-    """A section that no run here fills is one that nobody has seen."""
-    for name in pages.sections.list_templates():
-        pages.sections.get_template(name)
-    assert pages.sections.known
-    assert sorted(pages.sections.known - pages.sections.rendered) == []

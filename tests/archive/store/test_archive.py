@@ -115,21 +115,6 @@ def test_a_reader_gives_the_same_rows_whatever_columns_it_read_before(
             assert reader.table("games", columns).equals(expected)
 
 
-def test_a_refused_row_leaves_no_trace(archive: Archive) -> None:
-    before = sorted(archive.folder.rglob("*"))
-    with pytest.raises(RowError, match=r"scores row 0, column 'score'"):
-        archive.commit({"games": [make_row("games")], "scores": [make_row("scores", score=None)]})
-    assert sorted(archive.folder.rglob("*")) == before
-    assert archive.commit({"games": [make_row("games")]}) == 1
-
-
-def test_a_reader_keeps_the_state_it_opened(archive: Archive) -> None:
-    reader = Archive.open(archive.folder)
-    archive.commit({"games": [make_row("games")]})
-    assert reader.count("games") == 0
-    assert Archive.open(archive.folder).count("games") == archive.count("games") == 1
-
-
 def test_a_second_writer_is_refused_until_the_first_closes(archive: Archive) -> None:
     with pytest.raises(LockedError, match=rf"found a writer \(process {os.getpid()} on"):
         Archive.open(archive.folder, "a")
@@ -155,10 +140,6 @@ def test_a_reader_does_not_write(archive: Archive) -> None:
     reader = Archive.open(archive.folder)
     with pytest.raises(WriteError, match=r"open to read: found a write, expected mode 'a'"):
         reader.commit({"games": [make_row("games")]})
-    with pytest.raises(WriteError, match=r"open to read"):
-        reader.put_adapter(b"x")
-    with pytest.raises(WriteError, match=r"open to read"):
-        reader.drop_adapter("0" * 64)
 
 
 def test_what_is_no_archive_is_told_so(tmp_path: Path) -> None:
@@ -214,13 +195,6 @@ def test_a_damaged_commit_record_is_named(archive: Archive, record: str) -> None
         Archive.open(archive.folder)
 
 
-def test_a_record_cannot_name_files_elsewhere(archive: Archive) -> None:
-    record = archive.folder / "commits" / "000000.json"
-    record.write_text(record.read_text().replace("games/000000", "games/../../000000"))
-    with pytest.raises(DamagedError, match=r"000000.json is damaged"):
-        Archive.open(archive.folder)
-
-
 def test_adapters_are_named_by_their_content(archive: Archive) -> None:
     digest = archive.put_adapter(b"weights")
     assert archive.put_adapter(b"weights") == digest
@@ -244,24 +218,14 @@ def test_adapters_are_named_by_their_content(archive: Archive) -> None:
 
 REFUSED = [
     ("scores", {"score": math.nan}, r"scores row 1, column 'score': found nan .* finite double"),
-    ("scores", {"score": -math.inf}, r"found -inf of type float, expected finite double \(bits\)"),
     ("scores", {"score": None}, r"column 'score': found null, expected finite double"),
-    ("scores", {"score": "1.0"}, r"found '1.0' of type str, expected finite double"),
-    ("scores", {"score": True}, r"found True of type bool"),
     ("scores", {"score": 2**60 + 1}, r"column 'score': found 1152921504606846977"),
     ("scores", {"map_seed": 1.0}, r"column 'map_seed': found 1.0 of type float, expected int64"),
-    ("scores", {"map_seed": 2**63}, r"column 'map_seed': found 9223372036854775808"),
     ("games", {"steps": 2**31}, r"column 'steps': found 2147483648 .* expected int32 \(steps\)"),
-    ("games", {"code": b"x"}, r"column 'code': found b'x' of type bytes, expected string"),
     ("games", {"code": "\ud800"}, r"column 'code': found '\\ud800'"),
     ("scores", {"moves": "abc"}, r"column 'moves': found 'abc' of type str, expected list"),
     ("scores", {"moves": ["a", None]}, r"column 'moves': found \['a', None\] of type list"),
     ("scores", {"purpose": "test"}, r"found 'test' .* expected one of calibration, training"),
-    (
-        "finetunes",
-        {"curve": [0.0, math.inf]},
-        r"column 'curve': found \[0.0, inf\] of type list, expected finite",
-    ),
     ("runs", {"at": datetime(2026, 1, 1)}, r"expected timestamp.*tz=UTC"),
 ]
 

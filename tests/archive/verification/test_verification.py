@@ -15,9 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from support.search import Listed, Nature, Search, code, of_limits
 
-from archive import TABLES, Archive, DamagedError
+from archive import TABLES, Archive
 from archive.__main__ import main
-from archive.store.files import write_head
 from archive.verification import Verification, verify
 
 WORLD = of_limits(
@@ -100,7 +99,6 @@ def forge(
         if before.is_file():
             record["previous"] = sha256(before.read_bytes()).hexdigest()
         path.write_text(json.dumps(record))
-    write_head(folder, record["number"])
     return count
 
 
@@ -136,21 +134,6 @@ def test_a_changed_score_is_named_with_its_row(folder: Path) -> None:
     assert f"map_seed {row['map_seed']}" in text
 
 
-def test_consistently_forged_scores_no_longer_give_the_decision(folder: Path) -> None:
-    decision = next(filter(accepted, rows(folder, "decisions")))
-
-    def own(row: Row) -> bool:
-        return row["policy_id"] == decision["finetune_id"] and row["outcome"] == "finished"
-
-    assert forge(
-        folder, "scores", own, lambda r: dict.fromkeys(("score", "raw_score"), r["score"] + 3)
-    )
-    text = fault_text(folder)
-    assert f"game {decision['game_id']}: found own_gain " in text
-    assert "from the scores" in text
-    assert "SHA-256" not in text
-
-
 def accepted(row: Row) -> bool:
     return bool(row["verdict"] == "accepted")
 
@@ -159,10 +142,7 @@ def accepted(row: Row) -> bool:
     ("column", "value"),
     [
         ("captured", 0.99),
-        ("captured_high", 9.0),
-        ("captured_def37", 0.1),
         ("gamma", 0.0),
-        ("own_gain_low", 3.0),
         ("gamma_game_id", "0" * 16),
         ("alpha1", 0.01),
         ("best_script", "quote"),
@@ -174,7 +154,7 @@ def test_a_changed_number_of_a_decision_is_named(folder: Path, column: str, valu
     assert f"found {column} {value}, expected" in fault_text(folder)
 
 
-@pytest.mark.parametrize("reason", ["does not help its parent", "not playable", "constant score"])
+@pytest.mark.parametrize("reason", ["does not help its parent", "constant score"])
 def test_a_changed_verdict_is_named(folder: Path, reason: str) -> None:
     change = {"verdict": "accepted", "reason": "helps and is new", "decided": True}
     assert forge(folder, "decisions", lambda r: r["reason"] == reason, lambda _: change) == 1
@@ -207,14 +187,6 @@ def test_a_game_added_to_the_scope_by_hand_is_named(folder: Path) -> None:
     assert "found no row, expected a member, since it was accepted" in text
 
 
-def test_a_changed_program_is_another_game(folder: Path) -> None:
-    def other(row: Row) -> Row:
-        return {"code": row["code"].replace("20)", "30)")}
-
-    assert forge(folder, "games", lambda row: "20)" in row["code"], other) == 1
-    assert "found another game, expected id " in fault_text(folder)
-
-
 def test_a_changed_record_is_named_by_the_next_one(archive_copy: Path) -> None:
     path = archive_copy / "commits" / "000003.json"
     record = json.loads(path.read_text())
@@ -222,46 +194,6 @@ def test_a_changed_record_is_named_by_the_next_one(archive_copy: Path) -> None:
     path.write_text(json.dumps(record))
     faults = fault_text(archive_copy)
     assert f"{path}: found a record that was changed after it was written" in faults
-
-
-@pytest.mark.parametrize(("removed", "data"), [(1, True), (2, False), ("all", True)])
-def test_newest_commits_that_were_removed_are_named(
-    archive_copy: Path, removed: int | str, data: bool
-) -> None:
-    records = sorted((archive_copy / "commits").iterdir())
-    for path in records[1 if removed == "all" else -int(removed) :]:
-        for file in json.loads(path.read_text())["files"] if data else ():
-            (archive_copy / file["file"]).unlink()
-        path.unlink()
-    faults = fault_text(archive_copy)
-    assert f"{records[-1]}: found no record after" in faults
-    with pytest.raises(DamagedError, match=f"{records[-1].name} is missing"):
-        Archive.open(archive_copy, "a")
-    (archive_copy / "head.json").unlink()
-    Archive.open(archive_copy, "a").close()
-
-
-def test_the_newest_record_cannot_be_changed_either(archive_copy: Path) -> None:
-    path = max((archive_copy / "commits").iterdir())
-    path.write_text(path.read_text() + " ")
-    assert f"{path}: found a record that was changed after it was written" in fault_text(
-        archive_copy
-    )
-    (archive_copy / "head.json").unlink()
-    assert f"{archive_copy / 'head.json'}: found commit -1" in fault_text(archive_copy)
-
-
-def test_an_initial_game_that_was_started_again_needs_its_last_adapter_alone(
-    tmp_path: Path,
-) -> None:
-    world, sampler = of_limits(l8=Nature(unlucky=True)), Listed([])
-    assert Search(tmp_path).run(world, "growth.initial_attempts=2", sampler=sampler) == 0
-    folder = tmp_path / "run" / "archive"
-    assert len(rows(folder, "finetunes")) == 2
-    assert list(verify_folder(folder).faults) == []
-    [adapter] = (folder / "adapters").iterdir()
-    adapter.unlink()
-    assert "found a missing adapter" in fault_text(folder)
 
 
 def test_adapters_are_checked(folder: Path) -> None:
@@ -274,12 +206,6 @@ def test_adapters_are_checked(folder: Path) -> None:
     path.unlink()
     text = fault_text(folder)
     assert f"finetune_id {finetune['finetune_id']}: found a missing adapter" in text
-    path.write_bytes(content)
-    stray = path.with_name(f"{sha256(b'x').hexdigest()}.safetensors")
-    stray.write_bytes(b"x")
-    report = verify_folder(folder)
-    assert not report.faults
-    assert [note.where for note in report.notes] == [str(stray)]
 
 
 def test_rows_twice_and_references_to_nothing_are_named(folder: Path) -> None:

@@ -42,7 +42,20 @@ def programs(count: int) -> list[Game]:
 
 def write_large(folder: Path, count: int, generations: int) -> Path:
     """A finished run with a scope of ``count`` games, in ``folder``/archive; returns ``folder``."""
-    _Search(count, generations).write(folder)
+    search = _Search(count, generations)
+    tables = {
+        "games": [*map(game_row, search.games)],
+        "maps": _maps(),
+        "finetunes": [search.finetune(k) for k in range(count)],
+        "scores": search.scores(),
+        "proposals": [search.proposal(k) for k in search.children],
+        "decisions": [each for k in search.children for each in search.decisions(k)],
+        "scopes": search.scopes(),
+        "covers": search.covers(),
+        "measures": [*search.measures("base", 4.0), *search.measures("smollm2", 5.5)],
+    }
+    with Archive.create(folder / "archive") as archive:
+        archive.commit({"runs": [_event("created", 0), _event("finished", 3600)], **tables})
     return folder
 
 
@@ -52,69 +65,32 @@ class _Search:
         self.games = programs(count)
         self.born = np.sort(self.rng.integers(1, generations + 1, count))
         self.born[: max(1, min(3, count))] = 0
-        self.skills = self.rng.dirichlet(np.full(6, 0.35), count)
-        self.parents = [self._parent(k) for k in range(count)]
-        self.children = [(k, parent) for k, parent in enumerate(self.parents) if parent is not None]
-        for k, parent in self.children:
-            self.skills[k] = 0.5 * self.skills[k] + 0.5 * self.skills[parent]
-
-    def _parent(self, child: int) -> int | None:
-        older = np.flatnonzero(self.born == self.born[child] - 1)
-        if self.born[child] > 0 and not len(older):
-            older = np.flatnonzero(self.born < self.born[child])
-        return int(self.rng.choice(older)) if self.born[child] > 0 else None
-
-    def write(self, folder: Path) -> None:
-        tables = {
-            "maps": _maps(),
-            "finetunes": [self._finetune(k) for k in range(len(self.games))],
-            "scores": self._scores(),
-            "proposals": [self._proposal(k, parent) for k, parent in self.children],
-            "decisions": [each for pair in self.children for each in self._decisions(*pair)],
-            "scopes": self._scopes(),
-            "covers": self._covers(),
-            "measures": [*self._measures("base", 4.0), *self._measures("smollm2", 5.5)],
-        }
-        with Archive.create(folder / "archive") as archive:
-            archive.commit({"runs": [_event("created", 0)], "games": [*map(game_row, self.games)]})
-            archive.commit(tables)
-            archive.commit({"runs": [_event("finished", 3600)]})
+        self.children = np.flatnonzero(self.born).tolist()
+        older = [np.flatnonzero(self.born < self.born[k]).tolist() for k in range(count)]
+        self.parents = [int(self.rng.choice(each)) if each else None for each in older]
+        self.values = self.rng.beta(1, 3, (count, count)).clip(0, 0.78)
+        self.values[self.children, [self.parents[k] for k in self.children]] += 0.2
+        np.fill_diagonal(self.values, 1.0)
 
     def _row(self, table: str, k: int, **values: object) -> Row:
         """A row about the k-th game."""
         place = {"run_id": RUN, "game_id": self.games[k].game_id, "role": "black"}
         return row(table, **(place | values))
 
-    def _value(self, source: int, target: int) -> float:
-        """Share of the target's skills that the source has (the paper's toy model, §6.1.2)."""
-        overlap = np.minimum(self.skills[source], self.skills[target]).sum()
-        return float(overlap / self.skills[target].sum())
-
-    def _gamma(self, k: int) -> float:
-        older = np.flatnonzero(self.born < self.born[k])[:40].tolist()
-        return min(max((self._value(j, k) for j in older), default=0.0), 0.78)
-
-    def _finetune(self, k: int) -> Row:
-        steps = np.arange(40)
-        curves = {
-            "curve": (10 * (1 - np.exp(-steps / 12)) + self.rng.normal(0, 1.2, 40)).tolist(),
-            "entropy": np.linspace(5, 3, 40).tolist(),
-            "grad_norm": np.ones(40).tolist(),
-        }
+    def finetune(self, k: int) -> Row:
+        curve = 10 * (1 - np.exp(-np.arange(40) / 12)) + self.rng.normal(0, 1.2, 40)
         facts = {"finetune_id": f"tune{k:05d}", "seed": k, "share": 1.0, "settings_json": "{}"}
         cost = {"steps": 40, "tokens": 50_000, "seconds": 20.0}
-        return self._row("finetunes", k, **facts, **curves, **cost)
+        return self._row("finetunes", k, **facts, **cost, curve=curve.tolist())
 
-    def _scores(self) -> list[Row]:
-        """Each game by the base player, its own, its parent's and its children's, and a few."""
+    def scores(self) -> list[Row]:
+        """Each game by the base player, its own fine-tune, its parent's and its children's."""
         pairs = {(k, k) for k in range(len(self.games))}
-        for k, parent in enumerate(self.parents):
-            pairs |= {(int(j), k) for j in self.rng.integers(0, len(self.games), 4)}
-            if parent is not None:
-                pairs |= {(k, parent), (parent, k)}
+        for k in self.children:
+            pairs |= {(k, self.parents[k]), (self.parents[k], k)}
         rows = [each for k in range(len(self.games)) for each in self._plays("base", k, 0.0)]
         for j, k in sorted(pairs):
-            rows += self._plays(f"tune{j:05d}", k, 10 * self._value(j, k))
+            rows += self._plays(f"tune{j:05d}", k, 10 * float(self.values[j, k]))
         return rows
 
     def _plays(self, policy: str, k: int, gain: float) -> list[Row]:
@@ -123,47 +99,35 @@ class _Search:
         shared = {"policy_id": policy, "purpose": "acceptance", "outcome": "finished"}
         shared |= {"moves": ["mill by the river"], "tokens": 60, "seconds": 0.1}
         return [
-            self._row(
-                "scores",
-                k,
-                **shared,
-                **{"map_seed": 2 * seed + 1, "play_seed": seed, "permuted_score": luck},
-                **dict.fromkeys(("score", "raw_score"), score),
-            )
+            self._row("scores", k, **shared, score=score, raw_score=score, permuted_score=luck)
+            | {"map_seed": 2 * seed + 1, "play_seed": seed}
             for seed, (score, luck) in enumerate(zip(own.tolist(), noise.tolist(), strict=True))
         ]
 
-    def _line(self, k: int, parent: int) -> Row:
+    def _line(self, k: int) -> Row:
         """Where a child stands in the search."""
-        of_parent = {"parent_game_id": self.games[parent].game_id, "parent_role": "black"}
+        of_parent = {"parent_game_id": self.games[self.parents[k]].game_id, "parent_role": "black"}
         return of_parent | {"generation": int(self.born[k]), "index": k}
 
-    def _proposal(self, k: int, parent: int) -> Row:
+    def proposal(self, k: int) -> Row:
         facts = {"proposal_id": f"proposal{k:05d}", "text": self.games[k].code, "seconds": 0.01}
-        origin = {"sampler": "mutate", "operators": ["swap_term", "insert_distractor"]}
-        line = self._line(k, parent)
-        origin |= {"parents": [line["parent_game_id"]], "outcome": "candidate"}
-        return self._row("proposals", k, **line, **facts, **origin)
+        facts |= {"sampler": "mutate", "outcome": "candidate"}
+        return self._row("proposals", k, **self._line(k), **facts)
 
-    def _decisions(self, k: int, parent: int) -> list[Row]:
+    def _gamma(self, k: int) -> float:
+        return float(self.values[self.born < self.born[k], k][:40].max())
+
+    def decisions(self, k: int) -> list[Row]:
         """One acceptance and two refusals."""
-        value = self._value(k, parent)
+        value = float(self.values[k, self.parents[k]])
         gains = {"own_gain": 10.0, "own_gain_low": 9.0, "specific_gain": 8.0}
-        gains |= {"specific_gain_low": 7.0, "specific_share": 0.8}
         rule = {"definition": "captured", "gain_kind": "total", "rule": "values", "alpha1": 0.3}
         rule |= {"alpha2": 0.2, "confidence": 0.95, "looks": [96, 192], "purpose": "acceptance"}
-        cost = {"plays": 100, "tokens": 60_000, "seconds": 30.0}
         return [
-            self._row(
-                "decisions",
-                k,
-                **{**self._line(k, parent), "game_id": game_id, "verdict": verdict},
-                **{"reason": reason, "decided": True, "scope_size": k},
-                **{**gains, **rule, **cost},
-                **_bounds("captured", value),
-                **_bounds("captured_def37", value),
-                **_bounds("gamma", gamma),
-            )
+            self._row("decisions", k, **self._line(k), **gains, **rule, decided=True, scope_size=k)
+            | {"game_id": game_id, "verdict": verdict, "reason": reason}
+            | _bounds("captured", value)
+            | _bounds("gamma", gamma)
             for game_id, verdict, reason, value, gamma in (
                 (self.games[k].game_id, "accepted", "helps and is new", value, self._gamma(k)),
                 (f"14{k:014x}", "refused", "covered by the scope", 0.8 * value, 0.9),
@@ -171,39 +135,37 @@ class _Search:
             )
         ]
 
-    def _scopes(self) -> list[Row]:
-        members = []
-        for k, parent in enumerate(self.parents):
-            facts: Row = {"generation": int(self.born[k])}
-            if parent is not None:
-                facts |= {"parent_game_id": self.games[parent].game_id, "gamma": self._gamma(k)}
-            members.append(facts)
+    def scopes(self) -> list[Row]:
+        facts: list[Row] = [{"generation": int(born)} for born in self.born]
+        for k in self.children:
+            facts[k] |= {"parent_game_id": self._line(k)["parent_game_id"], "gamma": self._gamma(k)}
         return [
-            self._row("scopes", k, scope=generation, **members[k])
+            self._row("scopes", k, scope=generation, **facts[k])
             for generation in range(int(self.born[-1]) + 1)
             for k in np.flatnonzero(self.born <= generation).tolist()
         ]
 
-    def _covers(self) -> list[Row]:
+    def covers(self) -> list[Row]:
         """A cover by each generation's oldest games."""
         rows = []
         for generation in range(int(self.born[-1]) + 1):
             members = np.flatnonzero(self.born <= generation).tolist()
             cover = {"scope": generation, "eta": 0.5, "definition": "captured", "delta": 0.52}
-            for k in members[: 1 + len(members) // 3]:
-                own = [self.games[k].game_id]
-                rows.append(self._row("covers", k, **cover, covers=own, exact=True))
+            rows += [
+                self._row("covers", k, **cover, covers=[self.games[k].game_id], exact=True)
+                for k in members[: 1 + len(members) // 3]
+            ]
         return rows
 
-    def _measures(self, player: str, centre: float) -> list[Row]:
+    def measures(self, player: str, centre: float) -> list[Row]:
         levels = {"base": "base", "b": 1.0, "theta": 0.5, "m": 4, "rounds": 8, "maps": 20, "k_m": 6}
-        found = {"policy_id": player, "at_round": 6, "floor": -8.0, "tokens": 4_000}
-        found |= {"narms_low": 0.0, "narms_high": 9.0, "confidence": 0.95}
-        rows = []
-        for k, member in enumerate(self.games):
-            own = {"exported_game_id": member.game_id, "narms": self.rng.normal(centre, 1.2)}
-            rows.append(self._row("measures", k, **levels, **found, **own))
-        return rows
+        found = {"policy_id": player, "at_round": 6, "floor": -8.0, "narms_high": 9.0}
+        narms = self.rng.normal(centre, 1.2, len(self.games)).tolist()
+        return [
+            self._row("measures", k, **levels, **found, narms=value)
+            | {"exported_game_id": self.games[k].game_id}
+            for k, value in enumerate(narms)
+        ]
 
 
 def _maps() -> list[Row]:

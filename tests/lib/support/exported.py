@@ -57,14 +57,10 @@ def write_measure(
 
 def _member(name: str, code: str, maps: Sequence[int], thresholds: Any) -> dict[str, Any]:
     sites = code.count("story(")
+    texts = {seed: [TEXTS[(seed + site) % len(TEXTS)] for site in range(sites)] for seed in maps}
     stories = [
-        {
-            "map_seed": seed,
-            "stories": [
-                {"site": site, "text": TEXTS[(seed + site) % len(TEXTS)]} for site in range(sites)
-            ],
-        }
-        for seed in maps
+        {"map_seed": seed, "stories": [{"site": n, "text": t} for n, t in enumerate(its)]}
+        for seed, its in texts.items()
     ]
     return {
         "game_id": "0" * 16,

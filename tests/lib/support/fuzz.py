@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from math import isfinite
 from random import Random
@@ -55,7 +56,7 @@ FORMS = (
     *("beacon({f})", "replay({f}, {n})"),
 )
 STRINGS = (
-    *("{r}", "{r}", "{r}", '"a word & {{0}} %s"', "'b'", "{s} + {s}", "({s}) // {s}"),
+    *("{r}", "{r}", "{r}", '"a word & {0} %s"', "'b'", "{s} + {s}", "({s}) // {s}"),
     *("{s} % ({s})", "({s} | {s})", "remove_common_words({s}, {s})"),
     *("remove_common_words({s}, {v})", "first_n_tokens({s}, {n})", "sample({v})", "{r}.join({v})"),
 )
@@ -82,17 +83,14 @@ def _fill_form(rng: Random, form: str, depth: int) -> str:
     }
     forms = {"s": STRINGS, "v": LISTS, "q": CONDITIONS, "e": BITS}
     plain = {"s": "{r}", "v": "{k}", "q": "{r}", "e": "xent({r})"}
-    parts = form.replace("{{", "\1").replace("}}", "\2").split("{")
-    text = parts[0]
-    for part in parts[1:]:
-        hole, rest = part[0], part[2:]
-        if hole in fillers:
-            text += fillers[hole]()
-        else:
-            inner = rng.choice(forms[hole]) if depth > 0 else plain[hole]
-            text += _fill_form(rng, inner, depth - 1)
-        text += rest
-    return text.replace("\1", "{").replace("\2", "}")
+
+    def fill(hole: re.Match[str]) -> str:
+        if hole[1] in fillers:
+            return fillers[hole[1]]()
+        inner = rng.choice(forms[hole[1]]) if depth > 0 else plain[hole[1]]
+        return _fill_form(rng, inner, depth - 1)
+
+    return re.sub(r"\{([a-z])\}", fill, form)
 
 
 def from_grammar(rng: Random) -> str:

@@ -9,7 +9,7 @@ from llguidance import LLTokenizer
 from llguidance.hf import from_tokenizer
 from transformers import AutoTokenizer
 
-from meta_sampler.constrained.local_sampler import Guides
+from meta_sampler.constrained.local_sampler import Guide
 from xgl.models.resolve import EMBEDDED
 from xgl.random_streams import stream
 
@@ -28,14 +28,14 @@ def random_text(lark: str, seed: int, stop: float = 0.3) -> str:
     Asserts that some token is allowed wherever the text is not complete.
     """
     tokenizer, draws = vocabulary(), stream("random text", seed)
-    guides, ids = Guides(tokenizer, lark, 1), list[int]()
-    while not guides.has_ended(0, ids) and len(ids) < LONGEST:
-        tokens = np.flatnonzero(guides.allowed(0, ids).numpy())
+    guide, ids = Guide(tokenizer, lark), list[int]()
+    while not guide.has_ended(ids) and len(ids) < LONGEST:
+        tokens = np.flatnonzero(guide.allowed(ids).numpy())
         assert len(tokens), tokenizer.decode_str(ids)
         if tokenizer.eos_token in tokens and (len(tokens) == 1 or draws.random() < stop):
             break
         ids.append(int(draws.choice(tokens[tokens != tokenizer.eos_token])))
-    raw, text, _ = guides.draft(0, ids)
+    raw, text, _ = guide.draft(ids)
     assert text == raw
     return text
 
@@ -43,4 +43,4 @@ def random_text(lark: str, seed: int, stop: float = 0.3) -> str:
 def accepts(lark: str, text: str) -> bool:
     """Whether a text is one of the grammar."""
     tokenizer = vocabulary()
-    return Guides(tokenizer, lark, 1).draft(0, tokenizer.tokenize_str(text))[1] == text
+    return Guide(tokenizer, lark).draft(tokenizer.tokenize_str(text))[1] == text

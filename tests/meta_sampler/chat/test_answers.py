@@ -16,17 +16,17 @@ from support.fuzz import SOURCES
 from support.thoughts import THOUGHTS
 
 import xgl
-from meta_sampler.chat.answers import LONGEST_INTENT, candidate, one_line, programs_in
+from meta_sampler.chat.answers import LONGEST_INTENT, one_line, programs_in
 from meta_sampler.chat.prompt import (
     FORMS,
     KINDS,
     Brief,
     RefusedGame,
-    hash_of,
     messages,
     repair_messages,
     system_prompt,
 )
+from meta_sampler.screening.soundness import child_of
 from meta_sampler.settings import ChatSamplerSettings
 from xgl.errors import MAX_QUOTED_BYTES
 from xgl.language import syntax as syn
@@ -49,20 +49,14 @@ ONE = {
     "no closing fence": f"```\n{PROGRAM}",
     "numbered lines": NUMBERED,
     "bullets and backticks": "\n".join(f"- `{line}`" for line in PROGRAM.splitlines()),
-    "Windows": PROGRAM.replace("\n", "\r\n"),
     "semicolons": PROGRAM.replace("\n", ";\n"),
     "two lines": PROGRAM.replace(" | x", "\n    | x"),
     "prose": f"I think that a game should reward(ing) play be.\n\n{PROGRAM}\n\nIt pays for x.",
-    "JSON list": json.dumps([PROGRAM]),
-    "JSON of lines": json.dumps({"games": [{"code": PROGRAM.splitlines()}]}),
     "JSON after a sentence": f"Here it is: {json.dumps({'program': PROGRAM})} Enjoy!",
     "fence of Python": f"Sure!\n```python\n{[{'program': PROGRAM, 'sure': True}]}\n```",
-    "fence of JavaScript": f"```js\n{json.dumps({'games': {'one': {'code': PROGRAM}}})}\n```",
     "JSON with line breaks": f'{{"intent": "x", "program": "{PROGRAM}"}}',
-    "deep JSON": json.dumps({"a": {"b": [{"c": {"program": PROGRAM, "n": 1}}]}}),
     "YAML": f"```yaml\n- intent: say it\n  program: |\n{indented(PROGRAM)}\n```",
     "Markdown in a fence": f"```markdown\n1. Say it.\n\n{PROGRAM}\n```",
-    "final heading": f"```\n{OTHER}\n```\n\n**Final answer:**\n\n```\n{PROGRAM}\n```",
     "final JSON": f"Draft:\n{OTHER}\n## Final answer\n```json\n{json.dumps([PROGRAM])}\n```",
     "end of turn": f"```\n{PROGRAM}\n```<|im_end|>",
 }
@@ -92,8 +86,6 @@ def test_drafts_in_thoughts_are_no_programs(dress: Callable[[str, str], str]) ->
         (f"Intent: say it\n\n{PROGRAM}\n\n{OTHER}", ["say it", ""]),
         (json.dumps([{"intent": "a", "program": PROGRAM}, {"p": OTHER, "why": "b"}]), ["a", "b"]),
         (json.dumps({"a": PROGRAM, "b": OTHER}), ["a", "b"]),
-        (f'{{"program": "{PROGRAM}", "aim": "a"}}\n{{"program": "{OTHER}"}}', ["a", ""]),
-        (f"```json\n{json.dumps([PROGRAM])}\n```\nb\n```\n{OTHER}\n```", ["", "b"]),
         (f"a\n```\n{PROGRAM}\n```\n```json\n{json.dumps({'n': 'b', 'p': OTHER})}\n```", ["a", "b"]),
     ],
 )
@@ -104,8 +96,7 @@ def test_several_programs_keep_their_order_and_their_intents(
     assert [draft.text for draft in drafts] == [PROGRAM, OTHER]
     assert [draft.intent for draft in drafts] == intents
     for draft in drafts:
-        lines = draft.text.replace("\n", " ") if draft.repairs == ("json",) else draft.text
-        assert lines.split("(")[0] in draft.raw
+        assert draft.text.split("(")[0] in draft.raw
 
 
 NONE = (
@@ -165,7 +156,7 @@ def test_whatever_a_model_writes_is_a_game_or_has_errors(source: Callable[[Rando
         text = source(rng)
         for parent in parents.SCOPE["xent"][0], parents.SCOPE["paper"][0]:
             for program in (text, *(each.text for each in programs_in(text))):
-                result = candidate(program, parent, settings)
+                result = child_of(program, parent, settings)
                 assert (result.game is None) == bool(result.errors)
 
 
@@ -196,22 +187,11 @@ def test_every_name_of_the_language_is_in_the_system_prompt(dialect: str) -> Non
     assert ("with nothing between" in prompt) == (dialect == "xent")
 
 
-def test_caps_and_what_is_not_admitted() -> None:
-    prompt = system_prompt("xent", replace(SETTINGS, max_lines=7, max_move_tokens=33), ("black",))
-    assert "at most 7 lines" in prompt
-    assert "33 tokens" in prompt
-    assert "player = black\n" in prompt
-    plain = system_prompt("xent", replace(SETTINGS, loops=False), ("black",))
-    assert "replay(" not in plain
-    assert "flag" not in plain
-    assert "statement" in system_prompt("xent", replace(SETTINGS, truths=True), ("black",))
-
-
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     parent, other = parents.SCOPE[dialect]
     brief = Brief(parent, (other,), (RefusedGame("g", "p", other.code, "covered"),), 5)
-    system, user = messages(brief, SETTINGS, 99)
+    system, user = messages(brief, replace(SETTINGS, library_games=99))
     drafts = programs_in(user["content"].rpartition("Answer with 5 games")[0])
     assert len(drafts) >= 6
     for each in drafts:
@@ -221,16 +201,6 @@ def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     assert parent.code in user["content"]
     assert "Why: covered" in user["content"]
     assert system["role"] == "system"
-
-
-def test_the_hash_is_that_of_all_that_is_read() -> None:
-    conversations = (
-        messages(BRIEF, SETTINGS, 2),
-        messages(BRIEF, SETTINGS, 1),
-        repair_messages(BRIEF, SETTINGS, "reward()", ["no amount"]),
-    )
-    assert hash_of(conversations[0]) == hash_of(messages(BRIEF, SETTINGS, 2))
-    assert len({hash_of(each) for each in conversations}) == 3
 
 
 # -- Requests to repair a program: bounded whatever was answered, whole where it is ordinary -------
@@ -248,8 +218,3 @@ def test_an_answer_of_any_size_adds_a_bounded_number_of_bytes(text: str) -> None
     long = request(text, [text] * 50)
     assert len(long.encode()) <= usual + 2 * MAX_QUOTED_BYTES + 100
     assert "Answer with the mended program alone" in long
-
-
-def test_an_ordinary_program_and_its_problems_are_whole() -> None:
-    text = request("elicit(x, 3)", ["line 1: one", "line 2: two"])
-    assert "```\nelicit(x, 3)\n```\n\nIt cannot be used:\n- line 1: one\n- line 2: two\n\n" in text

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from support import parents
-from support.chat_server import HangUp, Sent, refusal, reply
+from support.chat_server import HangUp, refusal, reply
 from support.chat_turns import KEY, Ask
 
 import xgl
@@ -91,27 +91,14 @@ def test_what_stays_invalid_is_refused_with_its_errors(ask: Ask) -> None:
     assert len(server.received) == 1
 
 
-UNSOUND = {
-    "no move counts": ("assign(s=story(), t=story())\nelicit(x, 6)\nreward(xed(s | t))", "move"),
-    "never set": ("elicit(x, 6)\nreward(xed(s | x))", "s is read before it is set"),
-    "a foreign player": (
-        "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))\nreward(carol, xed(s | x))",
-        "the player carol, expected some of black, bob",
-    ),
-    "a statement": (
-        'assign(s=story())\nelicit(x, 6)\nensure("nice:" + x)\nreward(xed(s | x))',
-        "a statement for the judge",
-    ),
-    "too many stories": (
-        "assign(s=story(), t=story(), x=story(), y=story())\nelicit(s1, 6)\n"
-        "reward(xed(s + t + x + y | s1))",
-        "4 stories, at most 3",
-    ),
-    "another mover": ("assign(s=story())\nelicit(bob, x, 6)\nreward(xed(s | x))", "no move of"),
-}
-
-
-@pytest.mark.parametrize(("text", "message"), UNSOUND.values(), ids=UNSOUND.keys())
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("elicit(x, 6)\nreward(xed(s | x))", "s is read before it is set"),
+        (f"{GOOD[1]}\nreward(carol, xed(s | x))", "the player carol, expected some of black, bob"),
+        (GOOD[1].replace("elicit(", "elicit(bob, "), "no move of"),
+    ],
+)
 def test_what_could_teach_nothing_or_is_not_admitted_is_reported(
     ask: Ask, text: str, message: str
 ) -> None:
@@ -127,33 +114,6 @@ def test_repetitions_are_refused_and_not_asked_again(ask: Ask) -> None:
     sampler, server = ask(reply(listing(GOOD[0], same, parents.CONTRAST)))
     assert fates(propose(sampler, 3)) == ["", "known", "known"]
     assert len(server.received) == 1
-
-
-ATTACKS = (
-    "import os\nos.system('touch pwned')",
-    "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x).__class__)",
-    "assign(s=story())\nelicit(x, 99999999999)\nreward(xed(s | x) * 1e9)",
-    "assign(s=" + "(" * 500 + "s" + ")" * 500 + ")\nelicit(x, 6)\nreward(xed(s | x))",
-)
-ODD = (
-    (listing(*ATTACKS), {"invalid"}),
-    (f"当然可以：\n{GOOD[0]}\n", {""}),
-    *((text, {"no_program"}) for text in ("", None, "A game is a thing. " * 5000, "I can't.")),
-)
-
-
-@pytest.mark.parametrize(("answer", "expected"), ODD, ids=range(len(ODD)))
-def test_odd_answers_are_recorded(
-    ask: Ask, answer: str | None, expected: set[str], tmp_path: Path
-) -> None:
-    sampler, _ = ask(reply(answer), games=7)
-    proposals = propose(sampler, 7)
-    assert set(fates(proposals)) == expected
-    for proposal in proposals:
-        assert (proposal.game is None) == bool(proposal.errors)
-        assert proposal.provenance.raw or not answer
-    assert not (tmp_path / "pwned").exists()
-    assert not Path("pwned").exists()
 
 
 def test_an_injection_in_a_game_is_data(ask: Ask) -> None:
@@ -172,9 +132,7 @@ def test_an_injection_in_a_game_is_data(ask: Ask) -> None:
 
 STOPS = {
     "wrong key": (refusal(401, f"bad key {KEY}"), "check the key"),
-    "unknown model": (refusal(404, "no model m"), "check the name of the model"),
     "down": (HangUp(), "no answer to 3 requests"),
-    "a long wait": (Sent(429, b"{}", {"Retry-After": "3600"}), "asks to wait 3600 seconds"),
 }
 
 
@@ -217,9 +175,7 @@ def test_an_answer_is_paid_for_once_and_another_round_draws_again(ask: Ask) -> N
     assert len(server.received) == 2
     warmer, _ = ask(reply("nothing"), base_url=server.url, temperature=0.5)
     propose(warmer)
-    other, _ = ask(reply("nothing"), base_url=server.url, model="other")
-    propose(other)
-    assert len(server.received) == 4
+    assert len(server.received) == 3
 
 
 def test_another_endpoint_has_answers_of_its_own(ask: Ask) -> None:
@@ -227,16 +183,7 @@ def test_another_endpoint_has_answers_of_its_own(ask: Ask) -> None:
     sampler, _ = ask(reply(listing(GOOD[0])), games=1)
     other, server = ask(reply(listing(GOOD[1])), games=1)
     assert propose(sampler, 1)[0].game != propose(other, 1)[0].game
-    slash, _ = ask(reply("nothing"), games=1, base_url=f"{server.url}/")
-    assert propose(slash, 1)[0].game == propose(other, 1)[0].game
     assert len(server.received) == 1
-
-
-def test_draws_of_one_round_are_drawn_apart(ask: Ask) -> None:
-    sampler, server = ask(reply(listing(GOOD[0])), games=1, ask_again=0)
-    propose(sampler, 3)
-    assert len(server.received) == 3
-    assert len({request.body["seed"] for request in server.received}) == 3
 
 
 def test_a_cache_that_cannot_be_written_stops(ask: Ask, tmp_path: Path) -> None:
@@ -263,56 +210,39 @@ def test_the_budget_stops_before_the_next_request_and_what_came_is_kept(ask: Ask
         propose(poor, 1)
 
 
-def test_a_prompt_beyond_the_window_is_shortened_then_refused(ask: Ask) -> None:
-    long = refusal(400, "maximum context length is 512 tokens")
-    sampler, server = ask(long, long, reply(listing(GOOD[0])))
-    assert fates(propose(sampler, 1)) == [""]
-    lengths = [len(text) for text in server.prompts]
-    assert lengths == sorted(lengths, reverse=True)
-    assert len(set(lengths)) == 3
-    never, _ = ask(long, cache=None)
+def test_a_prompt_beyond_the_window_stops(ask: Ask) -> None:
+    sampler, _ = ask(refusal(400, "maximum context length is 512 tokens"))
     with pytest.raises(SamplerError, match="maximum context length"):
-        propose(never, 1)
+        propose(sampler, 1)
 
 
 # -- prompt and memory -----------------------------------------------------------------------------
 
 
-def test_relatives_and_refusals_are_shown_the_parents_own_first(ask: Ask) -> None:
+def test_refusals_are_shown_the_parents_own_first_and_survive_a_restore(ask: Ask) -> None:
     sampler, server = ask(
         reply(listing(GOOD[0])), refused_games=2, related_games=1, library_games=0
     )
-    child = xgl.game(xgl.parse(GOOD[1], "xent"))
-    outcomes = [Outcome(child.game_id, (), Progress.ACCEPTED, "new", PARENT.game_id, child.code)]
+    outcomes = [Outcome("a", (), Progress.ACCEPTED, "new", PARENT.game_id, GOOD[1])]
     for i, parent in enumerate(("other", PARENT.game_id, "other")):
         code = f"assign(s=story())\nelicit(t, 1{i})\nreward(xed(s | t))"
         outcomes.append(Outcome(f"g{i}", (), Progress.COVERED, f"reason {i}", parent, code))
     sampler.observe(outcomes)
-    sampler.propose(PARENT, [*SCOPE, child], 1, 1)
-    prompt = server.prompts[0]
-    assert PARENT.code in prompt
-    assert child.code in prompt
-    assert SCOPE[1].code not in prompt
-    assert prompt.index("reason 1") < prompt.index("reason 2")
-    assert "reason 0" not in prompt
-    assert sampler.relatives(PARENT, [*SCOPE, child], 1, 9) == [child]
-
-
-def test_the_state_carries_the_observed_outcomes(ask: Ask) -> None:
-    sampler, _ = ask(reply(""))
-    acceptance = Outcome("a", (), Progress.ACCEPTED, parent_id="p")
-    sampler.observe([acceptance, Outcome("b", (), Progress.OPEN, code="c")])
     other, _ = ask(reply(""))
     other.restore(json.loads(json.dumps(sampler.state())))
     assert other.state() == sampler.state()
     with pytest.raises(SamplerError, match="not of chat"):
         other.restore({"tried": {}})
+    propose(sampler, 1)
+    prompt = server.prompts[0]
+    assert PARENT.code in prompt
+    assert SCOPE[1].code in prompt
+    assert prompt.index("reason 1") < prompt.index("reason 2")
+    assert "reason 0" not in prompt
 
 
 HOSTILE = {
-    "a line that repeats itself": f"ensure({'<'.join('s' * 1900)})\n" * 12,
     "a program without end": "elicit(q, 6)\n" * 15_000,
-    "a text as wide as it may be": 'elicit(x, 6)\nassign(s="' + "z" * 1900 + '")\n' * 60,
     "half a surrogate pair": '["assign(s=\\"\\\\ud800\\")\\nelicit(x, 6)"]',
     "a number in JSON": f'[{{"program": "elicit(x, 6)", "n": {"9" * 5000}}}]',
 }

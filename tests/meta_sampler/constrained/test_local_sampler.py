@@ -13,7 +13,7 @@ from support.random_texts import accepts, random_text
 
 import xgl
 from meta_sampler import Proposal, SamplerError
-from meta_sampler.constrained.local_sampler import Local, grammar_for
+from meta_sampler.constrained.local_sampler import Local
 from meta_sampler.constrained.xgl_grammar import xgl_grammar
 from meta_sampler.screening.soundness import faults
 from meta_sampler.screening.symbolic import normal_form
@@ -93,16 +93,6 @@ def test_provenance_tells_how_a_text_arose() -> None:
         assert origin.raw.startswith("assign(")
         assert origin.tokens > 0
         assert origin.seconds > 0
-    hashes = {origin.provenance.prompt_hash for origin in propose(n=1, examples=0)}
-    assert hashes.isdisjoint(origin.provenance.prompt_hash for origin in propose())
-
-
-def test_the_players_of_the_parent_may_stay() -> None:
-    text = "assign(s=story())\nelicit(bob, x, 4)\nelicit(t, 4)\nreward(xed(s | t + x))\n"
-    parent = xgl.game(xgl.parse(text + "reward(bob, xed(s | x))", "xent"))
-    lark = grammar_for(parent, SMALL)
-    assert "elicit(bob, " in lark
-    assert "elicit(alice, " not in lark
 
 
 def test_a_window_without_room_is_refused() -> None:
@@ -218,19 +208,6 @@ FAULTY = (
 )
 
 
-def test_the_least_game_is_known() -> None:
-    for dialect in DIALECTS:
-        lark = xgl_grammar(dialect, WIDE).lark()
-        assert all(accepts(lark, text) for text in (VALID, VALID + "\n\n"))
-
-
 def test_faults_are_outside() -> None:
     lark = xgl_grammar("paper", WIDE).lark()
     assert [text for text in FAULTY if accepts(lark, text)] == []
-
-
-def test_env_is_paid_where_it_keeps_rewards() -> None:
-    code = "assign(s=story())\nelicit(env, x, 8)\nelicit(t, 8)\nreward(env, xed(s | x))\n"
-    code += "reward(xed(s | t))"
-    is_accepted = {d: accepts(xgl_grammar(d, WIDE).lark(), code) for d in DIALECTS}
-    assert is_accepted == {"paper": False, "xent": True}
