@@ -2,6 +2,7 @@
 
     archive.json                format and schema version
     commits/NNNNNN.json         the data files that count, written last in each commit
+    head.json                   number and SHA-256 of the newest record
     TABLE/NNNNNN.parquet        the rows that commit NNNNNN added to TABLE
     adapters/HASH.safetensors   adapters, named by their SHA-256
     lock                        held by the one writer
@@ -42,16 +43,19 @@ from archive.store.disk import make_folder, writing
 from archive.store.files import (
     ADAPTERS,
     COMMITS,
+    HEAD,
     Commit,
     DataFile,
     Row,
     check_size,
     read_batches,
     read_commits,
+    read_head,
     record_hash,
     record_path,
     regroup,
     to_arrow,
+    write_head,
     write_table,
 )
 from xgl.files import TEMPORARY, read_bytes, read_json, user_path, write_whole
@@ -82,6 +86,7 @@ class Archive:
         self.folder = folder
         self._lock = lock
         self._failed = False
+        self.head = read_head(folder)  # first: it may not be newer than what is read next
         self.commits = list(read_commits(folder))  # in order
         # a table of no rows holds its schema
         self._kept_rows = LRUCache[DataFile, pa.Table](KEPT_ROWS, lambda rows: 4096 + rows.nbytes)
@@ -136,8 +141,18 @@ class Archive:
         for commit in archive.commits:
             for file in commit.files:
                 check_size(folder, file)
+        newest = len(archive.commits) - 1
+        if archive.head[0] > newest:
+            raise DamagedError(
+                record_path(folder, archive.head[0]),
+                f"commits up to {newest}",
+                f"the newest one, which {HEAD} names; without {HEAD} the archive goes on from here",
+                "missing",
+            )
         with writing(folder):
             archive._sweep()
+            if archive.head[0] < newest:
+                archive.head = write_head(folder, newest)
         if not archive.commits:
             # One empty file for each table, so that every glob of the documentation has a match.
             empty_tables = {name: to_arrow(name, []) for name in TABLES}
@@ -183,6 +198,7 @@ class Archive:
             make_folder(self.folder / COMMITS)
             record = json.dumps(asdict(commit), indent=1).encode()
             write_whole(record_path(self.folder, number), record)
+            self.head = write_head(self.folder, number)
         self.commits.append(commit)
         self._failed = False
         return number

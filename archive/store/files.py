@@ -9,6 +9,7 @@ name the first row at fault.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
@@ -108,7 +109,7 @@ def _is_sound(column: Column, array: pa.Array | pa.ChunkedArray) -> bool:
     return allowed is None or bool(pc.all(pc.is_in(scalars, allowed), min_count=0).as_py())
 
 
-COMMITS, ADAPTERS = "commits", "adapters"
+COMMITS, HEAD, ADAPTERS = "commits", "head.json", "adapters"
 _RECORD = re.compile(r"(\d{6,})\.json")
 
 
@@ -146,6 +147,30 @@ def record_hash(folder: Path, number: int) -> str | None:
     if number < 0:
         return None
     return sha256(read_bytes(record_path(folder, number), within=folder)).hexdigest()
+
+
+Head = tuple[int, str | None]
+"""Number and SHA-256 of the newest record; (-1, None) before there is one."""
+
+
+def write_head(folder: Path, number: int) -> Head:
+    """Notes in a file of its own which record is the newest, after this was written: a writer
+    killed in between leaves a note that is one commit old. Raises OSError."""
+    digest = record_hash(folder, number)
+    write_whole(folder / HEAD, json.dumps({"number": number, "sha256": digest}).encode())
+    return number, digest
+
+
+def read_head(folder: Path) -> Head:
+    """The newest record as it was noted. Raises DamagedError."""
+    path = folder / HEAD
+    try:
+        head = read_json(read_bytes(path, within=folder))
+        return int(head["number"]), str(head["sha256"])
+    except FileNotFoundError:
+        return -1, None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise DamagedError(path, "no readable note", "the newest commit") from error
 
 
 def read_commits(folder: Path) -> tuple[Commit, ...]:

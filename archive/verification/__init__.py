@@ -16,7 +16,7 @@ __all__ = ["Mismatch", "Verification", "verify"]
 
 LIMIT = 200
 """Faults after which a check stops: one broken column breaks every row."""
-_FILES = (files.chain, files.contents, files.adapters)
+_FILES = (files.chain, files.newest, files.contents, files.adapters)
 _ROWS = (
     *(files.game_ids, files.keys, files.names, files.policies, files.outcomes),
     *(files.program_texts, files.program_references, files.program_pairs),

@@ -21,6 +21,7 @@ from archive.store.disk import file_hash
 from archive.store.files import (
     ADAPTERS,
     COMMITS,
+    HEAD,
     check_size,
     read_batches,
     record_hash,
@@ -59,13 +60,29 @@ def same(actual: object, expected: object, absolute: float = 1e-9) -> bool:
     return bool(actual == expected)
 
 
+CHANGED = "a record that was changed after it was written"
+
+
 def chain(archive: Archive) -> Iterator[Mismatch]:
     """Checks that each record holds the hash of the one before it."""
     for commit in archive.commits:
         if commit.previous != record_hash(archive.folder, commit.number - 1):
             before = str(record_path(archive.folder, commit.number - 1))
             expected = f"SHA-256 {commit.previous}, which record {commit.number:06d} says it had"
-            yield Mismatch(before, "a record that was changed after it was written", expected)
+            yield Mismatch(before, CHANGED, expected)
+
+
+def newest(archive: Archive) -> Iterator[Mismatch]:
+    """Checks that the newest record is the one that was noted when it was written; a killed writer
+    may have left the note before."""
+    (number, digest), last = archive.head, len(archive.commits) - 1
+    path = str(record_path(archive.folder, number))
+    if number > last:
+        yield Mismatch(path, f"no record after {last:06d}", f"the newest, which {HEAD} names")
+    elif number < last - 1:
+        yield Mismatch(str(archive.folder / HEAD), f"commit {number}", f"the newest, {last}")
+    elif record_hash(archive.folder, number) != digest:
+        yield Mismatch(path, CHANGED, f"SHA-256 {digest}, which {HEAD} says it had")
 
 
 def contents(archive: Archive) -> Iterator[Mismatch]:

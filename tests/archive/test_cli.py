@@ -59,7 +59,7 @@ def test_inspect_json_is_json(run_folder: Path, capsys: Capsys) -> None:
         (["inspect", "{run}/absent"], "absent is not an archive: found no such folder"),
         (["inspect", "{run}", "--run-id", "zz"], "found no id 'zz', expected an id such as r1"),
         (["export", "{run}", "{run}"], "is in use: found archive, expected an empty folder"),
-        (["export", "{run}", "{run}/archive/archive.json/sub"], "expected a folder to write in"),
+        (["export", "{run}", "{run}/archive/head.json/sub"], "expected a folder to write in"),
         (["export", "{run}", "out", "--eta", "nan"], "--eta: found nan, expected a number above 0"),
         (["export", "{run}", "out", "--eta", "0.3"], "its values are unknown"),
         (["export", "{run}", "out", "--maps", "0"], "found 0, expected a whole number from 1 up"),

@@ -30,7 +30,7 @@ def no_waiting() -> Iterator[None]:
     signal.alarm(0)
 
 
-FILES = ("archive.json", "commits/000001.json", "scores/000002.parquet")
+FILES = ("archive.json", "head.json", "commits/000001.json", "scores/000002.parquet")
 REPLACEMENTS: dict[str, Callable[[Path], None]] = {
     "a pipe": os.mkfifo,
     "an endless device": lambda path: path.symlink_to("/dev/zero"),

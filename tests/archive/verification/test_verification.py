@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 import pytest
 from support.search import Listed, Nature, Search, code, of_limits
 
-from archive import TABLES, Archive
+from archive import TABLES, Archive, DamagedError
 from archive.__main__ import main
+from archive.store.files import write_head
 from archive.verification import Verification, verify
 
 WORLD = of_limits(
@@ -99,6 +100,7 @@ def forge(
         if before.is_file():
             record["previous"] = sha256(before.read_bytes()).hexdigest()
         path.write_text(json.dumps(record))
+    write_head(folder, record["number"])
     return count
 
 
@@ -142,7 +144,10 @@ def accepted(row: Row) -> bool:
     ("column", "value"),
     [
         ("captured", 0.99),
+        ("captured_high", 9.0),
+        ("captured_def37", 0.1),
         ("gamma", 0.0),
+        ("own_gain_low", 3.0),
         ("gamma_game_id", "0" * 16),
         ("alpha1", 0.01),
         ("best_script", "quote"),
@@ -194,6 +199,46 @@ def test_a_changed_record_is_named_by_the_next_one(archive_copy: Path) -> None:
     path.write_text(json.dumps(record))
     faults = fault_text(archive_copy)
     assert f"{path}: found a record that was changed after it was written" in faults
+
+
+@pytest.mark.parametrize(("removed", "data"), [(1, True), (2, False), ("all", True)])
+def test_newest_commits_that_were_removed_are_named(
+    archive_copy: Path, removed: int | str, data: bool
+) -> None:
+    records = sorted((archive_copy / "commits").iterdir())
+    for path in records[1 if removed == "all" else -int(removed) :]:
+        for file in json.loads(path.read_text())["files"] if data else ():
+            (archive_copy / file["file"]).unlink()
+        path.unlink()
+    faults = fault_text(archive_copy)
+    assert f"{records[-1]}: found no record after" in faults
+    with pytest.raises(DamagedError, match=f"{records[-1].name} is missing"):
+        Archive.open(archive_copy, "a")
+    (archive_copy / "head.json").unlink()
+    Archive.open(archive_copy, "a").close()
+
+
+def test_the_newest_record_cannot_be_changed_either(archive_copy: Path) -> None:
+    path = max((archive_copy / "commits").iterdir())
+    path.write_text(path.read_text() + " ")
+    assert f"{path}: found a record that was changed after it was written" in fault_text(
+        archive_copy
+    )
+    (archive_copy / "head.json").unlink()
+    assert f"{archive_copy / 'head.json'}: found commit -1" in fault_text(archive_copy)
+
+
+def test_an_initial_game_that_was_started_again_needs_its_last_adapter_alone(
+    tmp_path: Path,
+) -> None:
+    world, sampler = of_limits(l8=Nature(unlucky=True)), Listed([])
+    assert Search(tmp_path).run(world, "growth.initial_attempts=2", sampler=sampler) == 0
+    folder = tmp_path / "run" / "archive"
+    assert len(rows(folder, "finetunes")) == 2
+    assert list(verify_folder(folder).faults) == []
+    [adapter] = (folder / "adapters").iterdir()
+    adapter.unlink()
+    assert "found a missing adapter" in fault_text(folder)
 
 
 def test_adapters_are_checked(folder: Path) -> None:
