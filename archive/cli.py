@@ -353,8 +353,8 @@ _EXPORT = (
     Argument("folder", "a new or empty folder", metavar="FOLDER"),
     Argument(
         "--format",
-        "game files (default); a measure for the authors' package; prompts to train on; an "
-        "environment of verifiers; archived moves for SFT or DPO; adapters for PEFT",
+        "game files (default); a measure for the authors' package, or for Inspect; prompts to "
+        "train on; an environment of verifiers; archived moves for SFT or DPO; adapters for PEFT",
         choices=tuple(FORMATS),
         default="xgl",
     ),

@@ -33,7 +33,7 @@ FAKE_PLACES = {r"\b(runs/NAME|RUN)\b": RUN, r"\bGAME\b": "334f5179"}
 """Names that a reader replaces, and what the example has there."""
 OTHERS = (
     *("pip", "pytest", "mkdocs", "ray", "kubectl", "sbatch", "vllm", "vf-eval", "prime"),
-    *("xent", "hf", "openenv", "(cd", "export", "cd", "srun", "git"),
+    *("xent", "hf", "openenv", "(cd", "export", "cd", "srun", "git", "inspect"),
 )
 """Programs of others, of which only the name is held here."""
 

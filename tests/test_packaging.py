@@ -29,7 +29,7 @@ def distributions(requirements: list[str]) -> set[str]:
     return {MODULES.get(name, name) for name in names if name != "xent_evo"}
 
 
-OTHERS = {"polars", "tree_sitter_python"}
+OTHERS = {"polars", "inspect_ai", "tree_sitter_python"}
 """Tools that users bring along, imported only beside them, and a module of an extra's package."""
 
 BASE = distributions(PROJECT["dependencies"])

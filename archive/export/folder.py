@@ -30,6 +30,7 @@ from xgl.runtime.requests import Judge
 FORMATS: Mapping[str, str] = {
     "xgl": "games.files",
     "xent": "xent.contents",
+    "inspect": "xent.contents",
     "dataset": "training.prompts",
     "verifiers": "training.environment",
     "sft": "training.prompts",

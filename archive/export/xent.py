@@ -225,6 +225,8 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     for file, config in configurations(members, name, ident, run.history.seed).items():
         files[file] = _json(config)
     files["README.md"] = readme(selection, members, with_judge)
+    if options.format == "inspect":
+        files["task.py"] = template("inspect_task.py")
     facts = _facts(selection, run, reference, with_judge, members)
     facts["members"] = [_member(run, selection, *each) for each in zip(members, best, strict=True)]
     files["measure.json"] = partial(_write_facts, facts, not refusal)

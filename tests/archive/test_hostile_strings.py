@@ -146,7 +146,7 @@ def structure(path: Path) -> object:
 
 def export(folder: Path, out: Path, kind: str) -> dict[str, object]:
     """The structure of every file by its path; empty if the archive was refused."""
-    eta = ("--no-scores",) if kind == "xent" else ()
+    eta = ("--no-scores",) if kind in ("xent", "inspect") else ()
     if main(["export", str(folder), str(out), "--format", kind, "--allow-inexact", *eta]):
         assert not out.exists()
         return {}

@@ -16,7 +16,7 @@ from xgl.files import remember
 from xgl.models import smollm2
 
 GAME = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
-USES_A_JUDGE = {("export", each) for each in ("xent", "dataset", "verifiers")}
+USES_A_JUDGE = {("export", each) for each in ("xent", "inspect", "dataset", "verifiers")}
 OTHERS = {("export", each) for each in FORMATS} - USES_A_JUDGE
 OTHERS |= {(each.run.__name__,) for each in COMMANDS} - {("export",)}
 

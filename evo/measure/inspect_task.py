@@ -1,0 +1,333 @@
+"""An exported measure as a task of Inspect (``inspect_ai``); importing this module does not need
+it.
+
+A sample is one game on one map: the model plays it for K rounds with its earlier ones in view, as
+in ``+experiment=measure``. Its messages are the conversation, retries included. Only the
+experiment has the control and the bootstrap.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import partial
+from itertools import zip_longest
+from typing import Any
+
+import numpy as np
+
+from archive.schema import PlayOutcome
+from archive.statistics.rounds import ScoreLevels, arms, narms
+from evo.jobs.evaluation import Task
+from evo.measure.folder import MeasureGame, read
+from xgl.analysis.plain_english import in_words
+from xgl.analysis.static_facts import analyse
+from xgl.chat.answers import missing_text, parse_move
+from xgl.chat.client import follow_up
+from xgl.errors import OversizeError
+from xgl.escaping import code_span
+from xgl.files import user_path
+from xgl.language.syntax import Reward
+from xgl.runtime.episode import Episode, EpisodeQueue
+from xgl.runtime.lockstep import Memory, visible_items
+from xgl.runtime.presentation import Message, first_messages
+from xgl.runtime.requests import Item, Move, Play, Rewarded, Seeds, Turn
+
+try:
+    from inspect_ai import task as _register
+except ModuleNotFoundError:  # nobody asks for the task
+
+    def _register(function: Any) -> Any:
+        return function
+
+
+ROUNDS_KEY = "rounds"
+"""Key of a sample's rounds in its store, from solver to scorer."""
+ASK_AGAIN = 2
+"""Further requests for a move, as for chat players of ``+experiment=measure``."""
+Ask = Callable[[list[Message]], Awaitable[tuple[str, bool] | None]]
+"""A model's answer to messages, and whether it ended at the token limit; None where the messages
+do not fit the model's window."""
+RoundFacts = dict[str, Any]
+"""Details of a sample: for each round its score, outcome, moves, bits of each token and counts of
+failures."""
+
+
+# -- rounds of a model that answers later ----------------------------------------------------------
+
+
+class MeasureHost:
+    """A measure with its judge loaded (or another), whose model plays all roles except the measured
+    one."""
+
+    def __init__(self, folder: str, judge: str = "") -> None:
+        """Raises :class:`~xgl.errors.ConfigError` and ModelNotFoundError."""
+        from xgl.judge.loading import load_judge
+        from xgl.players.local import LocalPolicy
+
+        self.export = read(user_path(folder), judge or None)
+        self.judge = load_judge(self.export.judge)
+        self.others = LocalPolicy(self.judge.lm)
+        self.members = {member.name: member for member in self.export.members}
+        self.queue = EpisodeQueue()
+
+    async def rounds(self, name: str, seeds: Seeds, count: int, ask: Ask) -> RoundFacts:
+        """``count`` rounds of a game on one map."""
+        task = self.members[name].task
+        role, plays = task.role, list[Play]()
+        earlier: tuple[tuple[Item, ...], ...] = ()
+        for number in range(1, count + 1):
+            play = await self._play(name, seeds, Memory(role, number, earlier), ask)
+            plays.append(play)
+            earlier = (*earlier, visible_items(task.game, play, role))
+        floor = _floor(task, plays)
+        return {
+            "scores": [play.score_for(role, floor) for play in plays],
+            "outcomes": [play.outcome_for(role) for play in plays],
+            "moves": [play.accepted_moves(role) for play in plays],
+            "bits": [_token_bits(play, role) for play in plays],
+            "counts": [asdict(play.move_counts(role)) for play in plays],
+        }
+
+    async def _play(self, name: str, seeds: Seeds, memory: Memory, ask: Ask) -> Play:
+        task = self.members[name].task
+        others = [each for each in analyse(task.game.program).players if each != task.role]
+        episode = Episode(
+            task.game,
+            seeds.map_seed,
+            self.judge,
+            self.export.stories[name],
+            play_seed=seeds.play_seed,
+            players=dict.fromkeys(others, self.others),
+            memory=memory,
+        )
+        await self.queue.start(episode)
+        while episode.turn is not None:
+            await self.queue.step(episode, await _move(episode.turn, ask))
+        return episode.play
+
+
+def _floor(task: Task, plays: Sequence[Play]) -> float:
+    """The game's floor; where the folder has no levels, a bit less than 0 for each token of the
+    role's moves, and at most the lowest of these plays' scores."""
+    if np.isfinite(task.floor):
+        return task.floor
+    tokens = analyse(task.game.program, task.game.metadata, task.role).move_tokens
+    return min([-float(tokens), *(play.scores.get(task.role, 0.0) for play in plays)])
+
+
+def _token_bits(play: Play, role: str) -> list[list[float]]:
+    """Bits of each token of each term that the role was paid."""
+    rewards = [e for e in play.events if isinstance(e, Rewarded) and e.player == role]
+    return [[sign * bit for bit in s.bits] for each in rewards for sign, _, s in each.terms]
+
+
+async def _move(turn: Turn, ask: Ask) -> Move | OversizeError:
+    """One move; a view too long for the model loses its oldest rounds, a quarter at a time."""
+    rounds = len(turn.request.view.earlier)
+    while True:
+        view = turn.request.view.latest(rounds)
+        move = await _attempt(first_messages(replace(turn.request, view=view)), ask)
+        if isinstance(move, Move):
+            return replace(move, rounds_shown=rounds)
+        if not rounds:
+            return move
+        rounds -= max(1, rounds // 4)
+
+
+async def _attempt(messages: list[Message], ask: Ask) -> Move | OversizeError:
+    for attempt in range(1 + ASK_AGAIN):
+        answer = await ask(messages)
+        if answer is None:
+            if attempt == 0:
+                return OversizeError("the view is longer than the model's window")
+            break  # the view fits, its lengthened conversation does not
+        text = parse_move(answer[0])
+        if text is not None:
+            return Move(text)
+        messages = follow_up(messages, answer[0], missing_text(*answer))
+    return Move("", format_failure=True)
+
+
+def news(asked: Sequence[Message], messages: Sequence[Message]) -> Sequence[Message]:
+    """What a conversation has not shown of the messages of a request. A retry goes on where the
+    request before, ``asked``, was answered; any other repeats the rules."""
+    if asked and len(messages) > len(asked) and messages[: len(asked)] == asked:
+        return messages[len(asked) + 1 :]  # without the answer
+    return [each for each in messages if not (asked and each["role"] == "system")]
+
+
+def explanation(member: MeasureGame, facts: Mapping[str, Any], last: int) -> str:
+    """Markdown: what the game pays for, and of each round the bits, the moves and the bits of each
+    token; the score is the best of the first ``last``."""
+    game, scores = member.task.game, facts["scores"]
+    sentences = zip(game.program.instructions, in_words(game, member.task.role), strict=True)
+    lines = [
+        f"{max(scores[:last]):.1f} bits: the best of rounds 1 to {last}.",
+        "",
+        *(f"* {code_span(text)}" for line, text in sentences if isinstance(line, Reward)),
+        "",
+    ]
+    rounds = zip(scores, facts["outcomes"], facts["moves"], facts["bits"], strict=True)
+    for number, (score, outcome, moves, bits) in enumerate(rounds, 1):
+        outcome = "" if outcome == PlayOutcome.FINISHED else f", {outcome}"
+        written = " / ".join(map(code_span, moves)) or "no move"
+        terms = "; ".join(" ".join(f"{bit:.1f}" for bit in term) for term in bits)
+        paid = f" ({terms})" if terms else ""
+        lines.append(f"{number}. {score:.1f} bits{outcome}: {written}{paid}")
+    return "\n".join(lines)
+
+
+# -- the task --------------------------------------------------------------------------------------
+
+
+@_register
+def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") -> Any:
+    """A measure of ``archive export --format inspect`` (or xent): ``rounds`` on each of the first
+    ``maps`` maps of a game (0: all); ``judge`` instead of the folder's."""
+    from inspect_ai import Task
+    from inspect_ai.dataset import Sample
+
+    host = MeasureHost(folder, judge)
+    by_game = [
+        [
+            Sample(
+                id=f"{member.name}-{seeds.map_seed}",
+                input=member.task.game.code,
+                metadata={
+                    "game": member.name,
+                    "role": member.task.role,
+                    **asdict(seeds),
+                    "levels": None if member.levels is None else asdict(member.levels),
+                },
+            )
+            for seeds in host.export.seeds(member, maps or None)
+        ]
+        for member in host.export.members
+    ]
+    # A map of each game in turn: `--limit` leaves many games.
+    samples = [sample for turn in zip_longest(*by_game) for sample in turn if sample is not None]
+    return Task(dataset=samples, solver=_solver(host, rounds), scorer=_scorer(host, rounds))
+
+
+def _solver(host: MeasureHost, rounds: int) -> Any:
+    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, get_model
+    from inspect_ai.solver import solver
+
+    kinds = {
+        "system": ChatMessageSystem,
+        "user": ChatMessageUser,
+        "assistant": ChatMessageAssistant,
+    }
+
+    def chat_messages(messages: Sequence[Message]) -> list[Any]:
+        return [kinds[each["role"]](content=each["content"]) for each in messages]
+
+    async def ask(
+        state: Any, asked: list[Message], messages: list[Message]
+    ) -> tuple[str, bool] | None:
+        """The answer; adds what is new in ``messages`` since ``asked``, and the answer, to the
+        sample's conversation."""
+        output = await get_model().generate(chat_messages(messages))
+        if output.stop_reason == "model_length":
+            return None
+        state.messages += chat_messages(news(asked, messages))
+        state.messages += [choice.message for choice in output.choices[:1]]
+        state.output, asked[:] = output, messages
+        return output.completion, output.stop_reason == "max_tokens"
+
+    @solver(name="play_rounds")
+    def play_rounds() -> Any:
+        async def solve(state: Any, generate: Any) -> Any:
+            facts = state.metadata
+            seeds = Seeds(facts["map_seed"], facts["play_seed"])
+            state.messages = []
+            found = await host.rounds(facts["game"], seeds, rounds, partial(ask, state, []))
+            state.store.set(ROUNDS_KEY, found)
+            return state
+
+        return solve
+
+    return play_rounds()
+
+
+def _scorer(host: MeasureHost, rounds: int) -> Any:
+    from inspect_ai.scorer import Score, grouped, mean, scorer, stderr
+
+    metrics = [
+        grouped(mean(), "game"),
+        grouped(stderr(), "game", name_template="{group_name} stderr", all_label="all stderr"),
+        _narms(),
+        _failures(),
+    ]
+
+    @scorer(metrics=metrics, name="arms")
+    def bits() -> Any:
+        async def score(state: Any, target: Any) -> Any:
+            facts = state.store.get(ROUNDS_KEY)
+            member = host.members[state.metadata["game"]]
+            last = min(member.levels.k_m, rounds) if member.levels else rounds  # ℓ
+            return Score(
+                value=max(facts["scores"][:last]),
+                answer="\n".join(map(" / ".join, facts["moves"])),
+                explanation=explanation(member, facts, last),
+                metadata=facts,
+            )
+
+        return score
+
+    return bits()
+
+
+def _narms() -> Any:
+    """narms by game (Def. 42), and their mean over games with its standard error. The maps of a
+    game are its samples; a game without levels has no such score."""
+    from inspect_ai.scorer import metric
+
+    @metric(name="narms")
+    def mean_narms() -> Any:
+        def compute(scores: list[Any]) -> dict[str, float]:
+            bits: defaultdict[str, list[list[float]]] = defaultdict(list)
+            levels: dict[str, ScoreLevels] = {}
+            for each in scores:
+                game, own = each.sample_metadata["game"], each.sample_metadata["levels"]
+                if own is not None:
+                    bits[game].append(each.score.metadata["scores"])
+                    levels[game] = ScoreLevels(**own)
+            values = {
+                f"narms {game}": narms(
+                    arms(np.array(rows)), levels[game], min(levels[game].k_m, len(rows[0]))
+                )
+                for game, rows in bits.items()
+            }
+            several = np.array(list(values.values()))
+            if len(several):
+                values["narms"] = float(several.mean())
+            if len(several) > 1:
+                values["narms stderr"] = float(several.std(ddof=1) / np.sqrt(len(several)))
+            return values
+
+        return compute
+
+    return mean_narms()
+
+
+def _failures() -> Any:
+    """Failures of the model per round: forfeits, answers without a move, moves that were cut."""
+    from inspect_ai.scorer import metric
+
+    @metric(name="failures")
+    def per_round() -> Any:
+        def compute(scores: list[Any]) -> dict[str, float]:
+            facts = [each.score.metadata for each in scores]
+            outcomes = [outcome for each in facts for outcome in each["outcomes"]]
+            counts = [count for each in facts for count in each["counts"]]
+            every = {"forfeits": [each == PlayOutcome.FORFEIT for each in outcomes]}
+            for name in ("failed_ensures", "format_failures", "cut_moves"):
+                every[name] = [each[name] for each in counts]
+            return {f"{n} a round": float(np.mean(v)) for n, v in every.items() if v}
+
+        return compute
+
+    return per_round()

@@ -1,0 +1,129 @@
+"""A measure as a task of Inspect, equal to ``+experiment=measure`` on a scripted model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from zlib import crc32
+
+import pytest
+from support.chat_server import ChatServer, Received, Sent, move, reply
+from support.exported import write_measure
+from support.frameworks import Framework
+from support.measured import Given, build
+
+import evo.run
+from archive import Archive
+from archive.__main__ import main
+from archive.export.folder import template
+from evo.measure.inspect_task import news
+from xgl.chat.client import follow_up
+
+LEVELS = {"b": 1.0, "theta": 0.5, "m": 4, "rounds": 4, "maps": 3, "k_m": 3, "floor": -5.0}
+WORDS = ("a red ball", "dog", "rain and fire", "the king", "boat")
+
+
+def answer(request: Received) -> Sent:
+    """A function of what was said last; now and then without a move."""
+    checksum = crc32(request.last.encode())
+    return reply("I pass.") if checksum % 5 == 0 else move(WORDS[checksum % len(WORDS)])
+
+
+def test_the_export_has_a_task_beside_the_games(tmp_path: Path) -> None:
+    member = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
+    folder, out = build(tmp_path / "archive", [member]), tmp_path / "out"
+    arguments = ["export", str(folder), str(out), "--format", "inspect", "--no-scores"]
+    assert main(arguments) == 0
+    assert (out / "task.py").read_text() == template("inspect_task.py")
+    assert (out / "measure.json").is_file()
+    compile(template("inspect_task.py"), "task", "exec")
+
+
+def test_a_conversation_has_the_rules_once_and_every_request_and_retry() -> None:
+    rules = {"role": "system", "content": "rules"}
+    once, later = ([rules, {"role": "user", "content": f"round {n}"}] for n in (1, 2))
+    retry = follow_up(once, "I pass.", "no move")
+    again = follow_up(retry, "Still not.", "no move")
+    assert news([], once) == once
+    assert news(once, retry) == retry[-1:]
+    assert news(retry, again) == again[-1:]
+    assert news(again, later) == later[1:]
+    assert news(once, once) == once[1:], "the same view again"
+
+
+@pytest.mark.long
+def test_inspect_measures_what_the_experiment_measures(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    framework = Framework(tmp_path / "frameworks", "inspect", "inspect-ai>=0.3.200", "openai")
+    levels = LEVELS | {"policy": "base"}
+    folder = write_measure(tmp_path / "measure", thresholds={"first": levels, "second": levels})
+    (folder / "task.py").write_text(template("inspect_task.py"))
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    monkeypatch.setenv("LOCAL_API_KEY", "none")
+    monkeypatch.chdir(tmp_path)
+    with ChatServer(answer) as server:
+        monkeypatch.setenv("LOCAL_BASE_URL", server.url)
+        model = ("--model", "openai-api/local/m", "-T", "rounds=3")
+        log_options = ("--log-format", "json", "--log-dir", str(tmp_path / "logs"))
+        framework.run("inspect", "eval", "task.py", *model, *log_options, cwd=folder)
+        player = f"player=chat:m@{server.url}"
+        overrides = ["+experiment=measure", f"measure={folder}", player, "measure.rounds=3"]
+        assert evo.run.main([*overrides, "name=m"]) == 0
+    [path] = (tmp_path / "logs").glob("*.json")
+    log = json.loads(path.read_text())
+    assert log["status"] == "success"
+    metrics = {n: m["value"] for s in log["results"]["scores"] for n, m in s["metrics"].items()}
+    with Archive.open(tmp_path / "runs" / "m" / "archive") as archive:
+        rounds = [row for row in archive.rows("rounds") if not row["control"]]
+        measures = archive.rows("measures")
+    first_ids = log["eval"]["dataset"]["sample_ids"][:2]
+    assert {each.split("-")[0] for each in first_ids} == {"first", "second"}
+    for sample in log["samples"]:
+        messages = sample["messages"]
+        assert [each["role"] for each in messages[:3]] == ["system", "user", "assistant"]
+        assert sum(each["role"] == "system" for each in messages) == 1
+        answers = [each["content"] for each in messages if each["role"] == "assistant"]
+        [score] = sample["scores"].values()
+        said = [text[len("<move>") :] for text in answers if text != "I pass."]
+        moves = [text for [text] in score["metadata"]["moves"] if text]
+        assert all(text.startswith(move) for text, move in zip(said, moves, strict=True))
+        again = sum("Your answer held no" in str(each["content"]) for each in messages)
+        failures = sum(count["format_failures"] for count in score["metadata"]["counts"])
+        assert answers.count("I pass.") == again + failures
+        explanation = score["explanation"]
+        assert explanation.startswith(f"{score['value']:.1f} bits: the best of rounds 1 to 3.")
+        assert "is paid" in explanation
+        for number, bits in enumerate(score["metadata"]["scores"], 1):
+            assert f"\n{number}. {bits:.1f} bits" in explanation
+    results = {
+        (sample["metadata"]["map_seed"], sample["metadata"]["game"]): score["metadata"]
+        for sample in log["samples"]
+        for score in sample["scores"].values()
+    }
+    assert len(results) == 6
+    names = {"first": "", "second": ""}
+    for (seed, name), result in results.items():
+        own = [row for row in rounds if row["map_seed"] == seed]
+        alike = [
+            sorted((r for r in own if r["game_id"] == game), key=lambda row: row["round"])
+            for game in {row["game_id"] for row in own}
+        ]
+        [same] = [
+            some
+            for some in alike
+            if [row["score"] for row in some] == pytest.approx(result["scores"], abs=1e-3)
+        ]
+        assert [row["moves"] for row in same] == result["moves"]
+        names[name] = same[0]["game_id"]
+    for name, game_id in names.items():
+        [row] = [row for row in measures if row["game_id"] == game_id]
+        assert metrics[f"narms {name}"] == pytest.approx(row["narms"], abs=1e-3)
+        assert {name, f"{name} stderr"} <= set(metrics)
+    for name in ("failed_ensures", "format_failures", "cut_moves"):
+        mean = sum(row[name] for row in rounds) / len(rounds)
+        assert metrics[f"{name} a round"] == pytest.approx(mean)
+    forfeits = sum(row["outcome"] == "forfeit" for row in rounds)
+    assert metrics["forfeits a round"] == pytest.approx(forfeits / len(rounds))
+    values = [row["narms"] for row in measures]
+    assert metrics["narms"] == pytest.approx(sum(values) / len(values), abs=1e-3)
