@@ -91,13 +91,14 @@ class MeasureHost:
         }
 
     async def _play(self, name: str, seeds: Seeds, memory: Memory, ask: Ask) -> Play:
-        task = self.members[name].task
+        task, stories = self.members[name].task, self.members[name].stories
+        assert stories is not None, "a folder holds the texts of its maps"
         others = [each for each in analyse(task.game.program).players if each != task.role]
         episode = Episode(
             task.game,
             seeds.map_seed,
             self.judge,
-            self.export.stories[name],
+            stories,
             play_seed=seeds.play_seed,
             players=dict.fromkeys(others, self.others),
             memory=memory,
@@ -202,7 +203,7 @@ def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") 
                     "levels": None if member.levels is None else asdict(member.levels),
                 },
             )
-            for seeds in host.export.seeds(member, maps or None)
+            for seeds in member.seeds(maps or None)
         ]
         for member in host.export.members
     ]
