@@ -17,7 +17,7 @@ from archive.errors import ArchiveError, RatingError
 from archive.export.folder import FORMATS, Options
 from archive.export.folder import export as write_export
 from archive.run import Run, newest_run
-from archive.schema import Definition, GainKind, Verdict
+from archive.schema import Definition, GainKind
 from archive.store.archive import Archive
 from archive.text import number
 from xgl.files import user_path
@@ -166,8 +166,7 @@ def components(arguments: Namespace) -> CommandResult:
     from archive.views.matrix import gather_components, show_components
 
     with open_run(arguments) as run:
-        question = arguments.alpha, arguments.definition, arguments.all, arguments.gain
-        return CommandResult(gather_components(run, *question), show_components)
+        return CommandResult(gather_components(run, arguments.alpha), show_components)
 
 
 def cover(arguments: Namespace) -> CommandResult:
@@ -197,8 +196,7 @@ def decisions(arguments: Namespace) -> CommandResult:
 
     with open_run(arguments) as run:
         if arguments.why is None:
-            rows = [row for row in run.decisions if arguments.verdict in (None, row["verdict"])]
-            return CommandResult(rows, show_list)
+            return CommandResult(run.decisions, show_list)
         return CommandResult(explain(run, arguments.why), show_why)
 
 
@@ -307,13 +305,6 @@ _COMPONENTS = (
         required=True,
         metavar="A",
     ),
-    choice(
-        "--definition",
-        "the gain as a share of the own gain of the played game (captured, C; default) or of the "
-        "trained one (def37, V)",
-        Definition,
-        default=Definition.CAPTURED,
-    ),
 )
 _COVER = (
     numeric(
@@ -334,10 +325,7 @@ _COVER = (
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
     flag("--sweep", "a cover for each η from 0 to 1"),
 )
-_DECISIONS = (
-    Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),
-    choice("--verdict", "only those", Verdict),
-)
+_DECISIONS = (Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),)
 _REPORT = (
     Argument("-o --output", "default: report.html", metavar="FILE.html", default="report.html"),
     Argument(
@@ -436,7 +424,7 @@ COMMANDS = (
     Subcommand(inspect, (*RUN, JSON)),
     Subcommand(show, (*RUN, GAME, JSON)),
     Subcommand(matrix, (*RUN, *SAMPLE, JSON)),
-    Subcommand(components, (*RUN, *_COMPONENTS, *SAMPLE, JSON)),
+    Subcommand(components, (*RUN, *_COMPONENTS, JSON)),
     Subcommand(cover, (*RUN, JSON, *_COVER)),
     Subcommand(decisions, (*RUN, *_DECISIONS, JSON)),
     Subcommand(report, (*RUN, *_REPORT)),

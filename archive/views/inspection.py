@@ -225,15 +225,12 @@ def _curve(row: Row) -> str:
     return f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
 
 
-_WHERE = {"run": "run_id", "generation": "generation"}
-_KNOWN: Mapping[str, Callable[[Row], object]] = {
-    "known already (γ)": lambda row: number(row["gamma"], 3)
-}
 GAME_TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]]] = {
     "proposals": (
         "Proposed",
         {
-            **_WHERE,
+            "run": "run_id",
+            "generation": "generation",
             "parent": lambda row: short(row["parent_game_id"]),
             "sampler": "sampler",
             "operators": lambda row: ", ".join(row["operators"]),
@@ -254,7 +251,8 @@ GAME_TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]
     "decisions": (
         "Decided",
         {
-            **_WHERE,
+            "run": "run_id",
+            "generation": "generation",
             "verdict": lambda row: f"{row['verdict']}\n{explanation(row)}",
             "helps parent": lambda row: stacked(
                 bounds_of(row, Definition(row["definition"]).column)
@@ -271,17 +269,19 @@ GAME_TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]
     "scopes": (
         "In the scope",
         {
-            **_WHERE,
-            **_KNOWN,
+            "run": "run_id",
+            "generation": "generation",
+            "known already (γ)": lambda row: number(row["gamma"], 3),
             "parent": lambda row: short(row["parent_game_id"] or "– (initial)"),
         },
     ),
     "children": (
         "Accepted from it",
         {
-            **_WHERE,
+            "run": "run_id",
+            "generation": "generation",
             "game": lambda row: short(row["game_id"]),
-            **_KNOWN,
+            "known already (γ)": lambda row: number(row["gamma"], 3),
         },
     ),
     "plays": (

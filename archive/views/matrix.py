@@ -11,7 +11,7 @@ from rich.table import Table
 
 from archive.errors import LookupFailedError
 from archive.run import Run
-from archive.schema import Definition, GainKind, TaskId
+from archive.schema import GainKind, TaskId
 from archive.statistics.intervals import CONFIDENCE, Interval
 from archive.statistics.matrix import Cell, TransferMatrix, links, transfer_matrix
 from archive.text import plural
@@ -89,18 +89,14 @@ def gather(
     }
 
 
-def gather_components(
-    run: Run,
-    alpha: float,
-    definition: Definition,
-    everything: bool,
-    kind: GainKind | None,
-) -> dict[str, Any]:
-    """Links G1 → G2 iff the value of G1 on G2 is at least ``alpha`` (Def. 54), what they reach, and
-    what the ``initial`` scope reaches. Raises LookupFailedError, also unless α is above 0."""
+def gather_components(run: Run, alpha: float) -> dict[str, Any]:
+    """Links G1 → G2 iff the value of G1 on G2 by which the run decides is at least ``alpha``
+    (Def. 54), what they reach, and what the ``initial`` scope reaches. Raises LookupFailedError,
+    also unless α is above 0."""
     if not alpha > 0:
         raise LookupFailedError(f"--alpha: found {alpha:g}, expected a number above 0")
-    _, matrix = read_matrix(run, everything, kind)
+    definition, kind = run.deciding_value
+    _, matrix = read_matrix(run, everything=False, kind=kind)
     initial = {member.task_id for member in run.scopes.get(0, ())}
     values = matrix.values(definition)
     edges, paths = links(values, alpha)
