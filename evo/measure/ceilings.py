@@ -20,8 +20,7 @@ from evo.jobs.repeated_play import Row
 from evo.measure.folder import ExportedMeasure, MeasureGame
 from evo.record.ledger import Ledger
 from xgl.runtime.requests import Player, Seeds
-from xgl.solvers.solvers import Solvers
-from xgl.solvers.trials import Attempt, MapTrials, Solution
+from xgl.solvers.solvers import Attempt, MapTrials, Solution, Solvers
 
 SOLVERS = 2
 
