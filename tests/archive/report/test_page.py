@@ -214,7 +214,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("few", ("Which games matter", "and 1 copy", "It is no probability")),
+        ("few", ("Which games matter", "It is no probability")),
         ("few", ("Definition 37", "how much more is scored", "no move", "the whole scope")),
         ("one", ("Not rated", "No stage has archived", "No game has joined")),
         ("programs", ("no text: no answer", "Of equal agents", "Funnel", "<td>1 2", "<td>win")),
