@@ -156,7 +156,7 @@ class ModelHost:
             judge.lm.device.type == "cpu"
             and getattr(judge.lm.model, "dtype", None) == torch.float32
         )
-        if settings.bfloat16_rewards and is_float32_on_cpu:
+        if settings and settings.bfloat16_rewards and is_float32_on_cpu:
             engine = _engine_settings(self.settings.judge)
             judge = TransformerJudge(self._bfloat16_lm, engine, others=judge.others)
 
