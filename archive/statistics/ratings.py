@@ -91,7 +91,8 @@ class RatedBlock(NamedTuple):
 
 # -- the block of a measure ------------------------------------------------------------------------
 
-FEWEST_MAPS = 2
+FEWEST_MAPS, MOST_SETS = 2, 4096
+"""Maps that all models of a block share in each of its games; sets of models that are compared."""
 SAME = {
     "judge": "judge",
     "dtype": "precision",
@@ -128,14 +129,13 @@ def measure_block(
         raise RatingError(
             f"{folders}: found no measured game, expected rounds of +experiment=measure"
         )
-    maps = [[{*by_model.get(name, ())} for name in names] for by_model in played.values()]
-    known = [[[len(a & b) >= FEWEST_MAPS for b in each] for a in each] for each in maps]
-    ids = [task_id.game_id for task_id in played]
-    rows, columns, left_out = complete(ids, names, np.array(known), "game")
+    rows, columns = largest_block([[{*own.get(n, ())} for n in names] for own in played.values()])
     if not rows:
         raise RatingError(
             f"no game was played by a model on {FEWEST_MAPS} maps: found fewer, expected more maps"
         )
+    left_out = _left_out("game", [each.game_id for each in played], rows)
+    left_out += _left_out("model", names, columns)
     names, tasks = [names[column] for column in columns], [[*played][row] for row in rows]
     check_memory((len(tasks), len(names), len(names)))
     measures: dict[TaskId, list[Row]] = {task_id: [] for task_id in tasks}
@@ -218,6 +218,24 @@ def _outcomes(
     return margins(np.array(best), min(row["m"] * row["theta"] for row in measures))
 
 
+def largest_block(maps: Sequence[Sequence[Collection[Any]]]) -> tuple[list[int], list[int]]:
+    """Places of the games and of the models of the largest complete block, of two the one with more
+    models; ``maps`` (games, models) holds what each model played of each game. Nothing where no
+    model played enough."""
+    players = {frozenset(m for m, own in enumerate(of) if len(own) >= FEWEST_MAPS) for of in maps}
+    # All who played a block's games are in it, so its models are those that some games share.
+    sets, new = {*players}, {*players}
+    while new and len(sets) < MOST_SETS:
+        new = {one & other for one in new for other in players} - sets
+        sets |= new
+    blocks = []
+    for models in sorted(map(sorted, sets - {frozenset()})):
+        common = (len(set.intersection(*(set(of[m]) for m in models))) for of in maps)
+        games = [place for place, count in enumerate(common) if count >= FEWEST_MAPS]
+        blocks.append((games, models))
+    return max(blocks, key=lambda b: (len(b[0]) * len(b[1]), len(b[1])), default=([], []))
+
+
 def complete(
     tasks: Sequence[str], models: Sequence[str], known: NDArray[np.bool_], noun: str
 ) -> tuple[list[int], list[int], list[str]]:
@@ -234,13 +252,16 @@ def complete(
         else:
             kept_models[model] = False
             unknown[:, model] = unknown[:, :, model] = False
-    sentences = []
-    for what, names, kept in ((noun, tasks, kept_tasks), ("model", models, kept_models)):
-        if lost := [name for name, there in zip(names, kept, strict=True) if not there]:
-            verb = f"{what}s are" if len(lost) > 1 else f"{what} is"
-            words = f"{len(lost):,} {verb} left out, with missing comparisons: {joined(lost)}"
-            sentences.append(words)
-    return np.flatnonzero(kept_tasks).tolist(), np.flatnonzero(kept_models).tolist(), sentences
+    rows, columns = np.flatnonzero(kept_tasks).tolist(), np.flatnonzero(kept_models).tolist()
+    return rows, columns, _left_out(noun, tasks, rows) + _left_out("model", models, columns)
+
+
+def _left_out(noun: str, names: Sequence[str], kept: Collection[int]) -> list[str]:
+    """The sentence on those that are not kept, if there are any."""
+    lost = [name for place, name in enumerate(names) if place not in kept]
+    verb = f"{noun}s are" if len(lost) > 1 else f"{noun} is"
+    sentence = f"{len(lost):,} {verb} left out, with missing comparisons: {joined(lost)}"
+    return [sentence] if lost else []
 
 
 def joined(names: Sequence[str], most: int = 4) -> str:

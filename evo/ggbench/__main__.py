@@ -26,9 +26,13 @@ def main(arguments: Sequence[str]) -> int:
     """Returns the exit code: 0, 1 for a game that is refused, 2 for a user's error, 130 after
     Ctrl-C."""
     prepare_streams()
+    return exit_code(lambda: _run(arguments), ArchiveError)
+
+
+def _run(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     commands = {"check": check, "tables": tables, "clusters": clusters}
-    return exit_code(lambda: commands[options.command](options, Console()), ArchiveError)
+    return commands[options.command](options, Console())
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.rated import THREE, Scores, build, draw_scores, games
 
 from archive import TABLES, Archive
@@ -17,6 +20,7 @@ from archive.statistics.ratings import (
     MeasureRatings,
     RatedBlock,
     RatingQuestion,
+    largest_block,
     measure_block,
     rate_block,
     rating_rows,
@@ -55,6 +59,19 @@ def test_a_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -> None:
         f"1 game is left out, with missing comparisons: {games(3)[2].game_id}",
         "1 model is left out, with missing comparisons: dan",
     )
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=5))
+def test_no_block_is_larger(counts: list[list[int]]) -> None:
+    """Every game has the same maps, of which each model played the first ones."""
+    games_of, models = largest_block([[{*range(n)} for n in game] for game in counts])
+    sizes = [
+        len(some) * sum(all(game[model] >= 2 for model in some) for game in counts)
+        for size in range(5)
+        for some in combinations(range(4), size)
+    ]
+    assert len(games_of) * len(models) == max(sizes)
+    assert all(counts[game][model] >= 2 for game in games_of for model in models)
 
 
 def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
