@@ -91,7 +91,7 @@ def check(main, *arguments, without):
 run, game, page = sys.argv[1:]
 models = "torch transformers peft ray hydra evo meta_sampler "
 from xgl.__main__ import main as xgl_main
-check(xgl_main, "check", game, without=models + "scipy pyarrow rich jinja2")
+check(xgl_main, "check", game, without=models + "scipy pyarrow rich.console jinja2")
 from archive.__main__ import main as archive_main
 check(archive_main, "inspect", run, without=models + "scipy jinja2")
 check(archive_main, "show", run, "bbbb", without=models + "scipy jinja2")

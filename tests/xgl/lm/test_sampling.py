@@ -316,6 +316,18 @@ batches = st.lists(st.lists(continuations, min_size=1, max_size=5), min_size=2, 
 
 
 @settings(max_examples=12)
+def test_the_batch_that_was_used_longest_ago_is_dropped_first(lm: LanguageModel) -> None:
+    one = PromptCaches(64 * MIB)
+    logits_after(lm, one, encode_texts(lm, FIRST[0]))
+    [batch] = one._batches.values()
+    caches = PromptCaches(2 * batch.size + batch.size // 2)
+    history, other = encode_texts(lm, FIRST[0]), [(lm.bos, *range(20, 20 + len(FIRST[0]) // 4))]
+    for prompts in (history, other, [(*history[0][:-1], 9)]):  # the third continues the first
+        logits_after(lm, caches, prompts)
+    assert tokens_read(lm, caches, [(*history[0], 7)]) == [1]
+    assert tokens_read(lm, caches, [(*other[0], 7)]) == [len(other[0])]  # all but BOS
+
+
 @given(batches=batches, several=st.booleans(), bound=st.sampled_from([MIB, 64 * MIB]))
 def test_any_batches_give_the_logits_of_whole_prompts(
     lm: LanguageModel,
