@@ -30,7 +30,10 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    options = _parser().parse_args(arguments)
+    try:
+        options = _parser().parse_args(arguments)
+    except SystemExit as end:  # after --help, or a word that it does not know
+        return int(end.code or 0)
     commands = {"check": check, "tables": tables, "clusters": clusters}
     return commands[options.command](options, Console())
 

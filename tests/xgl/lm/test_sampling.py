@@ -315,7 +315,6 @@ continuations = st.tuples(st.integers(0, 3), st.integers(0, 40), tokens, st.samp
 batches = st.lists(st.lists(continuations, min_size=1, max_size=5), min_size=2, max_size=5)
 
 
-@settings(max_examples=12)
 def test_the_batch_that_was_used_longest_ago_is_dropped_first(lm: LanguageModel) -> None:
     one = PromptCaches(64 * MIB)
     logits_after(lm, one, encode_texts(lm, FIRST[0]))
@@ -328,6 +327,7 @@ def test_the_batch_that_was_used_longest_ago_is_dropped_first(lm: LanguageModel)
     assert tokens_read(lm, caches, [(*other[0], 7)]) == [len(other[0])]  # all but BOS
 
 
+@settings(max_examples=12)
 @given(batches=batches, several=st.booleans(), bound=st.sampled_from([MIB, 64 * MIB]))
 def test_any_batches_give_the_logits_of_whole_prompts(
     lm: LanguageModel,
