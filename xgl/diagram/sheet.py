@@ -10,6 +10,7 @@ Below the drawing stand its constant strings, its players, and the meaning of th
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from xgl.diagram.svg import (
 )
 from xgl.errors import DiagramError
 from xgl.language import syntax as syn
+from xgl.language.unparse import to_text
 
 LANE = 64.0
 ROW = 40.0
@@ -236,14 +238,20 @@ SIZE = 11.0
 LINE = 16.0
 ITEM = 24.0
 LEGEND = (
-    "Circle: a move, with its limit in tokens. Square: a text of the map, or by its letter of the "
-    "program. Star: a string made by assign, or shown to the player of its colour. Triangle: "
-    "gains xent of what it points to; with a dot xed, how far the prefix helps; in the colour for "
-    "losses nex, dex; behind a diamond what stands before the prefix. Arrow: s + t, first s, then "
-    "t. Double arrow: cut before, single: after. [n]: a list. Dotted: carries a string to its "
-    "use. Frame: must hold, else back to its move; the triangles in it must sum to more than 0. "
-    "REPEAT(k): k times back. Small number: the line of the program."
+    ("elicit", "Circle: a move, with its limit in tokens."),
+    ("story", "Square: a text of the map. With a letter: a text of the program."),
+    ("assign|reveal", "Star: a string that assign makes, or that reveal shows to a player."),
+    ("xent|nex", "Triangle: pays the bits of what it points to (xent), or costs them (nex)."),
+    ("xed|dex", "Triangle with a dot: pays the bits that the prefix saves (xed), or costs them."),
+    (r"\|.*\|", "Diamond: what stands before the prefix."),
+    (r"\+", "Arrow: s + t is s, then t."),
+    ("//|%", "Cut: what comes before goes on with a double arrow, what comes after with one."),
+    (r"\[|split", "[n]: a list of n strings."),
+    ("ensure", "Frame: must hold, else the move is made again; its triangles sum to above 0."),
+    ("replay", "REPEAT(k): goes back to the flag k times."),
+    ("", "Dotted line: carries a string to its use. Small number: the line of the program."),
 )
+"""What the marks mean, by a pattern of the programs in which they occur."""
 
 
 def key_and_legend(program: syn.Program, above: Sheet, width: float) -> tuple[list[Element], float]:
@@ -252,9 +260,11 @@ def key_and_legend(program: syn.Program, above: Sheet, width: float) -> tuple[li
     y = _key(shapes, above.literals, above.y + 14, width)
     shapes.append(rectangle((24, y), (width - 48, 0.5), FAINT, FAINT, 0))
     y = _players(shapes, program, y + 18, width)
-    for line in wrap(LEGEND, int((width - 48) / (SIZE * CELL))):
-        shapes.append(label(24, y, line, SIZE, FAINT))
-        y += LINE
+    code, columns = to_text(program), int((width - 48) / (SIZE * CELL))
+    for words in (words for pattern, words in LEGEND if re.search(pattern, code)):
+        for line in wrap(words, columns):
+            shapes.append(label(24, y, line, SIZE, FAINT))
+            y += LINE
     return shapes, y
 
 
