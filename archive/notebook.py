@@ -106,16 +106,16 @@ class Run:
     def open(
         cls, path: str | Path | None = None, run_id: str | None = None, backend: str | None = None
     ) -> Self:
-        """The run in a run folder or an archive folder; without ``path`` the last one in ``runs/``,
-        here or in a folder above, and a line that says which.
+        """The run in a run folder or an archive folder; without ``path`` the last scope growth in
+        ``runs/``, here or in a folder above, and a line that says which.
 
         ``run_id`` (may be short) chooses where an archive holds several: by default the last one
         touched. ``backend``: pandas, polars or pyarrow; by default the first that is installed.
         """
         library = chosen_backend(backend)
         if path is None:
-            path = run.newest_run()
-            print(f"the last run: {path}")
+            path = run.newest_run(run.GROWTH)
+            print(f"the last scope growth: {path}")
         return cls(run.Run(Archive.open(path), run_id), library)
 
     @property

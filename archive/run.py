@@ -24,7 +24,7 @@ from typing import Any, NamedTuple, Self
 import pyarrow as pa
 
 import xgl.library
-from archive.errors import DamagedError, LookupFailedError, NotAnArchiveError
+from archive.errors import ArchiveError, DamagedError, LookupFailedError, NotAnArchiveError
 from archive.plays import (
     SCORE_COLUMNS,
     Plays,
@@ -374,20 +374,29 @@ class Run:
         return dict(texts)
 
 
-def newest_run() -> Path:
+def newest_run(experiment: str | None = None) -> Path:
     """The run whose archive was written last: the current folder if it is a run or an archive,
-    else one of ``runs/`` here or in the nearest folder above that has any. Raises
-    NotAnArchiveError if there is none."""
+    else one of ``runs/`` here or in the nearest folder above that has any. ``experiment``: only
+    runs of this kind. Raises NotAnArchiveError if there is none."""
     here = Path.cwd()
     if (locate(here) / MARKER).is_file():
         return Path()
     for folder in (here, *here.parents):
-        if found := [marker.parent for marker in folder.glob(f"runs/*/archive/{MARKER}")]:
-            newest = max(found, key=lambda archive: (archive / COMMITS).stat().st_mtime)
-            return Path(os.path.relpath(newest.parent, here))
+        found = [marker.parent for marker in folder.glob(f"runs/*/archive/{MARKER}")]
+        for archive in sorted(found, key=lambda each: -(each / COMMITS).stat().st_mtime):
+            if experiment in (None, _experiment(archive)):
+                return Path(os.path.relpath(archive.parent, here))
+    kind = f"run of +experiment={experiment}" if experiment else "run"
     raise NotAnArchiveError(
-        "found no run in ./runs or above, expected one there, or the run to be named"
+        f"found no {kind} in ./runs or above, expected one there, or the run to be named"
     )
+
+
+def _experiment(folder: Path) -> str:
+    """The kind of an archive's last run; "" where it cannot be read."""
+    with suppress(ArchiveError), Archive.open(folder) as archive:
+        return Run(archive).experiment
+    return ""
 
 
 def runs(archive: Archive) -> list[RunHistory]:
