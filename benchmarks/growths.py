@@ -47,7 +47,7 @@ EVO = (sys.executable, "-m", "evo.run")
 
 # -- the main job ----------------------------------------------------------------------------------
 
-ACCEPTED = re.compile(r"^\[ *([\d.]+) s, .*\] accepted ", re.MULTILINE)
+ACCEPTED = re.compile(r"^\[ *([\d.]+) s, .*\] accepted: ", re.MULTILINE)
 """A log line of an accepted game; the seconds since the start."""
 JOB_HEADS = (
     *("seed", "seconds", "peak GiB", "candidates judged", "fine-tuned", "accepted"),

@@ -9,6 +9,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from growths import ACCEPTED
 from rich.console import Console
 
 from archive import Reason
@@ -53,6 +54,7 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
         ("1,534", f"accepted: {NAME} ({short}): helps and is new"),
     ]
     assert all(matches)
+    assert len(ACCEPTED.findall(out.getvalue())) == 1, "what a benchmark reads of it"
     assert "\x1b" not in out.getvalue()
 
 
