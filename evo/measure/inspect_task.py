@@ -9,8 +9,8 @@ experiment has the control and the bootstrap.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from functools import partial
 from itertools import zip_longest
 from typing import Any
@@ -23,16 +23,15 @@ from evo.jobs.evaluation import Task
 from evo.measure.folder import MeasureGame, read
 from xgl.analysis.plain_english import in_words
 from xgl.analysis.static_facts import analyse
-from xgl.chat.answers import missing_text, parse_move
-from xgl.chat.client import follow_up
 from xgl.errors import OversizeError
 from xgl.escaping import code_span
 from xgl.files import user_path
 from xgl.language.syntax import Reward
+from xgl.players.chat import Ask, asked_move
 from xgl.runtime.episode import Episode, EpisodeQueue
 from xgl.runtime.lockstep import Memory, visible_items
-from xgl.runtime.presentation import Message, first_messages
-from xgl.runtime.requests import Item, Move, Play, Rewarded, Seeds, Turn
+from xgl.runtime.presentation import Message
+from xgl.runtime.requests import Item, Play, Rewarded, Seeds
 
 try:
     from inspect_ai import task as _register
@@ -46,9 +45,6 @@ ROUNDS_KEY = "rounds"
 """Key of a sample's rounds in its store, from solver to scorer."""
 ASK_AGAIN = 2
 """Further requests for a move, as for chat players of ``+experiment=measure``."""
-Ask = Callable[[list[Message]], Awaitable[tuple[str, bool] | None]]
-"""A model's answer to messages, and whether it ended at the token limit; None where the messages
-do not fit the model's window."""
 RoundFacts = dict[str, Any]
 """Details of a sample: for each round its score, outcome, moves, bits of each token and counts of
 failures."""
@@ -105,7 +101,7 @@ class MeasureHost:
         )
         await self.queue.start(episode)
         while episode.turn is not None:
-            await self.queue.step(episode, await _move(episode.turn, ask))
+            await self.queue.step(episode, await asked_move(episode.turn, ask, ASK_AGAIN))
         return episode.play
 
 
@@ -122,33 +118,6 @@ def _token_bits(play: Play, role: str) -> list[list[float]]:
     """Bits of each token of each term that the role was paid."""
     rewards = [e for e in play.events if isinstance(e, Rewarded) and e.player == role]
     return [[sign * bit for bit in s.bits] for each in rewards for sign, _, s in each.terms]
-
-
-async def _move(turn: Turn, ask: Ask) -> Move | OversizeError:
-    """One move; a view too long for the model loses its oldest rounds, a quarter at a time."""
-    rounds = len(turn.request.view.earlier)
-    while True:
-        view = turn.request.view.latest(rounds)
-        move = await _attempt(first_messages(replace(turn.request, view=view)), ask)
-        if isinstance(move, Move):
-            return replace(move, rounds_shown=rounds)
-        if not rounds:
-            return move
-        rounds -= max(1, rounds // 4)
-
-
-async def _attempt(messages: list[Message], ask: Ask) -> Move | OversizeError:
-    for attempt in range(1 + ASK_AGAIN):
-        answer = await ask(messages)
-        if answer is None:
-            if attempt == 0:
-                return OversizeError("the view is longer than the model's window")
-            break  # the view fits, its lengthened conversation does not
-        text = parse_move(answer[0])
-        if text is not None:
-            return Move(text)
-        messages = follow_up(messages, answer[0], missing_text(*answer))
-    return Move("", format_failure=True)
 
 
 def news(asked: Sequence[Message], messages: Sequence[Message]) -> Sequence[Message]:
@@ -226,13 +195,13 @@ def _solver(host: MeasureHost, rounds: int) -> Any:
         return [kinds[each["role"]](content=each["content"]) for each in messages]
 
     async def ask(
-        state: Any, asked: list[Message], messages: list[Message]
-    ) -> tuple[str, bool] | None:
+        state: Any, asked: list[Message], messages: list[Message], _: int
+    ) -> tuple[str, bool] | OversizeError:
         """The answer; adds what is new in ``messages`` since ``asked``, and the answer, to the
         sample's conversation."""
         output = await get_model().generate(chat_messages(messages))
         if output.stop_reason == "model_length":
-            return None
+            return OversizeError("the view is longer than the model's window")
         state.messages += chat_messages(news(asked, messages))
         state.messages += [choice.message for choice in output.choices[:1]]
         state.output, asked[:] = output, messages

@@ -3,6 +3,7 @@ and the move taken from its answer."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
@@ -11,7 +12,7 @@ from xgl.chat.calls import RequestBatch, UsageCounter, run
 from xgl.chat.client import Endpoint, Fault, follow_up
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import OversizeError
-from xgl.runtime.presentation import first_messages
+from xgl.runtime.presentation import Message, first_messages
 from xgl.runtime.requests import Move, Turn
 
 
@@ -48,33 +49,51 @@ class ChatPlayer:
             return await batch.gather(partial(self._move, batch, turn) for turn in turns)
 
     async def _move(self, batch: RequestBatch, turn: Turn) -> Move | OversizeError:
-        """A view too long for the endpoint loses its oldest rounds, a quarter at a time."""
-        rounds = len(turn.request.view.earlier)
-        while True:
-            view = turn.request.view.latest(rounds)
-            shorter_turn = replace(turn, request=replace(turn.request, view=view))
-            move = await self._attempt(batch, shorter_turn)
-            if isinstance(move, Move):
-                return replace(move, rounds_shown=rounds)
-            if not rounds:
-                return move
-            rounds -= max(1, rounds // 4)
-
-    async def _attempt(self, batch: RequestBatch, turn: Turn) -> Move | OversizeError:
-        messages = first_messages(turn.request)
         usage = Usage()
-        for attempt in range(1 + self.settings.ask_again):
+
+        async def ask(messages: list[Message], attempt: int) -> tuple[str, bool] | OversizeError:
+            nonlocal usage
             reply, cost = await batch.reply(messages, *turn.key, attempt, asked_again=attempt > 0)
             usage += cost
             if isinstance(reply, Fault):
-                if attempt == 0:
-                    return OversizeError(reply.message)
-                break  # the view fits, its lengthened conversation does not
-            text = parse_move(reply.text)
-            if text is not None:
-                return Move(text, prompt_tokens=usage.prompt_tokens, new_tokens=usage.new_tokens)
-            messages = follow_up(messages, reply.text, missing_text(reply.text, reply.cut))
-        self.meter.count(Usage(failed_attempts=1))
-        return Move(
-            "", prompt_tokens=usage.prompt_tokens, new_tokens=usage.new_tokens, format_failure=True
-        )
+                return OversizeError(reply.message)
+            return reply.text, reply.cut
+
+        move = await asked_move(turn, ask, self.settings.ask_again)
+        if isinstance(move, OversizeError):
+            return move
+        self.meter.count(Usage(failed_attempts=int(move.format_failure)))
+        return replace(move, prompt_tokens=usage.prompt_tokens, new_tokens=usage.new_tokens)
+
+
+Ask = Callable[[list[Message], int], Awaitable[tuple[str, bool] | OversizeError]]
+"""A model's answer to messages in an attempt (from 0), and whether it ended at the token limit; an
+error value where the messages do not fit the model's window."""
+
+
+async def asked_move(turn: Turn, ask: Ask, ask_again: int) -> Move | OversizeError:
+    """The move in a model's answer; empty, a format failure, if it gives none even when asked again
+    ``ask_again`` times. A view too long for it loses its oldest rounds, a quarter at a time."""
+    rounds = len(turn.request.view.earlier)
+    while True:
+        view = turn.request.view.latest(rounds)
+        move = await _attempted(first_messages(replace(turn.request, view=view)), ask, ask_again)
+        if isinstance(move, Move):
+            return replace(move, rounds_shown=rounds)
+        if not rounds:
+            return move
+        rounds -= max(1, rounds // 4)
+
+
+async def _attempted(messages: list[Message], ask: Ask, ask_again: int) -> Move | OversizeError:
+    for attempt in range(1 + ask_again):
+        answer = await ask(messages, attempt)
+        if isinstance(answer, OversizeError):
+            if attempt == 0:
+                return answer
+            break  # the view fits, its lengthened conversation does not
+        text = parse_move(answer[0])
+        if text is not None:
+            return Move(text)
+        messages = follow_up(messages, answer[0], missing_text(*answer))
+    return Move("", format_failure=True)
