@@ -9,13 +9,12 @@ Shapes of a drawing have coordinates in pixels, y downwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import NamedTuple
 
 from rich.cells import cell_len as cells
-from rich.cells import chop_cells
 
 from xgl.escaping import visible_lines
 
@@ -226,18 +225,29 @@ def plain(text: str) -> str:
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())
 
 
+def _pieces(text: str, columns: int) -> Iterator[str]:
+    """The text in pieces of at most ``columns`` columns; rich's own cut loses a lone modifier."""
+    piece = ""
+    for character in text:
+        if cells(piece + character) > columns:
+            yield piece
+            piece = ""
+        piece += character
+    yield piece
+
+
 def shorten(text: str, columns: int) -> str:
     """``text`` in at most ``columns`` columns, with an ellipsis where it was cut."""
     if cells(text) <= columns:
         return text
-    return chop_cells(text, columns - 1)[0].rstrip() + "…"
+    return next(_pieces(text, columns - 1)).rstrip() + "…"
 
 
 def wrap(text: str, columns: int) -> list[str]:
     """Lines of at most ``columns`` columns, broken at spaces where there are any."""
     lines = [""]
     for word in text.split():
-        for piece in chop_cells(word, columns):  # in parts where it is too long
+        for piece in _pieces(word, columns):  # in parts where it is too long
             longer = f"{lines[-1]} {piece}".lstrip()
             lines[-1:] = [longer] if cells(longer) <= columns else [lines[-1], piece]
     return lines
