@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,8 +35,14 @@ from xgl.lm.language_model import (
     length_mask,
     pad,
 )
-from xgl.lm.memory import micro_batches, retry_in_halves
-from xgl.lm.prefix_sharing import PrefixTree, ScoredSequence, prefix_trees
+from xgl.lm.memory import micro_batches, retry_in_halves, tree_parts
+from xgl.lm.prefix_sharing import (
+    MAX_TREE_TOKENS,
+    Ids,
+    PrefixTree,
+    ScoredSequence,
+    prefix_trees,
+)
 from xgl.players.local import MEMORY_BYTES
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.requests import Move, Moved, Play, Rewarded, Seeds
@@ -200,7 +206,9 @@ def gradient_step(
     largest_norm: float,
     memory_bytes: int,
     what: str,
-    *terms: Any,
+    bonus: float = 0.0,
+    clip: float | None = None,
+    kl: float = 0.0,
 ) -> tuple[float, float]:
     """One step along the gradient of :func:`add_gradient` of moves with their weights, unless it is
     not finite; returns the moves' entropy, summed, in nats, and the gradient norm.
@@ -210,11 +218,15 @@ def gradient_step(
     """
 
     def gather(part: Sequence[tuple[Move, float]]) -> list[float]:
-        return add_gradient(lm, adapted_model, part, whole, *terms)
+        return add_gradient(lm, adapted_model, part, whole, bonus, clip, kl)
 
     adapted_model.zero_gradient()
-    rows = [(move.prompt_ids, len(move.token_ids)) for move, _ in moves]
-    parts = [moves[part] for part in micro_batches(lm, rows, memory_bytes)]
+    if not kl and _reads_trees(lm, adapted_model, [move.prompt_ids for move, _ in moves]):
+        trees = tree_parts(lm, move_trees([move for move, _ in moves]), memory_bytes)
+        parts = [[moves[place] for tree in part for place in tree.members] for part in trees]
+    else:
+        rows = [(move.prompt_ids, len(move.token_ids)) for move, _ in moves]
+        parts = [list(moves[part]) for part in micro_batches(lm, rows, memory_bytes)]
     nats = sum(e for part in parts for e in retry_in_halves(gather, part, what))
     norm = torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), largest_norm)
     if torch.isfinite(norm):
@@ -227,9 +239,9 @@ def add_gradient(
     adapted_model: AdaptedModel,
     part: Sequence[tuple[Move, float]],
     whole: tuple[int, int],
-    bonus: float = 0.0,
-    clip: float | None = None,
-    kl: float = 0.0,
+    bonus: float,
+    clip: float | None,
+    kl: float,
 ) -> list[float]:
     """Add the gradient of :func:`policy_loss` of a part of a batch (moves with their weights),
     completely or not at all; returns each move's entropy, summed, in nats."""
@@ -418,6 +430,37 @@ class GradientPlace:
         return torch.cat([last.index_select(0, owner)[:, None], hidden], 1)
 
 
+def _reads_trees(lm: LanguageModel, adapted_model: AdaptedModel, prompts: Sequence[Ids]) -> bool:
+    """Whether the gradient is one over trees: where passes are not captured."""
+    return (
+        not can_capture(lm, prompts)
+        and adapted_model.shares_prefixes
+        and isinstance(lm.head, nn.Linear)
+    )
+
+
+def move_trees(moves: Sequence[Move]) -> Iterator[PrefixTree]:
+    """Trees of prompts and moves, whose members are places among ``moves``. A prompt that continues
+    another stands in its tree: the moves of a play are learned in one reading of its last view, not
+    in a reading for each."""
+    groups, root = list[list[int]](), Ids()
+    for place in sorted(range(len(moves)), key=lambda place: moves[place].prompt_ids):
+        prompt = moves[place].prompt_ids
+        if not groups or prompt[: len(root)] != root:
+            groups.append([])
+            root = prompt
+        groups[-1].append(place)
+    for members in sorted(groups, key=min):
+        rows = [(*moves[place].prompt_ids, *moves[place].token_ids) for place in members]
+        own = [
+            ScoredSequence(ids, len(moves[place].token_ids))
+            for place, ids in zip(members, rows, strict=True)
+        ]
+        most = max(MAX_TREE_TOKENS, 2 * max(map(len, rows)))
+        for tree in prefix_trees(own, max_tokens=most):
+            yield replace(tree, members=tuple(members[index] for index in tree.members))
+
+
 def _add_tree_gradient(
     lm: LanguageModel,
     moves: Sequence[Move],
@@ -425,14 +468,8 @@ def _add_tree_gradient(
     bonus: float,
     clip: float | None,
 ) -> list[float]:
-    places, trees = list[int](), list[PrefixTree]()
-    for prompt in dict.fromkeys(move.prompt_ids for move in moves):
-        members = [place for place, move in enumerate(moves) if move.prompt_ids == prompt]
-        rows = [(*prompt, *moves[place].token_ids) for place in members]
-        own = [ScoredSequence(ids, len(ids) - len(prompt)) for ids in rows]
-        for tree in prefix_trees(own):
-            trees.append(tree)
-            places += [members[index] for index in tree.members]
+    trees = list(move_trees(moves))
+    places = [place for tree in trees for place in tree.members]
     states, targets = tree_states(lm, trees)
     logprobs, entropies = TokenTerms.apply(states, lm.head, targets)
     owner = torch.tensor([place for place in places for _ in moves[place].token_ids])
@@ -460,11 +497,11 @@ def add_captured_gradient(
     """Add the gradient of :class:`GradientPlace`, completely or not at all; returns each move's
     entropy, summed, in nats, or None where the pass is neither captured nor one over trees."""
     prompts = [move.prompt_ids for move in moves]
-    if not can_capture(lm, prompts):
-        if not adapted_model.shares_prefixes or not isinstance(lm.head, nn.Linear):
-            return None
+    if _reads_trees(lm, adapted_model, prompts):
         with adapted_model.whole_gradient():
             return _add_tree_gradient(lm, moves, weights, bonus, clip)
+    if not can_capture(lm, prompts):
+        return None
     shape = (
         size_class(len(set(prompts)), 1),
         size_class(max(map(len, prompts)), 32),

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import gc
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import torch
 
 from xgl.lm.language_model import LanguageModel
+from xgl.lm.prefix_sharing import PrefixTree
 
 FAST_TOKENS = {"cpu": 1024}
 """Padded tokens of a forward pass by kind of device; on a CPU larger ones leave its cache."""
@@ -114,6 +115,24 @@ def micro_batches(
             parts.append(slice(start, index))
             start, prompts, prompt_tokens, new_tokens = index, {prompt}, len(prompt), tokens
     return [*parts, slice(start, len(rows))]
+
+
+def tree_parts(
+    lm: LanguageModel, trees: Iterable[PrefixTree], limit: int
+) -> list[list[PrefixTree]]:
+    """``trees`` in parts whose gradients take at most ``limit`` bytes, or that hold one tree: the
+    activations of every block and an attention mask for each token, padded to the part's widest
+    tree."""
+    block_bytes = int(lm.model.config.num_hidden_layers) * token_bytes(lm)
+    parts, widest = list[list[PrefixTree]](), 0
+    for tree in trees:
+        widest = max(widest, len(tree.tokens))
+        bytes_each = widest * (block_bytes + MASK_BYTES * widest)
+        if not parts or (len(parts[-1]) + 1) * bytes_each > limit:
+            parts.append([])
+            widest = len(tree.tokens)
+        parts[-1].append(tree)
+    return parts
 
 
 def token_bytes(lm: LanguageModel) -> int:

@@ -23,6 +23,7 @@ from evo.jobs.policy_gradient import (
     TokenTerms,
     advantages,
     credits_of,
+    move_trees,
     policy_loss,
     shuffle_rewards,
     update,
@@ -31,7 +32,7 @@ from evo.jobs.warm_start import Imitation, imitate
 from xgl.judge.forward import tree_states
 from xgl.lm import captured as captured_module
 from xgl.lm.language_model import LanguageModel, continuation_logits
-from xgl.lm.memory import micro_batches
+from xgl.lm.memory import micro_batches, tree_parts
 from xgl.lm.prefix_sharing import PrefixTree
 from xgl.runtime.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
@@ -346,7 +347,18 @@ def test_terms_and_their_slopes_are_those_of_a_softmax(
         torch.testing.assert_close(one.double(), other, atol=1e-5, rtol=1e-5)
 
 
+def moves_of_a_play(rng: np.random.Generator, moves: int, prompt: tuple[int, ...]) -> list[Move]:
+    """Each view continues the last one by what was shown since, which may begin with the move."""
+    made = []
+    for place in range(moves):
+        ids = tuple(rng.integers(2, 1200, int(rng.integers(1, 10))).tolist())
+        made.append(Move("", prompt, ids, tuple(rng.normal(-8, 2, len(ids)).tolist())))
+        prompt += (*ids[: 2 * (place % 2)], *rng.integers(2, 1200, 7).tolist())
+    return made
+
+
 def credits_of_three_maps() -> list[Credit]:
+    """Of moves, and of two plays of several moves on the last map."""
     rng, credits = np.random.default_rng(0), []
     for place in range(3):
         prompt = (0, *rng.integers(2, 1200, 20 + 9 * place).tolist())
@@ -355,7 +367,29 @@ def credits_of_three_maps() -> list[Credit]:
             logprobs = tuple(rng.normal(-8, 2, len(ids)).tolist())
             move = Move("", prompt, ids, logprobs)
             credits.append(Credit(move, float(rng.normal()), (place, 1, 0)))
+    for move in (m for _ in range(2) for m in moves_of_a_play(rng, 4, prompt)):
+        credits.append(Credit(move, float(rng.normal()), (place, 1, 0)))
     return credits
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.integers(0, 99), st.integers(1, 40), st.integers(1, 4), st.integers(1, 1 << 33))
+def test_a_play_is_learned_in_one_reading_of_its_last_view(
+    lm: LanguageModel, seed: int, count: int, plays: int, limit: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    starts = [tuple(rng.integers(2, 1200, 30).tolist()) for _ in range(plays)]
+    moves = [move for start in starts for move in moves_of_a_play(rng, count, start)]
+    trees = list(move_trees(moves))
+    assert sorted(place for tree in trees for place in tree.members) == list(range(len(moves)))
+    assert len(trees) == plays
+    last_views = sum(len(moves[(n + 1) * count - 1].prompt_ids) for n in range(plays))
+    read = sum(len(tree.tokens) for tree in trees)
+    assert read <= last_views + sum(len(move.token_ids) for move in moves)
+    parts = tree_parts(lm, trees, limit)
+    assert [tree for part in parts for tree in part] == trees
+    assert len(tree_parts(lm, trees, 1)) == len(trees)
+    assert len(tree_parts(lm, trees, 1 << 50)) == 1
 
 
 @pytest.mark.parametrize("kind", ["reinforce", "clipped ratio", "imitate", "with a divergence"])
