@@ -8,7 +8,6 @@ from argparse import SUPPRESS, Namespace
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
-from enum import StrEnum
 from inspect import getdoc
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -17,15 +16,12 @@ from archive.errors import ArchiveError, RatingError
 from archive.export.folder import FORMATS, Options
 from archive.export.folder import export as write_export
 from archive.run import Run, newest_run
-from archive.schema import Definition, GainKind
 from archive.store.archive import Archive
 from archive.text import number
 from xgl.files import user_path
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-    from archive.statistics.outcome_table import TableChoice
 
 
 class CommandResult(NamedTuple):
@@ -47,13 +43,6 @@ class Argument:
 def flag(name: str, help: str) -> Argument:
     """An argument without a value: True if it is given, else False."""
     return Argument(name, help, action="store_true")
-
-
-def choice(name: str, help: str, kind: type[StrEnum], **options: Any) -> Argument:
-    """An argument whose value is a member of an enum."""
-    members = {str(member): member for member in kind}
-    options |= {"choices": list(members), "type": lambda text: members.get(text, text)}
-    return Argument(name, help, **options)
 
 
 class Subcommand(NamedTuple):
@@ -94,13 +83,12 @@ def numeric(
     return Argument(name, help, type=value, **options)
 
 
-def count(name: str, help: str, least: int, **options: Any) -> Argument:
+def count(name: str, help: str, least: int) -> Argument:
     """An argument whose value is a whole number of at least ``least``."""
     expected = f"a whole number from {least} up"
-    return numeric(name, help, expected, lambda n: n >= least and n % 1 == 0, int, **options)
+    return numeric(name, help, expected, lambda n: n >= least and n % 1 == 0, int, metavar="N")
 
 
-_RUN_ID = Argument("--run-id", "default: the last run; may be short", metavar="ID")
 RUN = (
     Argument(
         "run",
@@ -108,17 +96,20 @@ RUN = (
         metavar="RUN",
         nargs="?",
     ),
-    _RUN_ID,
+    Argument("--run-id", "default: the last run; may be short", metavar="ID"),
 )
 """RUN, and which run of its archive is meant; without RUN the one last written to of ./runs."""
 GAME = Argument("game", "its id, may be short, or its name in the report", metavar="GAME")
 JSON = flag("--json", "for programs")
-GAIN = "all of a gain, or what is lost when moves are scored on other maps; default: the run's"
-SAMPLE = (
-    flag("--all", "all games that were trained on (default: the newest scope)"),
-    choice("--gain", GAIN, GainKind),
-)
-"""Which games are compared, and by which gain."""
+
+
+def columns(name: str, help: str) -> Argument:
+    """An argument whose value is names of columns with commas between them."""
+
+    def parts(text: str) -> tuple[str, ...]:
+        return tuple(map(str.strip, text.split(",")))
+
+    return Argument(name, help, type=parts, default=(), metavar="COLUMNS")
 
 
 def open_archive(arguments: Namespace) -> Archive:
@@ -158,7 +149,7 @@ def matrix(arguments: Namespace) -> CommandResult:
     from archive.views.matrix import gather, show
 
     with open_run(arguments) as run:
-        return CommandResult(gather(run, arguments.all, arguments.gain), show)
+        return CommandResult(gather(run, arguments.all), show)
 
 
 def components(arguments: Namespace) -> CommandResult:
@@ -205,13 +196,8 @@ def ratings(arguments: Namespace) -> CommandResult:
     (docs/explanation/ratings.md)."""
     from archive.ratings.preferences import Preference
     from archive.report.page import require_free, write_ratings
-    from archive.statistics.outcome_table import read_block
-    from archive.statistics.ratings import (
-        RatingQuestion,
-        measure_block,
-        rate_block,
-        useful_workers,
-    )
+    from archive.statistics.outcome_table import TableChoice, read_block
+    from archive.statistics.ratings import RatingQuestion, measure_block, rate_block, useful_workers
     from archive.views.ratings import as_json, show
 
     if bool(arguments.runs) == bool(arguments.table):
@@ -219,42 +205,24 @@ def ratings(arguments: Namespace) -> CommandResult:
         raise RatingError(f"ratings: found {found}, expected runs, or --table FILE")
     if arguments.output:
         require_free(user_path(arguments.output), arguments.force)
-    preference = Preference(arguments.preference)
+    preference, count = Preference(arguments.preference), arguments.resamples
     if arguments.table:
-        block = read_block(user_path(arguments.table), preference, _table_choice(arguments))
+        choice = TableChoice(arguments.model, arguments.task, arguments.score, arguments.tasks)
+        block = read_block(user_path(arguments.table), preference, choice)
+        if count is None and len(block.models) ** 2 * len(block.tasks) > LARGE_TABLE:
+            count = 0
     else:
         with ExitStack() as stack:
             archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
             block = measure_block(archives, preference)
-    question = RatingQuestion(
-        Preference.JUDGED if block.mean_of == "win rate" else preference,
-        resamples=resamples(arguments, len(block.models), len(block.tasks)),
-    )
+    question = RatingQuestion(preference)
+    if count is not None:
+        question = question._replace(resamples=count)
     ratings = rate_block(block, question, useful_workers(block, question.resamples))
     if arguments.output:
         title = Path(arguments.table).name if arguments.table else "Models of a measure"
         write_ratings(ratings, title, arguments.output, force=arguments.force)
     return CommandResult(as_json(ratings), lambda _, console: show(ratings, console))
-
-
-def _table_choice(arguments: Namespace) -> TableChoice:
-    from archive.statistics.outcome_table import TableChoice
-
-    task, tasks = (
-        tuple(part.strip() for part in text.split(",")) if text else ()
-        for text in (arguments.task, arguments.tasks)
-    )
-    return TableChoice(arguments.model, task, arguments.score, tasks)
-
-
-def resamples(arguments: Namespace, models: int, tasks: int) -> int:
-    """The number asked for; by default as many as in a run, and none of a large table, which would
-    take minutes."""
-    from archive.statistics.ratings import RatingQuestion
-
-    if arguments.resamples is not None:
-        return int(arguments.resamples)
-    return 0 if arguments.table and models**2 * tasks > LARGE_TABLE else RatingQuestion().resamples
 
 
 def verify(arguments: Namespace) -> CommandResult:
@@ -295,8 +263,7 @@ def export(arguments: Namespace) -> CommandResult:
         return _lines(*write_export(run, arguments.folder, options))
 
 
-_SHARE = "what a gain is a share of; default: the run's"
-
+_ALL = flag("--all", "all games that were trained on (default: the newest scope)")
 _COMPONENTS = (
     Argument(
         "--alpha",
@@ -353,14 +320,13 @@ _EXPORT = (
         lambda eta: 0 < eta < math.inf,
         metavar="η",
     ),
-    count("--maps", "of a game, at most; default: 20 (rows to train on: 256)", 1, metavar="N"),
+    count("--maps", "of a game, at most; default: 20 (rows to train on: 256)", 1),
     Argument(
         "--judge",
         "the run's judge, to be named where another user began the run",
         metavar="MODEL",
     ),
     flag("--allow-inexact", "also games that are nearly the same in the authors' engine"),
-    choice("--definition", _SHARE, Definition),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
     Argument(
         "--with-judge",
@@ -379,7 +345,6 @@ _EXPORT = (
         "--playable",
         "number of games drawn from all learned ones, accepted or not, instead of a cover",
         0,
-        metavar="N",
     ),
     numeric(
         "--discriminating",
@@ -389,7 +354,6 @@ _EXPORT = (
         lambda share: 0 <= share <= 1,
         metavar="SHARE",
     ),
-    count("--draw", "which draw of --playable; default: 0", 0, default=0),
 )
 _RATINGS = (
     Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="*"),
@@ -404,26 +368,24 @@ _RATINGS = (
     flag("--force", "replace an existing file"),
     Argument(
         "--table",
-        "instead of runs: scores of models on tasks, or judged pairs, as CSV, JSONL or Parquet",
+        "instead of runs: scores of models on tasks, as CSV, JSONL or Parquet",
         metavar="FILE",
     ),
     Argument("--model", "the column of the model", metavar="COLUMN"),
-    Argument("--task", "the column of the task, or several", metavar="COLUMNS"),
+    columns("--task", "the column of the task, or several"),
     Argument("--score", "the column of the score", metavar="COLUMN"),
-    Argument("--tasks", "columns that are the tasks", metavar="COLUMNS"),
+    columns("--tasks", "columns that are the tasks"),
     count(
         "--resamples",
-        "of maps, of a table's tasks or judgements; 0: no intervals; default: 200, and 0 for large "
-        "tables",
+        "of maps, or of a table's tasks; 0: no intervals; default: 200, and 0 for large tables",
         0,
-        metavar="B",
     ),
 )
 
 COMMANDS = (
     Subcommand(inspect, (*RUN, JSON)),
     Subcommand(show, (*RUN, GAME, JSON)),
-    Subcommand(matrix, (*RUN, *SAMPLE, JSON)),
+    Subcommand(matrix, (*RUN, _ALL, JSON)),
     Subcommand(components, (*RUN, *_COMPONENTS, JSON)),
     Subcommand(cover, (*RUN, JSON, *_COVER)),
     Subcommand(decisions, (*RUN, *_DECISIONS, JSON)),

@@ -3,8 +3,7 @@
     python benchmarks/ratings.py time FOLDER [--tasks 1000] [--models 20]
     python benchmarks/ratings.py dominance [--tasks 500] [--models 17] [--others 31] [--draws 2]
 
-``time`` writes scores and judged pairs of random models and tasks to FOLDER, and rates both as the
-command does.
+``time`` writes scores of random models and tasks to FOLDER, and rates them as the command does.
 
 ``dominance`` (Fig. 10 of the ratings paper): on simulated preferences, the place of the selected
 equilibrium by the sum of the players' expected payoffs when each may play its part of another
@@ -36,30 +35,24 @@ STEPS, RATE, APART = 1500, 0.05, 1e-3
 """Steps of Adam, their rate, and the weight of squared distances between ratings."""
 
 
-def tables(folder: Path, tasks: int, models: int, seed: int) -> list[Path]:
-    """A table with one model a row, and one of judged pairs, two verdicts on each."""
+def table(folder: Path, tasks: int, models: int, seed: int) -> Path:
+    """A table with one model a row."""
     random = np.random.default_rng(seed)
     level = random.normal(0, 1, models)[:, None] + random.normal(0, 1, (models, tasks))
-    scores, pairs = folder / "scores.csv", folder / "pairs.csv"
     lines = [",".join(["model", *(f"t{task}" for task in range(tasks))])]
     lines += [f"m{m},{','.join(f'{x:.3f}' for x in row)}" for m, row in enumerate(level.tolist())]
-    scores.write_text("\n".join(lines))
-    lines = ["model_a,model_b,prompt,winner"]
-    for one, other in np.argwhere(~np.eye(models, dtype=bool)).tolist():
-        apart = level[one] - level[other] + random.normal(0, 1, tasks)
-        names = np.where(np.abs(apart) < 0.3, "tie", np.where(apart > 0, "model_a", "model_b"))
-        lines += [f"m{one},m{other},{task},{name}" for task, name in enumerate(names)]
-    pairs.write_text("\n".join(lines))
-    return [scores, pairs]
+    path = folder / "scores.csv"
+    path.write_text("\n".join(lines))
+    return path
 
 
 def show_time(options: Namespace) -> None:
-    """Seconds and processor seconds of each table."""
-    for path in tables(options.folder, options.tasks, options.models, options.seed):
-        start, processor = time.perf_counter(), time.process_time()
-        archive(["ratings", "--table", str(path)])
-        passed = time.perf_counter() - start, time.process_time() - processor
-        print(f"{path.name}: {passed[0]:.1f} s, {passed[1]:.1f} processor seconds")
+    """Seconds and processor seconds of the table."""
+    path = table(options.folder, options.tasks, options.models, options.seed)
+    start, processor = time.perf_counter(), time.process_time()
+    archive(["ratings", "--table", str(path)])
+    passed = time.perf_counter() - start, time.process_time() - processor
+    print(f"{path.name}: {passed[0]:.1f} s, {passed[1]:.1f} processor seconds")
 
 
 def regrets(payoffs: list[Tensor], profiles: list[Tensor]) -> list[Tensor]:

@@ -18,7 +18,6 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.run import Run, read_settings
-from archive.schema import Definition
 from archive.store.disk import require_free, write_folder
 from xgl.errors import ModelNotFoundError
 from xgl.escaping import json_text
@@ -53,21 +52,19 @@ class Options:
 
     Of a measure: ``with_judge``: weights in the folder (None: where they are small); ``scores``:
     load the judge and score the best known moves; ``playable``: number of games drawn from all
-    playable ones, in the draw ``draw``, instead of a cover; ``discriminating``: the tolerance of
-    the fewest games that tell a measured run's players apart (None: all its games).
+    playable ones instead of a cover; ``discriminating``: the tolerance of the fewest games that
+    tell a measured run's players apart (None: all its games).
     """
 
     format: str = "xgl"
     eta: float | None = None
     maps: int | None = None
     judge: str | None = None
-    definition: Definition | None = None
     skip_unplayable: bool = False
     allow_inexact: bool = False
     with_judge: bool | None = None
     scores: bool = True
     playable: int | None = None
-    draw: int = 0
     discriminating: float | None = None
 
 

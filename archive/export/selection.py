@@ -178,10 +178,9 @@ def choose(run: Run, options: Options) -> GameSelection:
         raise ExportError("--discriminating: found a growth, expected a run of +experiment=measure")
     number, members = run.newest_scope
     scope = [member.task_id for member in members]
-    usual, gain = run.deciding_value
-    value = options.definition or usual
+    value, gain = run.deciding_value
     if options.playable is not None:
-        scope = _random_playable(run, options.playable, options.draw)
+        scope = _random_playable(run, options.playable)
     elif eta is not None:
         question = CoverQuestion(eta, value, gain, skip_unplayable=options.skip_unplayable)
         try:
@@ -212,14 +211,14 @@ def draw_tasks(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> lis
     return [tasks[index] for index in sorted(stream(name, seed).permutation(len(tasks))[:count])]
 
 
-def _random_playable(run: Run, count: int, seed: int) -> list[TaskId]:
+def _random_playable(run: Run, count: int) -> list[TaskId]:
     playable = playable_tasks(run)
     if not 0 < count <= len(playable):
         raise ExportError(
             f"--playable: found {count}, expected a number from 1 to {len(playable)}, the "
             "number of games that the run's fine-tunes surely learned"
         )
-    return draw_tasks(playable, count, seed, "playable games")
+    return draw_tasks(playable, count, 0, "playable games")
 
 
 def gather(

@@ -28,8 +28,6 @@ class Preference(StrEnum):
     MARGIN = "margin"
     """The difference in units of the base player's improvement mθ, not for games without levels;
     of a table, as a share of the largest difference on the task."""
-    JUDGED = "judged"
-    """The mean verdict of judges of pairs; only of a table."""
 
 
 def wins(scores: Array) -> Array:
@@ -73,20 +71,6 @@ def resample_tasks(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[li
     drawn = np.random.default_rng(stream).integers(len(firsts), size=len(firsts))
     indices = np.unique(firsts[drawn])
     return [outcomes[int(index)] for index in indices], indices
-
-
-def resample_judgements(
-    verdicts: Array, pairs: Indices, models: int, stream: Sequence[int]
-) -> tuple[list[Array], Indices]:
-    """One task, on verdicts drawn with replacement: the mean verdict of each pair, (1, models,
-    models), antisymmetric; 0 for a pair without any. ``verdicts`` (n,) for the first model against
-    the second; ``pairs`` (n,): the index of the pair in a (models, models) table."""
-    drawn = np.random.default_rng(stream).integers(len(pairs), size=len(pairs))
-    sums, counts = (
-        np.bincount(pairs[drawn], weights, models * models).reshape(models, models)
-        for weights in (verdicts[drawn], None)
-    )
-    return [((sums - sums.T) / np.maximum(counts + counts.T, 1))[None]], np.zeros(1, np.int64)
 
 
 def halves(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[list[Array], list[Array]]:
@@ -153,17 +137,16 @@ POINTS = 400.0 / np.log(10.0)
 """Elo points for one unit of log odds."""
 
 
-def elo(preferences: Array, draws: float = 0.0, counts: Array | None = None) -> Array:
+def elo(preferences: Array, draws: float = 0.0) -> Array:
     """Elo (models,), mean 1000; 400 points are odds of 10 to 1.
 
     ``preferences`` (tasks, models, models) in [−1, 1]: each task is one comparison a pair, with
-    the share (1 + u)/2 won; with ``counts`` (tasks, models, models) it is so many. ``draws`` ≥ 0:
-    number of draws added to each pair. Without them a group of models that won everything against
-    the rest is infinitely strong, and :class:`RatingError` is raised.
+    the share (1 + u)/2 won. ``draws`` ≥ 0: number of draws added to each pair. Without them a group
+    of models that won everything against the rest is infinitely strong, and :class:`RatingError` is
+    raised.
     """
     check_preferences(preferences)
-    shares = (1 + preferences) / 2
-    wins = (shares if counts is None else shares * counts).sum(axis=0) + draws / 2
+    wins = ((1 + preferences) / 2).sum(axis=0) + draws / 2
     np.fill_diagonal(wins, 0.0)
     if connected_components(wins > 0, connection="strong")[0] > 1:
         raise RatingError(

@@ -15,7 +15,6 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from archive.errors import RatingError
 from archive.ratings.normal_form import Array, check_memory
@@ -73,8 +72,7 @@ class RatedBlock(NamedTuple):
     """What is rated: a complete block of models × tasks. ``outcomes`` of each task (maps, models,
     models). ``means`` (models,): the number shown beside the ratings, named ``mean_of``.
     ``noun``: what a task is called. ``resampled``: what intervals are over, drawn by ``resampling``
-    (None: maps); empty if there is nothing to draw. ``counts`` (tasks, models, models): number of
-    comparisons, for Elo; None: one each."""
+    (None: maps); empty if there is nothing to draw."""
 
     models: tuple[str, ...]
     tasks: tuple[TaskId, ...]
@@ -86,7 +84,6 @@ class RatedBlock(NamedTuple):
     noun: str = "game"
     resampled: str = "maps"
     resampling: Resampling | None = None
-    counts: Array | None = None
 
 
 # -- the block of a measure ------------------------------------------------------------------------
@@ -134,8 +131,8 @@ def measure_block(
         raise RatingError(
             f"no game was played by a model on {FEWEST_MAPS} maps: found fewer, expected more maps"
         )
-    left_out = _left_out("game", [each.game_id for each in played], rows)
-    left_out += _left_out("model", names, columns)
+    lost = left_out("game", [each.game_id for each in played], rows)
+    lost += left_out("model", names, columns)
     names, tasks = [names[column] for column in columns], [[*played][row] for row in rows]
     check_memory((len(tasks), len(names), len(names)))
     measures: dict[TaskId, list[Row]] = {task_id: [] for task_id in tasks}
@@ -145,13 +142,13 @@ def measure_block(
     if preference is Preference.MARGIN:
         tasks = [task_id for task_id in tasks if measures[task_id]]
         reason = "is left out: it has no levels, which margin needs"
-        left_out += [f"game {each.game_id} {reason}" for each in measures if each not in tasks]
+        lost += [f"game {each.game_id} {reason}" for each in measures if each not in tasks]
     if not tasks:
         raise RatingError("preference margin: found no game with levels, expected some, or win")
     origins = [measures[each][-1]["exported_game_id"] if measures[each] else "" for each in tasks]
     exported = (origin or each.game_id for origin, each in zip(origins, tasks, strict=True))
     outcomes = (_outcomes(played[each], names, measures[each], preference) for each in tasks)
-    facts = tuple(exported), tuple(outcomes), means, tuple(left_out)
+    facts = tuple(exported), tuple(outcomes), means, tuple(lost)
     return RatedBlock(tuple(names), tuple(tasks), *facts)
 
 
@@ -236,27 +233,7 @@ def largest_block(maps: Sequence[Sequence[Collection[Any]]]) -> tuple[list[int],
     return max(blocks, key=lambda b: (len(b[0]) * len(b[1]), len(b[1])), default=([], []))
 
 
-def complete(
-    tasks: Sequence[str], models: Sequence[str], known: NDArray[np.bool_], noun: str
-) -> tuple[list[int], list[int], list[str]]:
-    """Tasks and models all of whose comparisons are ``known`` (tasks, models, models), and what is
-    said of the others: what has the largest share of missing comparisons is left out, again and
-    again."""
-    unknown = ~known
-    kept_tasks, kept_models = np.ones(len(tasks), bool), np.ones(len(models), bool)
-    while (by_task := unknown.sum(axis=(1, 2))).any():
-        by_model = unknown.sum(axis=(0, 2))
-        model, worst = int(np.argmax(by_model)), by_task == by_task.max()
-        if by_task.max() * kept_tasks.sum() >= by_model[model] * kept_models.sum():
-            kept_tasks[worst], unknown[worst] = False, False  # all alike, as there may be thousands
-        else:
-            kept_models[model] = False
-            unknown[:, model] = unknown[:, :, model] = False
-    rows, columns = np.flatnonzero(kept_tasks).tolist(), np.flatnonzero(kept_models).tolist()
-    return rows, columns, _left_out(noun, tasks, rows) + _left_out("model", models, columns)
-
-
-def _left_out(noun: str, names: Sequence[str], kept: Collection[int]) -> list[str]:
+def left_out(noun: str, names: Sequence[str], kept: Collection[int]) -> list[str]:
     """The sentence on those that are not kept, if there are any."""
     lost = [name for place, name in enumerate(names) if place not in kept]
     verb = f"{noun}s are" if len(lost) > 1 else f"{noun} is"
@@ -285,7 +262,7 @@ class ModelRating(NamedTuple):
     """``rating`` and ``cce_rating`` in units of preference, 0 for the best; bounds are NaN without
     resamples. ``warm_rating``: at temperature 0.1. ``fitted_rating``: by maps that its equilibrium
     did not see. ``first``: P(rank 1). ``mean``: of a measure, the mean normalised score, NaN
-    without levels; of a table, the mean score or the share of wins."""
+    without levels; of a table, the mean score."""
 
     model: str
     rating: Estimate
@@ -417,7 +394,7 @@ def _model_ratings(
         cce.masses[KING].tolist(),
         rate_models(block.outcomes, EquilibriumKind.NE, TEMPERATURE).ratings[KING].tolist(),
         fitted.models.tolist(),
-        elo(mean_preferences(block.outcomes), DRAWN, block.counts).tolist(),
+        elo(mean_preferences(block.outcomes), DRAWN).tolist(),
         block.means.tolist(),
     )
     return [ModelRating(*row) for row in zip(*columns, strict=True)]

@@ -69,7 +69,6 @@ def _models(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     many = ratings.question
     bounds = f", {percent(many.confidence)} over {many.resamples} resamples of {ratings.resampled}"
     resampled = many.resamples and ratings.resampled
-    how = "judged pairs" if many.preference == "judged" else many.preference
     columns = ("rank", "model", "NE", "P(1st)", "mass", "CCE", "τ=0.1", "held out", "Elo")
     rows = []
     for each in ratings.models:
@@ -79,7 +78,7 @@ def _models(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
         cells = [f"{each.rank}{ranks}", names[each.model], stacked(each.rating)]
         cells += [number(each.first), number(each.mass), *(number(value, 3) for value in exact)]
         rows.append([*cells, number(each.elo, 0), number(each.mean)])
-    title = f"Models, rated by {how}{bounds if resampled else ''}"
+    title = f"Models, rated by {many.preference}{bounds if resampled else ''}"
     return _filled(title, (*columns, ratings.mean_of), rows, whole="NE")
 
 

@@ -123,7 +123,6 @@ EXAMPLE = Path(__file__).parents[3] / "docs" / "example" / "run"
 
 TABLES = {
     "scores": ["model,a,b", "ann,1,2", "bob,2,1", "cid,0,0"],
-    "pairs": ["model_a,model_b,prompt,winner", "ann,bob,1,model_a", "bob,cid,1,tie"],
 }
 """Tables that are rated, as lines of CSV."""
 

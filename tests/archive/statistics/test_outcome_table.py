@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from archive.__main__ import main
@@ -45,7 +42,7 @@ def tasks(document: dict[str, Any]) -> set[str]:
 WIDE = "model,x,y,z\nann,0.9,0.8,0.1\nbob,0.5,0.7,0.2\ncid,0.1,0.3,0.3\n"
 SAME = {
     "bom.csv": f"\ufeff{WIDE}",
-    "semicolons.csv": WIDE.replace(",", ";").replace("0.", "0,"),
+    "semicolons.csv": WIDE.replace(",", ";"),
     "tabs.tsv": WIDE.replace(",", "\t"),
     "percent.csv": "Model,x,y,z\nann,90%,80 %,10%\nbob,50%,70%,20%\ncid,10%,30%,30%\n",
     "quoted.csv": '"model","x","y","z",\n"ann",9,8,1,\n"bob",5,7,2,\n"cid",1,3,3,\n\n',
@@ -74,54 +71,6 @@ def test_every_layout_of_the_same_scores_has_the_same_ratings(
     assert tasks(document) == {"x", "y", "z"}
 
 
-def judged(path: Path, header: str, rows: Sequence[Sequence[object]]) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows([header.split(","), *rows])
-    return path
-
-
-@pytest.mark.parametrize(
-    ("header", "won", "lost", "tie"),
-    [
-        ("model_a,model_b,question_id,winner", "model_a", "model_b", "tie (bothbad)"),
-        ("model_1,model_2,question_id,winner", "model_1", "model_2", "Tie"),
-        ("model,model,prompt,winner", "ann", "bob", "draw"),
-        ("generator_1,generator_2,instruction,preference", 1.0, 2.0, 1.5),
-        ("model_a,model_b,task,verdict", "A>>B", "B>>A", "A=B"),
-    ],
-)
-def test_winners_are_read_as_public_sets_of_judged_pairs_write_them(
-    header: str, won: object, lost: object, tie: object, tmp_path: Path, capsys: Capsys
-) -> None:
-    pairs = [("ann", "bob", "q1", won), ("ann", "bob", "q1", won), ("bob", "ann", "q2", tie)]
-    pairs.append(("ann", "bob", "q3", lost))
-    document = rate(capsys, judged(tmp_path / "t.csv", header, pairs))
-    assert document["question"]["preference"] == "judged"
-    assert {g["task_id"]["game_id"]: g["separates"] for g in document["games"]} == {
-        "q1": ["ann", "bob"],
-        "q2": None,
-        "q3": ["bob", "ann"],
-    }
-
-
-def test_battles_on_prompts_of_their_own_are_one_task_with_intervals_over_judgements(
-    tmp_path: Path, capsys: Capsys
-) -> None:
-    random = np.random.default_rng(0)
-    rows = []
-    for number in range(300):
-        a, b = random.permutation(3)[:2]
-        better = "model_a" if a - b + random.normal(0, 0.5) < 0 else "model_b"
-        rows.append((f"m{a}", f"m{b}", number, better))
-    path = judged(tmp_path / "t.csv", "model_a,model_b,question_id,winner", rows)
-    document = rate(capsys, path, resamples=8)
-    assert (document["resampled"], tasks(document)) == ("judgements", {"all judgements"})
-    assert [each["model"] for each in document["models"]] == ["m0", "m1", "m2"]
-    assert [each["first"] for each in document["models"]] == [1, 0, 0]
-    second = document["models"][1]["rating"]
-    assert second["low"] < second["value"] < second["high"] < 0
-
-
 def test_the_committed_example_is_the_simulated_table_with_a_clear_leader(capsys: Capsys) -> None:
     names, scores = leader_scores()
     rows = [["model", *(f"task {number + 1}" for number in range(scores.shape[1]))]]
@@ -135,7 +84,6 @@ def test_the_committed_example_is_the_simulated_table_with_a_clear_leader(capsys
     assert leader["first"] > 0.9
 
 
-PAIRS = "model_a,model_b,prompt,winner\nann,bob,q,model_a\n"
 FAULTS = [
     ("model,x\nann,1\nbob,nan\n", "row 3, column x: found 'nan', expected a finite number"),
     ("model,x\nann,1\nann,2\n", "row 3, column model: found 'ann', expected each once (row 2"),
@@ -143,12 +91,6 @@ FAULTS = [
     ("model,x,y\nann,1,\nbob,,1\n", "found no two models that were compared on one task"),
     ("", "is empty: found no row"),
     ("model,task,score\na,t,1\na,t,2\n", "row 3, column task: found 't', expected one score of a"),
-    (
-        f"{PAIRS}ann,bob,q,cid\n",
-        "row 3, column winner: found 'cid', expected model_a, model_b, tie",
-    ),
-    (f"{PAIRS}ann,ann,q,tie\n", "row 3, column model_b: found 'ann', expected another model"),
-    ("model_a,model_b,prompt\na,b,q\n", "found no column of winners"),
 ]
 
 
@@ -171,8 +113,6 @@ def test_files_and_arguments_that_do_not_fit_are_answered_in_a_sentence(
         capsys, "found no column size, expected one of model", "--table", table, "--score", "size"
     )
     refused(capsys, "found", "--table", str(write(tmp_path / "t.parquet", "PAR1")))
-    pairs = str(write(tmp_path / "p.csv", PAIRS))
-    refused(capsys, "found judged pairs", "--table", pairs, "--preference", "margin")
 
 
 def refused(capsys: Capsys, message: str, *arguments: str) -> None:
