@@ -238,7 +238,7 @@ PASSED = MappingProxyType(
     dict.fromkeys((Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP, Reason.OWN_GAIN_OPEN), 0)
     | dict.fromkeys((Reason.NO_HELP, Reason.HELP_OPEN, Reason.UNLIKELY), 1)
     | dict.fromkeys((Reason.COVERED, Reason.SAME_SKILL, Reason.COVERAGE_OPEN), 2)
-    | dict.fromkeys((Reason.NEW_AND_USEFUL, Reason.SCRIPTED, Reason.SCRIPTS_OPEN), 3)
+    | {Reason.NEW_AND_USEFUL: 3}
 )
 """Number of questions that a decision with this reason has answered with yes. Other reasons refuse
 a candidate before it is fine-tuned."""

@@ -125,7 +125,6 @@ class Reason(StrEnum):
         "covered by the scope",
         "a game of the scope already teaches most of it (γ > 1 − α2)",
     )
-    SCRIPTED = ("no more than a script", "a scripted player earns as much without training")
     SAME_SKILL = (
         "teaches what a game of the scope teaches",
         "it and a game of the scope teach each other most of what they teach (C·γ > 1 − α2)",
@@ -161,11 +160,6 @@ class Reason(StrEnum):
     COVERAGE_OPEN = (
         "coverage not settled",
         "plays ran out before it was clear whether known games teach it (γ) or equal it (C·γ)",
-        Verdict.UNDECIDED,
-    )
-    SCRIPTS_OPEN = (
-        "gain beyond scripts not settled",
-        "plays ran out before it was clear whether a scripted player earns as much",
         Verdict.UNDECIDED,
     )
 

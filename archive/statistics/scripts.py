@@ -173,19 +173,6 @@ def replay_script_comparison(
     return beyond_scripts(plays, finetunes, case.candidate, case.purpose, play_seeds, level)
 
 
-def apply_script_gate(decision: Decision, comparison: ScriptComparison | None) -> Decision:
-    """The decision if a game may join the scope only with a gain beyond every script, total and
-    specific: an acceptance needs both lower bounds above 0."""
-    if decision.reason is not Reason.NEW_AND_USEFUL:
-        return decision
-    leads = [comparison.total, comparison.specific] if comparison else [UNDEFINED]
-    if all(lead.low > 0 for lead in leads):
-        return decision
-    if any(lead.high <= 0 for lead in leads):
-        return Decision(Reason.SCRIPTED, decided=True)
-    return Decision(Reason.SCRIPTS_OPEN, decided=False)
-
-
 def script_columns(comparison: ScriptComparison | None) -> dict[str, float | int | str | None]:
     """The columns of ``decisions`` that a comparison fills."""
     result = comparison or ScriptComparison(0, "", 0.0, UNDEFINED, UNDEFINED)

@@ -26,7 +26,6 @@ from archive.statistics.rule import (
     value_columns,
 )
 from archive.statistics.scripts import (
-    apply_script_gate,
     replay_headroom,
     replay_script_comparison,
     script_columns,
@@ -62,10 +61,7 @@ def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
         for name in ("alpha1", "alpha2"):
             if (setting := run.setting("growth", name)) not in (row[name], None):
                 yield Mismatch(where(row), f"{name} {row[name]}", f"growth.{name}, {setting}")
-        decision = decide_again(case, result)
-        if decision is not None and run.setting("growth", "beyond_scripts"):
-            decision = apply_script_gate(decision, scripts)
-        yield from _verdict(row, decision, _list(row) in accepting)
+        yield from _verdict(row, decide_again(case, result), _list(row) in accepting)
 
 
 def where(row: Row) -> str:

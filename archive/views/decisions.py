@@ -20,7 +20,6 @@ from archive.statistics.replay import (
     replay,
 )
 from archive.statistics.rule import Answer, bounds_of, helps, is_new
-from archive.statistics.scripts import apply_script_gate, replay_script_comparison
 from archive.text import listed
 from archive.views.inspection import verdict_text
 from archive.views.tables import LEGEND, SHORT, listing, plain_text, short, stacked
@@ -60,12 +59,6 @@ def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:
     except (MissingPlaysError, ValueError) as error:
         return why | {"missing": str(error)}
     again, steps = decide_again(case, result), [*_steps(case, result)]
-    if run.setting("growth", "beyond_scripts"):
-        scripts = replay_script_comparison(case, row, run.plays, policies)
-        again = again and apply_script_gate(again, scripts)
-        if scripts is not None:
-            steps.append(_gain("earns more than any script", scripts.total))
-            steps.append(_gain("and so about the map", scripts.specific))
     failed = [step["question"] for step in steps if step["answer"] is not Answer.YES]
     facts = {"verdict": Verdict.REFUSED, "decided": False}
     facts["reason"] = "passed selection; another of its list was preferred"

@@ -232,9 +232,6 @@ class GrowthConfig(GrowthSettings):
     gains: while a gain is uncertain, they cannot be decided."""
     eta: Share = 0.3
     """η of the cover that is archived with each scope; no decision depends on it."""
-    beyond_scripts: Flag = False
-    """Whether a game may join the scope only if its fine-tune is surely better than every scripted
-    player, in total and about the map. Scripts play and are archived in either case."""
     unplayable_initial: Literal["stop", "keep"] = "stop"
     """What follows if fine-tuning does not improve an initial game: stop: the run ends; keep: the
     run goes on, with the game in the archive but not in the scope."""

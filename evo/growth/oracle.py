@@ -36,7 +36,7 @@ from archive.statistics.rule import (
     decision_columns,
     error_per_test,
 )
-from archive.statistics.scripts import apply_script_gate, script_columns
+from archive.statistics.scripts import script_columns
 from evo.config.schema import RunConfig
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Selection
 from evo.growth.forecast import Forecast, first_power, power
@@ -354,9 +354,8 @@ class TransferOracle:
                 break
             if not (yield from self._train_parent_again(parent, [tested])):
                 break
-        if decision.verdict is Verdict.ACCEPTED:
-            decision = yield from self._check_against_scripts(candidate.game, stage, decision)
-            tested = replace(tested, decision=decision)
+        if decision.verdict is Verdict.ACCEPTED:  # what it earns beyond scripts is archived
+            yield self._blocks(stage.contender_requests(candidate.game, stage.script_plays))
         gamma = evidence.gamma.interval.value
         result = AcceptanceResult(decision.verdict, gamma, tested=tested)
         if decision.verdict is Verdict.UNDECIDED:
@@ -382,25 +381,6 @@ class TransferOracle:
             return stage
         plays = (stage.looks.plays[0], stage.looks.plays[-1] * 2**doublings)
         return replace(stage, looks=replace(stage.looks, plays=plays))
-
-    def _check_against_scripts(
-        self, task: Task, stage: Stage, decision: Decision
-    ) -> Steps[Request, Decision]:
-        """Let the scripts that may be the best play an accepted candidate on the maps of a first
-        test's first look. With ``growth.beyond_scripts`` let all play those of each look of this
-        test, and return the decision of :func:`apply_script_gate`, taken at the first look that
-        settles it; otherwise the decision unchanged."""
-        if not self.config.growth.beyond_scripts:
-            yield self._blocks(stage.contender_requests(task, stage.script_plays))
-            return decision
-        final = decision
-        for plays in stage.looks.plays:
-            own = self.collector.own_plays(task, stage.purpose, stage.seeds(plays))
-            yield self._blocks([*own, *stage.script_requests(task, plays)])
-            final = apply_script_gate(decision, stage.against_scripts(task))
-            if final.decided:
-                break
-        return final
 
     # -- plays ---------------------------------------------------------------------------------
 

@@ -38,10 +38,8 @@ PROGRESS: Mapping[Reason, Progress] = {
         Progress.UNLEARNED: (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP),
         Progress.UNCONFIRMED: (Reason.OWN_GAIN_OPEN,),
         Progress.UNHELPFUL: (Reason.NO_HELP,),
-        Progress.COVERED: (Reason.COVERED, Reason.SAME_SKILL, Reason.SCRIPTED, Reason.PASSED_OVER),
-        Progress.OPEN: (
-            *(Reason.UNLIKELY, Reason.HELP_OPEN, Reason.COVERAGE_OPEN, Reason.SCRIPTS_OPEN),
-        ),
+        Progress.COVERED: (Reason.COVERED, Reason.SAME_SKILL, Reason.PASSED_OVER),
+        Progress.OPEN: (Reason.UNLIKELY, Reason.HELP_OPEN, Reason.COVERAGE_OPEN),
         Progress.OUTRANKED: (Reason.RIVAL_ACCEPTED, Reason.RIVALS_TESTED),
         Progress.ACCEPTED: (Reason.NEW_AND_USEFUL,),
     }.items()

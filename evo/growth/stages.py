@@ -185,9 +185,9 @@ class Stage:
         return compare(own, scripts, base, script_confidence(self.looks, play_counts[-1]))
 
     def _compared_scripts(self, task: Task, plays: int) -> list[PlayRequest]:
-        """The scripts that a fine-tune is compared with: all on plays of selection, and wherever a
-        verdict depends on it; otherwise, on acceptance plays, those that may be the best."""
-        if self.purpose is Purpose.SELECTION or self.collector.config.growth.beyond_scripts:
+        """The scripts that a fine-tune is compared with: all on plays of selection, on acceptance
+        plays those that may be the best."""
+        if self.purpose is Purpose.SELECTION:
             return self.script_requests(task, plays)
         return self.contender_requests(task, plays)
 

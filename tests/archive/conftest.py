@@ -95,14 +95,11 @@ def run_folder(tmp_path: Path, small_archive: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def kept_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its folder. Content words earn more than training on the kept game, which the second run,
-    ``apply_script_gate`` beside it, refuses therefore."""
+    """Its folder. Content words earn more than training on the kept game."""
     folder = tmp_path_factory.mktemp("kept")
     world = of_limits(l20=Nature(scripted=14.0), l21=Nature(own=0.0))
     search, sampler = Search(folder), Listed([code(20), code(21)])
     assert search.run(world, "growth.list_size=2", sampler=sampler) == 0
-    gate = ("growth.list_size=1", "growth.beyond_scripts=true")
-    assert search.run(world, *gate, sampler=Listed([code(20)]), name="apply_script_gate") == 0
     return folder / "run"
 
 

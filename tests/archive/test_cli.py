@@ -6,11 +6,10 @@ import json
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from archive import SCHEMA_VERSION, Archive
+from archive import SCHEMA_VERSION
 from archive.__main__ import main
 
 Capsys = pytest.CaptureFixture[str]
@@ -140,32 +139,3 @@ def test_damage_is_one_sentence(run_folder: Path, capsys: Capsys) -> None:
         assert "newer release" in text
     marker.write_text("[" * 100_000)
     assert "found no readable JSON" in error_of(capsys, "verify", run_folder)
-
-
-# -- Where a reader meets scripted players: inspect, show, decisions --why, the report -------------
-
-
-def said(capsys: Capsys, *arguments: object) -> str:
-    """What a command prints, on one line."""
-    return " ".join(output_of(capsys, *arguments).replace("│", " ").split())
-
-
-def decisions(folder: Path) -> list[dict[str, Any]]:
-    with Archive.open(folder / "archive") as archive:
-        return archive.rows("decisions")
-
-
-@pytest.fixture
-def wide(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "250")
-
-
-@pytest.mark.usefixtures("wide")
-def test_why_asks_about_scripts_where_the_run_does(kept_run: Path, capsys: Capsys) -> None:
-    [row] = decisions(kept_run.parent / "apply_script_gate")
-    assert row["reason"] == "no more than a script"
-    text = said(capsys, "decisions", kept_run.parent / "apply_script_gate", "--why", row["game_id"])
-    assert "earns more than any script" in text
-    assert "Not passed: earns more than any script, and so about the map." in text
-    assert "Taken again from the scores: refused, no more than a script." in text
-    assert "earns more" not in said(capsys, "decisions", kept_run, "--why", row["game_id"])

@@ -44,7 +44,6 @@ GROWTHS: dict[str, tuple[World, tuple[str, ...]]] = {
     "Algorithm 1": (by_hash, GROWING),
     "Definition 37": (by_hash, (*GROWING, "transfer.definition=def37")),
     "replicates": (by_hash, (*GROWING, "finetune.replicates=2")),
-    "beyond scripts": (by_hash, (*GROWING, "growth.beyond_scripts=true")),
     "open-ended": (faint, (*OPEN, *LOOKS, "seed=2", "transfer.gain=specific")),
 }
 

@@ -8,19 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.plays import Plays
-from archive.schema import GainKind, Reason, TaskId, Verdict
-from archive.statistics.intervals import Interval, mean_interval
-from archive.statistics.rule import Decision
+from archive.schema import GainKind, Reason, Verdict
+from archive.statistics.intervals import mean_interval
 from archive.statistics.scripts import (
-    ScriptComparison,
-    apply_script_gate,
     compare,
     contenders,
     headroom,
 )
-
-GAME = TaskId("g", "black")
-ACCEPTED = Decision(Reason.NEW_AND_USEFUL, decided=True)
 
 
 def sample(own: object, permuted_scores: object = 0.0) -> Plays:
@@ -92,26 +86,3 @@ def test_one_good_script_among_bad_ones_is_met_at_the_stated_rate() -> None:
         bad = {f"script:{k}": sample(rng.normal(-30, 5, 32)) for k in range(7)}
         beyond += compare([policy], {"script:good": good, **bad}, policy, 0.95).total.low > 0
     assert 0.03 < beyond / trials < 0.07
-
-
-def comparison(total: tuple[float, float], specific: tuple[float, float]) -> ScriptComparison:
-    intervals = (Interval((low + high) / 2, low, high) for low, high in (total, specific))
-    return ScriptComparison(9, "script:a", 1.0, *intervals)
-
-
-@pytest.mark.parametrize(
-    ("total", "specific", "reason"),
-    [
-        ((0.1, 2), (0.1, 2), Reason.NEW_AND_USEFUL),
-        ((-1, 2), (0.1, 2), Reason.SCRIPTS_OPEN),
-        ((0.1, 2), (-1, 2), Reason.SCRIPTS_OPEN),
-        ((0.1, 2), (-1, -0.5), Reason.SCRIPTED),
-        ((-3, 0), (-1, 1), Reason.SCRIPTED),
-    ],
-)
-def test_the_gate(
-    total: tuple[float, float], specific: tuple[float, float], reason: Reason
-) -> None:
-    assert apply_script_gate(ACCEPTED, comparison(total, specific)).reason is reason
-    refusal = Decision(Reason.COVERED, decided=True)
-    assert apply_script_gate(refusal, comparison(total, specific)) is refusal
