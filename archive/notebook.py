@@ -1,55 +1,44 @@
 """A run for those who work in Python, returned by ``evo.grow`` and ``Run.open``: tables as data
-frames, figures that notebooks show, and the run at a glance."""
+frames, and the run at a glance."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from enum import StrEnum
-from functools import cached_property
+from dataclasses import asdict
 from importlib.util import find_spec
 from itertools import product, zip_longest
 from pathlib import Path
-from typing import Any, Literal, Self, TypeAlias, TypeVar, get_args
+from typing import Any, Literal, Self, TypeAlias, get_args
 
 import pyarrow as pa
 
 from archive import run
-from archive.charts import document, plain, stack
+from archive.charts import plain
 from archive.errors import LookupFailedError
-from archive.report.figures.growth import cover_curve, thresholds
-from archive.report.figures.heat_map import heat_map
-from archive.report.gathering import RunReport, gather_report
+from archive.report.gathering import gather_report
 from archive.report.page import write_report
 from archive.report.summary import summary
-from archive.schema import Definition, GainKind
 from archive.statistics.covers import CoverQuestion, scope_cover
 from archive.store.archive import Archive
-from archive.store.disk import require_ending, writing
 from archive.views import matrix as views
 from xgl import Game
-from xgl.diagram.svg import Element, el
-from xgl.files import user_path, write_whole
+from xgl.diagram.svg import el
+from xgl.files import user_path
 from xgl.notebook import heading, panel, table
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 DataFrame: TypeAlias = Any
 """A ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``, whichever is installed."""
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
-Choices = TypeVar("Choices", bound=StrEnum)
 MOST = 20
 """Games of a scope that are shown at a glance."""
-
-
-def _columns(kind: pa.DataType, *names: str) -> list[tuple[str, pa.DataType]]:
-    return [(name, kind) for name in names]
-
-
 _BOUNDED = [f"{value}{part}" for value in views.VALUES for part in ("", "_low", "_high")]
 _MATRIX = pa.schema(
-    _columns(pa.string(), "source", "target", "source_role", "target_role")
-    + _columns(pa.float64(), *_BOUNDED)
-    + [("purpose", pa.string()), ("plays", pa.int64())]
+    [
+        *((name, pa.string()) for name in ("source", "target", "source_role", "target_role")),
+        *((name, pa.float64()) for name in _BOUNDED),
+        *(("purpose", pa.string()), ("plays", pa.int64())),
+    ]
 )
 
 
@@ -66,35 +55,10 @@ def chosen_backend(name: str | None) -> Backend:
     raise LookupFailedError(f"backend: found {name!r}, expected one of {', '.join(BACKENDS)}")
 
 
-@dataclass(frozen=True)
-class Figure:
-    """A drawing for light and dark screens. ``svg`` is a whole SVG document."""
-
-    svg: str = field(repr=False)
-
-    @classmethod
-    def of(cls, drawing: Element | None, run_id: str, lacks: str) -> Figure:
-        """The figure; raises LookupFailedError where the run ``lacks`` what would be drawn."""
-        if drawing is None:
-            expected = f"expected a run that has some, such as one of +experiment={run.GROWTH}"
-            raise LookupFailedError(f"run {run_id}: found no {lacks}, {expected}")
-        return cls(document(drawing))
-
-    def _repr_svg_(self) -> str:
-        return self.svg
-
-    def save(self, path: str | Path) -> None:
-        """Write the SVG document to a file. Raises WriteError, also for a name such as a.png."""
-        path = user_path(path)
-        require_ending(path, ".svg")
-        with writing(path):
-            write_whole(path, self.svg.encode())
-
-
 class Run:
     """One run of an archive, as it was when it was opened.
 
-    Tables come as data frames of ``backend``. Only ``report`` and ``Figure.save`` write files.
+    Tables come as data frames of ``backend``. Only ``report`` writes a file.
     Games are named by id, which may be short, or by their name in the scope. Methods raise
     :class:`archive.ArchiveError`: one sentence that says what was expected.
     """
@@ -154,25 +118,14 @@ class Run:
         """A row for each decision, with its reason, its numbers and the program."""
         return self._frame(self._with_programs(self._rows("decisions")))
 
-    def transfer_matrix(
-        self,
-        value: str | None = None,
-        *,
-        everything: bool = False,
-        gain: str | None = None,
-    ) -> DataFrame:
-        """What fine-tuning on one game does for another.
+    def transfer_matrix(self, *, everything: bool = False) -> DataFrame:
+        """What fine-tuning on one game does for another: a row for each pair with gain (bits), C
+        (``captured``) and V (``def37``), their one-sided bounds at 95 %, and the plays behind them;
+        ``plays`` is 0 if a pair was not measured.
 
-        Without ``value`` a row for each pair with gain (bits), C (``captured``) and V
-        (``def37``), their one-sided bounds at 95 %, and the plays behind them; ``plays`` is 0 if
-        a pair was not measured. With one of ``gain``, ``captured``, ``def37`` a square:
-        a row for each game trained on, a column for each game played.
-
-        Games are the newest scope's; with ``everything`` all that were fine-tuned. ``gain``:
-        total or specific; by default what the run decides by.
+        Games are the newest scope's; with ``everything`` all that were fine-tuned.
         """
-        kind = None if gain is None else _enum_member("gain", gain, GainKind)
-        _, matrix = views.read_matrix(self.read, everything, kind)
+        _, matrix = views.read_matrix(self.read, everything)
         rows = []
         for source, target in product(matrix.sources, matrix.targets):
             row: dict[str, Any] = {"source": source.game_id, "source_role": source.role}
@@ -183,8 +136,7 @@ class Run:
                     ends = {f"{name}_{end}": estimate[end] for end in ("low", "high")}
                     row |= {name: estimate["value"], **ends}
             rows.append(row)
-        pairs = pa.Table.from_pylist(rows, _MATRIX)
-        return self._frame(pairs if value is None else _square(pairs, value))
+        return self._frame(pa.Table.from_pylist(rows, _MATRIX))
 
     def curves(self) -> DataFrame:
         """A row for each optimiser step, from 1, of each fine-tune: the mean score (bits), the
@@ -245,28 +197,6 @@ class Run:
         game_id = self.read.find_game(game)
         return run.stored_game(self.read.games([game_id])[game_id])
 
-    # -- figures: SVG, drawn with the report's own kit -----------------------------------------
-
-    def plot_transfer_matrix(self, value: str | None = None) -> Figure:
-        """A heat map of C (``captured``) or V (``def37``) between the games of the scope."""
-        report = self._report
-        kind = report.definition if value is None else _enum_member("value", value, Definition)
-        drawing = heat_map(report.matrix, report.games, kind)
-        return Figure(document(stack(str(drawing.attributes["aria_label"]), drawing)))
-
-    def plot_decisions(self) -> Figure:
-        """Candidates by what they teach their parent and by what the scope teaches them."""
-        report, limits = self._report, self._report.limits
-        names = [game.name for game in report.games]
-        drawing = None if limits is None else thresholds(report.candidates, limits, names)
-        return Figure.of(drawing, self.run_id, "decision")
-
-    def plot_cover(self) -> Figure:
-        """Games of the smallest cover of the scope, by η."""
-        covers, games = self._report.covers, self._report.games
-        drawing = cover_curve(covers, [game.name for game in games], len(games)) if covers else None
-        return Figure.of(drawing, self.run_id, "game with a known value")
-
     def report(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the whole run as one page for a browser."""
         write_report(self.read, path, force=force)
@@ -280,7 +210,7 @@ class Run:
     def _repr_html_(self) -> str:
         """The summary in two sentences, the scope, and the verdicts."""
         try:
-            report = self._report
+            report = gather_report(self.read)
         except LookupFailedError as error:  # no scope: a measure, say
             kind = str(self.settings.get("experiment", ""))
             return panel(heading(f"Run {self.run_id}", kind), el("div", str(error)))
@@ -301,10 +231,6 @@ class Run:
             el("div", f"… and {more} more games", class_="xgl-soft") if more > 0 else None,
             table(("verdict", "reason", "candidates"), verdicts, 1) if verdicts else None,
         )
-
-    @cached_property
-    def _report(self) -> RunReport:
-        return gather_report(self.read)
 
     def _rows(self, name: str, filters: Sequence[tuple[str, str, object]] = ()) -> pa.Table:
         """A run's rows of a table without its id, or all rows of a table that runs share."""
@@ -328,30 +254,3 @@ class Run:
 
                 return polars.from_arrow(rows)
         return rows
-
-
-def _enum_member(name: str, text: str, kind: type[Choices]) -> Choices:
-    try:
-        return kind(text)
-    except ValueError:
-        names = ", ".join(kind)
-        raise LookupFailedError(f"{name}: found {text!r}, expected one of {names}") from None
-
-
-def _square(pairs: pa.Table, value: str) -> pa.Table:
-    """One value of a transfer matrix: a row for each source, a column for each target; games are
-    named by id, in several roles by id and role. Raises LookupFailedError for another value."""
-    if value not in views.VALUES:
-        names = ", ".join(views.VALUES)
-        raise LookupFailedError(f"value: found {value!r}, expected one of {names}")
-    rows = pairs.to_pylist()
-    tasks = dict.fromkeys((row["target"], row["target_role"]) for row in rows)
-    several = len({game_id for game_id, _ in tasks}) < len(tasks)
-    named = {task: f"{task[0]} ({task[1]})" if several else task[0] for task in tasks}
-    lines: dict[str, dict[str, Any]] = {}
-    for row in rows:
-        source = named[row["source"], row["source_role"]]
-        line = lines.setdefault(source, {"source": source})
-        line[named[row["target"], row["target_role"]]] = row[value]
-    columns = _columns(pa.string(), "source") + _columns(pa.float64(), *named.values())
-    return pa.Table.from_pylist(list(lines.values()), pa.schema(columns))

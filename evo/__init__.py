@@ -11,15 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from archive.notebook import Figure
     from evo.api import grow, resume
     from evo.trained import Run
     from xgl.version import __version__
 
-__all__ = ["Figure", "Run", "__version__", "grow", "resume"]
+__all__ = ["Run", "__version__", "grow", "resume"]
 
 _HOMES = {
-    "Figure": "archive.notebook",
     "Run": "evo.trained",
     "__version__": "xgl.version",
     "grow": "evo.api",

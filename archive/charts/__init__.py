@@ -130,17 +130,6 @@ def canvas(
     )
 
 
-def stack(title: str, *figures: Element, gap: float = 14.0) -> Element:
-    """Figures below each other as one, with a margin around them."""
-    top, shapes = gap, []
-    for figure in figures:
-        place = {**figure.attributes, "x": gap, "y": top}
-        shapes.append(Element(figure.tag, place, figure.children))
-        top += float(str(figure.attributes["height"])) + gap
-    width = max(float(str(figure.attributes["width"])) for figure in figures)
-    return canvas((width + 2 * gap, top), title, *shapes)
-
-
 def mark(title: str, *shapes: Element | None, class_: str = "", **attributes: object) -> Element:
     """Shapes with a tooltip."""
     named = el("g", el("title", title), *shapes, class_=f"mark {class_}".strip())

@@ -33,7 +33,7 @@ ABOUT = {
 
 
 def read_matrix(
-    run: Run, everything: bool, kind: GainKind | None, confidence: float = CONFIDENCE
+    run: Run, everything: bool, kind: GainKind | None = None, confidence: float = CONFIDENCE
 ) -> tuple[GainKind, TransferMatrix]:
     """The matrix and the gain that it uses (``kind``; None: what the run decides by). Games: the
     newest scope, or all fine-tuned, which a run without a scope shows anyway.
@@ -95,8 +95,8 @@ def gather_components(run: Run, alpha: float) -> dict[str, Any]:
     also unless α is above 0."""
     if not alpha > 0:
         raise LookupFailedError(f"--alpha: found {alpha:g}, expected a number above 0")
-    definition, kind = run.deciding_value
-    _, matrix = read_matrix(run, everything=False, kind=kind)
+    definition = run.deciding_value[0]
+    _, matrix = read_matrix(run, everything=False)
     initial = {member.task_id for member in run.scopes.get(0, ())}
     values = matrix.values(definition)
     edges, paths = links(values, alpha)

@@ -13,7 +13,6 @@ from support.measured import Given, build
 
 from archive.__main__ import main as archive
 from archive.export.folder import FORMATS
-from archive.notebook import Figure
 from evo.ggbench.__main__ import main as ggbench
 from evo.run import main as evolve
 from xgl.cli import main as xgl
@@ -82,13 +81,6 @@ def test_the_judges_weights_do_not_fit(folder: Path, capsys: Capsys) -> None:
     assert "File too large" in error
     assert contents(folder) == before
     assert {path.name for path in folder.iterdir()} == {"archive", "game.xgl"}
-
-
-def test_a_figure_is_saved_whole_or_not_at_all(folder: Path) -> None:
-    before = contents(folder)
-    with room_for(20), pytest.raises(Exception, match="File too large"):
-        Figure("<svg>" + "x" * 100 + "</svg>").save("figure.svg")
-    assert contents(folder) == before
 
 
 @pytest.mark.parametrize(

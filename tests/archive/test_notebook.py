@@ -1,4 +1,4 @@
-"""A run as data frames and figures, beside what the archive and its commands say."""
+"""A run as data frames, beside what the archive and its commands say."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from xml.etree import ElementTree
 
 import pandas as pd
 import polars as pl
@@ -36,12 +35,8 @@ def both_kinds(grown_run: Path, tmp_path: Path) -> Path:
 OF_A_GROWTH: tuple[Callable[[Run], object], ...] = (
     lambda run: run.scope(),
     lambda run: run.transfer_matrix(),
-    lambda run: run.transfer_matrix("captured"),
     lambda run: run.cover(0.3),
     lambda run: run.plays(run.table("rounds")["game_id"][0].as_py()),
-    lambda run: run.plot_transfer_matrix(),
-    lambda run: run.plot_decisions(),
-    lambda run: run.plot_cover(),
     lambda run: run.report("report.html"),
 )
 
@@ -65,22 +60,12 @@ def test_frames_are_of_the_library_that_is_asked_for(grown_run: Path) -> None:
     assert isinstance(Run.open(grown_run).curves(), pd.DataFrame)
 
 
-def test_a_figure_shows_every_value_of_its_table(run: Run) -> None:
-    svg = run.plot_transfer_matrix().svg
-    for row in run.transfer_matrix().to_pylist():
-        if row["captured"] is not None and row["source"] != row["target"]:
-            assert f"C = {row['captured']:.2f}".replace("-", "−") in svg
-
-
 def test_a_run_shows_itself_and_hides_no_markup(run: Run, hostile_run: Path) -> None:
     assert "large-seed0" in run._repr_html_()
     hostile = Run.open(hostile_run)
     html = hostile._repr_html_()
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
-    svg = hostile.plot_transfer_matrix().svg
-    assert "<script>" not in svg
-    ElementTree.fromstring(svg)
 
 
 def test_opening_a_run_loads_neither_torch_nor_ray_nor_hydra(grown_run: Path) -> None:
@@ -89,7 +74,7 @@ def test_opening_a_run_loads_neither_torch_nor_ray_nor_hydra(grown_run: Path) ->
         "heavy = ('torch', 'ray', 'hydra', 'transformers', 'httpx2')\n"
         "assert not {'numpy', 'pyarrow', *heavy} & set(sys.modules), 'importing'\n"
         f"run = evo.Run.open({str(grown_run)!r}, backend='pyarrow')\n"
-        "run.decisions(), run.transfer_matrix(), run.cover(0.3), run.plot_cover()\n"
+        "run.decisions(), run.transfer_matrix(), run.cover(0.3)\n"
         "assert not set(heavy) & set(sys.modules), 'reading'\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
