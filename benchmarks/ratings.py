@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import time
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -25,11 +26,15 @@ from study import command_line
 from torch import Tensor
 
 from archive.__main__ import main as archive
+from archive.errors import RatingError
 from archive.ratings.normal_form import Array, NormalFormGame
-from archive.ratings.paper import ROUNDS, coordination_payoffs, equilibria, judged_preferences
+from archive.ratings.paper import judged_preferences
 from archive.ratings.preferences import KING, king_of_the_hill
 from archive.ratings.rating import rate
 
+ETA, ROUNDS, SAME = 1e-2, 10_000, 1e-3
+"""η and T of (84), (85), and the largest difference of probabilities between equilibria that count
+as one."""
 EXPLOITABILITY = 0.01
 STEPS, RATE, APART = 1500, 0.05, 1e-3
 """Steps of Adam, their rate, and the weight of squared distances between ratings."""
@@ -87,6 +92,55 @@ def descended(game: NormalFormGame, count: int, seed: int) -> list[list[Array]]:
     kept = torch.nonzero(worst <= EXPLOITABILITY)[:, 0].tolist()
     rows = [[each[row].double().numpy() for each in profiles] for row in kept]
     return [rate(game).masses, *rows]
+
+
+def equilibria(game: NormalFormGame, starts: int, seed: int = 0) -> list[list[Array]]:
+    """Different equilibria, each the strategies of all players: first the one that ratings select,
+    then limits of paths from ``starts`` random targets. Starts whose path cannot be followed are
+    left out."""
+    random, found = np.random.default_rng(seed), [rate(game).masses]
+    for _ in range(starts):
+        targets = [random.dirichlet(np.full(size, 0.3)) + 1e-6 for size in game.shape]
+        try:
+            masses = rate(game, targets=[each / each.sum() for each in targets]).masses
+        except RatingError:
+            continue
+        every = np.concatenate(masses)
+        if min(np.abs(every - np.concatenate(other)).max() for other in found) > SAME:
+            found.append(masses)
+    return found
+
+
+def coordination_payoffs(
+    game: NormalFormGame, found: Sequence[Sequence[Array]], rounds: int = 0
+) -> Array:
+    """Expected payoff (equilibria, players) of a player that plays its part of one equilibrium,
+    where each other player draws an equilibrium from a prior (85): uniform, or after ``rounds``
+    steps of players that expect each other's priors (84)."""
+    values = []
+    for payoff in game.payoffs:
+        for player in game.players:
+            parts = np.stack([strategies[player] for strategies in found])
+            payoff = np.moveaxis(np.tensordot(payoff, parts, (player, 1)), -1, player)
+        values.append(payoff)
+    priors = [np.full(len(found), 1 / len(found)) for _ in game.players]
+    for _ in range(rounds):
+        logs = [
+            np.log(prior) + ETA * contract(value, priors, [player])
+            for player, (prior, value) in enumerate(zip(priors, values, strict=True))
+        ]
+        weights = [np.exp(log - log.max()) for log in logs]
+        priors = [np.maximum(weight / weight.sum(), 1e-300) for weight in weights]
+    payoffs = [contract(value, priors, [player]) for player, value in enumerate(values)]
+    return np.stack(payoffs, axis=1)
+
+
+def contract(tensor: Array, strategies: Sequence[Array], keep: Sequence[int]) -> Array:
+    """Σ over the axes not in ``keep`` (ascending), each weighted by its player's strategy."""
+    for axis in range(tensor.ndim - 1, -1, -1):
+        if axis not in keep:
+            tensor = np.moveaxis(tensor, axis, -1) @ strategies[axis]
+    return tensor
 
 
 def show_dominance(options: Namespace) -> None:

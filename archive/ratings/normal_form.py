@@ -115,14 +115,6 @@ def _refuse(what: str, numbers: int) -> None:
         )
 
 
-def contract(tensor: Array, strategies: Strategies, keep: Sequence[int]) -> Array:
-    """Σ over the axes not in ``keep`` (ascending), each weighted by its player's strategy."""
-    for axis in range(tensor.ndim - 1, -1, -1):
-        if axis not in keep:
-            tensor = np.moveaxis(tensor, axis, -1) @ strategies[axis]
-    return tensor
-
-
 def product(strategies: Strategies) -> Array:
     """The joint distribution of players that choose independently."""
     return reduce(np.multiply.outer, strategies)

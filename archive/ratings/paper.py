@@ -1,7 +1,6 @@
-"""The ratings paper's closed-form examples (App. D and E), pure equilibria and risk dominance, and
-its simulations: a path of improvement (section 1.1), in which the models and prompts with the
-highest ratings enter, which shows what a rating system rewards; redundant tasks against one model
-(Fig. 3 and 11).
+"""The ratings paper's simulations: a path of improvement (section 1.1), in which the models and
+prompts with the highest ratings enter, which shows what a rating system rewards; redundant tasks
+against one model (Fig. 3 and 11).
 
 On a path of improvement a prompt is a distribution over K skills, a model a vector of competences;
 on prompt p model m is better than m' by p·(m − m').
@@ -9,139 +8,14 @@ on prompt p model m is better than m' by p·(m − m').
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.errors import RatingError
-from archive.ratings.normal_form import Array, NormalFormGame, contract
+from archive.ratings.normal_form import Array
 from archive.ratings.preferences import KING, TASK, elo, king_of_the_hill
 from archive.ratings.rating import TIE, EquilibriumKind, RatingSettings, TargetEntropy, rate
-
-ROCK_PAPER_SCISSORS = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
-CHICKEN = np.array([[0.0, -1.0], [1.0, -12.0]])
-"""Swerve, straight."""
-ROCK_TWICE = ROCK_PAPER_SCISSORS[np.ix_([0, 0, 1, 2], [0, 0, 1, 2])]
-STRAIGHT_TWICE = CHICKEN[np.ix_([0, 1, 1], [0, 1, 1])]
-SHANNON_CCE = RatingSettings(EquilibriumKind.CCE, TargetEntropy.SHANNON)
-
-
-Example = tuple[str, str, Sequence[float], Array]
-"""Game, quantity, the paper's values (or, where it prints a figure, those of its definitions) and
-the computed ones."""
-
-
-def symmetric_game(payoff: Array) -> NormalFormGame:
-    """Two players with the same actions: ``payoff`` (own action, other's action)."""
-    return NormalFormGame((payoff, payoff.T))
-
-
-def examples() -> list[Example]:
-    """All examples. Raises :class:`RatingError` if no equilibrium is reached."""
-    return [*_rock_paper_scissors(), *_chicken(), *_maximal_entropy()]
-
-
-def _rock_paper_scissors() -> Iterator[Example]:
-    for copied, payoff in (("once", ROCK_PAPER_SCISSORS), ("rock twice", ROCK_TWICE)):
-        name, solution = f"rock-paper-scissors, {copied}", rate(symmetric_game(payoff))
-        yield name, "ratings", [0] * len(payoff), solution.ratings[0]
-        masses = solution.classes.fold(0, solution.masses[0])
-        yield name, "mass of each of three", [1 / 3] * 3, masses
-    wins = solution.contributions(0, 1)[2]
-    yield name, "added to paper", [1 / 6, 1 / 6, 0, -1 / 3], wins
-
-
-def _chicken() -> Iterator[Example]:
-    for copied, payoff in (("once", CHICKEN), ("straight twice", STRAIGHT_TWICE)):
-        name, game = f"chicken, {copied}", symmetric_game(payoff)
-        solution = rate(game)
-        swerve = solution.classes.fold(0, solution.masses[0])[:1]
-        yield name, "mass of swerve", [11 / 12], swerve
-        yield name, "payoff", [-1 / 12], np.array([np.vdot(solution.joint, game.payoffs[0])])
-        yield name, "ratings", [0] * len(payoff), solution.ratings[0]
-
-
-def _maximal_entropy() -> Iterator[Example]:
-    """Under Shannon entropy copies change what is selected."""
-    name = "chicken, Shannon entropy"
-    for copied, payoff, values in (
-        ("once", CHICKEN, [0, -3.375]),
-        ("straight twice", STRAIGHT_TWICE, [0, -4.178, -4.178]),
-    ):
-        ratings = rate(symmetric_game(payoff), SHANNON_CCE).ratings[0]
-        yield f"{name}, {copied}", "CCE ratings", values, ratings
-    uneven = NormalFormGame((CHICKEN[[0, 1, 1]], CHICKEN.T[[0, 1, 1]]))
-    pure = rate(uneven, RatingSettings(selection=TargetEntropy.SHANNON)).masses[1]
-    quantity = "largest mass of the other player (1: pure)"
-    yield f"{name}, one player's straight twice", quantity, [1], np.array([pure.max()])
-
-
-# -- pure equilibria and risk dominance (Table 1, Fig. 10, section F.4) ----------------------------
-
-STEP, ROUNDS = 1e-2, 10_000
-"""η and T of (84), (85)."""
-_SAME = 1e-3
-"""Largest difference of probabilities between equilibria that count as one."""
-
-
-def pure_equilibria(game: NormalFormGame) -> NDArray[np.int64]:
-    """All pure equilibria (n, players): indices of actions from which no player gains by a
-    change."""
-    best = [
-        payoff >= payoff.max(axis=player, keepdims=True) - 1e-12
-        for player, payoff in enumerate(game.payoffs)
-    ]
-    return np.argwhere(np.logical_and.reduce(best))
-
-
-def clean_sweeps(preferences: Array) -> NDArray[np.int64]:
-    """(n, 2): tasks and models that win there against every rival on every judgement."""
-    models = preferences.shape[1]
-    return np.argwhere((preferences >= 1 - 1e-12).sum(axis=2) == models - 1)
-
-
-def equilibria(game: NormalFormGame, starts: int, seed: int = 0) -> list[list[Array]]:
-    """Different equilibria, each the strategies of all players: first the one that ratings select,
-    then limits of paths from ``starts`` random targets. Starts whose path cannot be followed are
-    left out."""
-    random, found = np.random.default_rng(seed), [rate(game).masses]
-    for _ in range(starts):
-        targets = [random.dirichlet(np.full(size, 0.3)) + 1e-6 for size in game.shape]
-        try:
-            masses = rate(game, targets=[each / each.sum() for each in targets]).masses
-        except RatingError:
-            continue
-        every = np.concatenate(masses)
-        if min(np.abs(every - np.concatenate(other)).max() for other in found) > _SAME:
-            found.append(masses)
-    return found
-
-
-def coordination_payoffs(
-    game: NormalFormGame, found: Sequence[Sequence[Array]], rounds: int = 0
-) -> Array:
-    """Expected payoff (equilibria, players) of a player that plays its part of one equilibrium,
-    where each other player draws an equilibrium from a prior (85): uniform, or after ``rounds``
-    steps of players that expect each other's priors (84)."""
-    values = []
-    for payoff in game.payoffs:
-        for player in game.players:
-            parts = np.stack([strategies[player] for strategies in found])
-            payoff = np.moveaxis(np.tensordot(payoff, parts, (player, 1)), -1, player)
-        values.append(payoff)
-    priors = [np.full(len(found), 1 / len(found)) for _ in game.players]
-    for _ in range(rounds):
-        logs = [
-            np.log(prior) + STEP * contract(value, priors, [player])
-            for player, (prior, value) in enumerate(zip(priors, values, strict=True))
-        ]
-        weights = [np.exp(log - log.max()) for log in logs]
-        priors = [np.maximum(weight / weight.sum(), 1e-300) for weight in weights]
-    payoffs = [contract(value, priors, [player]) for player, value in enumerate(values)]
-    return np.stack(payoffs, axis=1)
-
 
 _MOST_SUMS = 100
 
@@ -259,13 +133,6 @@ def model_ratings(system: RatingSystem, preferences: Array) -> Array:
     return rate(king_of_the_hill(preferences), _EQUILIBRIA[system]).ratings[KING]
 
 
-def skilled(
-    tasks: int, models: int, random: np.random.Generator, skills: int = 4
-) -> tuple[Array, Array]:
-    """What tasks demand (tasks, skills) and models have (models, skills), each row of sum 1."""
-    return random.dirichlet(np.ones(skills), tasks), random.dirichlet(np.ones(skills), models)
-
-
 def judged_preferences(
     tasks: int,
     models: int,
@@ -276,7 +143,7 @@ def judged_preferences(
 ) -> Array:
     """u (tasks, models, models): means of a noisy judge's verdicts −1, −½, 0, ½, 1 on models with
     skills that the tasks demand. Model 0 is better by ``lead`` on every task."""
-    demands, skill = skilled(tasks, models, random, skills)
+    demands, skill = (random.dirichlet(np.ones(skills), count) for count in (tasks, models))
     level = demands @ skill.T
     level[:, 0] += lead
     apart = 4 * (level[:, :, None] - level[:, None, :])
@@ -286,15 +153,6 @@ def judged_preferences(
         verdicts += np.round(2 * noisy) / 2
     upper = np.triu(verdicts / judgements, 1)
     return upper - upper.swapaxes(1, 2)
-
-
-def leader_scores() -> tuple[list[str], Array]:
-    """Names and scores (6, 12), percent, of a simulated table in which the first model leads by 6
-    on each task, and is beaten on one."""
-    random = np.random.default_rng(5)
-    scores = 60 + np.linspace(0, -12, 6)[:, None] + random.normal(0, 4, (6, 12))
-    scores[0] += 6
-    return [f"model {number}" for number in range(1, 7)], np.round(scores, 1)
 
 
 def adversarial_tasks(

@@ -3,6 +3,8 @@ one action, next to equal actions, payoffs of every size."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -21,14 +23,6 @@ from archive.ratings.normal_form import (
     product,
     regrets,
     relative_exploitability,
-)
-from archive.ratings.paper import (
-    ROCK_PAPER_SCISSORS,
-    clean_sweeps,
-    coordination_payoffs,
-    leader_scores,
-    pure_equilibria,
-    symmetric_game,
 )
 from archive.ratings.preferences import king_of_the_hill, mean_preferences, wins
 from archive.ratings.rating import EquilibriumKind, RatingSettings, TargetEntropy, rate
@@ -74,7 +68,7 @@ CONTINUA = {
     "two components": game(
         [[2, 2, 2, 2], [3, 3, 0, 0], [0, 0, 1, 1]], [[0, 0, 0, 0], [1, 0, 1, 0], [0, 3, 0, 3]]
     ),
-    "nothing at stake for one": game(ROCK_PAPER_SCISSORS, np.zeros((3, 3))),
+    "nothing at stake for one": game([[0, -1, 1], [1, 0, -1], [-1, 1, 0]], np.zeros((3, 3))),
     "a single profile": game([[[7]]], [[[3]]], [[[1]]]),
     "next to equal": game([[1, 0, 0], [0, 1, 1 + 1e-12]], [[0, 1, 1], [1, 0, 1e-12]]),
 }
@@ -222,7 +216,7 @@ def nearest_optimal(payoff: Array, target: Array) -> Array:
 
 
 def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:
-    game = symmetric_game(STAG_HUNT)
+    game = NormalFormGame((STAG_HUNT, STAG_HUNT.T))
     equilibrium = limiting_logit_equilibrium(game, uniform(game))
     assert equilibrium.strategies[0] == pytest.approx([0, 1], abs=1e-9)
 
@@ -277,26 +271,22 @@ def test_a_path_to_a_temperature_stops_there_where_players_answer_by_softmax(
         assert strategy == pytest.approx(softmax(np.log(aim) + gains / temperature), abs=1e-6)
 
 
-# -- Pure equilibria, sweeps, and payoffs of players that miscoordinate ----------------------------
+# -- Pure equilibria and sweeps --------------------------------------------------------------------
+
+EXAMPLE = Path(__file__).parents[3] / "docs" / "how-to" / "ratings_example.csv"
 
 
 def test_each_clean_sweep_gives_a_pure_equilibrium_for_each_rival() -> None:
-    table = mean_preferences([wins(column[:, None]) for column in leader_scores()[1].T])
-    game = king_of_the_hill(table)
-    pure = {tuple(each) for each in pure_equilibria(game).tolist()}
-    sweeps, models = clean_sweeps(table).tolist(), range(table.shape[1])
+    """Table 1, on the table of docs/how-to/leaderboard.md."""
+    scores = np.genfromtxt(EXAMPLE, delimiter=",", skip_header=1)[:, 1:]
+    table = mean_preferences([wins(column[:, None]) for column in scores.T])
+    game, models = king_of_the_hill(table), range(table.shape[1])
+    best = [u >= u.max(axis=i, keepdims=True) - 1e-12 for i, u in enumerate(game.payoffs)]
+    pure = {tuple(each) for each in np.argwhere(np.logical_and.reduce(best)).tolist()}
+    sweeps = np.argwhere((table >= 1 - 1e-12).sum(axis=2) == len(models) - 1).tolist()
     assert len(sweeps) == 12
     assert {(t, m, r) for t, m in sweeps for r in models if r != m} <= pure
     for profile in pure:
         joint = np.zeros(game.shape)
         joint[profile] = 1
         assert exploitability(game, joint) == 0
-
-
-def test_uniform_priors_favour_the_risk_dominant_equilibrium_and_iteration_finds_it() -> None:
-    game = symmetric_game(STAG_HUNT)
-    stag, hare = ([np.eye(2)[action]] * 2 for action in (0, 1))
-    payoffs = coordination_payoffs(game, [stag, hare])
-    assert payoffs == pytest.approx(np.array([[2, 2], [3, 3]]))
-    iterated = coordination_payoffs(game, [stag, hare], 10_000)
-    assert iterated == pytest.approx(np.array([[0, 0], [3, 3]]), abs=1e-6)

@@ -10,7 +10,7 @@ from scipy.linalg import block_diag
 from scipy.special import entr
 from support.payoffs import random_game
 
-from archive.ratings.normal_form import contract, distances, kernel, normalised_columns, target
+from archive.ratings.normal_form import distances, kernel, normalised_columns, target
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=5)
 
@@ -39,7 +39,9 @@ def test_distances_are_means_over_independent_mixed_opponents(shape: tuple[int, 
     squares = []
     for _ in range(4_000):
         x = [rng.dirichlet(np.ones(size)) for size in shape]
-        gains = contract(game.payoffs[0], x, [0])
+        gains = game.payoffs[0]
+        for strategy in reversed(x[1:]):
+            gains = gains @ strategy
         squares.append((gains[:, None] - gains[None]) ** 2)
     estimate = np.mean(squares, axis=0)
     assert distances(game, 0, own_payoff=True) == pytest.approx(estimate, rel=0.12)

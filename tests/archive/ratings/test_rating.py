@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 from support.payoffs import judge_means, preference_tables, random_game
 
 from archive.ratings.normal_form import NormalFormGame
-from archive.ratings.paper import examples
 from archive.ratings.preferences import KING, TASK, king_of_the_hill
-from archive.ratings.rating import EquilibriumKind, Ratings, RatingSettings, rate
+from archive.ratings.rating import EquilibriumKind, Ratings, RatingSettings, TargetEntropy, rate
 
 CCE = RatingSettings(EquilibriumKind.CCE)
 EITHER = pytest.mark.parametrize("rating_settings", [RatingSettings(), CCE], ids=["ne", "cce"])
@@ -22,9 +21,39 @@ def rate_table(preferences: np.ndarray, rating_settings: RatingSettings) -> Rati
     return rate(king_of_the_hill(preferences), rating_settings)
 
 
-def test_the_papers_closed_examples() -> None:
-    for game, quantity, paper, computed in examples():
-        assert computed == pytest.approx(np.array(paper), abs=1e-3), (game, quantity)
+ROCK_PAPER_SCISSORS = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
+CHICKEN = np.array([[0.0, -1.0], [1.0, -12.0]])  # swerve, straight
+
+
+def symmetric(payoff: np.ndarray, *places: int, settings: RatingSettings | None = None) -> Ratings:
+    """Of two players whose actions are those at these places, one of them perhaps twice."""
+    table = payoff[np.ix_(places, places)]
+    return rate(NormalFormGame((table, table.T)), settings)
+
+
+@pytest.mark.parametrize("places", [(0, 1, 2), (0, 0, 1, 2)])
+def test_rock_paper_scissors(places: tuple[int, ...]) -> None:
+    """App. D, also with rock twice."""
+    found = symmetric(ROCK_PAPER_SCISSORS, *places)
+    assert found.ratings[0] == pytest.approx(0, abs=1e-3)
+    assert found.classes.fold(0, found.masses[0]) == pytest.approx(1 / 3, abs=1e-3)
+    added_to_paper = found.contributions(0, 1)[-2]
+    rock = [1 / 3] if len(places) == 3 else [1 / 6, 1 / 6]
+    assert added_to_paper == pytest.approx([*rock, 0, -1 / 3], abs=1e-3)
+
+
+@pytest.mark.parametrize(("places", "cce"), [((0, 1), -3.375), ((0, 1, 1), -4.178)])
+def test_chicken(places: tuple[int, ...], cce: float) -> None:
+    """App. E, also with straight twice; under Shannon entropy a copy changes what is selected."""
+    found, shannon = symmetric(CHICKEN, *places), TargetEntropy.SHANNON
+    assert found.classes.fold(0, found.masses[0])[0] == pytest.approx(11 / 12, abs=1e-3)
+    assert np.vdot(found.joint, found.game.payoffs[0]) == pytest.approx(-1 / 12, abs=1e-3)
+    assert found.ratings[0] == pytest.approx(0, abs=1e-3)
+    by_shannon = symmetric(CHICKEN, *places, settings=RatingSettings(CCE.solution, shannon))
+    assert by_shannon.ratings[0] == pytest.approx([0, *[cce] * (len(places) - 1)], abs=1e-3)
+    uneven = NormalFormGame((CHICKEN[[0, 1, 1]], CHICKEN.T[[0, 1, 1]]))
+    pure = rate(uneven, RatingSettings(selection=shannon)).masses[1]
+    assert pure.max() == pytest.approx(1, abs=1e-3)
 
 
 # -- laws ----------------------------------------------------------------------------------------

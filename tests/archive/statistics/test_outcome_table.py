@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from archive.__main__ import main
-from archive.ratings.paper import leader_scores
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -71,14 +70,10 @@ def test_every_layout_of_the_same_scores_has_the_same_ratings(
     assert tasks(document) == {"x", "y", "z"}
 
 
-def test_the_committed_example_is_the_simulated_table_with_a_clear_leader(capsys: Capsys) -> None:
-    names, scores = leader_scores()
-    rows = [["model", *(f"task {number + 1}" for number in range(scores.shape[1]))]]
-    rows += [[n, *(f"{s:.1f}" for s in row)] for n, row in zip(names, scores, strict=True)]
-    assert EXAMPLE.read_text() == "".join(",".join(row) + "\n" for row in rows)
+def test_the_committed_example_has_a_clear_leader(capsys: Capsys) -> None:
     document = rate(capsys, EXAMPLE, resamples=5)
     leader = document["models"][0]
-    assert (leader["model"], leader["rank"], document["models"][1]["rank"]) == (names[0], 1, 2)
+    assert (leader["model"], leader["rank"], document["models"][1]["rank"]) == ("model 1", 1, 2)
     assert leader["cce_rating"]["value"] == pytest.approx(0, abs=1e-6)
     assert leader["elo"] == max(each["elo"] for each in document["models"])
     assert leader["first"] > 0.9
