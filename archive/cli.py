@@ -162,23 +162,16 @@ def components(arguments: Namespace) -> CommandResult:
 
 def cover(arguments: Namespace) -> CommandResult:
     """The fewest games of a run that teach all games of its newest scope, the known games."""
-    from archive.statistics.covers import CoverQuestion, scope_cover, sweep
-    from archive.views.cover import as_json, show
+    from archive.statistics.covers import CoverQuestion
+    from archive.views.cover import gather, show
 
     with open_run(arguments) as run:
-        scope = [member.task_id for member in run.newest_scope[1]]
-        finetuned = arguments.source == "finetuned"
-        question = CoverQuestion(
-            arguments.eta, *run.deciding_value, finetuned, arguments.skip_unplayable
-        )
-        answer = scope_cover(run, scope, question)
-        codes = run.games(task_id.game_id for task_id in answer.matrix.sources)
-    steps = sweep(answer) if arguments.sweep else []
-    programs = {game_id: row["code"] for game_id, row in codes.items()}
-    return CommandResult(
-        as_json(answer, run.run_id, steps),
-        lambda _, console: show(answer, programs, steps, console),
-    )
+        finetuned, skip = arguments.source == "finetuned", arguments.skip_unplayable
+        question = CoverQuestion(arguments.eta, *run.deciding_value, finetuned, skip)
+        answer = gather(run, question, arguments.sweep)
+        rows = run.games(game_id for game_id, _ in answer["cover"]["members"])
+    programs = {game_id: row["code"] for game_id, row in rows.items()}
+    return CommandResult(answer, lambda _, console: show(answer, programs, console))
 
 
 def decisions(arguments: Namespace) -> CommandResult:

@@ -166,12 +166,10 @@ class Run:
         value = self.read.deciding_value
         question = CoverQuestion(eta, *value, finetuned, skip_unplayable=skip_unplayable)
         answer = scope_cover(self.read, members, question)
-        sources = [answer.matrix.sources[member] for member in answer.cover.members]
-        delta = None if answer.skipped_targets else answer.cover.delta
-        facts = {"eta": eta, "delta": delta, "exact": answer.cover.exact}
+        facts = {"eta": eta, "delta": answer.delta, "exact": answer.cover.exact}
         rows = [
             {**source._asdict(), "covers": [target.game_id for target in targets], **facts}
-            for source, targets in zip(sources, answer.covers, strict=True)
+            for source, targets in answer.covers.items()
         ]
         return self._frame(self._with_programs(pa.Table.from_pylist(rows)))
 

@@ -187,12 +187,8 @@ def choose(run: Run, options: Options) -> GameSelection:
             answer = scope_cover(run, scope, question)
         except CoverError as error:
             raise ExportError(f"--eta: {error}") from error
-        covers = {
-            answer.matrix.sources[member]: tuple(task_id.game_id for task_id in task_ids)
-            for member, task_ids in zip(answer.cover.members, answer.covers, strict=True)
-        }
-        delta = None if answer.skipped_targets else answer.cover.delta
-        return GameSelection(run.run_id, number, value, covers, eta, delta)
+        ids = {m: tuple(t.game_id for t in targets) for m, targets in answer.covers.items()}
+        return GameSelection(run.run_id, number, value, ids, eta, answer.delta)
     return GameSelection(run.run_id, number, value, _each(scope))
 
 
