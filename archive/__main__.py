@@ -1,18 +1,401 @@
-"""python -m archive COMMAND: reads and exports what a run found."""
+"""python -m archive COMMAND: reads and exports what a run found.
+
+The commands: their arguments, a function for each, and a table of them. Each imports what it needs
+when it runs, to start fast."""
 
 from __future__ import annotations
 
 import argparse
 import gc
+import math
 import sys
-from collections.abc import Sequence
+from argparse import SUPPRESS, Namespace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import fields
+from inspect import getdoc
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from archive.cli import COMMANDS, Subcommand
-from archive.errors import ArchiveError
+from archive.errors import ArchiveError, RatingError
+from archive.export.folder import FORMATS, Options
+from archive.export.folder import export as write_export
+from archive.run import Run, newest_run
+from archive.store.archive import Archive
+from archive.text import number
 from archive.views.tables import to_json
 from xgl.console import Console
+from xgl.files import user_path
 from xgl.streams import exit_code, prepare_streams
 from xgl.version import __version__
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class CommandResult(NamedTuple):
+    """The result of a command: ``--json`` prints ``value``, ``show`` prints it for people."""
+
+    value: Any
+    show: Callable[[Any, Console], object]
+    exit_code: int = 0
+
+
+class Argument:
+    """One argument: its name or names with a space between them, its help and what else
+    :meth:`argparse.ArgumentParser.add_argument` takes."""
+
+    def __init__(self, names: str, help: str = SUPPRESS, **options: Any) -> None:
+        self.names, self.options = names.split(), {"help": help, **options}
+
+
+def flag(name: str, help: str) -> Argument:
+    """An argument without a value: True if it is given, else False."""
+    return Argument(name, help, action="store_true")
+
+
+class Subcommand(NamedTuple):
+    """``run`` takes the parsed arguments and returns the result. Its name is the command's, the
+    first sentence of its docstring the command's help, the whole of it its description. Raises
+    ArchiveError for what a user can correct."""
+
+    run: Callable[[Namespace], CommandResult]
+    arguments: tuple[Argument, ...]
+
+    def declare(self, subparsers: Any) -> None:
+        """Add a parser of the command."""
+        name, text = self.run.__name__, getdoc(self.run) or ""
+        first = text.partition(". ")[0].rstrip(".")
+        parser = subparsers.add_parser(name, help=first, description=text)
+        parser.set_defaults(command=self)
+        for argument in self.arguments:
+            parser.add_argument(*argument.names, **argument.options)
+
+
+def numeric(
+    name: str,
+    help: str,
+    expected: str,
+    accepts: Callable[[float], bool],
+    kind: type[float] = float,
+    **options: Any,
+) -> Argument:
+    """An argument whose value is a number that ``accepts`` says; else an ArchiveError, which is one
+    sentence, where argparse would print the whole usage."""
+
+    def value(text: str) -> float:
+        with suppress(ValueError):
+            if accepts(float(text)):
+                return kind(float(text))
+        raise ArchiveError(f"{name}: found {text}, expected {expected}")
+
+    return Argument(name, help, type=value, **options)
+
+
+def count(name: str, help: str, least: int) -> Argument:
+    """An argument whose value is a whole number of at least ``least``."""
+    expected = f"a whole number from {least} up"
+    return numeric(name, help, expected, lambda n: n >= least and n % 1 == 0, int, metavar="N")
+
+
+RUN = (
+    Argument(
+        "run",
+        "a run folder, or an archive folder; default: the last in runs/, here or above",
+        metavar="RUN",
+        nargs="?",
+    ),
+    Argument("--run-id", "default: the last run; may be short", metavar="ID"),
+)
+"""RUN, and which run of its archive is meant; without RUN the one last written to of ./runs."""
+GAME = Argument("game", "its id, may be short, or its name in the report", metavar="GAME")
+JSON = flag("--json", "for programs")
+
+
+def columns(name: str, help: str) -> Argument:
+    """An argument whose value is names of columns with commas between them."""
+
+    def parts(text: str) -> tuple[str, ...]:
+        return tuple(map(str.strip, text.split(",")))
+
+    return Argument(name, help, type=parts, default=(), metavar="COLUMNS")
+
+
+def open_archive(arguments: Namespace) -> Archive:
+    """The archive that RUN names, to read. Raises ArchiveError."""
+    return Archive.open(arguments.run or newest_run())
+
+
+@contextmanager
+def open_run(arguments: Namespace) -> Iterator[Run]:
+    """The run that RUN and ``--run-id`` name, to read. Raises ArchiveError."""
+    with open_archive(arguments) as archive:
+        yield Run(archive, arguments.run_id)
+
+
+LARGE_TABLE = 20_000
+"""Models² × tasks above which a table has no intervals unless they are asked for."""
+
+
+def inspect(arguments: Namespace) -> CommandResult:
+    """What a run found: its known games (the scope), and what was decided on each proposal."""
+    from archive.views.inspection import gather, show
+
+    with open_run(arguments) as run:
+        return CommandResult(gather(run), show)
+
+
+def show(arguments: Namespace) -> CommandResult:
+    """Everything that the archive holds about one game, over all runs."""
+    from archive.views.inspection import gather_game, show_game
+
+    with open_run(arguments) as run:
+        return CommandResult(gather_game(run.archive, run.find_game(arguments.game)), show_game)
+
+
+def matrix(arguments: Namespace) -> CommandResult:
+    """Who teaches whom: what training on one game gains on another, with intervals."""
+    from archive.views.matrix import gather, show
+
+    with open_run(arguments) as run:
+        return CommandResult(gather(run, arguments.all), show)
+
+
+def components(arguments: Namespace) -> CommandResult:
+    """The games that each game teaches, at once or by way of others (components, Definition 54)."""
+    from archive.views.matrix import gather_components, show_components
+
+    with open_run(arguments) as run:
+        return CommandResult(gather_components(run, arguments.alpha), show_components)
+
+
+def cover(arguments: Namespace) -> CommandResult:
+    """The fewest games of a run that teach all games of its newest scope, the known games."""
+    from archive.statistics.covers import CoverQuestion
+    from archive.views.cover import gather, show
+
+    with open_run(arguments) as run:
+        finetuned, skip = arguments.source == "finetuned", arguments.skip_unplayable
+        question = CoverQuestion(arguments.eta, *run.deciding_value, finetuned, skip)
+        answer = gather(run, question, arguments.sweep)
+        rows = run.games(game_id for game_id, _ in answer["cover"]["members"])
+    programs = {game_id: row["code"] for game_id, row in rows.items()}
+    return CommandResult(answer, lambda _, console: show(answer, programs, console))
+
+
+def decisions(arguments: Namespace) -> CommandResult:
+    """All decisions of a run, or one traced back to its plays."""
+    from archive.views.decisions import explain, show_list, show_why
+
+    with open_run(arguments) as run:
+        if arguments.why is None:
+            return CommandResult(run.decisions, show_list)
+        return CommandResult(explain(run, arguments.why), show_why)
+
+
+def ratings(arguments: Namespace) -> CommandResult:
+    """A leaderboard that copies of a task do not change, of a measure or of any table of scores
+    (docs/explanation/ratings.md)."""
+    from archive.ratings.preferences import Preference
+    from archive.report.page import require_free, write_ratings
+    from archive.statistics.outcome_table import TableChoice, read_block
+    from archive.statistics.ratings import RatingQuestion, measure_block, rate_block, useful_workers
+    from archive.views.ratings import as_json, show
+
+    if bool(arguments.runs) == bool(arguments.table):
+        found = "both" if arguments.table else "neither"
+        raise RatingError(f"ratings: found {found}, expected runs, or --table FILE")
+    if arguments.output:
+        require_free(user_path(arguments.output), arguments.force)
+    preference, count = Preference(arguments.preference), arguments.resamples
+    if arguments.table:
+        choice = TableChoice(arguments.model, arguments.task, arguments.score, arguments.tasks)
+        block = read_block(user_path(arguments.table), preference, choice)
+        if count is None and len(block.models) ** 2 * len(block.tasks) > LARGE_TABLE:
+            count = 0
+    else:
+        with ExitStack() as stack:
+            archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
+            block = measure_block(archives, preference)
+    question = RatingQuestion(preference)
+    if count is not None:
+        question = question._replace(resamples=count)
+    ratings = rate_block(block, question, useful_workers(block, question.resamples))
+    if arguments.output:
+        title = Path(arguments.table).name if arguments.table else "Models of a measure"
+        write_ratings(ratings, title, arguments.output, force=arguments.force)
+    return CommandResult(as_json(ratings), lambda _, console: show(ratings, console))
+
+
+def verify(arguments: Namespace) -> CommandResult:
+    """Whether every file, number and decision agrees with the plays. Exit code 2 if not."""
+    from archive.verification import verify
+    from archive.views.inspection import show_verification
+
+    with open_archive(arguments) as archive:
+        verification = verify(archive)
+    return CommandResult(verification, show_verification, 2 if verification.faults else 0)
+
+
+# -- commands that write files ---------------------------------------------------------------------
+
+
+def _lines(*lines: str, value: object = None) -> CommandResult:
+    """A result that is shown as these lines."""
+    return CommandResult(value, lambda _value, _console: print("\n".join(lines)))
+
+
+def report(arguments: Namespace) -> CommandResult:
+    """A run as one page to read in a browser."""
+    from archive.report.page import write_report
+
+    path = user_path(arguments.output)
+    with ExitStack() as stack:
+        run = stack.enter_context(open_run(arguments))
+        models = [stack.enter_context(Archive.open(name)) for name in arguments.measured]
+        size = write_report(run, path, force=arguments.force, measured_archives=models)
+    return _lines(f"{path} written ({number(size / 1e6, 1)} MB); open it in a browser")
+
+
+def export(arguments: Namespace) -> CommandResult:
+    """Games as files, as a measure for an evaluation, or as rows and environments to train on."""
+    names = [field.name for field in fields(Options)]
+    options = Options(**{name: getattr(arguments, name) for name in names})
+    with open_run(arguments) as run:
+        return _lines(*write_export(run, arguments.folder, options))
+
+
+_ALL = flag("--all", "all games that were trained on (default: the newest scope)")
+_COMPONENTS = (
+    Argument(
+        "--alpha",
+        "the share of a game's own gain from which on another teaches it, above 0",
+        type=float,
+        required=True,
+        metavar="A",
+    ),
+)
+_COVER = (
+    numeric(
+        "--eta",
+        "how much of each game's own gain the cover must teach; default: 0.3",
+        "a number from 0 up",
+        lambda eta: 0 <= eta < math.inf,
+        metavar="η",
+        default=0.3,
+    ),
+    Argument(
+        "--from",
+        "which games may be members: those of the scope (default), or all fine-tuned ones",
+        dest="source",
+        choices=("scope", "finetuned"),
+        default="scope",
+    ),
+    flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
+    flag("--sweep", "a cover for each η from 0 to 1"),
+)
+_DECISIONS = (Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),)
+_REPORT = (
+    Argument("-o --output", "default: report.html", metavar="FILE.html", default="report.html"),
+    Argument(
+        "--measured",
+        "also show the models of a run of +experiment=measure; may be given again",
+        metavar="RUN",
+        action="append",
+        default=[],
+    ),
+    flag("--force", "replace an existing file"),
+)
+_EXPORT = (
+    Argument("folder", "a new or empty folder", metavar="FOLDER"),
+    Argument(
+        "--format",
+        "game files (default); a measure for the authors' package, or for Inspect; prompts to "
+        "train on; an environment of verifiers; archived moves for SFT or DPO; adapters for PEFT",
+        choices=tuple(FORMATS),
+        default="xgl",
+    ),
+    numeric(
+        "--eta",
+        "the fewest games that teach the others this share of their gain; default: all",
+        "a number above 0, such as 0.3",
+        lambda eta: 0 < eta < math.inf,
+        metavar="η",
+    ),
+    count("--maps", "of a game, at most; default: 20 (rows to train on: 256)", 1),
+    Argument(
+        "--judge",
+        "the run's judge, to be named where another user began the run",
+        metavar="MODEL",
+    ),
+    flag("--allow-inexact", "also games that are nearly the same in the authors' engine"),
+    flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
+    Argument(
+        "--with-judge",
+        "copy the judge's weights, of any size, to the folder; default: up to 64 MiB",
+        action="store_true",
+        default=None,
+    ),
+    Argument("--without-judge", dest="with_judge", action="store_false"),
+    Argument(
+        "--no-scores",
+        "load no judge, and do not score the best known moves",
+        dest="scores",
+        action="store_false",
+    ),
+    count(
+        "--playable",
+        "number of games drawn from all learned ones, accepted or not, instead of a cover",
+        0,
+    ),
+    numeric(
+        "--discriminating",
+        "of a measured run: the fewest games that rank its players as all do, with no mean narms "
+        "off by more than this share; default: all games",
+        "a share from 0 to 1, such as 0.1",
+        lambda share: 0 <= share <= 1,
+        metavar="SHARE",
+    ),
+)
+_RATINGS = (
+    Argument("runs", "runs of +experiment=measure on one measure", metavar="RUN", nargs="*"),
+    Argument(
+        "--preference",
+        "who scored more on a map (default), or by how much, as a share of the base player's "
+        "progress",
+        choices=("win", "margin"),
+        default="win",
+    ),
+    Argument("-o --output", "also write the page of a report", metavar="FILE.html"),
+    flag("--force", "replace an existing file"),
+    Argument(
+        "--table",
+        "instead of runs: scores of models on tasks, as CSV, JSONL or Parquet",
+        metavar="FILE",
+    ),
+    Argument("--model", "the column of the model", metavar="COLUMN"),
+    columns("--task", "the column of the task, or several"),
+    Argument("--score", "the column of the score", metavar="COLUMN"),
+    columns("--tasks", "columns that are the tasks"),
+    count(
+        "--resamples",
+        "of maps, or of a table's tasks; 0: no intervals; default: 200, and 0 for large tables",
+        0,
+    ),
+)
+
+COMMANDS = (
+    Subcommand(inspect, (*RUN, JSON)),
+    Subcommand(show, (*RUN, GAME, JSON)),
+    Subcommand(matrix, (*RUN, _ALL, JSON)),
+    Subcommand(components, (*RUN, *_COMPONENTS, JSON)),
+    Subcommand(cover, (*RUN, JSON, *_COVER)),
+    Subcommand(decisions, (*RUN, *_DECISIONS, JSON)),
+    Subcommand(report, (*RUN, *_REPORT)),
+    Subcommand(ratings, (*_RATINGS, JSON)),
+    Subcommand(export, (*RUN, *_EXPORT)),
+    Subcommand(verify, (*RUN, JSON)),
+)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,7 +417,9 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m archive", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m archive", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:

@@ -25,13 +25,7 @@ import pyarrow as pa
 
 import xgl.library
 from archive.errors import ArchiveError, DamagedError, LookupFailedError, NotAnArchiveError
-from archive.plays import (
-    SCORE_COLUMNS,
-    Plays,
-    plays_of,
-    policies_of,
-    representative_policies,
-)
+from archive.plays import SCORE_COLUMNS, Plays, plays_of, policies_of, representative_policies
 from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId, Verdict
 from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.files import COMMITS

@@ -18,7 +18,7 @@ from typing import Any
 
 from archive.errors import ExportError
 from archive.run import Run, read_settings
-from archive.store.disk import require_free, write_folder
+from archive.store.files import require_free, write_folder
 from xgl.errors import ModelNotFoundError
 from xgl.escaping import json_text
 from xgl.files import user_path

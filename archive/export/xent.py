@@ -20,18 +20,11 @@ from typing import Any
 from archive.errors import ExportError
 from archive.export import folder as judges
 from archive.export.folder import Files, Options, template
-from archive.export.selection import (
-    ExportedGame,
-    GameSelection,
-    Map,
-    choose,
-    gather,
-    levels_of,
-)
+from archive.export.selection import ExportedGame, GameSelection, Map, choose, gather, levels_of
 from archive.run import ArchivedStories, Run
 from archive.schema import SEARCH_POLICIES, TaskId
 from archive.statistics.measure import BestKnown
-from archive.store.disk import file_hash
+from archive.store.files import file_hash
 from archive.text import number, plural
 from xgl.analysis.plain_english import in_words
 from xgl.analysis.static_facts import analyse

@@ -11,23 +11,14 @@ import numpy as np
 import pyarrow.compute as pc
 
 from archive.report.games import GameFacts, gather_games
-from archive.report.measures import (
-    PlayerMeasure,
-    RatingsSection,
-    gather_measures,
-    gather_ratings,
-)
+from archive.report.measures import PlayerMeasure, RatingsSection, gather_measures, gather_ratings
 from archive.run import Row, Run, reason_of
 from archive.schema import SCRIPT_POLICY, Definition, TaskId
-from archive.statistics.covers import (
-    Cover,
-    largest_eta,
-    smallest_covers,
-)
+from archive.statistics.covers import Cover, largest_eta, smallest_covers
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import TransferMatrix
+from archive.statistics.replay import Survival, read_survivals
 from archive.statistics.rule import bounds_of
-from archive.statistics.second_judge import Survival, read_survivals
 from archive.store.archive import Archive
 
 MOST_COVERED = 80

@@ -17,10 +17,7 @@ from archive.charts import Plot, canvas, circle, line, mark, rect, series, text
 from archive.errors import RatingError
 from archive.run import Row, Run
 from archive.schema import ScopeRow, TaskId
-from archive.statistics.measure import (
-    XentMeasure,
-    xent_measure,
-)
+from archive.statistics.measure import XentMeasure, xent_measure
 from archive.statistics.ratings import (
     GameRating,
     MeasureRatings,

@@ -21,14 +21,15 @@ from markupsafe import Markup
 
 from archive.charts import plain, style_sheet
 from archive.errors import WriteError
-from archive.report.figures.growth import (
+from archive.report.figures import (
     cover_curve,
     growth,
+    heat_map,
     learning_curve,
     lineage,
     thresholds,
+    token_shade,
 )
-from archive.report.figures.heat_map import heat_map, token_shade
 from archive.report.gathering import RunReport, gather_report
 from archive.report.measures import (
     RatingsSection,
@@ -44,7 +45,7 @@ from archive.statistics.programs import gather as gather_programs
 from archive.statistics.programs import program_tables
 from archive.statistics.ratings import MeasureRatings
 from archive.store.archive import Archive
-from archive.store.disk import require_ending, writing
+from archive.store.files import require_ending, writing
 from archive.text import bounds, cell, duration, interval, listed, number, percent, plural, signed
 from xgl.diagram import draw
 from xgl.escaping import visible_lines

@@ -14,7 +14,7 @@ from archive.report.games import GameFacts
 from archive.report.gathering import RunReport
 from archive.schema import SCRIPT_POLICY, Definition, TaskId
 from archive.statistics.intervals import Interval
-from archive.statistics.second_judge import Survival, surviving
+from archive.statistics.replay import Survival, surviving
 from archive.text import interval, listed, percent, plural, signed
 from archive.views.tables import SHORT, plain_text
 from xgl.escaping import visible

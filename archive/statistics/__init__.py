@@ -4,7 +4,7 @@ Each module is named by what it computes, and imports only modules of lower line
 
 * ``ratings``, ``programs``: of models on a measure or on programs;
 * ``covers``, ``measure``, ``rounds``: covers of a scope, scores over games, repeated play;
-* ``second_judge``; ``scripts``; ``replay``: decisions once more, beside scripts, by another judge;
+* ``scripts``; ``replay``: beside scripts; decisions once more, also by another judge;
 * ``race``; ``rule``: the questions about a candidate, their bounds, the verdict;
 * ``matrix``; ``intervals``: all pairs of games; one pair, one mean or ratio.
 """

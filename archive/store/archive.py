@@ -39,7 +39,6 @@ from archive.errors import (
     WriteError,
 )
 from archive.schema import SCHEMA_VERSION, TABLES, Table
-from archive.store.disk import make_folder, writing
 from archive.store.files import (
     ADAPTERS,
     COMMITS,
@@ -48,6 +47,7 @@ from archive.store.files import (
     DataFile,
     Row,
     check_size,
+    make_folder,
     read_batches,
     read_commits,
     read_head,
@@ -57,6 +57,7 @@ from archive.store.files import (
     to_arrow,
     write_head,
     write_table,
+    writing,
 )
 from xgl.files import TEMPORARY, read_bytes, read_json, user_path, write_whole
 

@@ -10,12 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from archive.statistics.intervals import Scores
-from archive.statistics.ratings import (
-    GameRating,
-    MeasureRatings,
-    largest_contributions,
-    notes,
-)
+from archive.statistics.ratings import GameRating, MeasureRatings, largest_contributions, notes
 from archive.text import number, percent, plural, signed
 from archive.views.tables import SHORT, add, labels, plain_text, show_labels, stacked, table
 

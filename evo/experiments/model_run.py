@@ -16,7 +16,7 @@ from archive.report.games import gather_games
 from archive.report.summary import show
 from archive.run import read_settings
 from archive.schema import TaskId
-from archive.statistics.second_judge import read_survivals
+from archive.statistics.replay import read_survivals
 from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks

@@ -34,7 +34,7 @@ from archive.ratings.paper import (
     with_copies,
 )
 from archive.ratings.rating import ranks
-from archive.store.disk import writing
+from archive.store.files import writing
 from archive.views.tables import add, table
 from evo.config.schema import NamedRun
 from evo.jobs.processes import Workers

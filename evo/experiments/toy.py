@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, Strict
 
 from archive import Archive, Reason, RunEvent, Verdict
 from archive.charts import Plot, canvas, circle, document, line, rect, series, text
-from archive.store.disk import writing
+from archive.store.files import writing
 from archive.text import percent
 from archive.views.tables import add, table
 from evo.config.schema import GrowthSettings, NamedRun

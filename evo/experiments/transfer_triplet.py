@@ -14,7 +14,7 @@ from archive import Purpose, Run, RunEvent
 from archive.charts import Panel, document, panels, series
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import CONFIDENCE, Scores
-from archive.store.disk import writing
+from archive.store.files import writing
 from archive.views import matrix
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models

@@ -11,7 +11,7 @@ from typing import Any
 
 from archive import Archive, ArchiveError, RunEvent
 from archive.run import read_settings
-from archive.store.disk import write_folder
+from archive.store.files import write_folder
 from evo.config.models import PlayerConfig
 from xgl.errors import ConfigError, ModelNotFoundError
 from xgl.files import may_use, user_path

@@ -33,7 +33,7 @@ from archive.statistics.rounds import (
     narms_draws,
     thresholds,
 )
-from archive.store.disk import writing
+from archive.store.files import writing
 from archive.text import interval, number, percent, plural
 from archive.views.tables import add, labels, show_labels, table
 from evo.config.measure import MeasureConfig

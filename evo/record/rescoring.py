@@ -11,7 +11,7 @@ from itertools import starmap
 from archive import Run
 from archive.report.games import best_plays, scored_text_rows, unarchived_moves
 from archive.schema import PlaysKey, TaskId
-from archive.statistics.second_judge import accepted_cases, plays_behind
+from archive.statistics.replay import accepted_cases, plays_behind
 from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
 from evo.record.display import Listener
 from evo.record.ledger import Ledger, Row

@@ -18,7 +18,7 @@ from typing import Any
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.run import read_settings
 from archive.store.archive import MARKER, strays
-from archive.store.disk import writing
+from archive.store.files import writing
 from evo.config.schema import AnyRun
 from xgl import files
 from xgl.errors import ConfigError

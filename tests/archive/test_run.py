@@ -9,8 +9,7 @@ import pytest
 from support.rows import row as make_row
 
 from archive import Archive, LookupFailedError, Run, resolve, runs
-from archive.__main__ import main
-from archive.cli import COMMANDS
+from archive.__main__ import COMMANDS, main
 from archive.run import asked_of, longest_text, map_source, parents
 from archive.schema import ScopeRow
 from xgl.runtime.requests import StoryRequest

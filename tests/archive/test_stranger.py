@@ -9,8 +9,7 @@ import pytest
 from support.chat_server import ChatServer, move
 from support.measured import Given, build
 
-from archive.__main__ import main
-from archive.cli import COMMANDS
+from archive.__main__ import COMMANDS, main
 from archive.export.folder import FORMATS
 from xgl.files import remember
 from xgl.models import smollm2

@@ -18,15 +18,7 @@ from archive.ratings.paper import (
     utilities,
     with_copies,
 )
-from archive.ratings.preferences import (
-    KING,
-    REBEL,
-    TASK,
-    elo,
-    king_of_the_hill,
-    margins,
-    wins,
-)
+from archive.ratings.preferences import KING, REBEL, TASK, elo, king_of_the_hill, margins, wins
 from archive.ratings.rating import EquilibriumKind, bootstrap, cross_fit, rate, rate_models
 
 SCORES = npst.arrays(

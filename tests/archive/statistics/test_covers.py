@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive import CoverError
-from archive.report.figures.heat_map import similar_order
+from archive.report.figures import similar_order
 from archive.statistics.covers import (
     best_cover,
     discriminating_games,

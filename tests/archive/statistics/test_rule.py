@@ -11,11 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.schema import TaskId
-from archive.statistics.intervals import (
-    bonferroni,
-    mean_interval,
-    ratio_interval,
-)
+from archive.statistics.intervals import bonferroni, mean_interval, ratio_interval
 from archive.statistics.rule import (
     Answer,
     Calibration,

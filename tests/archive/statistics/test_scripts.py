@@ -10,11 +10,7 @@ from hypothesis import strategies as st
 from archive.plays import Plays
 from archive.schema import GainKind, Reason, Verdict
 from archive.statistics.intervals import mean_interval
-from archive.statistics.scripts import (
-    compare,
-    contenders,
-    headroom,
-)
+from archive.statistics.scripts import compare, contenders, headroom
 
 
 def sample(own: object, permuted_scores: object = 0.0) -> Plays:

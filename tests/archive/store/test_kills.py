@@ -16,7 +16,7 @@ import pytest
 from support.rows import row as make_row
 
 from archive import TABLES, Archive, WriteError
-from archive.verification.files import chain, newest
+from archive.verification import chain, newest
 
 
 class KilledError(BaseException):

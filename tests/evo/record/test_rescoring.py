@@ -14,7 +14,7 @@ from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_li
 from archive import Archive, Run
 from archive.report.gathering import gather_report
 from archive.schema import PlaysKey
-from archive.statistics.second_judge import Survival, read_survivals
+from archive.statistics.replay import Survival, read_survivals
 from archive.verification import verify
 from evo.config.models import ModelHostSettings
 from evo.jobs.evaluation import evaluation_seeds
