@@ -1,12 +1,12 @@
 """Figures of the page: how the scope grew, which game was accepted from which, which candidates
-passed; the transfer matrix as a heat map in which games that teach alike are next to each other;
-games of a cover by η, and mean scores while training."""
+passed; the transfer matrix, in which games that teach alike are next to each other; mean scores
+while training."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import count, pairwise, product
+from itertools import count, product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,9 @@ from archive.report.games import GameFacts
 from archive.report.gathering import Candidate
 from archive.run import Row
 from archive.schema import Definition
-from archive.statistics.covers import Cover
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import Cell, TransferMatrix
-from archive.text import bounds, listed, plural
+from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
 
 LEFT, TOP = 20.0, 44.0
@@ -192,29 +191,6 @@ def _point(
 
 POINTS = 60
 """Points that a learning curve is drawn with at most."""
-
-
-def cover_curve(covers: Sequence[tuple[float, Cover]], names: Sequence[str], games: int) -> Element:
-    """Games of the smallest cover found at each η, as a staircase."""
-    most = max(2, *(len(cover.members) for _, cover in covers))
-    plot = Plot.box((44, 28), (400, 184), (0, 1), (0, most), "y")
-    values = [(eta, float(len(cover.members))) for eta, cover in covers]
-    ends = [(0.0, values[0][1]), *values]
-    corners = [(x, y) for (low, _), (high, y) in pairwise(ends) for x in (low, high)]
-    shapes = [
-        *plot.grid(
-            "η: how much of each game must be covered →", "games needed", y_ticks=min(5, most)
-        ),
-        polyline(plot.places(*zip(*corners, strict=True)), "steps"),
-    ]
-    for (eta, cover), value in zip(covers, values, strict=True):
-        spot = circle(*plot.place(*value), 4, "spot open" if cover.gap else "spot")
-        members = [names[place] for place in cover.members]
-        least = f"; at least {cover.least} are needed" if cover.gap else ""
-        words = f"η = {eta:g}: {plural(len(cover.members), 'game')} ({listed(members)}){least}"
-        shapes.append(mark(words, spot))
-    title = f"Games of the smallest cover of {plural(games, 'game')} by η, up to {covers[-1][0]:g}"
-    return canvas((460, 260), title, *shapes, class_="covers")
 
 
 def learning_curve(curve: Sequence[float]) -> Element | None:

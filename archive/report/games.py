@@ -21,8 +21,6 @@ from archive.run import (
     ArchivedStories,
     Row,
     Run,
-    library_title,
-    names_by_descent,
     parents,
     stored_game,
     story_texts,
@@ -218,7 +216,6 @@ class GameFacts:
 
     place: int
     member: ScopeRow
-    name: str
     title: str
     row: Row
     parent: int | None
@@ -239,6 +236,11 @@ class GameFacts:
         """The game in its role."""
         return self.member.task_id
 
+    @property
+    def name(self) -> str:
+        """Its id, shortened, with its role if that is not black."""
+        return self.task_id.label
+
 
 def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
     """Facts of each member of the newest scope, oldest first, and the transfer values between all
@@ -249,7 +251,6 @@ def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
     members = sorted(run.newest_scope[1], key=lambda member: member.generation)
     scope = [member.task_id for member in members]
     rows = run.games(member.game_id for member in members)
-    names = names_by_descent(members, [library_title(rows[each.game_id]) for each in members])
     parent_places, finetunes = parents(members), _newest_finetunes(run)
     plays = best_plays(run, {task_id: run.policies.get(task_id, ()) for task_id in scope}, rows)
     cards = []
@@ -259,7 +260,6 @@ def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
         card = GameFacts(
             place=place,
             member=member,
-            name=names[place],
             title=run.titles.get(task_id, ""),
             row=row,
             parent=parent_places[place],

@@ -7,24 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numpy as np
 import pyarrow.compute as pc
 
 from archive.report.games import GameFacts, gather_games
-from archive.report.measures import PlayerMeasure, RatingsSection, gather_measures, gather_ratings
+from archive.report.measures import PlayerMeasure, gather_measures
 from archive.run import Row, Run, reason_of
 from archive.schema import SCRIPT_POLICY, Definition, TaskId
-from archive.statistics.covers import Cover, largest_eta, smallest_covers
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import TransferMatrix
 from archive.statistics.replay import Survival, read_survivals
 from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
-
-MOST_COVERED = 80
-"""Games up to which covers are drawn: a page is made in seconds."""
-STEPS = 20
-"""Values of η that are tried."""
 
 STAGES: Mapping[str, str] = {
     "proposing": "inventing candidate programs",
@@ -73,8 +66,7 @@ class RunReport:
     """Everything that the page draws; ``games`` is the newest scope in the order of acceptance.
 
     ``scope_sizes``: games of each scope, and how many of them are new. ``limits``: the last
-    decision that has thresholds. ``covers``: by η, members by place, without the ``hopeless``
-    games, that nothing covers; ``largest_eta``: no cover exists beyond it.
+    decision that has thresholds.
     """
 
     run: Run
@@ -85,12 +77,8 @@ class RunReport:
     candidates: tuple[Candidate, ...]
     verdicts: tuple[Count, ...]
     stages: tuple[StageCost, ...]
-    covers: tuple[tuple[float, Cover], ...]
-    largest_eta: float
-    hopeless: int
     measures: tuple[PlayerMeasure, ...]
     survivals: tuple[Survival, ...]
-    ratings: RatingsSection | str | None
 
     @property
     def definition(self) -> Definition:
@@ -102,11 +90,6 @@ class RunReport:
         """The generations of the games, ascending; 0 is the initial scope."""
         return tuple(sorted({game.member.generation for game in self.games}))
 
-    @property
-    def stairs(self) -> list[tuple[float, Cover]]:
-        """The last cover of each stretch of η over which the members stay the same."""
-        return list({cover.members: (eta, cover) for eta, cover in self.covers}.values())
-
 
 def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunReport:
     """The report of a run, with models measured on its games.
@@ -117,10 +100,7 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     with_limits = (row for row in run.decisions if None not in (row["alpha1"], row["alpha2"]))
     limits = next(reversed([*with_limits]), None)
     games, matrix = gather_games(run)
-    names = {game.task_id: game.name for game in games}
     scopes = [{member.task_id for member in members} for members in run.scopes.values()]
-    values = matrix.values(run.deciding_value[0])
-    coverable = values[:, np.isfinite(values).any(axis=0)]
     return RunReport(
         run=run,
         scope_sizes=tuple(
@@ -132,22 +112,9 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
         candidates=_candidates(run, games) if limits else (),
         verdicts=_verdicts(run.decisions),
         stages=_stages(run),
-        covers=_covers(coverable),
-        largest_eta=largest_eta(coverable) if coverable.size else -np.inf,
-        hopeless=values.shape[1] - coverable.shape[1],
         measures=gather_measures(run, measured_archives),
         survivals=tuple(read_survivals(run)),
-        ratings=gather_ratings(run.archive, measured_archives, names),
     )
-
-
-def _covers(values: np.ndarray) -> tuple[tuple[float, Cover], ...]:
-    """The smallest cover found at each η in reach; none of a large scope."""
-    if not 0 < values.size <= MOST_COVERED**2:
-        return ()
-    most = largest_eta(values)
-    etas = [step / STEPS for step in range(1, STEPS + 1) if step / STEPS <= most]
-    return tuple((eta, cover) for eta, cover in smallest_covers(values, etas) if cover)
 
 
 def _candidates(run: Run, games: Sequence[GameFacts]) -> tuple[Candidate, ...]:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from archive.charts import Plot, canvas, circle, line, mark, rect, series, text
-from archive.errors import RatingError
 from archive.run import Row, Run
 from archive.schema import ScopeRow, TaskId
 from archive.statistics.measure import XentMeasure, xent_measure
@@ -22,11 +21,7 @@ from archive.statistics.ratings import (
     GameRating,
     MeasureRatings,
     ModelRating,
-    RatingQuestion,
-    measure_block,
     notes,
-    question_of,
-    rate_block,
 )
 from archive.store.archive import Archive
 from archive.text import bounds, interval, plural, signed
@@ -113,7 +108,6 @@ def _measure(
     )
 
 
-RESAMPLES = 200
 RatedGame = tuple[GameRating, str, list[str], float]
 """Games that count as one: the first of them, its name, those of the others, the mass of all."""
 
@@ -126,31 +120,12 @@ class RatingsSection(NamedTuple):
     notes: tuple[str, ...]
 
 
-def gather_ratings(
-    archive: Archive, measured_archives: Sequence[Archive], names: Mapping[TaskId, str]
-) -> RatingsSection | str | None:
-    """Ratings of the models in ``measured_archives``, or else in ``archive``; None with fewer than
-    two, a sentence where they cannot be rated. ``names``: of games."""
-    archives = [source for source in (*measured_archives, archive) if source.count("rounds")]
-    if not any(source.count("measures") for source in archives):
-        return None
-    try:
-        asked = [row for source in archives for row in source.rows("ratings")]
-        question = question_of(asked[-1]) if asked else RatingQuestion(resamples=RESAMPLES)
-        block = measure_block(archives, question.preference)
-        if len(block.models) < 2:
-            return None
-        return ratings_section(rate_block(block, question), names)
-    except RatingError as error:
-        return str(error)
-
-
-def ratings_section(ratings: MeasureRatings, names: Mapping[TaskId, str]) -> RatingsSection:
-    """What the page shows of ratings; ``names`` as for :func:`gather_ratings`."""
+def ratings_section(ratings: MeasureRatings) -> RatingsSection:
+    """What the page shows of ratings."""
     classes: dict[int, list[tuple[GameRating, str]]] = {}
     for game in ratings.games:
-        whole, origin = game.task_id.game_id, TaskId(game.exported_id, game.task_id.role)
-        title = names.get(origin, whole[:12] if ratings.noun == "game" else whole)
+        whole = game.task_id.game_id
+        title = whole[:12] if ratings.noun == "game" else whole
         classes.setdefault(game.equal_to, []).append((game, title))
     games = [
         (*members[0], [name for _, name in members[1:]], sum(g.mass.value for g, _ in members))

@@ -22,7 +22,6 @@ from markupsafe import Markup
 from archive.charts import plain, style_sheet
 from archive.errors import WriteError
 from archive.report.figures import (
-    cover_curve,
     growth,
     heat_map,
     learning_curve,
@@ -32,7 +31,6 @@ from archive.report.figures import (
 )
 from archive.report.gathering import RunReport, gather_report
 from archive.report.measures import (
-    RatingsSection,
     histograms,
     leaderboard,
     ratings_section,
@@ -76,7 +74,7 @@ def write_ratings(ratings: MeasureRatings, title: str, path: str | Path, *, forc
     """Write the ratings section of a report as a page of its own. Raises WriteError."""
     path = user_path(path)
     require_free(path, force)
-    report = {"ratings": ratings_section(ratings, {})}
+    report = {"ratings": ratings_section(ratings)}
     figures = {"leaderboard": leaderboard(ratings)}
     _write(path, rendered("ratings_page.html", report=report, figures=figures, title=title))
 
@@ -138,7 +136,7 @@ def _figures(report: RunReport) -> dict[str, Any]:
     limits, games, value = report.limits, report.games, report.definition
     names = [game.name for game in games]
     wholes = [measure.whole for measure in report.measures]
-    ratings, points = report.ratings, report.candidates
+    points = report.candidates
     return {
         "growth": growth(report.scope_sizes),
         "lineage": lineage(games),
@@ -154,9 +152,7 @@ def _figures(report: RunReport) -> dict[str, Any]:
             if len(measure.scopes) > 1
         ],
         "thresholds": thresholds(points, limits, names) if limits and points else None,
-        "covers": report.covers and cover_curve(report.covers, names, len(games)),
         "players": wholes and histograms(wholes, "normalised score"),
-        "leaderboard": leaderboard(ratings.result) if isinstance(ratings, RatingsSection) else None,
     }
 
 

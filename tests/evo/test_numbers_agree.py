@@ -96,7 +96,7 @@ def test_of_an_acceptance(seen: Seen, capsys: Capsys, tmp_path: Path) -> None:
     for row in seen.accepted:
         game_id, facts = row["game_id"], (row["generation"], row["gamma"])
         [card] = [each for each in seen.report.games if each.task_id.game_id == game_id]
-        sheet, members = seen.says(capsys, "show", card.name), seen.rows("scopes")
+        sheet, members = seen.says(capsys, "show", game_id), seen.rows("scopes")
         text = next(file for file in files if f"# game_id: {game_id}\n" in file)
         places = {
             "scopes": [m for m in members if m["game_id"] == game_id],
@@ -172,14 +172,11 @@ ENDS = ("source", "target")
 
 
 def test_of_a_cover(seen: Seen, capsys: Capsys, tmp_path: Path) -> None:
-    """The command, the notebook, the report and an exported measure have one Δ."""
+    """The command, the notebook and an exported measure have one Δ."""
     cover = seen.says(capsys, "cover", "--eta", "0.1", "--skip-unplayable")
     delta, members = cover["cover"]["delta"], [id for id, _ in cover["cover"]["members"]]
     rows = Run.open(seen.folder, backend="pyarrow").cover(0.1, skip_unplayable=True).to_pylist()
     assert [row["game_id"] for row in rows] == members
-    shown = next(cover for eta, cover in seen.report.covers if eta == 0.1)
-    assert [seen.report.games[place].task_id.game_id for place in shown.members] == members
-    assert shown.delta == delta
     if seen.folder != EXAMPLE:
         return  # its maps have one text each
     out = tmp_path / "measure"

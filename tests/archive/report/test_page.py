@@ -7,23 +7,23 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
 import pytest
 from support.archives import write_large
 from support.markup import Markup
 from support.measured import CONFIG, Given
 from support.measured import build as build_played
 from support.rated import CODE, THREE, build, draw_scores
-from support.rated import RUN as MEASURED_RUN
 from support.rated import games as rated_games
 from support.rows import game_row, row, write
 
 from archive import Archive, Run
 from archive.__main__ import main
+from archive.ratings.preferences import Preference
 from archive.report.gathering import gather_report
-from archive.report.measures import RatingsSection, gather_ratings
+from archive.report.measures import ratings_section
 from archive.report.page import page
-from archive.schema import PairPurpose, TaskId
+from archive.schema import PairPurpose
+from archive.statistics.ratings import RatingQuestion, measure_block, rate_block
 from archive.text import signed
 
 
@@ -42,7 +42,7 @@ def test_the_page_has_every_section_and_card(grown_page: str) -> None:
     ids = read.values("id")
     assert read.open == []
     assert len(ids) == len(set(ids))
-    sections = {"growth", "transfer", "decisions", "cost", "covers", "measures", "games", "run"}
+    sections = {"growth", "transfer", "decisions", "cost", "measures", "games", "run"}
     assert sections <= set(ids)
     assert sum(name.startswith("game-") for name in ids) == 16
     links = {link for link in read.values("href") if link.startswith("#")}
@@ -100,17 +100,13 @@ def test_a_thousand_games_fit(tmp_path: Path) -> None:
     assert sum(name.startswith("game-") for name in read.values("id")) == 1000
 
 
-def test_games_are_named_and_their_copies_folded(tmp_path: Path) -> None:
+def test_copies_are_folded(tmp_path: Path) -> None:
     scores = {name: [*each[:2], each[0]] for name, each in draw_scores(0, THREE, 8).items()}
-    first, _, last = (each.game_id for each in rated_games(3))
-    names = {TaskId(f"scope{first[:4]}", "black"): "cunning hen"}
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("archive.report.measures.RESAMPLES", 2)
-        ratings = gather_ratings(Archive.open(build(tmp_path, scores, range(3))), [], names)
-    assert isinstance(ratings, RatingsSection)
-    assert len(ratings.games) == 2
+    first, _, last = (each.game_id[:12] for each in rated_games(3))
+    block = measure_block([Archive.open(build(tmp_path, scores, range(3)))], Preference.WIN)
+    ratings = ratings_section(rate_block(block, RatingQuestion(resamples=2)))
     copies = [{name, *copies} for _, name, copies, _ in ratings.games if copies]
-    assert copies == [{"cunning hen", last[:12]}]
+    assert (len(ratings.games), copies) == (2, [{first, last}])
     assert sum(mass for *_, mass in ratings.games) == pytest.approx(1)
 
 
@@ -127,17 +123,12 @@ TABLES = {
 """Tables that are rated, as lines of CSV."""
 
 
-def _write_measured(folder: Path, run: Path, maps: int = 8, preference: str = "win") -> Path:
-    """Three models measured on games of a run, as rated before: of five games one is a copy and one
-    separates nobody."""
+def _write_measured(folder: Path, run: Path) -> Path:
+    """Three models measured on games of a run."""
     with Archive.open(run / "archive") as archive:
-        origins = [each["game_id"] for each in archive.rows("scopes")[:3]]
-    scores = {
-        name: [*each, each[0], np.zeros(maps)] for name, each in draw_scores(0, THREE, maps).items()
-    }
-    measured = build(folder, scores, range(len(origins)), exported=origins)
-    rating = {"run_id": MEASURED_RUN, "preference": preference, "confidence": 0.9, "resamples": 2}
-    return write(measured, ratings=[row("ratings", **rating, copies="exact")])
+        origins = [each["game_id"] for each in archive.rows("scopes")]
+    scores = draw_scores(0, THREE, 4)
+    return build(folder, scores, range(len(origins)), exported=origins)
 
 
 def _write_few(folder: Path) -> Path:
@@ -194,10 +185,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
         "one": _write_one(folder / "one"),
         "programs": _write_programs(folder / "programs"),
     }
-    measured = {
-        "few": _write_measured(folder / "by margins", runs["few"], preference="margin"),
-        "one": _write_measured(folder / "on one map", runs["one"], maps=1),
-    }
+    measured = {"few": _write_measured(folder / "measured", runs["few"])}
     texts = {}
     for name, run in {**runs, "attacks": hostile_run, "example": EXAMPLE}.items():
         more = ["--measured", str(measured[name])] if name in measured else []
@@ -205,7 +193,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
     for name, lines in TABLES.items():
         table, out = folder / f"{name}.csv", folder / f"{name}.html"
         table.write_text("\n".join(lines))
-        assert main(["ratings", "--table", str(table), "-o", str(out)]) == 0
+        assert main(["ratings", "--table", str(table), "-o", str(out), "--resamples", "2"]) == 0
         texts[name] = out.read_text(encoding="utf-8")
     return texts
 
@@ -213,9 +201,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("few", ("Which games matter", "It is no probability")),
-        ("few", ("Definition 37", "how much more is scored", "no move", "the whole scope")),
-        ("one", ("Not rated", "No stage has archived", "No game has joined")),
+        ("few", ("Definition 37", "no move", "the whole scope")),
+        ("one", ("No stage has archived", "No game has joined")),
+        ("scores", ("Which tasks matter", "It is no probability")),
         ("programs", ("no text: no answer", "Of equal agents", "Funnel", "<td>1 2", "<td>win")),
         ("attacks", ("cannot read it",)),
         ("example", ("token by token",)),
