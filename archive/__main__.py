@@ -199,7 +199,7 @@ def ratings(arguments: Namespace) -> CommandResult:
     from archive.ratings.preferences import Preference
     from archive.report.page import require_free, write_ratings
     from archive.statistics.outcome_table import TableChoice, read_block
-    from archive.statistics.ratings import RatingQuestion, measure_block, rate_block, useful_workers
+    from archive.statistics.ratings import RatingQuestion, measure_block, rate_block
     from archive.views.ratings import as_json, show
 
     if bool(arguments.runs) == bool(arguments.table):
@@ -220,7 +220,7 @@ def ratings(arguments: Namespace) -> CommandResult:
     question = RatingQuestion(preference)
     if count is not None:
         question = question._replace(resamples=count)
-    ratings = rate_block(block, question, useful_workers(block, question.resamples))
+    ratings = rate_block(block, question)
     if arguments.output:
         title = Path(arguments.table).name if arguments.table else "Models of a measure"
         write_ratings(ratings, title, arguments.output, force=arguments.force)

@@ -7,12 +7,10 @@ equilibrium and the payoffs that it is rated by share no map.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import nullcontext
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import cached_property, partial
-from multiprocessing import get_context
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -175,11 +173,8 @@ def ranks(ratings: Array, tie: float = TIE) -> NDArray[np.int64]:
 
 SPLITS = 8
 """Random halvings that a cross-fit averages over."""
-CHUNK = 20
-"""Number of resamples that a worker computes at a time."""
-
-Resampling = Callable[[Sequence[int]], tuple[list[Array], Indices]]
-"""Outcomes of one draw, named by a seed, and which tasks they are of; it is sent to workers."""
+Resample = Callable[[Sequence[Array], Sequence[int]], tuple[list[Array], Indices]]
+"""Outcomes of one draw, named by a seed, and which tasks they are of."""
 
 
 def rate_models(
@@ -233,38 +228,22 @@ def bootstrap(
     solution: EquilibriumKind,
     resamples: int,
     seed: int = 0,
-    workers: int = 1,
-    resampling: Resampling | None = None,
+    resample: Resample = resample_maps,
 ) -> RatingSamples:
-    """Ratings on resampled maps of each task, or on what ``resampling`` draws: NaN of a task that
-    is not in the draw. The result does not depend on ``workers``, the number of processes."""
+    """Ratings on resampled maps of each task, or on what ``resample`` draws: NaN of a task that is
+    not in the draw."""
     models, tasks = outcomes[0].shape[1], len(outcomes)
-    draw = partial(_draw, resampling or partial(resample_maps, outcomes), tasks, solution)
-    seeds = [(seed, number) for number in range(resamples)]
-    several = ProcessPoolExecutor(workers, get_context("spawn")) if workers > 1 else None
-    with several or nullcontext():
-        draws = [*several.map(draw, seeds, chunksize=CHUNK)] if several else [*map(draw, seeds)]
-    samples = [draw for draw in draws if draw is not None]
-    return RatingSamples(
-        np.array([each[0] for each in samples]).reshape(-1, models),
-        np.array([each[1] for each in samples]).reshape(-1, tasks),
-        np.array([each[2] for each in samples]).reshape(-1, tasks),
-        len(draws) - len(samples),
-    )
-
-
-def _draw(
-    resampling: Resampling, tasks: int, solution: EquilibriumKind, seed: Sequence[int]
-) -> tuple[Array, Array, Array] | None:
-    """Ratings of models and tasks, and masses of tasks; None if no equilibrium is reached."""
-    try:
-        outcomes, drawn = resampling(seed)
-        result = rate_models(outcomes, solution)
-    except RatingError:
-        return None
-    of_tasks = np.full((2, tasks), np.nan)
-    of_tasks[:, drawn] = result.ratings[TASK], result.masses[TASK]
-    return result.ratings[KING], of_tasks[0], of_tasks[1]
+    of_models, of_tasks = list[Array](), list[Array]()
+    for number in range(resamples):
+        drawn_outcomes, drawn = resample(outcomes, (seed, number))
+        with suppress(RatingError):
+            result = rate_models(drawn_outcomes, solution)
+            of_models.append(result.ratings[KING])
+            of_tasks.append(np.full((2, tasks), np.nan))
+            of_tasks[-1][:, drawn] = result.ratings[TASK], result.masses[TASK]
+    ratings, masses = np.array(of_tasks).reshape(-1, 2, tasks).swapaxes(0, 1)
+    failures = resamples - len(of_models)
+    return RatingSamples(np.array(of_models).reshape(-1, models), ratings, masses, failures)
 
 
 class CrossFit(NamedTuple):

@@ -8,7 +8,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -90,7 +89,7 @@ def read_block(path: Path, preference: Preference, choice: TableChoice) -> Rated
         mean_of="mean score",
         noun="task",
         resampled="tasks" if several else "",
-        resampling=partial(resample_tasks, outcomes) if several else None,
+        resample=resample_tasks,
     )
 
 

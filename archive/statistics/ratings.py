@@ -8,7 +8,6 @@ common maps. What is left out is named, and nothing is imputed.
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -26,6 +25,7 @@ from archive.ratings.preferences import (
     elo,
     margins,
     mean_preferences,
+    resample_maps,
     wins,
 )
 from archive.ratings.rating import (
@@ -34,7 +34,7 @@ from archive.ratings.rating import (
     EquilibriumKind,
     Ratings,
     RatingSamples,
-    Resampling,
+    Resample,
     bootstrap,
     cross_fit,
     percentiles,
@@ -49,8 +49,6 @@ from archive.store.archive import Archive
 
 TEMPERATURE = 0.1
 """Temperature of the ratings shown next to those of the limit, in units of preference."""
-WORTH_PROCESSES = 40_000
-"""Models × games × resamples from which several processes are faster than one."""
 DRAWN = 1.0
 """Number of draws added to each pair of models: without them a model that won all comparisons has
 no finite Elo."""
@@ -71,8 +69,8 @@ class RatingQuestion(NamedTuple):
 class RatedBlock(NamedTuple):
     """What is rated: a complete block of models × tasks. ``outcomes`` of each task (maps, models,
     models). ``means`` (models,): the number shown beside the ratings, named ``mean_of``.
-    ``noun``: what a task is called. ``resampled``: what intervals are over, drawn by ``resampling``
-    (None: maps); empty if there is nothing to draw."""
+    ``noun``: what a task is called. ``resampled``: what intervals are over, drawn by ``resample``;
+    empty if there is nothing to draw."""
 
     models: tuple[str, ...]
     tasks: tuple[TaskId, ...]
@@ -83,7 +81,7 @@ class RatedBlock(NamedTuple):
     mean_of: str = "narms"
     noun: str = "game"
     resampled: str = "maps"
-    resampling: Resampling | None = None
+    resample: Resample = resample_maps
 
 
 # -- the block of a measure ------------------------------------------------------------------------
@@ -330,17 +328,11 @@ class MeasureRatings:
     resampled: str
 
 
-def useful_workers(block: RatedBlock, resamples: int) -> int:
-    """Number of processes: one for each core if there is much to resample; else one."""
-    work = len(block.models) * len(block.tasks) * resamples
-    return (os.cpu_count() or 1) if work >= WORTH_PROCESSES else 1
-
-
-def rate_block(block: RatedBlock, question: RatingQuestion, workers: int = 1) -> MeasureRatings:
+def rate_block(block: RatedBlock, question: RatingQuestion) -> MeasureRatings:
     """Rate a complete block. Raises :class:`RatingError` if no equilibrium is reached."""
     ne, cce = both = [rate_models(block.outcomes, solution) for solution in EquilibriumKind]
     count = question.resamples if block.resampled else 0
-    how = count, question.seed, workers, block.resampling
+    how = count, question.seed, block.resample
     samples = [bootstrap(block.outcomes, solution, *how) for solution in EquilibriumKind]
     fitted = cross_fit(block.outcomes, EquilibriumKind.NE, question.seed)
     models = _model_ratings(block, both, samples, fitted, question.confidence)

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from archive.errors import LookupFailedError
 from archive.run import Row, Run, explanation
-from archive.schema import DecisionRule, Definition, GainKind, Verdict
+from archive.schema import DecisionRule, GainKind, Verdict
 from archive.statistics.intervals import Interval
 from archive.statistics.replay import (
     Case,
@@ -19,10 +19,19 @@ from archive.statistics.replay import (
     decide_again,
     replay,
 )
-from archive.statistics.rule import Answer, bounds_of, helps, is_new
+from archive.statistics.rule import Answer, helps, is_new
 from archive.text import listed
 from archive.views.inspection import verdict_text
-from archive.views.tables import LEGEND, SHORT, listing, plain_text, short, stacked
+from archive.views.tables import (
+    LEGEND,
+    SHORT,
+    helps_parent,
+    known_already,
+    listing,
+    plain_text,
+    short,
+    stacked,
+)
 
 Step = dict[str, Any]
 """One question of the rule: the ``question``, the estimate (``value``, ``low``, ``high``) with the
@@ -111,8 +120,8 @@ def show_list(rows: Sequence[Row], console: Console) -> None:
         "generation": "generation",
         "game": lambda row: f"{short(row['game_id'])}\n← {short(row['parent_game_id'])}",
         "verdict": verdict_text,
-        "helps parent": lambda row: stacked(bounds_of(row, Definition(row["definition"]).column)),
-        "known already": lambda row: stacked(bounds_of(row, "gamma")),
+        "helps parent": helps_parent,
+        "known already": known_already,
     }
     console.print(listing(f"Decisions ({len(rows):,})", rows, columns))
     console.print(plain_text(LEGEND))

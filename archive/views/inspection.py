@@ -12,19 +12,21 @@ from rich.console import Console
 from rich.table import Table
 
 from archive.run import Row, Run, explanation, games, runs
-from archive.schema import SCHEMA_VERSION, TABLES, Definition, ScopeRow, TaskId, Verdict
+from archive.schema import SCHEMA_VERSION, TABLES, ScopeRow, TaskId, Verdict
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
 from archive.text import interval, number, percent, plural
 from archive.views.tables import (
     LEGEND,
+    beyond_rules,
     heading,
+    helps_parent,
+    known_already,
     listing,
     plain_text,
     program,
     short,
-    stacked,
     terminal_tables,
 )
 
@@ -146,11 +148,11 @@ def _verdicts_and_decisions(state: State) -> list[Table]:
     decisions = {
         "game": lambda row: f"{short(row['game_id'])}\n({row['role']})",
         "verdict": verdict_text,
-        "helps parent": lambda row: stacked(bounds_of(row, Definition(row["definition"]).column)),
-        "known already (γ)": lambda row: stacked(bounds_of(row, "gamma")),
+        "helps parent": helps_parent,
+        "known already (γ)": known_already,
     }
     if any(row["best_script"] for row in state["decisions"]):
-        decisions["beyond fixed rules"] = lambda row: stacked(bounds_of(row, "beyond_scripts"))
+        decisions["beyond fixed rules"] = beyond_rules
     return [
         listing("Verdicts by reason", state["verdicts"], verdicts),
         listing("Latest decisions", state["decisions"], decisions),
@@ -254,12 +256,10 @@ GAME_TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]
             "run": "run_id",
             "generation": "generation",
             "verdict": lambda row: f"{row['verdict']}\n{explanation(row)}",
-            "helps parent": lambda row: stacked(
-                bounds_of(row, Definition(row["definition"]).column)
-            ),
-            "known already": lambda row: stacked(bounds_of(row, "gamma")),
+            "helps parent": helps_parent,
+            "known already": known_already,
             "beyond fixed rules": lambda row: (
-                f"{stacked(bounds_of(row, 'beyond_scripts'))}\n{row['best_script'] or ''}".rstrip()
+                f"{beyond_rules(row)}\n{row['best_script'] or ''}".rstrip()
             ),
             "gain (bits), about the map": lambda row: "\n".join(
                 map(number, (row["total_gain"], row["specific_gain"]))

@@ -19,7 +19,10 @@ import rich.console
 from rich.table import Table
 from rich.text import Text
 
+from archive.run import Row
+from archive.schema import Definition
 from archive.statistics.programs import Rows, program_tables
+from archive.statistics.rule import bounds_of
 from archive.text import Estimate, cell, interval
 from xgl.escaping import json_text, visible, visible_lines
 
@@ -117,6 +120,21 @@ def program(code: str, margin: str = "      ") -> str:
 def stacked(estimate: Estimate) -> str:
     """An interval in a narrow column: the value above its bounds."""
     return interval(estimate).replace(" [", "\n[")
+
+
+def helps_parent(row: Row) -> str:
+    """The value on the parent that decided, of a row of ``decisions``, with its bounds."""
+    return stacked(bounds_of(row, Definition(row["definition"]).column))
+
+
+def known_already(row: Row) -> str:
+    """γ of a row of ``decisions``, with its bounds."""
+    return stacked(bounds_of(row, "gamma"))
+
+
+def beyond_rules(row: Row) -> str:
+    """The lead over every script of a row of ``decisions``, with its bounds."""
+    return stacked(bounds_of(row, "beyond_scripts"))
 
 
 def finite(number: float | None) -> float | None:

@@ -29,7 +29,6 @@ from archive.statistics.ratings import (
     rate_block,
     rating_id,
     rating_rows,
-    useful_workers,
 )
 from archive.text import plural
 from archive.views.ratings import show as show_ratings
@@ -346,8 +345,7 @@ class MeasureSession:
             block = measure_block([archive], question.preference)
             if len(block.models) < 2:
                 return None
-            workers = useful_workers(block, question.resamples)
-            ratings = rate_block(block, question, workers)
+            ratings = rate_block(block, question)
         except RatingError as error:
             self.console.print(f"no ratings: {error}", highlight=False, soft_wrap=True)
             return None

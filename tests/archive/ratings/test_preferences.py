@@ -74,15 +74,6 @@ def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
     assert merged_masses == pytest.approx(masses, abs=1e-6)
 
 
-@pytest.mark.long
-def test_the_bootstrap_is_the_same_for_any_number_of_workers() -> None:
-    outcomes = sample_outcomes()
-    one = bootstrap(outcomes, EquilibriumKind.NE, 24)
-    two = bootstrap(outcomes, EquilibriumKind.NE, 24, workers=2)
-    assert one.models.tobytes() == two.models.tobytes()
-    assert one.failures == 0
-
-
 def test_cross_fitting_takes_away_what_noise_gave() -> None:
     """Of models that are alike every separation is noise."""
     outcomes = [wins(sample_scores(seed, np.zeros(4), 10)) for seed in range(6)]
