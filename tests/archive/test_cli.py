@@ -40,18 +40,6 @@ def test_inspect_shows_the_run(run_folder: Path, capsys: Capsys) -> None:
         assert part in output
 
 
-def test_inspect_json_is_json(run_folder: Path, capsys: Capsys) -> None:
-    arguments = ("inspect", run_folder / "archive", "--json", "--run-id", "r")
-    state = json.loads(output_of(capsys, *arguments))
-    assert state["run_id"] == "r1"
-    assert state["runs"][0]["events"][0] == ["created", "2026-01-02T03:04:05.678901+00:00"]
-    assert [member["gamma"] for member in state["scopes"]["1"]] == [None, 0.125]
-    counts = {"verdict": "refused", "reason": "covered by the scope", "count": 2}
-    assert state["verdicts"][1] == counts
-    assert state["decisions"][1]["captured_high"] == "inf"
-    assert state["rows"]["scores"] == 4
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -62,6 +50,7 @@ def test_inspect_json_is_json(run_folder: Path, capsys: Capsys) -> None:
         (["export", "{run}", "out", "--eta", "nan"], "--eta: found nan, expected a number above 0"),
         (["export", "{run}", "out", "--eta", "0.3"], "its values are unknown"),
         (["export", "{run}", "out", "--maps", "0"], "found 0, expected a whole number from 1 up"),
+        (["report", "{run}", "-o", "a.png"], "the ending .png, expected .html or .htm"),
     ],
 )
 def test_user_errors_are_one_sentence_and_write_nothing(

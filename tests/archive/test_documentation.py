@@ -46,13 +46,6 @@ def test_rows_that_no_commit_names_can_be_left_out(
     assert duckdb.sql(QUERIES[-1].replace("NAME", run_folder.name)).fetchall() == [(4,)]
 
 
-def test_an_empty_table_can_be_queried(run_folder: Path) -> None:
-    covers = run_folder / "archive" / "covers" / "*.parquet"
-    assert duckdb.sql(f"SELECT count(*), max(eta) FROM read_parquet('{covers}')").fetchall() == [
-        (0, None)
-    ]
-
-
 def test_polars_reads_every_table_by_its_columns(run_folder: Path) -> None:
     archive = run_folder / "archive"
     for name, table in TABLES.items():

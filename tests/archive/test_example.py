@@ -29,15 +29,3 @@ def test_its_commands_answer(
     monkeypatch.chdir(FOLDER.parents[1])
     assert main(shlex.split(command)) == 0
     assert capsys.readouterr().out.strip()
-
-
-def test_its_report_has_the_bits_of_its_best_plays(tmp_path: Path) -> None:
-    page = tmp_path / "report.html"
-    assert main(["report", str(FOLDER / "run"), "-o", str(page)]) == 0
-    assert page.read_text(encoding="utf-8").count('class="tokens"') == 18
-
-
-def test_it_is_small() -> None:
-    """A clone carries it."""
-    size = sum(path.stat().st_size for path in FOLDER.rglob("*") if path.is_file())
-    assert size < 6e6

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from statistics import mean, stdev
 
 import pytest
 import yaml
@@ -17,7 +16,6 @@ from archive.errors import ExportError
 from archive.export.folder import Options, export
 from archive.schema import SEARCH_POLICIES
 from xgl.environments.rewards import Rewards
-from xgl.environments.rows import read_row
 from xgl.library import find
 
 ONE = Given(find("missing_link").text, "paper")
@@ -59,27 +57,6 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     assert described == {"default": [*train[0]], "environments": [*environment]}
     assert re.findall(r"^\| `(\w+)` \|", card, re.M) == described["default"]
     assert f"{BOB.game.game_id} (bob)" in card
-
-
-def test_the_normalised_base_player_is_0_on_average_in_each_game(tmp_path: Path) -> None:
-    moves = (("a hen", "a fox"), ("rain", "boats"), ("key", "no key"), ("dogs", "cats"))
-    members = [Given(find("contrast").text), TWO]
-    folder = build(tmp_path / "archive", members, moves=moves, judge=WordJudge())
-    with Archive.open(folder) as archive:
-        export(Run(archive), tmp_path / "out", Options("dataset"))
-        plays = [play for play in archive.rows("scores") if play["policy_id"] == "base"]
-    rewards = Rewards(WordJudge(), normalise=True)
-    test_rows = rows(tmp_path / "out" / "test.jsonl")
-    for game_id in {str(row["game_id"]) for row in test_rows}:
-        own = {p["map_seed"]: p["moves"] for p in plays if p["game_id"] == game_id}
-        info = [str(row["info"]) for row in test_rows if row["game_id"] == game_id]
-        dataset_rows = [read_row(each) for each in info]
-        replies = [
-            "".join(f"<move>{move}</move>" for move in own[row.map_seed][: len(row.asks)])
-            for row in dataset_rows
-        ]
-        assert mean(rewards(replies, info)) == pytest.approx(0, abs=1e-9)
-        assert stdev(rewards(replies, info)) == pytest.approx(1)
 
 
 def test_moves_of_a_search_are_none_to_imitate_nor_the_best_that_is_known(tmp_path: Path) -> None:

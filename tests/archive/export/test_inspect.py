@@ -79,23 +79,6 @@ def test_inspect_measures_what_the_experiment_measures(
         measures = archive.rows("measures")
     first_ids = log["eval"]["dataset"]["sample_ids"][:2]
     assert {each.split("-")[0] for each in first_ids} == {"first", "second"}
-    for sample in log["samples"]:
-        messages = sample["messages"]
-        assert [each["role"] for each in messages[:3]] == ["system", "user", "assistant"]
-        assert sum(each["role"] == "system" for each in messages) == 1
-        answers = [each["content"] for each in messages if each["role"] == "assistant"]
-        [score] = sample["scores"].values()
-        said = [text[len("<move>") :] for text in answers if text != "I pass."]
-        moves = [text for [text] in score["metadata"]["moves"] if text]
-        assert all(text.startswith(move) for text, move in zip(said, moves, strict=True))
-        again = sum("Your answer held no" in str(each["content"]) for each in messages)
-        failures = sum(count["format_failures"] for count in score["metadata"]["counts"])
-        assert answers.count("I pass.") == again + failures
-        explanation = score["explanation"]
-        assert explanation.startswith(f"{score['value']:.1f} bits: the best of rounds 1 to 3.")
-        assert "is paid" in explanation
-        for number, bits in enumerate(score["metadata"]["scores"], 1):
-            assert f"\n{number}. {bits:.1f} bits" in explanation
     results = {
         (sample["metadata"]["map_seed"], sample["metadata"]["game"]): score["metadata"]
         for sample in log["samples"]
@@ -120,10 +103,5 @@ def test_inspect_measures_what_the_experiment_measures(
         [row] = [row for row in measures if row["game_id"] == game_id]
         assert metrics[f"narms {name}"] == pytest.approx(row["narms"], abs=1e-3)
         assert {name, f"{name} stderr"} <= set(metrics)
-    for name in ("failed_ensures", "format_failures", "cut_moves"):
-        mean = sum(row[name] for row in rounds) / len(rounds)
-        assert metrics[f"{name} a round"] == pytest.approx(mean)
-    forfeits = sum(row["outcome"] == "forfeit" for row in rounds)
-    assert metrics["forfeits a round"] == pytest.approx(forfeits / len(rounds))
     values = [row["narms"] for row in measures]
     assert metrics["narms"] == pytest.approx(sum(values) / len(values), abs=1e-3)

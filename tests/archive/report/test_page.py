@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from support.archives import write_large
 from support.markup import Markup
 from support.measured import CONFIG, Given
 from support.measured import build as build_played
@@ -22,7 +21,6 @@ from archive.ratings.preferences import Preference
 from archive.report.gathering import gather_report
 from archive.report.measures import ratings_section
 from archive.report.page import page
-from archive.schema import PairPurpose
 from archive.statistics.ratings import RatingQuestion, measure_block, rate_block
 from archive.text import signed
 
@@ -91,15 +89,6 @@ def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -
     assert date_pattern.sub("", again) == date_pattern.sub("", grown_page)
 
 
-@pytest.mark.long
-def test_a_thousand_games_fit(tmp_path: Path) -> None:
-    text = _write_page(write_large(tmp_path / "large", 1000, 6), tmp_path / "report.html")
-    assert len(text.encode()) < 10_000_000
-    read = Markup(text)
-    assert read.open == []
-    assert sum(name.startswith("game-") for name in read.values("id")) == 1000
-
-
 def test_copies_are_folded(tmp_path: Path) -> None:
     scores = {name: [*each[:2], each[0]] for name, each in draw_scores(0, THREE, 8).items()}
     first, _, last = (each.game_id[:12] for each in rated_games(3))
@@ -160,22 +149,6 @@ def _write_one(folder: Path) -> Path:
     return folder
 
 
-def _write_programs(folder: Path) -> Path:
-    """A run of games that are programs: one that is played, and one whose text nobody wrote."""
-    ids = {"run_id": "r1", "program_id": "p1"}
-    pair = {**ids, "winner": "quarter4", "loser": "quarter1", "passed": True}
-    pairs = [row("gg_pairs", **pair, purpose=str(purpose)) for purpose in PairPurpose]
-    games = [
-        row("gg_games", **ids, title="Purse"),
-        row("gg_games", run_id="r1", program_id="p2", title="Torn", failed="no answer", place=1),
-    ]
-    filters = [row("gg_filters", **ids, stage="opponent", passed=True)]
-    plays = [row("gg_plays", **ids, player="random", outcome="win", moves=[1, 2])]
-    rows = {"gg_games": games, "gg_filters": filters, "gg_pairs": pairs, "gg_plays": plays}
-    write(folder / "archive", runs=[row("runs")], **rows)
-    return folder
-
-
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[str, str]:
     """What is written about several runs, by name."""
@@ -183,7 +156,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
     runs = {
         "few": _write_few(folder / "few"),
         "one": _write_one(folder / "one"),
-        "programs": _write_programs(folder / "programs"),
     }
     measured = {"few": _write_measured(folder / "measured", runs["few"])}
     texts = {}
@@ -204,7 +176,6 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
         ("few", ("Definition 37", "no move", "the whole scope")),
         ("one", ("No stage has archived", "No game has joined")),
         ("scores", ("Which tasks matter", "It is no probability")),
-        ("programs", ("no text: no answer", "Of equal agents", "Funnel", "<td>1 2", "<td>win")),
         ("attacks", ("cannot read it",)),
         ("example", ("token by token",)),
     ],

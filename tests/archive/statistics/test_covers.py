@@ -16,7 +16,6 @@ from archive.report.figures import similar_order
 from archive.statistics.covers import (
     best_cover,
     discriminating_games,
-    fewest,
     largest_eta,
     smallest_covers,
     transfer_cover,
@@ -54,7 +53,7 @@ def matrices(draw: st.DrawFn) -> np.ndarray:
     return values
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(values=matrices(), eta=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
 def test_the_cover_is_the_one_of_brute_force(values: np.ndarray, eta: float) -> None:
     members, delta = brute_force(values, eta)
@@ -65,7 +64,7 @@ def test_the_cover_is_the_one_of_brute_force(values: np.ndarray, eta: float) -> 
     assert (cover.least, cover.delta_bound) == (len(members), delta)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(values=matrices(), eta=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
 def test_greedy_covers_and_its_bounds_hold(values: np.ndarray, eta: float) -> None:
     members, delta = brute_force(values, eta)
@@ -81,20 +80,6 @@ def test_greedy_covers_and_its_bounds_hold(values: np.ndarray, eta: float) -> No
     assert delta <= cover.delta_bound
 
 
-@settings(max_examples=40, deadline=None)
-@given(values=matrices(), eta=st.sampled_from([0.3, 0.8]), enough=st.integers(1, 12))
-def test_whether_so_many_rows_suffice_is_proved(
-    values: np.ndarray, eta: float, enough: int
-) -> None:
-    reaches = np.where(np.isnan(values), -math.inf, values) >= eta
-    size = len(brute_force(values, eta)[0])
-    members, least = fewest(reaches, enough=enough)
-    assert reaches[list(members)].any(axis=0).all()
-    assert least <= size
-    assert size == len(members) or size <= len(members) <= enough
-    assert size <= enough or least > enough
-
-
 def test_an_eta_out_of_reach_names_the_largest_that_works() -> None:
     values = np.array([[0.9, 0.45678], [0.2, 0.3]])
     with pytest.raises(CoverError, match=r"found η 0\.5, expected at most 0\.4567:"):
@@ -104,8 +89,6 @@ def test_an_eta_out_of_reach_names_the_largest_that_works() -> None:
 
 
 # -- The fewest games that tell models apart as all games do ---------------------------------------
-
-"""Three models on four games: the second game ranks them the other way round."""
 
 
 @given(st.integers(0, 10**6), st.sampled_from([0.0, 0.1, 0.3, 1.0]))
@@ -130,24 +113,16 @@ def test_no_smaller_subset_keeps_the_measure(seed: int, tolerance: float) -> Non
 DOCS = Path(__file__).parents[3] / "docs" / "explanation" / "covers.md"
 
 
-def example() -> np.ndarray:
-    lines = [line for line in DOCS.read_text().splitlines() if line.startswith("| **")]
-    cells = [[cell.strip() for cell in line.strip("|").split("|")[1:]] for line in lines]
-    return np.array([[np.nan if cell == "?" else float(cell) for cell in row] for row in cells])
-
-
-def names(members: tuple[int, ...]) -> str:
-    return "".join("ABCD"[member] for member in members)
-
-
 def test_the_example_is_true() -> None:
-    values = example()
+    lines = [line for line in DOCS.read_text().splitlines() if line.startswith("| **")]
+    cells = [line.replace("?", "nan").strip("|").split("|")[1:] for line in lines]
+    values = np.array(cells, float)
     cover = best_cover(values, 0.5)
-    assert (names(cover.members), cover.delta) == ("AC", 0.6)
+    assert (cover.members, cover.delta) == ((0, 2), 0.6)
     assert transfer_cover(values, (0, 3)) == 0.5
-    assert names(best_cover(values, 0.65).members) == "ABC"
+    assert best_cover(values, 0.65).members == (0, 1, 2)
     assert largest_eta(values) == 1
-    assert names(best_cover(values, 1.0).members) == "ABCD"
+    assert best_cover(values, 1.0).members == (0, 1, 2, 3)
 
 
 # -- What the figures promise: orders, covers by η -------------------------------------------------
@@ -160,19 +135,10 @@ def test_families_stand_together() -> None:
     assert sum(a != b for a, b in pairwise(families)) == 2
 
 
-@given(st.integers(0, 40), st.integers(0, 2**32 - 1))
-def test_an_order_names_every_game_once(count: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    values = rng.normal(0.5, 1.0, (count, count))
-    values[rng.random((count, count)) < 0.5] = math.nan
-    values[rng.random((count, count)) < 0.1] = -math.inf
-    assert sorted(similar_order(values)) == list(range(count))
-
-
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(matrices())
 def test_covers_by_eta_are_the_best_at_each(values: np.ndarray) -> None:
-    etas = [step / 10 for step in range(1, 12)]
+    etas = [step / 4 for step in range(1, 6)]
     for eta, found in smallest_covers(values, etas):
         assert (found is None) == (eta > 1)
         if found is not None:

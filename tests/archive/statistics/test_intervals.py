@@ -41,11 +41,8 @@ def test_mean_interval_is_students() -> None:
 @given(scale=st.floats(0.01, 100), seed=st.integers(0, 99))
 def test_ratios_have_no_unit(scale: float, seed: int) -> None:
     top, bottom = paired_sample(np.random.default_rng(seed), 40, 0.5, 2.0)
-    plain, scaled_interval = (
-        ratio_interval(top, bottom, 0.9),
-        ratio_interval(scale * top, scale * bottom, 0.9),
-    )
-    assert (scaled_interval.low, scaled_interval.high) == pytest.approx((plain.low, plain.high))
+    plain, scaled = (ratio_interval(by * top, by * bottom, 0.9) for by in (1, scale))
+    assert (scaled.low, scaled.high) == pytest.approx((plain.low, plain.high))
 
 
 def crossed_gains(rng: np.random.Generator, seeds: int, plays: int, mean: float) -> np.ndarray:
@@ -70,7 +67,7 @@ def over_seeds(rng: np.random.Generator) -> Interval:
 @pytest.mark.parametrize("draw", [paired, unpaired, over_seeds])
 def test_fieller_covers_as_often_as_it_says(draw: Callable[..., Interval]) -> None:
     rng = np.random.default_rng(0)
-    share = np.mean([_holds(draw(rng), 0.7) for _ in range(1500)])
+    share = np.mean([_holds(draw(rng), 0.7) for _ in range(1000)])
     assert 0.93 <= share <= (1 if draw is over_seeds else 0.97)
 
 
@@ -78,7 +75,7 @@ def test_fieller_covers_as_often_as_it_says(draw: Callable[..., Interval]) -> No
 def test_over_training_seeds_intervals_cover_what_other_seeds_would_give(seeds: int) -> None:
     rng = np.random.default_rng(seeds)
     several, one = [], []
-    for _ in range(1500):
+    for _ in range(1000):
         sample = crossed_gains(rng, seeds, 64, 5.0)
         several.append(_holds(mean_interval(sample, 0.95), 5.0))
         one.append(_holds(mean_interval(sample[0], 0.95), 5.0))
@@ -117,28 +114,22 @@ def test_gains_pair_seeds() -> None:
         gains(policy, Plays(np.array([(7, 7), (8, 8)]), base.own, base.permuted_scores))
 
 
-def samples_around(rng: np.random.Generator, *means: float) -> list[np.ndarray]:
+def samples_around(seed: int, *means: float) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
     return [mean + rng.normal(0, 1.0, 192) for mean in means]
 
 
-@pytest.mark.parametrize("share", [0.3, 0.7, 1.0])
+@pytest.mark.parametrize("share", [0.3, 1.0])
 @pytest.mark.parametrize("other", [0.5, 1.0])
 def test_what_scales_a_fine_tune_cancels_in_the_cross_ratio(share: float, other: float) -> None:
     """A copy has 1 however badly either fine-tune was trained."""
-    rng = np.random.default_rng(1)
-    there, there_own, back, back_own = samples_around(
-        rng, 9 * other, 9 * share, 9 * share, 9 * other
-    )
-    ratio = cross_ratio((there, there_own, back, back_own), 0.99)
+    ratio = cross_ratio(samples_around(1, 9 * other, 9 * share, 9 * share, 9 * other), 0.99)
     assert ratio.low <= 1 <= ratio.high
     assert ratio.value == pytest.approx(1, abs=0.2)
 
 
 def test_the_cross_ratio_is_the_product_of_both_values_by_either_definition() -> None:
-    there, there_own, back, back_own = samples_around(np.random.default_rng(2), 4.0, 8.0, 3.0, 9.0)
-    ratio = cross_ratio((there, there_own, back, back_own), 0.95)
-    value_there = transfer_values(there, there_own, None, 0.95).captured.value
-    value_back = transfer_values(back, back_own, None, 0.95).captured.value
-    assert value_there is not None
-    assert value_back is not None
-    assert ratio.value == pytest.approx(value_there * value_back)
+    there, there_own, back, back_own = samples = samples_around(2, 4.0, 8.0, 3.0, 9.0)
+    pairs = (there, there_own), (back, back_own)
+    one, other = (transfer_values(*pair, None, 0.95).captured.value or 0.0 for pair in pairs)
+    assert cross_ratio(samples, 0.95).value == pytest.approx(one * other)

@@ -37,40 +37,35 @@ NOTHING = Evidence(Purpose.SELECTION, LOOKS)
 SCOPE = [TaskId(f"g{index}", "black") for index in range(7)]
 
 
+def about(value: float, width: float) -> Interval:
+    return Interval(value, value - width, value + width)
+
+
 @dataclass
 class Oracle:
-    """Knows every value to within ``width[plays]`` either way, and what it was asked."""
+    """Knows every value to within 0.2 after 32 plays and 0.1 after 96, and what it was asked;
+    ``about_map``: its own gain of the kind that decides, if that is another."""
 
     own: float = 9.0
     about_map: float | None = None
-    """Its own gain of the kind that decides, if that is another."""
     helps: float = 0.8
     scope_values: Mapping[TaskId, float] = field(default_factory=dict)
     ratio: float = 0.1
-    width: Mapping[int, float] = field(default_factory=lambda: {32: 0.2, 96: 0.1})
-    questions: list[Question] = field(default_factory=list)
+    looks: set[int] = field(default_factory=set)
 
-    def __call__(self, question: Question) -> Bounds:
-        self.questions.append(question)
-        width = self.width[question.plays]
-        helps = self._about(self.helps, width)
-        own, gain = (self._about(bits, 10 * width) for bits in (self.own, 9 * self.helps))
-        decides = own if self.about_map is None else self._about(self.about_map, 10 * width)
+    def __call__(self, asked: Question) -> Bounds:
+        self.looks.add(asked.plays)
+        width = {32: 0.2, 96: 0.1}[asked.plays]
+        own, helps = about(self.own, 10 * width), about(self.helps, width)
+        decides = own if self.about_map is None else about(self.about_map, 10 * width)
         return Bounds(
-            own=OwnGain(decides, total=own) if question.own else None,
-            values=TransferValues(UNDEFINED, helps, UNDEFINED) if question.helps else None,
-            help_gain=gain if question.helps else None,
-            scope_values={
-                g: self._about(self.scope_values.get(g, 0.1), width) for g in question.scope_games
-            },
-            parent_cross_ratio=self._about(self.ratio, width)
-            if question.parent_cross_ratio
-            else None,
-            scope_cross_ratios={g: self._about(0.1, width) for g in question.cross_ratio_games},
+            OwnGain(decides, total=own) if asked.own else None,
+            TransferValues(UNDEFINED, helps, UNDEFINED) if asked.helps else None,
+            about(9 * self.helps, 10 * width) if asked.helps else None,
+            {g: about(self.scope_values.get(g, 0.1), width) for g in asked.scope_games},
+            about(self.ratio, width) if asked.parent_cross_ratio else None,
+            {g: about(0.1, width) for g in asked.cross_ratio_games},
         )
-
-    def _about(self, value: float, width: float) -> Interval:
-        return Interval(value, value - width, value + width)
 
 
 @pytest.mark.parametrize(
@@ -95,7 +90,7 @@ def test_selection_refuses_at_the_look_that_shows_it(
     decision, _ = run(selection(SETTINGS, SCOPE, NOTHING), oracle)
     assert decision is not None
     assert (decision.reason, decision.decided) == (reason, is_decided)
-    assert {question.plays for question in oracle.questions} == looks
+    assert oracle.looks == looks
 
 
 @pytest.mark.parametrize(
@@ -122,7 +117,7 @@ def test_a_game_at_the_threshold_is_rarely_accepted(scope: int) -> None:
     rng = np.random.default_rng(scope)
     games = SCOPE[:1] + [TaskId(f"other{index}", "black") for index in range(1, scope)]
     acceptances = 0
-    for _ in range(400):
+    for _ in range(250):
         common = rng.normal(0, 8, 96)
         own = 9 + common + rng.normal(0, 8, 96)
         teaching_gains = {game: 7.2 + common + rng.normal(0, 8, 96) for game in games}
@@ -144,7 +139,7 @@ def test_a_game_at_the_threshold_is_rarely_accepted(scope: int) -> None:
 
         decision, _ = run(acceptance(SETTINGS, games, NOTHING), answer)
         acceptances += decision is not None and decision.verdict is Verdict.ACCEPTED
-    assert acceptances / 400 <= 0.05
+    assert acceptances / 250 <= 0.05
 
 
 # -- From gains to verdicts: what fine-tuning makes worse is never accepted ------------------------
@@ -170,10 +165,8 @@ class Gains:
     ) -> Scores:
         pair = (source, target)
         if pair not in self.samples:
-            total, permuted_scores = (
-                mean + self.rng.normal(0, 12, 192) for mean in self.means[pair]
-            )
-            self.samples[pair] = (total, permuted_scores)
+            total, permuted = (mean + self.rng.normal(0, 12, 192) for mean in self.means[pair])
+            self.samples[pair] = total, permuted
         total, permuted_scores = self.samples[pair]
         return (total if kind == GainKind.TOTAL else total - permuted_scores)[:plays]
 
@@ -235,24 +228,3 @@ def test_a_gain_on_every_map_alike_is_an_artifact() -> None:
     decision, _ = verdicts(of_candidate((9.0, 20.0), (8.0, 0.0)), DecisionRule.CROSS_RATIO, 0)
     assert decision is not None
     assert (decision.verdict, decision.decided) == (Verdict.ARTIFACT, True)
-
-
-def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> None:
-    """Accepting asks for every bound, refusing for one of many."""
-    rng = np.random.default_rng(0)
-    others = {TaskId(f"g{k}", "black"): TaskId(f"g{k}", "black") for k in range(30)}
-    means = {(game, CANDIDATE): (4.5, 0.0) for game in others} | {(CANDIDATE, CANDIDATE): (9.0, 0)}
-    gains, game = Gains(means, rng), next(iter(others))
-
-    def scope_value_bounds(rule: DecisionRule, scope: dict[TaskId, TaskId]) -> tuple[float, float]:
-        thresholds = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, rule)
-        bounds = CandidateBounds(gains, TEST_LOOKS, thresholds, CANDIDATE, PARENT, scope)
-        interval = bounds._scope_value(game, 192)
-        return interval.low, interval.high
-
-    alone = scope_value_bounds(DecisionRule.CROSS_RATIO, {game: game})
-    among = scope_value_bounds(DecisionRule.CROSS_RATIO, others)
-    value_bounds = scope_value_bounds(DecisionRule.VALUES, others)
-    assert alone[1] == among[1] < value_bounds[1]
-    assert alone[0] > among[0]
-    assert among[0] < value_bounds[0], "the cross-ratios have a part of the error"

@@ -3,8 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -33,7 +31,7 @@ def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
     rng = np.random.default_rng(scope)
     plain, wide = 2 * 0.95 - 1, 2 * bonferroni(0.95, scope) - 1
     wrong = 0
-    for _ in range(600):
+    for _ in range(400):
         own = rng.normal(gain, 2, 128)
         others = [0.98 * own + rng.normal(0, 1, 128) for _ in range(scope)]
         values = {
@@ -42,7 +40,7 @@ def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
         }
         is_confirmed = mean_interval(own, plain).low > 0
         wrong += is_confirmed and is_new(gamma(values).interval, 0.1) is Answer.YES
-    assert wrong / 600 <= 0.055
+    assert wrong / 400 <= 0.055
 
 
 # -- Looks of a racing test: the error is spent once -----------------------------------------------
@@ -62,16 +60,9 @@ def test_the_looks_spend_the_error_between_them(
 
 # -- Which games the base player cannot play, from calibration plays made up here ------------------
 
-LIMITS = Limits(max_forfeit_rate=0.25, tokens=4000, plays=16, min_steps=10)
-
-
-def calibration(finished_plays: int = 4) -> Calibration:
-    """Four plays, of which so many are finished, each of twenty tokens."""
-    outcomes = ("finished",) * finished_plays + ("forfeit",) * (4 - finished_plays)
-    return Calibration(outcomes, (20,) * 4, np.arange(1.0, 5), np.zeros(4))
-
 
 def test_a_warm_start_takes_its_plays_but_at_most_half_of_the_tokens() -> None:
     """4,000 tokens, steps of 16 plays of 20 tokens: 12.5 steps without a warm start."""
-    steps = [affordable_steps(calibration(), replace(LIMITS, warm_plays=n)) for n in (0, 48, 999)]
-    assert steps == [13, 10, 7]
+    plays = Calibration(("finished",) * 4, (20,) * 4, np.arange(1.0, 5), np.zeros(4))
+    limits = (Limits(0.25, 4000, 16, 10, warm_plays) for warm_plays in (0, 48, 999))
+    assert [affordable_steps(plays, each) for each in limits] == [13, 10, 7]

@@ -8,6 +8,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from hashlib import sha256
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -110,7 +111,7 @@ def _name_it(folder: Path, table: str, rows: int) -> None:
     record_path(folder, 1).write_text(json.dumps(record))
 
 
-FILES = ("archive.json", "head.json", "commits/000001.json", "scores/000002.parquet")
+FILES = ("archive.json", "scores/000002.parquet", "head.json", "commits/000001.json")
 REPLACEMENTS: dict[str, Callable[[Path], None]] = {
     "a pipe": os.mkfifo,
     "an endless device": lambda path: path.symlink_to("/dev/zero"),
@@ -123,8 +124,7 @@ REPLACEMENTS: dict[str, Callable[[Path], None]] = {
 }
 
 
-@pytest.mark.parametrize("replacement", REPLACEMENTS)
-@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize(("file", "replacement"), [*zip(cycle(FILES), REPLACEMENTS)])
 def test_a_file_that_is_none_is_one_sentence(
     run_folder: Path,
     tmp_path: Path,
@@ -136,11 +136,8 @@ def test_a_file_that_is_none_is_one_sentence(
     if replacement != "a link out of the folder":
         path.unlink()
     REPLACEMENTS[replacement](path)
-    codes = [
-        main(["inspect", str(run_folder)]),
-        main(["export", str(run_folder), f"{run_folder}-out"]),
-    ]
-    assert set(codes) <= {0, 2}  # neither reads every file
+    codes = [main(["inspect", str(run_folder)])]
+    assert set(codes) <= {0, 2}  # it does not read every file
     assert evo.run.main([f"resume={run_folder}"]) == 2
     errors = capsys.readouterr().err.splitlines()
     assert main(["verify", str(run_folder)]) == 2

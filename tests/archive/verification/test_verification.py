@@ -18,7 +18,7 @@ from support.search import Listed, Nature, Search, code, of_limits
 from archive import TABLES, Archive, DamagedError
 from archive.__main__ import main
 from archive.store.files import write_head
-from archive.verification import Verification, verify
+from archive.verification import verify
 
 WORLD = of_limits(
     l21=Nature(covered=0.95),
@@ -62,13 +62,9 @@ def archive_copy(search_folder: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(search_folder, tmp_path / "archive"))
 
 
-def verify_folder(folder: Path) -> Verification:
-    return verify(Archive.open(folder))
-
-
 def fault_text(folder: Path) -> str:
     """All faults, which there must be."""
-    report = verify_folder(folder)
+    report = verify(Archive.open(folder))
     assert report.faults
     return "\n".join(map(str, report.faults))
 
@@ -116,7 +112,7 @@ def rows(folder: Path, table: str) -> list[Row]:
 
 
 def test_a_searched_archive_fits(search_folder: Path) -> None:
-    report = verify_folder(search_folder)
+    report = verify(Archive.open(search_folder))
     assert list(report.faults) == []
     assert list(report.notes) == []
     assert {row["verdict"] for row in rows(search_folder, "decisions")} >= {"accepted", "refused"}
@@ -143,14 +139,10 @@ def accepted(row: Row) -> bool:
 @pytest.mark.parametrize(
     ("column", "value"),
     [
-        ("captured", 0.99),
         ("captured_high", 9.0),
-        ("captured_def37", 0.1),
         ("gamma", 0.0),
-        ("own_gain_low", 3.0),
         ("gamma_game_id", "0" * 16),
         ("alpha1", 0.01),
-        ("best_script", "quote"),
         ("beyond_scripts_low", 9.0),
     ],
 )
@@ -167,19 +159,6 @@ def test_a_changed_verdict_is_named(folder: Path, reason: str) -> None:
     text = fault_text(folder)
     assert f"game {game}: found accepted" in text
     assert "scopes, run" in text, "what is accepted must be in the scope"
-
-
-@pytest.mark.parametrize(
-    "change", [{"verdict": "undecided"}, {"detail": "0.90 above 0.25"}, {"reason": "too long"}]
-)
-def test_a_changed_refusal_before_fine_tuning_is_named(
-    folder: Path, change: dict[str, str]
-) -> None:
-    constant = "constant score"
-    assert forge(folder, "decisions", lambda r: r["reason"] == constant, lambda _: change) == 1
-    [value] = change.values()
-    lines = [line for line in fault_text(folder).splitlines() if line.startswith("decisions, ")]
-    assert [value in line for line in lines] == [True]
 
 
 def test_a_game_added_to_the_scope_by_hand_is_named(folder: Path) -> None:
@@ -201,14 +180,10 @@ def test_a_changed_record_is_named_by_the_next_one(archive_copy: Path) -> None:
     assert f"{path}: found a record that was changed after it was written" in faults
 
 
-@pytest.mark.parametrize(("removed", "data"), [(1, True), (2, False), ("all", True)])
-def test_newest_commits_that_were_removed_are_named(
-    archive_copy: Path, removed: int | str, data: bool
-) -> None:
+@pytest.mark.parametrize("kept", [1, -2])
+def test_newest_commits_that_were_removed_are_named(archive_copy: Path, kept: int) -> None:
     records = sorted((archive_copy / "commits").iterdir())
-    for path in records[1 if removed == "all" else -int(removed) :]:
-        for file in json.loads(path.read_text())["files"] if data else ():
-            (archive_copy / file["file"]).unlink()
+    for path in records[kept:]:
         path.unlink()
     faults = fault_text(archive_copy)
     assert f"{records[-1]}: found no record after" in faults
@@ -216,29 +191,6 @@ def test_newest_commits_that_were_removed_are_named(
         Archive.open(archive_copy, "a")
     (archive_copy / "head.json").unlink()
     Archive.open(archive_copy, "a").close()
-
-
-def test_the_newest_record_cannot_be_changed_either(archive_copy: Path) -> None:
-    path = max((archive_copy / "commits").iterdir())
-    path.write_text(path.read_text() + " ")
-    assert f"{path}: found a record that was changed after it was written" in fault_text(
-        archive_copy
-    )
-    (archive_copy / "head.json").unlink()
-    assert f"{archive_copy / 'head.json'}: found commit -1" in fault_text(archive_copy)
-
-
-def test_an_initial_game_that_was_started_again_needs_its_last_adapter_alone(
-    tmp_path: Path,
-) -> None:
-    world, sampler = of_limits(l8=Nature(unlucky=True)), Listed([])
-    assert Search(tmp_path).run(world, "growth.initial_attempts=2", sampler=sampler) == 0
-    folder = tmp_path / "run" / "archive"
-    assert len(rows(folder, "finetunes")) == 2
-    assert list(verify_folder(folder).faults) == []
-    [adapter] = (folder / "adapters").iterdir()
-    adapter.unlink()
-    assert "found a missing adapter" in fault_text(folder)
 
 
 def test_adapters_are_checked(folder: Path) -> None:

@@ -4,26 +4,16 @@ from __future__ import annotations
 
 from io import StringIO
 
-import pytest
-
 from archive.views.tables import LABEL, add, labels, show_labels, table
 from xgl.console import Console
 
 URL = "chat:qwen2.5:7b@http://localhost:11434/v1"
-NAMES = {
-    "short": ["embedded", "smollm2"],
-    "a URL": ["embedded", URL],
-    "alike": [URL, f"{URL}/a", "adapter:runs/scope_growth-seed0:0123456789ab*0.5"],
-    "a letter": ["A", "B", URL],
-    "many": [f"peft:/models/a long name/{n}" for n in range(60)],
-    "markup": [f"[red]{URL}[/red]", "日本語" * 10],
-}
+NAMES = ["A", URL, f"[red]{URL}[/red]", *(f"peft:/models/a long name/{n}" for n in range(60))]
 
 
-@pytest.mark.parametrize("kind", NAMES)
-def test_a_table_keeps_its_columns_and_each_name_stands_below(kind: str) -> None:
-    names, out = labels(NAMES[kind]), StringIO()
-    assert list(names) == NAMES[kind]
+def test_a_table_keeps_its_columns_and_each_name_stands_below() -> None:
+    names, out = labels(NAMES), StringIO()
+    assert list(names) == NAMES
     assert len({*names.values()}) == len(names)
     assert all(len(label) <= LABEL for label in names.values())
     console = Console(file=out, width=80)
