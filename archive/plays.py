@@ -112,10 +112,3 @@ def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
             key = PlaysKey(policy_id, TaskId(game_id, role), purpose)
             plays[key] = Plays(seeds[group], own[group], permuted_scores[group])
     return plays
-
-
-def sample_sizes(plays: Mapping[PlaysKey, Plays]) -> int:
-    """Number of different pairs (purpose, number of plays): the number of samples on which a pair
-    of games could be judged."""
-    sizes = {(key.purpose, len(sample.own)) for key, sample in plays.items()}
-    return sum(purpose in PURPOSES for purpose, _ in sizes)

@@ -41,7 +41,6 @@ from archive.statistics.scripts import replay_headroom, replay_script_comparison
 from archive.store.archive import Archive
 from archive.store.files import (
     ADAPTERS,
-    COMMITS,
     HEAD,
     check_size,
     file_hash,
@@ -63,14 +62,11 @@ class Mismatch(NamedTuple):
 
 
 class Verification(NamedTuple):
-    """``faults`` are inconsistencies; ``notes`` are allowed, such as files that a killed writer
-    left. ``checked``: number of checked rows and files, by table or kind; ``unchecked``: number of
-    decisions that were not recomputed, by their reason.
-    """
+    """``faults`` are inconsistencies. ``checked``: number of checked rows and files, by table or
+    kind; ``unchecked``: number of decisions that were not recomputed, by their reason."""
 
     folder: str
     faults: Sequence[Mismatch]
-    notes: Sequence[Mismatch]
     checked: Mapping[str, int]
     unchecked: Mapping[str, int]
 
@@ -121,17 +117,6 @@ def contents(archive: Archive) -> Iterator[Mismatch]:
         except (DamagedError, OSError) as error:
             found = error.found if isinstance(error, DamagedError) else str(error)
             yield Mismatch(path, found, "the file that its record names")
-
-
-def strays(archive: Archive) -> Iterator[Mismatch]:
-    """Data files that no record names, although ``*.parquet`` matches them."""
-    named = {file.file for commit in archive.commits for file in commit.files}
-    for folder in (*TABLES, COMMITS, ADAPTERS):
-        for path in sorted((archive.folder / folder).glob("*")):
-            data = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
-            if data or path.suffix == ".tmp":
-                expected = "none: a killed writer left it, and the next one removes it"
-                yield Mismatch(str(path), "a file that no record names", expected)
 
 
 def stored_adapters(archive: Archive) -> Iterator[Mismatch]:
@@ -407,7 +392,6 @@ def verify(archive: Archive) -> Verification:
     runs, and DamagedError if a commit record cannot be read.
     """
     faults = [each for check in _FILES for each in islice(check(archive), LIMIT)]
-    notes = list(strays(archive))
     unchecked_counts: Counter[str] = Counter()
     stored_adapters = frozenset(archive.adapters())
     counts = {"commits": len(archive.commits), "adapters": len(stored_adapters)}
@@ -422,4 +406,4 @@ def verify(archive: Archive) -> Verification:
             faults += islice(scopes(run), LIMIT)
             faults += islice(decisions(run, unchecked_counts), LIMIT)
             faults += kept_adapters(run, stored_adapters)
-    return Verification(str(archive.folder), faults, notes, counts, dict(unchecked_counts))
+    return Verification(str(archive.folder), faults, counts, dict(unchecked_counts))

@@ -44,7 +44,7 @@ from archive.statistics.race import (
     selection,
 )
 from archive.statistics.race import run as run_race
-from archive.statistics.rule import Evidence, Looks, Thresholds, error_per_test
+from archive.statistics.rule import Evidence, Looks, Thresholds
 from evo.config.compose import load
 from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig
@@ -89,7 +89,7 @@ def rules(alpha1: float, alpha2: float, rule: DecisionRule, overrides: Sequence[
     thresholds = Thresholds(alpha1, alpha2, Definition.CAPTURED, GainKind.TOTAL, rule)
     error, tests = 1 - transfer.confidence, transfer.confirmations
     first = Looks(tuple(transfer.selection_plays), error)
-    fresh = Looks(tuple(transfer.acceptance_plays), error_per_test(error, tests))
+    fresh = Looks(tuple(transfer.acceptance_plays), error / max(1, tests))
     scan = transfer.scan
     return RaceSettings(first, thresholds, scan), RaceSettings(fresh, thresholds, scan), tests
 

@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.charts import (
-    LinearScale,
     Plot,
     canvas,
     circle,
@@ -33,33 +32,6 @@ from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
 
 LEFT, TOP = 20.0, 44.0
-
-
-def growth(sizes: Sequence[tuple[int, int]]) -> Element:
-    """A bar for each scope, of its games and how many of them are new: those known before, and new
-    ones on top of them."""
-    step, width = (64.0, 46.0) if len(sizes) <= 12 else (26.0, 20.0)
-    left, top, base = 8.0, 26.0, 156.0
-    height = LinearScale(0, max(1, *(size for size, _ in sizes)), 0, base - top)
-    shapes: list[Element] = []
-    titles = []
-    for index, (size, new_games) in enumerate(sizes):
-        x, old, new = left + index * step, height(size - new_games), height(new_games)
-        words = [
-            text(x + width / 2, base - old - new - 7, f"{size:,}", "value", "middle"),
-            text(x + width / 2, base + 17, str(index), "tick", "middle"),
-        ]
-        bars = [
-            rect(x, base - old, width, old, "old"),
-            rect(x, base - old - new, width, new, "new"),
-        ]
-        titles.append(f"scope {index}, {plural(size, 'game')}, {new_games} new")
-        shapes.append(mark(titles[-1], *bars, *words))
-    right = left + len(sizes) * step
-    shapes.append(line(0, base, right, base, "rule"))
-    shapes.append(text(left, base + 35, "scope", "axis"))
-    title = f"Size of each scope: {'; '.join(titles)}"
-    return canvas((max(right, 150), base + 40), title, *shapes, class_="growth")
 
 
 def lineage(games: Sequence[GameFacts]) -> Element:
@@ -312,7 +284,7 @@ def cell_in_words(cell: Cell | None, definition: Definition) -> str:
     amount = f"{definition.symbol} {link} {bounds(value)}"
     if gain.value is not None:
         amount += f", gain {gain.value:+.1f} bits".replace("-", "−")
-    plays = "plays that also chose games" if cell.from_selection else "fresh plays"
+    plays = "plays that also chose games" if cell.purpose == "selection" else "fresh plays"
     return f"{amount} ({cell.plays} {plays})"
 
 

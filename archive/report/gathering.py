@@ -7,28 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import pyarrow.compute as pc
-
 from archive.report.games import GameFacts, gather_games
 from archive.report.measures import PlayerMeasure, gather_measures
 from archive.run import Row, Run, reason_of
-from archive.schema import SCRIPT_POLICY, Definition, TaskId
+from archive.schema import Definition, TaskId
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import TransferMatrix
 from archive.statistics.replay import Survival, read_survivals
 from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
-
-STAGES: Mapping[str, str] = {
-    "proposing": "inventing candidate programs",
-    "calibration": "plays of the untrained player, which show whether a game is fit",
-    "fine-tuning": "training one player on each candidate",
-    "checkpoint": "plays while a player is trained, which show how it learns",
-    "scripts": "plays by fixed rules, which show what a game pays without training",
-    "selection": "plays that measure what each training taught",
-    "acceptance": "plays on fresh maps that confirm, or refute, the best candidates",
-}
-"""Stages of the search, in their order."""
 
 
 class Candidate(NamedTuple):
@@ -50,33 +37,19 @@ class Count(NamedTuple):
     number: int
 
 
-class StageCost(NamedTuple):
-    """The cost of one stage of the search: tokens of the player (or sampler) and worker seconds."""
-
-    name: str
-    meaning: str
-    items: int
-    noun: str
-    tokens: int
-    seconds: float
-
-
 @dataclass(frozen=True)
 class RunReport:
     """Everything that the page draws; ``games`` is the newest scope in the order of acceptance.
 
-    ``scope_sizes``: games of each scope, and how many of them are new. ``limits``: the last
-    decision that has thresholds.
+    ``limits``: the last decision that has thresholds.
     """
 
     run: Run
-    scope_sizes: tuple[tuple[int, int], ...]
     games: tuple[GameFacts, ...]
     matrix: TransferMatrix
     limits: Row | None
     candidates: tuple[Candidate, ...]
     verdicts: tuple[Count, ...]
-    stages: tuple[StageCost, ...]
     measures: tuple[PlayerMeasure, ...]
     survivals: tuple[Survival, ...]
 
@@ -100,18 +73,13 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     with_limits = (row for row in run.decisions if None not in (row["alpha1"], row["alpha2"]))
     limits = next(reversed([*with_limits]), None)
     games, matrix = gather_games(run)
-    scopes = [{member.task_id for member in members} for members in run.scopes.values()]
     return RunReport(
         run=run,
-        scope_sizes=tuple(
-            (len(ids), len(ids.difference(*scopes[:k]))) for k, ids in enumerate(scopes)
-        ),
         games=games,
         matrix=matrix,
         limits=limits,
         candidates=_candidates(run, games) if limits else (),
         verdicts=_verdicts(run.decisions),
-        stages=_stages(run),
         measures=gather_measures(run, measured_archives),
         survivals=tuple(read_survivals(run)),
     )
@@ -139,24 +107,3 @@ def _verdicts(decisions: Sequence[Mapping[str, Any]]) -> tuple[Count, ...]:
     order = {"accepted": 0, "undecided": 1, "refused": 2}
     rows = [Count(kind, name, name.meaning, n) for (kind, name), n in counts.items()]
     return tuple(sorted(rows, key=lambda row: (order.get(row.kind, 3), -row.number, row.name)))
-
-
-def _stages(run: Run) -> tuple[StageCost, ...]:
-    """Stages in the order of the search; those without rows are left out."""
-    scores = run.table("scores", ["policy_id", "purpose", "tokens", "seconds"])
-    by_script = pc.starts_with(scores["policy_id"], SCRIPT_POLICY)
-    plays = scores.filter(pc.invert(by_script))
-    tables = {
-        "proposing": (run.table("proposals", ["tokens", "seconds"]), "proposal"),
-        "fine-tuning": (run.table("finetunes", ["tokens", "seconds"]), "training"),
-        "scripts": (scores.filter(by_script), "play"),
-    }
-    for purpose in pc.unique(plays["purpose"]).to_pylist():
-        tables[purpose] = plays.filter(pc.field("purpose") == purpose), "play"
-    stages = []
-    for name in sorted(tables, key=lambda name: [*STAGES, name].index(name)):
-        rows, noun = tables[name]
-        tokens, seconds = (pc.sum(rows[column]).as_py() or 0 for column in ("tokens", "seconds"))
-        facts = rows.num_rows, noun, int(tokens), float(seconds)
-        stages += [StageCost(name, STAGES.get(name, ""), *facts)] if rows else []
-    return tuple(stages)

@@ -22,7 +22,6 @@ from markupsafe import Markup
 from archive.charts import plain, style_sheet
 from archive.errors import WriteError
 from archive.report.figures import (
-    growth,
     heat_map,
     learning_curve,
     lineage,
@@ -138,7 +137,6 @@ def _figures(report: RunReport) -> dict[str, Any]:
     wholes = [measure.whole for measure in report.measures]
     points = report.candidates
     return {
-        "growth": growth(report.scope_sizes),
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
         "tabled": [

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from archive.plays import PURPOSES, Plays, on_common_seeds, sample_sizes
+from archive.plays import PURPOSES, Plays, on_common_seeds
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, TaskId
 from archive.statistics.intervals import (
     CONFIDENCE,
@@ -51,11 +51,6 @@ class Cell(NamedTuple):
     values: TransferValues
     purpose: str
     plays: int
-
-    @property
-    def from_selection(self) -> bool:
-        """Whether the plays were also used to select games."""
-        return self.purpose == "selection"
 
 
 @dataclass(frozen=True)
@@ -168,7 +163,8 @@ def simultaneous_matrix(
     """The values with lower bounds that hold together at 95 %, and their number m:
     ordered pairs of fine-tuned games times samples. If all hold, every Γ read from them covers, at
     any η; the gains share map seeds, so only Bonferroni's correction is valid."""
-    count = len(policies) ** 2 * max(1, sample_sizes(plays))
+    samples = {(key.purpose, len(sample.own)) for key, sample in plays.items()}
+    count = len(policies) ** 2 * max(1, sum(purpose in PURPOSES for purpose, _ in samples))
     level = bonferroni(CONFIDENCE, count)
     # the test of being defined is the same as elsewhere, so that point estimates do not change
     return transfer_matrix(plays, policies, sources, targets, kind, bounds_at=level), count

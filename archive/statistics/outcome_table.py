@@ -78,17 +78,15 @@ def read_block(path: Path, preference: Preference, choice: TableChoice) -> Rated
         else margins(column[:, None], span or 1.0)
         for column, span in zip(scores.T, spans, strict=True)
     )
-    names, several = [tasks[column] for column in columns], len(columns) > 1
     return RatedBlock(
         models=tuple(models[row] for row in rows),
-        tasks=tuple(TaskId(name, "") for name in names),
-        exported_ids=tuple(names),
+        tasks=tuple(TaskId(tasks[column], "") for column in columns),
         outcomes=outcomes,
         means=scores.mean(axis=1),
         left_out=tuple(notes),
         mean_of="mean score",
         noun="task",
-        resampled="tasks" if several else "",
+        resampled="tasks" if len(columns) > 1 else "",
         resample=resample_tasks,
     )
 

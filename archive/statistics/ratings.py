@@ -74,7 +74,6 @@ class RatedBlock(NamedTuple):
 
     models: tuple[str, ...]
     tasks: tuple[TaskId, ...]
-    exported_ids: tuple[str, ...]
     outcomes: tuple[Array, ...]
     means: Scores
     left_out: tuple[str, ...]
@@ -143,11 +142,8 @@ def measure_block(
         lost += [f"game {each.game_id} {reason}" for each in measures if each not in tasks]
     if not tasks:
         raise RatingError("preference margin: found no game with levels, expected some, or win")
-    origins = [measures[each][-1]["exported_game_id"] if measures[each] else "" for each in tasks]
-    exported = (origin or each.game_id for origin, each in zip(origins, tasks, strict=True))
     outcomes = (_outcomes(played[each], names, measures[each], preference) for each in tasks)
-    facts = tuple(exported), tuple(outcomes), means, tuple(lost)
-    return RatedBlock(tuple(names), tuple(tasks), *facts)
+    return RatedBlock(tuple(names), tuple(tasks), tuple(outcomes), means, tuple(lost))
 
 
 def _require_comparable(runs: Sequence[Run]) -> None:
@@ -284,7 +280,6 @@ class GameRating(NamedTuple):
     None if all are equal."""
 
     task_id: TaskId
-    exported_id: str
     rating: Estimate
     rank: int
     mass: Estimate
@@ -402,7 +397,6 @@ def _game_ratings(
     ne, cce = both
     columns: tuple[Sequence[Any], ...] = (
         block.tasks,
-        block.exported_ids,
         _estimates(ne.ratings[TASK], samples.tasks, level),
         ranks(ne.ratings[TASK]).tolist(),
         _estimates(ne.masses[TASK], samples.task_masses, level),
@@ -461,12 +455,6 @@ def largest_contributions(
 
 
 # -- rows ----------------------------------------------------------------------------------------
-
-
-def question_of(row: Mapping[str, Any]) -> RatingQuestion:
-    """The question that a row of the table ``ratings`` answers."""
-    names = ("confidence", "resamples", "seed")
-    return RatingQuestion(Preference(row["preference"]), *(row[name] for name in names))
 
 
 def rating_id(ratings: MeasureRatings) -> str:

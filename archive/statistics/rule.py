@@ -301,11 +301,6 @@ class Looks:
         return 1 - self.error * (plays - before) / self.plays[-1] / max(1, questions)
 
 
-def error_per_test(error: float, tests: int) -> float:
-    """Error of each of several tests whose total error probability is at most ``error``."""
-    return error / max(1, tests)
-
-
 def chunks(items: Sequence[ItemT], first: int) -> list[tuple[ItemT, ...]]:
     """``items`` in order, in chunks of ``first``, 2·``first``, 4·``first``, … items."""
     parts, start, size = [], 0, first

@@ -168,12 +168,8 @@ def verdict_text(row: Mapping[str, Any]) -> str:
 def show_verification(verification: Verification, console: Console) -> None:
     """Mismatches as tables, then what was checked and the verdict."""
     columns = {name: lambda each, name=name: getattr(each, name) for name in _MISMATCH}
-    for title, mismatches in (
-        ("Does not fit", verification.faults),
-        ("Allowed", verification.notes),
-    ):
-        if mismatches:
-            console.print(listing(title, mismatches, columns))
+    if verification.faults:
+        console.print(listing("Does not fit", verification.faults, columns))
     checks = ", ".join(f"{count:,} {name}" for name, count in verification.checked.items() if count)
     lines = [f"{verification.folder}: checked {checks}."]
     for reason, count in verification.unchecked.items():

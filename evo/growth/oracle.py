@@ -34,7 +34,6 @@ from archive.statistics.rule import (
     chunks,
     decide,
     decision_columns,
-    error_per_test,
 )
 from archive.statistics.scripts import script_columns
 from evo.config.schema import RunConfig
@@ -91,7 +90,7 @@ class TransferOracle:
         first_rung = collector.at(config.growth.first_rung)
         self.pause = replace(self.selection, collector=first_rung)
         """Selection at the first rung, where only the own gain is asked for."""
-        looks = Looks(transfer.acceptance_plays, error_per_test(error, tests))
+        looks = Looks(transfer.acceptance_plays, error / max(1, tests))
         self.acceptance = replace(self.selection, purpose=Purpose.ACCEPTANCE, looks=looks)
 
     # -- before a fine-tune --------------------------------------------------------------------

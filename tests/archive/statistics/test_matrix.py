@@ -82,7 +82,7 @@ def test_the_larger_sample_is_used_and_of_equal_ones_acceptance() -> None:
     for selection, acceptance in ((20, 40), (40, 20), (30, 30)):
         score_rows = square("selection", selection) + square("acceptance", acceptance)
         cell = matrix(score_rows).cells[A, B]
-        assert cell.from_selection == (selection > acceptance)
+        assert (cell.purpose == "selection") == (selection > acceptance)
         assert cell.plays == max(selection, acceptance)
 
 

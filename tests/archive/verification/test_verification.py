@@ -114,7 +114,6 @@ def rows(folder: Path, table: str) -> list[Row]:
 def test_a_searched_archive_fits(search_folder: Path) -> None:
     report = verify(Archive.open(search_folder))
     assert list(report.faults) == []
-    assert list(report.notes) == []
     assert {row["verdict"] for row in rows(search_folder, "decisions")} >= {"accepted", "refused"}
     assert report.checked["decisions"] == len(rows(search_folder, "decisions")) == 7
     reasons = {row["reason"] for row in rows(search_folder, "decisions")}
