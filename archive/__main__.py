@@ -62,15 +62,6 @@ class Subcommand(NamedTuple):
     run: Callable[[Namespace], CommandResult]
     arguments: tuple[Argument, ...]
 
-    def declare(self, subparsers: Any) -> None:
-        """Add a parser of the command."""
-        name, text = self.run.__name__, getdoc(self.run) or ""
-        first = text.partition(". ")[0].rstrip(".")
-        parser = subparsers.add_parser(name, help=first, description=text)
-        parser.set_defaults(command=self)
-        for argument in self.arguments:
-            parser.add_argument(*argument.names, **argument.options)
-
 
 def numeric(
     name: str,
@@ -423,7 +414,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
     for command in COMMANDS:
-        command.declare(subparsers)
+        name, text = command.run.__name__, getdoc(command.run) or ""
+        first = text.partition(". ")[0].rstrip(".")
+        subparser = subparsers.add_parser(name, help=first, description=text)
+        subparser.set_defaults(command=command)
+        for argument in command.arguments:
+            subparser.add_argument(*argument.names, **argument.options)
     return parser
 
 

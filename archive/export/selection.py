@@ -45,7 +45,7 @@ def discriminating(run: Run, tolerance: float) -> tuple[list[TaskId], float]:
     scores = np.array([[narms[player, task] for task in tasks] for player in players])
     try:
         scores = scores.reshape(len(players), len(tasks))
-        found, error, _ = discriminating_games(scores, tolerance)
+        found, error = discriminating_games(scores, tolerance)
     except ValueError as problem:
         raise ExportError(f"--discriminating: {problem}, expected two players and more") from None
     return [tasks[index] for index in found], error

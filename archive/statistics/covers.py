@@ -284,15 +284,15 @@ MOST_SUBSETS = 1 << 20
 """Subsets of one size that are all tried; beyond, games are left out one by one."""
 
 
-def discriminating_games(scores: Scores, tolerance: float) -> tuple[tuple[int, ...], float, float]:
+def discriminating_games(scores: Scores, tolerance: float) -> tuple[tuple[int, ...], float]:
     """The smallest subset of the games of ``scores`` (models, games) that keeps the measure, as
     ascending indices; of several the one with the largest gap. Beyond ``MOST_SUBSETS`` games are
     left out one by one, each time the one without which the gap is largest.
 
     Also its error, the largest difference of a model's score, as a share of the distance between
-    the best and the worst; and its gap, the least difference of scores between models that all
-    games tell apart. Raises ValueError for scores of fewer than two models, or of equal ones, which
-    no game tells apart.
+    the best and the worst. The gap is the least difference of scores between models that all games
+    tell apart. Raises ValueError for scores of fewer than two models, or of equal ones, which no
+    game tells apart.
     """
     if len(scores) < 2 or not np.isfinite(scores).all() or np.ptp(scores.mean(axis=1)) <= 0:
         raise ValueError("found no two models with different scores on all games")
@@ -308,7 +308,7 @@ def discriminating_games(scores: Scores, tolerance: float) -> tuple[tuple[int, .
         if found := _best_subset(scores, combinations(members, size), tolerance):
             members = found
             break
-    return members, *_error_and_gap(scores, members)
+    return members, _error_and_gap(scores, members)[0]
 
 
 def _best_subset(

@@ -99,24 +99,17 @@ Maps = dict[MapSeeds, dict[int, float]]
 """Scores in bits by round, of each map."""
 
 
-def measure_block(
-    archives: Sequence[Archive],
-    preference: Preference,
-    models: Collection[str] | None = None,
-    games: Iterable[TaskId] | None = None,
-    run_id: str | None = None,
-) -> RatedBlock:
-    """The block of all measured runs in ``archives``, restricted to ``models``, ``games`` and one
-    run if they are given.
+def measure_block(archives: Sequence[Archive], preference: Preference) -> RatedBlock:
+    """The block of all measured runs in ``archives``.
 
     X of a model on a map is its best score of the rounds up to ℓ: the least round at which
     normalised scores were taken, and at most the least number of rounds that a map was played.
     Raises :class:`RatingError` if nothing can be rated, or if runs differ in a setting of ``SAME``.
     """
     every = (run for archive in archives for run in Run.all(archive))
-    runs = [run for run in every if run_id in (None, run.run_id) and "digest" in run.config]
+    runs = [run for run in every if "digest" in run.config]
     _require_comparable(runs)
-    played = _played(runs, models, games)
+    played = _played(runs)
     names = sorted({name for by_model in played.values() for name in by_model})
     if not names:
         folders = ", ".join(str(archive.folder) for archive in archives)
@@ -162,24 +155,21 @@ def _require_comparable(runs: Sequence[Run]) -> None:
                 )
 
 
-def _played(
-    runs: Sequence[Run], models: Collection[str] | None, games: Iterable[TaskId] | None
-) -> dict[TaskId, dict[str, Maps]]:
+def _played(runs: Sequence[Run]) -> dict[TaskId, dict[str, Maps]]:
     """Scores by game, in the order of their ids, and by model."""
     played: dict[TaskId, dict[str, Maps]] = {}
     filters = [("purpose", "=", str(Purpose.MEASURE)), ("control", "=", False)]
     columns = ["policy_id", "game_id", "role", "map_seed", "play_seed", "round", "score"]
     for row in (row for run in runs for row in run.rows("rounds", columns, filters)):
-        if models is None or row["policy_id"] in models:
-            maps = played.setdefault(TaskId.of(row), {}).setdefault(row["policy_id"], {})
-            its = maps.setdefault((row["map_seed"], row["play_seed"]), {})
-            if (before := its.setdefault(row["round"], row["score"])) != row["score"]:
-                raise RatingError(
-                    f"{row['policy_id']} was measured twice on game {row['game_id']}, with "
-                    f"different scores ({before:g} and {row['score']:g} bits on one map): name one "
-                    "of the two runs"
-                )
-    return {each: played[each] for each in sorted(played) if games is None or each in {*games}}
+        maps = played.setdefault(TaskId.of(row), {}).setdefault(row["policy_id"], {})
+        its = maps.setdefault((row["map_seed"], row["play_seed"]), {})
+        if (before := its.setdefault(row["round"], row["score"])) != row["score"]:
+            raise RatingError(
+                f"{row['policy_id']} was measured twice on game {row['game_id']}, with "
+                f"different scores ({before:g} and {row['score']:g} bits on one map): name one "
+                "of the two runs"
+            )
+    return dict(sorted(played.items()))
 
 
 def _mean_narms(measures: Iterable[Sequence[Row]], names: Sequence[str]) -> Scores:
