@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
 from inspect import getdoc
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from archive.errors import ArchiveError, RatingError
 from archive.export.folder import FORMATS, Options
@@ -28,9 +28,6 @@ from xgl.console import Console
 from xgl.files import user_path
 from xgl.streams import exit_code, prepare_streams
 from xgl.version import __version__
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 class CommandResult(NamedTuple):

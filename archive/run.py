@@ -265,11 +265,6 @@ class Run:
         the order of fine-tuning."""
         return representative_policies(self.finetunes, self.decisions, self.replicates)
 
-    @cached_property
-    def newest_policies(self) -> Mapping[TaskId, tuple[str, ...]]:
-        """The newest fine-tunes of each game, one under each training seed."""
-        return policies_of(self.finetunes, self.replicates)
-
     def policies_at(self, decision: Row) -> dict[TaskId, tuple[tuple[str, ...], ...]]:
         """The policies that represented each game at a decision, the best first: those that its row
         names, else the oldest of the whole budget; for its candidate those from the named fine-tune

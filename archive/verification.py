@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from archive.errors import DamagedError, LookupFailedError
+from archive.plays import policies_of
 from archive.run import Row, Run, explanation, runs
 from archive.schema import (
     BASE_POLICY,
@@ -292,7 +293,11 @@ def kept_adapters(run: Run, stored_digests: frozenset[str]) -> Iterator[Mismatch
     members = {m.task_id for scope in run.scopes.values() for m in scope}
     refused_tasks = {TaskId.of(row) for row in run.decisions} - members
     keeps = run.setting("archive", "keep") == "all"
-    newest = {policy_id for ids in run.newest_policies.values() for policy_id in ids}
+    newest = {
+        policy_id
+        for ids in policies_of(run.finetunes, run.replicates).values()
+        for policy_id in ids
+    }
     for row in run.finetunes:
         must_exist = keeps or (TaskId.of(row) not in refused_tasks and row["finetune_id"] in newest)
         digest = row["adapter_hash"]

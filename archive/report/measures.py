@@ -1,30 +1,23 @@
-"""Xent Measures: the normalised scores of measured players, over the newest scope and by
-scope number; and models and games rated together.
-
-Drawn as histograms one above the other on one scale, bars within a table, and a leaderboard of
-ratings with their intervals.
-"""
+"""Xent Measures: the normalised scores of measured players, over the newest scope and by scope
+number, drawn as histograms one above the other on one scale; and games rated together."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from archive.charts import Plot, canvas, circle, line, mark, rect, series, text
+from archive.charts import Plot, canvas, line, mark, rect, text
 from archive.run import Row, Run
 from archive.schema import ScopeRow, TaskId
 from archive.statistics.measure import XentMeasure, xent_measure
 from archive.statistics.ratings import (
     GameRating,
     MeasureRatings,
-    ModelRating,
-    notes,
 )
 from archive.store.archive import Archive
-from archive.text import bounds, interval, plural, signed
+from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
 
 
@@ -112,16 +105,8 @@ RatedGame = tuple[GameRating, str, list[str], float]
 """Games that count as one: the first of them, its name, those of the others, the mass of all."""
 
 
-class RatingsSection(NamedTuple):
-    """Ratings, with games that count as one together, the largest mass first."""
-
-    result: MeasureRatings
-    games: tuple[RatedGame, ...]
-    notes: tuple[str, ...]
-
-
-def ratings_section(ratings: MeasureRatings) -> RatingsSection:
-    """What the page shows of ratings."""
+def rated_games(ratings: MeasureRatings) -> list[RatedGame]:
+    """Games with those that count as one together, the largest mass first."""
     classes: dict[int, list[tuple[GameRating, str]]] = {}
     for game in ratings.games:
         whole = game.task_id.game_id
@@ -131,8 +116,7 @@ def ratings_section(ratings: MeasureRatings) -> RatingsSection:
         (*members[0], [name for _, name in members[1:]], sum(g.mass.value for g, _ in members))
         for members in classes.values()
     ]
-    games.sort(key=lambda rated: (-rated[3], -rated[0].rating.value))
-    return RatingsSection(ratings, tuple(games), tuple(notes(ratings)))
+    return sorted(games, key=lambda rated: (-rated[3], -rated[0].rating.value))
 
 
 ROW = 76.0
@@ -209,32 +193,3 @@ def _numbers(sample: Histogram, measure: XentMeasure, games: str, plot: Plot) ->
 
 def _short(name: str) -> str:
     return name if len(name) <= 20 else f"{name[:9]}…{name[-10:]}"
-
-
-LINE, HEAD, EDGE, SPAN = 30.0, 14.0, 190.0, 480.0
-"""Height of a model, and where the dots of a leaderboard begin and how far they reach."""
-
-
-def leaderboard(ratings: MeasureRatings) -> Element:
-    """A row for each model, best first; further right is better."""
-    height = LINE * len(ratings.models)
-    values = [v for m in ratings.models for v in (m.rating.value, m.rating.low, m.rating.high)]
-    finite = [value for value in values if math.isfinite(value)]
-    ends = min([-0.05, *finite]), max([0.0, *finite])
-    plot = Plot.box((EDGE, HEAD), (SPAN, height), ends, (0, 1))
-    shapes = [*plot.x_axis("rating: what a model gains against the equilibrium, 0 for the best", 4)]
-    for row, model in enumerate(ratings.models):
-        shapes += _row(model, plot, HEAD + LINE * (row + 0.5))
-    title = "ratings: " + "; ".join(
-        f"{model.rank}. {model.model}, {signed(model.rating.value, 2)}" for model in ratings.models
-    )
-    return canvas((700, HEAD + height + 46), title, *shapes, class_="leaderboard")
-
-
-def _row(model: ModelRating, plot: Plot, y: float) -> Iterator[Element]:
-    yield text(EDGE - 12, y + 4, f"{model.rank}. {_short(model.model)}", "name", "end")
-    yield line(plot.x.start, y, plot.x.end, y, "grid")
-    shapes = [circle(plot.x(model.rating.value), y, 5, f"solid {series(0)}")]
-    if math.isfinite(model.rating.low):
-        shapes.insert(0, line(plot.x(model.rating.low), y, plot.x(model.rating.high), y, "rule"))
-    yield mark(f"{model.model}: {interval(model.rating, signed)}", *shapes)

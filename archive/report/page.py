@@ -31,8 +31,7 @@ from archive.report.figures import (
 from archive.report.gathering import RunReport, gather_report
 from archive.report.measures import (
     histograms,
-    leaderboard,
-    ratings_section,
+    rated_games,
     share_bar,
 )
 from archive.report.summary import kept_reason, summary
@@ -40,7 +39,7 @@ from archive.run import Run, read_settings, stored_game
 from archive.schema import SCHEMA_VERSION
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.programs import program_tables
-from archive.statistics.ratings import MeasureRatings
+from archive.statistics.ratings import MeasureRatings, notes
 from archive.store.archive import Archive
 from archive.store.files import require_ending, writing
 from archive.text import bounds, cell, duration, interval, listed, number, percent, plural, signed
@@ -73,9 +72,8 @@ def write_ratings(ratings: MeasureRatings, title: str, path: str | Path, *, forc
     """Write the ratings section of a report as a page of its own. Raises WriteError."""
     path = user_path(path)
     require_free(path, force)
-    report = {"ratings": ratings_section(ratings)}
-    figures = {"leaderboard": leaderboard(ratings)}
-    _write(path, rendered("ratings_page.html", report=report, figures=figures, title=title))
+    facts = {"result": ratings, "games": rated_games(ratings), "notes": list(notes(ratings))}
+    _write(path, rendered("ratings.html", title=title, **facts))
 
 
 def _write(path: Path, text: str) -> int:

@@ -259,7 +259,9 @@ def _matrix(
     matrix = transfer_matrix(run.plays, run.policies, sources, scope, question.gain)
     values = matrix.values(question.definition)
     known = np.isfinite(values).any(axis=0)
-    uncoverable, coverable = ([scope[t] for t in np.flatnonzero(mask)] for mask in (~known, known))
+    uncoverable, coverable = (
+        [scope[t] for t in np.flatnonzero(mask).tolist()] for mask in (~known, known)
+    )
     if not uncoverable:
         return matrix, ()
     if not question.skip_unplayable or not coverable:

@@ -1,5 +1,5 @@
 """Any table of scores as outcomes to rate (docs/how-to/leaderboard.md): CSV, JSONL and Parquet,
-with a row for each model, task or score."""
+with a row for each model or score."""
 
 from __future__ import annotations
 
@@ -162,28 +162,24 @@ class _Table:
         score = self.choice.score or (self.find(SCORE) if model and task else None)
         if model and task and score:
             return self._long(model, score)
-        if task and (self.choice.task or not model):
-            tasks, models, scores, notes = self._wide(task, of_models=True)
-            return models, tasks, scores.T, notes
         return self._wide(model or next(iter(self.cells)))
 
-    def _wide(self, column: str, of_models: bool = False) -> Scored:
-        """One row for each name in ``column``, and one column for each task, or for each
-        model."""
+    def _wide(self, column: str) -> Scored:
+        """One row for each model, and one column for each task."""
         names = self.names(column)
         if repeat := _repeat(names):
             before = f"each once (row {repeat[0] + self.first_row} has it)"
             raise self.fault(repeat[1], column, before)
         kept, notes = list(self.choice.tasks), list[str]()
         if not kept:
-            kept, notes = self._score_columns(column, of_models)
+            kept, notes = self._score_columns(column)
         if not kept:
             found = f"found no column of scores beside {column}, expected one or more"
             raise RatingError(f"{self.where}: {found}")
         return list(names), kept, np.array([self.numbers(name) for name in kept], float).T, notes
 
-    def _score_columns(self, column: str, of_models: bool) -> tuple[list[str], list[str]]:
-        """Columns that are tasks (or models) beside ``column``, and what is said of the others.
+    def _score_columns(self, column: str) -> tuple[list[str], list[str]]:
+        """Columns that are tasks beside ``column``, and what is said of the others.
         Words such as true are a property where other columns are numbers."""
         kept, notes, flags = list[str](), list[str](), list[str]()
         for name in (name for name in self.cells if name != column):
@@ -192,7 +188,7 @@ class _Table:
                 notes.append(f"column {name} is left out: it is no task (--tasks can name it)")
             elif all(value is None or np.isnan(value) for value in map(_score, cells)):
                 notes.append(f"column {name} is left out: none of its cells is a score")
-            elif cells <= WORDS.keys() and not of_models:
+            elif cells <= WORDS.keys():
                 flags.append(name)
             else:
                 kept.append(name)

@@ -5,7 +5,7 @@ All that is known of one game is gathered in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -184,9 +184,8 @@ _MISMATCH = ("where", "found", "expected")
 
 
 def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
-    """Rows about one game, over all runs: ``scopes`` and ``children`` once for each run, ``plays``
-    counted by policy and purpose with mean scores. Raises LookupFailedError for an id that no game
-    has."""
+    """Rows about one game, over all runs: ``scopes`` once for each run, ``plays`` counted by policy
+    and purpose with mean scores. Raises LookupFailedError for an id that no game has."""
     game = games(archive, [game_id])[game_id]
     its: list[tuple[str, str, object]] = [("game_id", "=", game_id)]
     finetunes = archive.rows("finetunes", filters=its)
@@ -195,24 +194,16 @@ def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
     keys = ["run_id", "policy_id", "purpose"]
     groups = archive.table("scores", [*keys, "score"], its).group_by(keys, use_threads=False)
     counts = groups.aggregate([("score", "count"), ("score", "mean")])
-    children = archive.rows("scopes", filters=[("parent_game_id", "=", game_id)])
+    scopes = archive.rows("scopes", filters=its)
+    members = {(row["run_id"], row["role"]): row for row in reversed(scopes)}
     return {
         "game": game,
         "proposals": archive.rows("proposals", filters=its),
         "finetunes": finetunes,
         "decisions": archive.rows("decisions", filters=its),
-        "scopes": _unique_members(archive.rows("scopes", filters=its)),
-        "children": _unique_members(children),
+        "scopes": list(members.values()),
         "plays": counts.rename_columns([*keys, "plays", "mean"]).to_pylist(),
     }
-
-
-def _unique_members(rows: Sequence[Row]) -> list[Row]:
-    """Each member once for each run."""
-    members: dict[tuple[str, str, str], Row] = {}
-    for row in rows:
-        members.setdefault((row["run_id"], row["game_id"], row["role"]), row)
-    return list(members.values())
 
 
 # -- for people ------------------------------------------------------------------------------------
@@ -269,15 +260,6 @@ GAME_TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]
             "generation": "generation",
             "known already (γ)": lambda row: number(row["gamma"], 3),
             "parent": lambda row: short(row["parent_game_id"] or "– (initial)"),
-        },
-    ),
-    "children": (
-        "Accepted from it",
-        {
-            "run": "run_id",
-            "generation": "generation",
-            "game": lambda row: short(row["game_id"]),
-            "known already (γ)": lambda row: number(row["gamma"], 3),
         },
     ),
     "plays": (

@@ -16,8 +16,6 @@ import evo.run
 from archive import Archive
 from archive.__main__ import main
 from archive.export.folder import template
-from evo.measure.inspect_task import news
-from xgl.chat.client import follow_up
 
 LEVELS = {"b": 1.0, "theta": 0.5, "m": 4, "rounds": 4, "maps": 3, "k_m": 3, "floor": -5.0}
 WORDS = ("a red ball", "dog", "rain and fire", "the king", "boat")
@@ -37,18 +35,6 @@ def test_the_export_has_a_task_beside_the_games(tmp_path: Path) -> None:
     assert (out / "task.py").read_text() == template("inspect_task.py")
     assert (out / "measure.json").is_file()
     compile(template("inspect_task.py"), "task", "exec")
-
-
-def test_a_conversation_has_the_rules_once_and_every_request_and_retry() -> None:
-    rules = {"role": "system", "content": "rules"}
-    once, later = ([rules, {"role": "user", "content": f"round {n}"}] for n in (1, 2))
-    retry = follow_up(once, "I pass.", "no move")
-    again = follow_up(retry, "Still not.", "no move")
-    assert news([], once) == once
-    assert news(once, retry) == retry[-1:]
-    assert news(retry, again) == again[-1:]
-    assert news(again, later) == later[1:]
-    assert news(once, once) == once[1:], "the same view again"
 
 
 @pytest.mark.long

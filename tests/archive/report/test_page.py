@@ -11,15 +11,14 @@ import pytest
 from support.markup import Markup
 from support.measured import CONFIG, Given
 from support.measured import build as build_played
-from support.rated import CODE, THREE, build, draw_scores
-from support.rated import games as rated_games
+from support.rated import CODE, THREE, build, draw_scores, games
 from support.rows import game_row, row, write
 
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.ratings.preferences import Preference
 from archive.report.gathering import gather_report
-from archive.report.measures import ratings_section
+from archive.report.measures import rated_games
 from archive.report.page import page
 from archive.statistics.ratings import RatingQuestion, measure_block, rate_block
 from archive.text import signed
@@ -91,12 +90,12 @@ def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -
 
 def test_copies_are_folded(tmp_path: Path) -> None:
     scores = {name: [*each[:2], each[0]] for name, each in draw_scores(0, THREE, 8).items()}
-    first, _, last = (each.game_id[:12] for each in rated_games(3))
+    first, _, last = (each.game_id[:12] for each in games(3))
     block = measure_block([Archive.open(build(tmp_path, scores, range(3)))], Preference.WIN)
-    ratings = ratings_section(rate_block(block, RatingQuestion(resamples=2)))
-    copies = [{name, *copies} for _, name, copies, _ in ratings.games if copies]
-    assert (len(ratings.games), copies) == (2, [{first, last}])
-    assert sum(mass for *_, mass in ratings.games) == pytest.approx(1)
+    rated = rated_games(rate_block(block, RatingQuestion(resamples=2)))
+    copies = [{name, *copies} for _, name, copies, _ in rated if copies]
+    assert (len(rated), copies) == (2, [{first, last}])
+    assert sum(mass for *_, mass in rated) == pytest.approx(1)
 
 
 # -- What archives may hold or lack is rendered, undefined names being errors ----------------------

@@ -47,7 +47,6 @@ SAME = {
     "quoted.csv": '"model","x","y","z",\n"ann",9,8,1,\n"bob",5,7,2,\n"cid",1,3,3,\n\n',
     "summaries.csv": "T,Model,Average ⬆️,x,y,z,#Params (B),CO₂ cost (kg),License,MoE\n"
     "o,ann,1,9,8,1,7,1,mit,False\no,bob,2,5,7,2,1,1,mit,True\no,cid,3,1,3,3,2,2,,True\n",
-    "tasks.csv": "question_id,ann,bob,cid\nx,9,5,1\ny,8,7,3\nz,1,2,3\n",
     "long.csv": "model,category,question_id,score\n"
     + "".join(
         f"{m},c,{t},{s}\n"

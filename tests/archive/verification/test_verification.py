@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from support.search import Listed, Nature, Search, code, of_limits
@@ -213,19 +212,6 @@ def test_rows_twice_and_references_to_nothing_are_named(folder: Path) -> None:
     assert "found 2 rows, expected one" in text
     assert "scores, policy_id nobody: found nothing of that name" in text
     assert "scopes, run_id elsewhere: found nothing of that name" in text
-
-
-def test_missing_plays_are_named(archive_copy: Path) -> None:
-    decision = next(filter(accepted, rows(archive_copy, "decisions")))
-    for path in sorted((archive_copy / "scores").iterdir()):
-        table = pq.read_table(path)
-        mask = pc.and_(
-            pc.equal(table["policy_id"], decision["finetune_id"]),
-            pc.equal(table["game_id"], decision["parent_game_id"]),
-        )
-        pq.write_table(table.filter(pc.invert(mask)), path)
-    forge(archive_copy, "scores", lambda _: False, lambda _: {})
-    assert f"game {decision['game_id']}: found plays missing" in fault_text(archive_copy)
 
 
 def test_the_command_says_it_with_exit_code_2(
