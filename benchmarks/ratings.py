@@ -9,8 +9,7 @@
 equilibrium by the sum of the players' expected payoffs when each may play its part of another
 equilibrium: under uniform priors, and under priors that players iterate (84). The other equilibria
 are found as the paper finds them (F.4): profiles whose exploitability falls, by gradient descent,
-while their ratings are driven apart, until it is at most 0.01; with ``--paths`` they are limits of
-paths from random targets instead.
+while their ratings are driven apart, until it is at most 0.01.
 """
 
 from __future__ import annotations
@@ -26,15 +25,13 @@ from study import command_line
 from torch import Tensor
 
 from archive.__main__ import main as archive
-from archive.errors import RatingError
 from archive.ratings.normal_form import Array, NormalFormGame
 from archive.ratings.paper import judged_preferences
 from archive.ratings.preferences import KING, king_of_the_hill
 from archive.ratings.rating import rate
 
-ETA, ROUNDS, SAME = 1e-2, 10_000, 1e-3
-"""η and T of (84), (85), and the largest difference of probabilities between equilibria that count
-as one."""
+ETA, ROUNDS = 1e-2, 10_000
+"""η and T of (84), (85)."""
 EXPLOITABILITY = 0.01
 STEPS, RATE, APART = 1500, 0.05, 1e-3
 """Steps of Adam, their rate, and the weight of squared distances between ratings."""
@@ -94,23 +91,6 @@ def descended(game: NormalFormGame, count: int, seed: int) -> list[list[Array]]:
     return [rate(game).masses, *rows]
 
 
-def equilibria(game: NormalFormGame, starts: int, seed: int = 0) -> list[list[Array]]:
-    """Different equilibria, each the strategies of all players: first the one that ratings select,
-    then limits of paths from ``starts`` random targets. Starts whose path cannot be followed are
-    left out."""
-    random, found = np.random.default_rng(seed), [rate(game).masses]
-    for _ in range(starts):
-        targets = [random.dirichlet(np.full(size, 0.3)) + 1e-6 for size in game.shape]
-        try:
-            masses = rate(game, targets=[each / each.sum() for each in targets]).masses
-        except RatingError:
-            continue
-        every = np.concatenate(masses)
-        if min(np.abs(every - np.concatenate(other)).max() for other in found) > SAME:
-            found.append(masses)
-    return found
-
-
 def coordination_payoffs(
     game: NormalFormGame, found: Sequence[Sequence[Array]], rounds: int = 0
 ) -> Array:
@@ -149,8 +129,7 @@ def show_dominance(options: Namespace) -> None:
     for draw in range(options.draws):
         random = np.random.default_rng(draw)
         game = king_of_the_hill(judged_preferences(options.tasks, options.models, random))
-        find = equilibria if options.paths else descended
-        found = find(game, options.others, draw)
+        found = descended(game, options.others, draw)
         places = []
         for rounds in (0, ROUNDS):
             sums = coordination_payoffs(game, found, rounds).sum(axis=1)
@@ -175,7 +154,6 @@ def main() -> None:
     dominance.add_argument("--models", type=int, default=17)
     dominance.add_argument("--others", type=int, default=31)
     dominance.add_argument("--draws", type=int, default=2)
-    dominance.add_argument("--paths", action="store_true")
     dominance.set_defaults(show=show_dominance)
     options = parser.parse_args()
     options.show(options)

@@ -72,7 +72,11 @@ def write_ratings(ratings: MeasureRatings, title: str, path: str | Path, *, forc
     """Write the ratings section of a report as a page of its own. Raises WriteError."""
     path = user_path(path)
     require_free(path, force)
-    facts = {"result": ratings, "games": rated_games(ratings), "notes": list(notes(ratings))}
+    facts: dict[str, Any] = {
+        "result": ratings,
+        "games": rated_games(ratings),
+        "notes": list(notes(ratings)),
+    }
     _write(path, rendered("ratings.html", title=title, **facts))
 
 

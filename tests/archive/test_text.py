@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive.statistics.intervals import UNDEFINED, Interval
-from archive.text import bounds, interval, listed, number, percent, plural, signed
+from archive.text import bounds, interval, number, percent, signed
 
 FORMS = (number, signed, percent, partial(number, digits=0), partial(signed, digits=3))
 
@@ -33,12 +33,3 @@ def test_intervals() -> None:
     assert interval(Interval(0.34, 0.1, 0.5), percent) == "34% [10%, 50%]"
     assert interval(Interval(3.0, math.nan, math.nan)) == "3.00"
     assert (interval(UNDEFINED), bounds(UNDEFINED)) == ("–", "not defined")
-
-
-def test_counts_and_lists() -> None:
-    counts = (1, 2, 1200)
-    assert [plural(n, "game") for n in counts] == ["1 game", "2 games", "1,200 games"]
-    assert [plural(2, noun) for noun in ("family", "play")] == ["2 families", "2 plays"]
-    assert plural(2, "child", "children") == "2 children"
-    lists = ([], ["a"], ["a", "b"], ["a", "b", "c"])
-    assert [listed(names) for names in lists] == ["", "a", "a and b", "a, b and c"]
