@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import json
-from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -26,7 +24,6 @@ from archive.run import ArchivedStories
 from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all, read_game
 from xgl.library import find
 from xgl.players import FixedMovesPlayer
-from xgl.runtime.requests import Judge
 
 PAPER = Given(find("missing_link").text, "paper")
 ECHO = Given(find("echo").text)
@@ -34,19 +31,12 @@ BOB = Given(find("fig_3_13_message").text, "paper", "bob")
 QUICK = Options("xent", scores=False)
 
 
-def play_scores(
-    played_game: Game, role: str, one: Map, moves: Sequence[tuple[str, ...]], judge: Judge
-) -> list[float]:
-    """The role's score of each move on a map, when every player makes it."""
-    seeds = [Seeds(one.map_seed, index) for index in range(len(moves))]
-    player = FixedMovesPlayer(dict(zip(seeds, moves, strict=True)))
-    names = (*analyse(played_game.program).players, role)
-    cast = Cast(judge, ArchivedStories(dict([one])), dict.fromkeys(names, player))
-    plays = play_all([Instance(played_game, seed) for seed in seeds], cast)
-    return [
-        play.scores.get(role, 0.0) if play.outcome_for(role) == "finished" else -np.inf
-        for play in plays
-    ]
+def outcome(played: Game, role: str, one: Map) -> str:
+    """How a play on a map ends for the role, when every player makes one move."""
+    seeds = Seeds(one.map_seed, 0)
+    player, names = FixedMovesPlayer({seeds: ("owl light",)}), analyse(played.program).players
+    cast = Cast(WordJudge(), ArchivedStories(dict([one])), dict.fromkeys(names, player))
+    return play_all([Instance(played, seeds)], cast)[0].outcome_for(role)
 
 
 def test_the_folder_is_what_measure_json_says(tmp_path: Path) -> None:
@@ -74,9 +64,7 @@ def test_the_folder_is_what_measure_json_says(tmp_path: Path) -> None:
         ]
         assert [each.map_seed for each in maps] == [1, 3, 5]
         assert maps[1].stories[0] == story(3, 0)
-        for one in maps:
-            scores = play_scores(member_game, member["role"], one, [("owl light",)], WordJudge())
-            assert np.isfinite(scores).all()
+        assert {outcome(member_game, member["role"], one) for one in maps} == {"finished"}
 
 
 # -- nothing that a game says is executed -------------------------------------------------------
