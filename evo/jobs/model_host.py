@@ -313,5 +313,4 @@ def _engine_settings(judge: JudgeConfig) -> EngineSettings:
         batch_tokens=judge.batch_tokens,
         memory_bytes=judge.memory_mib << 20,
         score_cache_bytes=judge.remembered_mib << 20,
-        prefix_cache_bytes=judge.prefix_cache_mib << 20,
     )

@@ -15,7 +15,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from xgl.judge.engine import EngineSettings, ScoringEngine
+from xgl.judge.engine import ScoringEngine
 from xgl.lm import language_model as tiled
 from xgl.lm.language_model import (
     LanguageModel,
@@ -67,10 +67,10 @@ def model(family: str) -> LanguageModel:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_cached_prefix_gives_the_bits_of_the_whole_text(family: str) -> None:
+def test_a_shared_prefix_gives_the_bits_of_the_whole_text(family: str) -> None:
     lm = model(family)
     rows = [ScoredSequence((*SHARED, 61 + k, 5, 6), len(SHARED)) for k in range(20)]
-    together = ScoringEngine(lm, EngineSettings(long_tokens=9)).bits(rows)
+    together = ScoringEngine(lm).bits(rows)
     for row, bits in zip(rows, together, strict=True):
         assert bits == pytest.approx(ScoringEngine(lm).bits([row])[0], abs=1e-4)
 

@@ -67,21 +67,6 @@ def test_every_sequence_reads_its_own_tokens_each_prefix_once_within_the_bound(
         assert len(spelled) == len(tree.tokens), "a prefix stands once"
 
 
-@given(SEQUENCES, st.integers(0, 20))
-def test_after_a_cached_prefix_a_sequence_reads_what_follows_it(
-    sequences: Sequences, prefix: int
-) -> None:
-    long_sequences = [
-        sequence
-        for sequence in sequences
-        if len(sequence.ids) - 1 - sequence.target_count >= prefix
-    ]
-    for tree in prefix_trees(long_sequences, prefix):
-        for index, positions in zip(tree.members, tree.positions, strict=True):
-            suffix = tuple(tree.tokens[node] for node in path(tree, positions[-1]))
-            assert suffix == long_sequences[index].ids[prefix:-1]
-
-
 @given(SEQUENCES, MAX_TOKENS, st.integers(1, 60))
 def test_batches_hold_every_tree_once_within_their_bound(
     sequences: Sequences, max_tokens: int, bound: int
