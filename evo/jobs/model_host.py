@@ -33,7 +33,7 @@ from xgl.errors import OversizeError
 from xgl.judge.engine import EngineSettings
 from xgl.judge.loading import load_model, load_stories
 from xgl.judge.server_judge import connect
-from xgl.judge.story_sources import JudgeStories
+from xgl.judge.stories import JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.canonical import BASE, MAIN, Game
 from xgl.lm.language_model import LanguageModel

@@ -14,7 +14,7 @@ from xgl.cli.narration import Narrator, Screen, ShownText, printable, signed_tex
 from xgl.console import Console
 from xgl.errors import OversizeError, PlayerError, excerpt
 from xgl.files import read_json
-from xgl.judge.story_files import check_prompts, check_source
+from xgl.judge.stories import check_prompts, check_source
 from xgl.language import syntax as syn
 from xgl.language.canonical import RESERVED, Game, check_names
 from xgl.language.characters import well_formed

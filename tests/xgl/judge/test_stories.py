@@ -17,8 +17,15 @@ from xgl import Metadata, game, parse
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, PlayerError, StoryError
 from xgl.judge.loading import load_stories
-from xgl.judge.story_files import check_prompts, check_source, prompted_places, read_texts
-from xgl.judge.story_sources import ChatStories, CorpusStories, JudgeStories
+from xgl.judge.stories import (
+    ChatStories,
+    CorpusStories,
+    JudgeStories,
+    check_prompts,
+    check_source,
+    prompted_places,
+    read_texts,
+)
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
 from xgl.runtime.requests import StoryRequest
