@@ -17,7 +17,7 @@ from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from xgl.language.characters import well_formed
+from xgl.escaping import well_formed
 
 EXAMPLES = frozenset(("a few words", "a few words.", "...", "…"))
 """The moves in the instructions of ``xgl.runtime.presentation``; an answer that repeats one has not

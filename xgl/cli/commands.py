@@ -12,8 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from xgl import library
-from xgl.analysis.request_bounds import Bound, ElicitFacts
-from xgl.analysis.static_facts import StaticFacts, analyse_roles
+from xgl.analysis.static_facts import Bound, ElicitFacts, StaticFacts, analyse_roles
 from xgl.cli.files import CommandError, Source, read_source
 from xgl.diagram import draw
 from xgl.errors import ProgramError, excerpt, wrong_ending
@@ -177,7 +176,7 @@ def facts_record(whole: Game, program: Program, reports: list[StaticFacts]) -> d
         "notes": notes(program, reports),
         "roles": {
             report.role: {
-                **{f.name: getattr(report, f.name) for f in fields(report) if f.name != "run"},
+                **{f.name: getattr(report, f.name) for f in fields(report) if f.repr},
                 **rows,
                 "degenerate": report.degenerate,
             }

@@ -13,11 +13,11 @@ from xgl.cli.files import CommandError, Script, Source, read_script
 from xgl.cli.narration import Narrator, Screen, ShownText, printable, signed_text
 from xgl.console import Console
 from xgl.errors import OversizeError, PlayerError, excerpt
+from xgl.escaping import well_formed
 from xgl.files import read_json
 from xgl.judge.stories import check_prompts, check_source
 from xgl.language import syntax as syn
 from xgl.language.canonical import RESERVED, Game, check_names
-from xgl.language.characters import well_formed
 from xgl.models.references import CORPUS
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, Memory, machines_of, play_all, visible_items

@@ -18,8 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xgl.chat.answers import final_text
-from xgl.chat.calls import RequestBatch, UsageCounter, ask_once, run
-from xgl.chat.client import Endpoint, Fault, follow_up
+from xgl.chat.client import Endpoint, Fault, RequestBatch, UsageCounter, ask_once, follow_up, run
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, PlayerError, StoryError, excerpt
 from xgl.files import MOST_BYTES, read_bytes, read_json, user_path

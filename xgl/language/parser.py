@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from xgl.errors import MAX_PROBLEMS, DialectError, Problem, ProgramError, excerpt
+from xgl.escaping import first_invisible, is_visible
 from xgl.language import syntax as syn
-from xgl.language.characters import first_invisible, is_visible
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import (

@@ -18,8 +18,8 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from xgl.errors import OversizeError, PlayerError
+from xgl.escaping import well_formed
 from xgl.language.canonical import Game
-from xgl.language.characters import well_formed
 from xgl.language.dialects import DIALECTS
 from xgl.random_streams import stream
 from xgl.runtime.machine import Machine, PreparedProgram

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xgl import Metadata, analyse, parse
-from xgl.analysis.request_bounds import Bound, ElicitFacts
-from xgl.analysis.static_facts import StaticFacts, analyse_roles
+from xgl.analysis.static_facts import Bound, ElicitFacts, StaticFacts, analyse_roles
 
 GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
 

@@ -23,8 +23,7 @@ from support.chat_server import (
 )
 from support.chat_turns import KEY, KEY_VARIABLE, QUICK, Chat, texts, turn
 
-from xgl.chat.calls import ask_once
-from xgl.chat.client import MOST_BYTES
+from xgl.chat.client import MOST_BYTES, ask_once
 from xgl.chat.settings import Budget, ChatSettings
 from xgl.errors import PlayerError
 

@@ -17,9 +17,8 @@ from support.doubles import NumberedStories, WordJudge
 from xgl import EpisodeQueue, Play, game, parse, play
 from xgl.chat.answers import parse_move
 from xgl.environments.conversation import converse
-from xgl.environments.rewards import Rewards
 from xgl.environments.rows import METRICS, Base, Row, metrics, read_row, seat_names
-from xgl.environments.trl import environment_factory
+from xgl.environments.trl import Rewards, environment_factory
 from xgl.errors import PlayerError
 from xgl.library import find
 from xgl.players import FixedMovesPlayer

@@ -14,8 +14,8 @@ from support.programs import PROGRAMS
 
 from xgl import Program, ProgramError, parse, to_text
 from xgl.errors import FlowError, Problem
+from xgl.escaping import is_visible, well_formed
 from xgl.language import syntax as syn
-from xgl.language.characters import is_visible, well_formed
 from xgl.language.control_flow import path, unrolled_steps
 from xgl.language.dialects import DIALECTS
 

@@ -314,7 +314,7 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         coroutine.close()
         pauses.append(seconds)
 
-    monkeypatch.setattr("xgl.chat.calls.asyncio.wait_for", note)
+    monkeypatch.setattr("xgl.chat.client.asyncio.wait_for", note)
     return pauses
 
 
