@@ -13,13 +13,13 @@ from typing import Any
 
 from xgl import library
 from xgl.analysis.static_facts import Bound, ElicitFacts, StaticFacts, analyse_roles
-from xgl.cli.files import CommandError, Source, read_source
 from xgl.diagram import draw
-from xgl.errors import ProgramError, excerpt, wrong_ending
+from xgl.errors import ConfigError, ProgramError, excerpt, wrong_ending
 from xgl.files import user_path, write_text
 from xgl.language.canonical import HEAD, Game, metadata_lines, model_names, own_metadata
 from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import Program
+from xgl.library import Source, read_source
 from xgl.runtime.predicates import free_statements
 
 
@@ -62,9 +62,9 @@ def canonical(game: str, dialect: str | None) -> int:
 
 
 def diagram(game: str, dialect: str | None, output: str | None) -> int:
-    """The game as SVG. Raises :class:`CommandError` for a file of another kind."""
+    """The game as SVG. Raises :class:`ConfigError` for a file of another kind."""
     if output and (problem := wrong_ending(output, ".svg")):
-        raise CommandError(problem)
+        raise ConfigError(problem)
     source = read_source(game, dialect)
     svg = draw(source.program(), source.title)
     if output:

@@ -22,7 +22,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import find, reads
+from xgl.language.visitors import children, find, reads
 from xgl.runtime.presentation import Sight, token_spans
 from xgl.runtime.requests import Assigned, Ensured, Event, Item, Judge, Moved, Rewarded, View
 from xgl.runtime.values import MissingError, Text, Values
@@ -55,11 +55,10 @@ class PaidReward(NamedTuple):
 
 
 class FailedEnsure(NamedTuple):
-    """A failed ensure of the player's own. ``reasons``: the conditions, with the bits that were
-    compared or the judge's answer; ``remaining``: failures that are still allowed."""
+    """A failed ensure of the player's own: its line and conditions, and the failures left."""
 
     line: int
-    reasons: tuple[str, ...]
+    conditions: tuple[str, ...]
     remaining: int
 
 
@@ -92,7 +91,8 @@ class Narrator:
                     yield PaidReward(to, bits, ())
                 case Ensured(by, False, failures) if by == self.player:
                     left = self.game.metadata.max_failures - failures
-                    yield FailedEnsure(position + 1, _reasons(line, event), left)
+                    conditions = tuple(map(expression_text, children(line)))
+                    yield FailedEnsure(position + 1, conditions, left)
             if not isinstance(event, Rewarded | Ensured):
                 self.history.append(event)
                 self.sight.visible_items(self.history)
@@ -121,22 +121,6 @@ class Narrator:
             return str(values.plain(xent.target))
         except (MissingError, OversizeError):
             return None
-
-
-def _reasons(line: syn.Instruction, event: Ensured) -> tuple[str, ...]:
-    """The conditions, with the values of both sums where they are plain comparisons of xents."""
-    assert isinstance(line, syn.Ensure)
-    plain = [isinstance(each, syn.Comparison) for each in line.conditions]
-    sides = iter(event.sides if sum(plain) == len(event.sides) else ())
-    reasons = []
-    for condition, is_plain in zip(line.conditions, plain, strict=True):
-        side = next(sides, None) if is_plain else None
-        shown = side if find(condition, syn.Xent) else None
-        amounts = ": {:.1f} against {:.1f} bits".format(*shown) if shown else ""
-        reasons.append(expression_text(condition) + amounts)
-    if len(reasons) == 1 and isinstance(truth := line.conditions[0], syn.Truth):
-        return (f"{reasons[0]}: it was judged {'false' if truth.expected else 'true'}",)
-    return tuple(reasons)
 
 
 GAIN, LOSS = " ▁▂▃▄▅▆▇█", " ░░░▒▒▒▓▓"
@@ -174,10 +158,10 @@ class Screen:
                     self.say(f"  (blocks gain, shades lose; a full bar is {full:.1f} bits)", "dim")
                 for term in terms:
                     self._term(term, full)
-            case FailedEnsure(line, reasons, remaining):
+            case FailedEnsure(line, conditions, remaining):
                 self.say(f"This does not hold (line {line}):", "bold red")
-                for reason in reasons:
-                    self.say(f"  {printable(reason)}", "red")
+                for condition in conditions:
+                    self.say(f"  {printable(condition)}", "red")
                 if remaining >= 0:
                     self.say(f"Try again; failures left before a forfeit: {remaining}.", "red")
 

@@ -284,27 +284,22 @@ class Machine:
         if self.last_elicit is None and not self.dialect.early_ensure:
             line = self.game.program.source_line(self.flow.position)
             raise FlowError(f"line {line}: an ensure before any elicit")
-        self.sides: list[tuple[float, float]] = []
         holds = yield from self._conditions(ensure.conditions)
         back = self.last_elicit
         player = back[1] if back else syn.MAIN_PLAYER
         key = self.flow.position if self.dialect.failures_per_line else player
+        if not holds:
+            self.failures[key] += 1
+        elif self.dialect.failures_per_line:
+            self.failures[key] = 0
+        self._log(Ensured(player, holds, self.failures[key]), 0, meter.ITEM)
         if holds:
-            if self.dialect.failures_per_line:
-                self.failures[key] = 0
-            self._log_ensure(player, True, self.failures[key])
             return True
-        self.failures[key] += 1
-        self._log_ensure(player, False, self.failures[key])
         if back is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
         # Runs since the elicit never happened for the random draws: a retry gets the same numbers.
         self.flow.position, self.visits = back[0], back[2].copy()
         return False
-
-    def _log_ensure(self, player: str, passed: bool, failures: int) -> None:
-        event = Ensured(player, passed, failures, tuple(self.sides))
-        self._log(event, 2 * meter.NUMBER * len(self.sides), meter.ITEM)
 
     def _conditions(self, conditions: tuple[syn.Condition, ...]) -> Generator[Any, Any, bool]:
         truths = []
@@ -325,7 +320,6 @@ class Machine:
             case syn.Comparison(left, comparator, right):
                 one, *_ = yield from self._amount(left)
                 other, *_ = yield from self._amount(right)
-                self.sides.append((one, other))
                 return compare(one, comparator, other)
             case syn.Test():
                 yield from self._settle(condition)

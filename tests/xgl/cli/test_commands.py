@@ -12,8 +12,7 @@ import pytest
 
 from xgl import game, parse
 from xgl.cli import main
-from xgl.cli.files import MAX_INPUT
-from xgl.library import entries
+from xgl.library import MAX_INPUT, entries
 
 GOOD = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | x))\n"
 IDLE = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | t))\n"
