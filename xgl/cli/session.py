@@ -9,8 +9,7 @@ from json import dumps
 from typing import TYPE_CHECKING, Any
 
 from xgl.analysis.static_facts import analyse
-from xgl.cli.narration import Narrator, Screen, ShownText, printable, signed_text
-from xgl.console import Console
+from xgl.cli.narration import Narrator, Screen, printable, signed_text
 from xgl.errors import ConfigError, OversizeError, PlayerError, excerpt
 from xgl.escaping import well_formed
 from xgl.files import read_json, user_path
@@ -23,6 +22,7 @@ from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, Memory, machines_of, play_all, visible_items
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 from xgl.runtime.requests import Event, Move, Moved, Play, Player, Seeds, Turn
+from xgl.streams import Console
 
 if TYPE_CHECKING:
     from xgl.players.chat import ChatPlayer
@@ -64,7 +64,7 @@ def run(
     table = bench(judge, stories, others, whole.metadata.npc)
     player = chat if local is None else _policy(local, judge, table.judge)
     session = Session(whole, role, table, console, seed, script, player)
-    session.screen.open(whole, source.title, f"{f'{model} is' if model else 'You are'} {role}")
+    session.screen.open(source.title, f"{f'{model} is' if model else 'You are'} {role}")
     if judge in CHANCE_JUDGES and free_statements(whole.program):
         session.screen.say(
             f"{judge} decides statements by chance: python -m xgl judge {judge}", "dim"
@@ -201,7 +201,7 @@ class Session:
     ) -> None:
         self.game, self.role, self.table = whole, role, table
         self.seeds, self.script, self.player = Seeds(seed, 0), script, player
-        self.screen = Screen(console, table.judge)
+        self.screen = Screen(console, table.judge, whole)
         self.rounds: list[Play] = []
         self.left_at = ""
         """The round in which the person left the game; empty if it was played to the end."""
@@ -271,12 +271,12 @@ class Session:
             return
         first, self.event_count = self.event_count, len(self.machine.events)
         log = zip(self.machine.lines[first:], self.machine.events[first:], strict=True)
-        for notice in self.narrator.notices(log):
-            own = isinstance(notice, ShownText) and notice.mover == self.role
-            if own and notice.item.text == self.typed:  # type: ignore[union-attr]
+        for position, event, items, terms in self.narrator.tell(log):
+            own = isinstance(event, Moved) and event.player == self.role
+            if own and items[0].text == self.typed:
                 self.typed = ""  # it stands on the screen as it was typed
             else:
-                self.screen.show(notice)
+                self.screen.show(position, event, items, terms)
 
     def _read_text(self, turn: Turn) -> str:
         limit = turn.request.max_len

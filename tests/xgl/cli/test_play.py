@@ -18,15 +18,15 @@ from rich.console import Console
 from support.chat_server import ChatServer, in_order, move, reply
 from support.programs import PROGRAMS
 
-from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
+from xgl import Cast, Game, Instance, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli import main
-from xgl.cli.narration import FailedEnsure, Narrator, Notice, PaidReward, ShownText
+from xgl.cli.narration import Narrator, Term
 from xgl.cli.session import Session
 from xgl.language.dialects import DIALECTS
-from xgl.language.syntax import OMNISCIENT, PLAYERS
+from xgl.language.syntax import PLAYERS
 from xgl.runtime.lockstep import machines_of
 from xgl.runtime.presentation import visible
-from xgl.runtime.requests import Ensured, Move, Moved, Play, Rewarded, Turn
+from xgl.runtime.requests import Event, Item, Move, Moved, Play, Rewarded, Turn
 
 SUM_UP = (
     'assign(s=story())\nelicit(x, 3)\nensure("no common words between" + s + "&" + x)\n'
@@ -64,7 +64,7 @@ def sit(table: object, monkeypatch: pytest.MonkeyPatch) -> Seat:
         console = Console(file=screen, width=100, highlight=False, markup=False)
         monkeypatch.setattr("builtins.input", lambda prompt: _line(sys.stdin))
         session = Session(game(parse(code)), role, cast_of(table, Other()), console, 3)
-        session.screen.open(session.game, "A Game", f"You are {role}")
+        session.screen.open("A Game", f"You are {role}")
         session.play(rounds)
         return session.rounds, screen.getvalue(), session
 
@@ -285,24 +285,14 @@ class Talker:
         return [Move(self.lines.pop(0) if self.lines else "sea") for _ in turns]
 
 
-def notices_of(
-    seat: Callable[..., Cast],
-    code: str,
-    player: str,
-    *lines: str,
-    dialect: str = "paper",
-    token_bits: bool = True,
-) -> tuple[list[Notice], Play]:
-    whole = game(parse(code, dialect), Metadata(token_bits=token_bits))
+def told(
+    seat: Callable[..., Cast], whole: Game, player: str, talker: object
+) -> tuple[list[tuple[int, Event, list[Item], list[Term]]], Play]:
     instance = Instance(whole, Seeds(1, 0))
     [machine] = machines_of([instance])
-    [play] = play_all([instance], seat(Talker(*lines)), [machine])
+    [play] = play_all([instance], seat(talker), [machine])
     log = zip(machine.lines, machine.events, strict=True)
-    return list(Narrator(whole, player).notices(log)), play
-
-
-def paid_rewards(notices: list[Notice]) -> list[PaidReward]:
-    return [one for one in notices if isinstance(one, PaidReward)]
+    return list(Narrator(whole, player).tell(log)), play
 
 
 def test_the_zero_sum_pair_line_by_line(seat: Callable[..., Cast]) -> None:
@@ -310,31 +300,12 @@ def test_the_zero_sum_pair_line_by_line(seat: Callable[..., Cast]) -> None:
         "elicit(x, 4)\nelicit(white, t, 4)\nreward(xent(x))\nreward(white, xent(t))\n"
         "reward(env, xent(x))\nreward(xent(x + t))"
     )
-    for player, sign in (("black", ""), ("white", "−")):
-        notices, play = notices_of(seat, code, player, "one", "two")
-        own = [reward for reward in paid_rewards(notices) if reward.player == player]
-        other = "−" if sign == "" else ""
-        labels = [term.label for reward in own for term in reward.terms]
-        assert labels == [sign + "xent(s)", other + "xent(t)", sign + "xent(s + t)"]
-        texts = [term.text for reward in own for term in reward.terms]
-        assert texts == ["one", "two", "one two"]
-        assert sum(reward.bits for reward in own) == play.scores[player]
-
-
-def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
-    code = (
-        'elicit(white, t, 4)\nelicit(x, 4)\nensure("no common words between" + t + "&" + x, '
-        "xent(x) >= 0)\nreward(xent(x))"
-    )
-    notices, _ = notices_of(seat, code, "black", "the sea", "a sea", "hills")
-    [failure] = [one for one in notices if isinstance(one, FailedEnsure)]
-    assert failure.line == 3
-    assert '"no common words between" + s' in failure.conditions[0]
-    assert failure.conditions[1] == "xent(t) >= 0"
-    assert failure.remaining == 9
-    assert not any(
-        isinstance(one, FailedEnsure) for one in notices_of(seat, code, "white", "b", "b", "c")[0]
-    )
+    for player, sign, other in (("black", "", "−"), ("white", "−", "")):
+        notices, _ = told(seat, game(parse(code)), player, Talker("one", "two"))
+        terms = [term for *_, terms in notices for term in terms]
+        labels = [sign + "xent(s)", other + "xent(t)", sign + "xent(s + t)"]
+        assert [term.label for term in terms] == labels
+        assert [term.text for term in terms] == ["one", "two", "one two"]
 
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
@@ -342,25 +313,17 @@ def test_a_failed_ensure_is_explained(seat: Callable[..., Cast]) -> None:
 def test_any_game_is_followed_to_its_end(
     seat: Callable[..., Cast], echo_player: Callable[[], object], program: Program, player: str
 ) -> None:
-    """What is shown is what ``presentation.visible`` lets through, reward for reward."""
+    """What is told is what ``presentation.visible`` lets through, with the terms of own rewards."""
     assume(not analyse(program).faults)
     whole = game(program)
-    instance = Instance(whole, Seeds(1, 0))
-    [machine] = machines_of([instance])
-    [play] = play_all([instance], seat(echo_player()), [machine])
-    log = list(zip(machine.lines, play.events, strict=True))
-    assert all(line == event.line for line, event in log if isinstance(event, Moved))
-    notices = list(Narrator(whole, player).notices(log))
-    items = [one.item for one in notices if isinstance(one, ShownText)]
-    facts = [e for e in play.events if not isinstance(e, Rewarded | Ensured)]
-    assert items == list(visible(facts, player, DIALECTS[whole.dialect].live_reveal))
-    own = [e for e in play.events if isinstance(e, Rewarded) and e.player == player]
-    mine = [one for one in paid_rewards(notices) if one.player == player]
-    assert [one.bits for one in mine] == [event.bits for event in own]
-    for one, event in zip(mine, own, strict=True):
-        assert [len(t.bits) for t in one.terms] == [len(s.bits) for _, _, s in event.terms]
-    if player not in OMNISCIENT:
-        assert len(paid_rewards(notices)) == len(mine)
+    notices, play = told(seat, whole, player, echo_player())
+    items = [item for _, _, items, _ in notices for item in items]
+    assert items == list(visible(play.events, player, DIALECTS[whole.dialect].live_reveal))
+    for position, event, _, terms in notices:
+        assert not isinstance(event, Moved) or position == event.line
+        own = isinstance(event, Rewarded) and event.player == player
+        scores = [len(s.bits) for _, _, s in event.terms] if own else []  # type: ignore[union-attr]
+        assert [len(term.bits) for term in terms] == scores
 
 
 def test_a_game_that_ends_for_its_size_says_why(
