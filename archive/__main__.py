@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from archive.cli import COMMANDS, Subcommand
 from archive.errors import ArchiveError
 from archive.views.tables import to_json
-from xgl.streams import Console, exit_code, prepare_streams
+from xgl.console import Console
+from xgl.streams import exit_code, prepare_streams
 from xgl.version import __version__
 
 

@@ -15,7 +15,7 @@ from evo.record.ledger import Callback
 from evo.run import experiments, silence_libraries
 from evo.runner import EXPERIMENT, CommandLine, Services, complete
 from evo.trained import Run
-from xgl.streams import Console
+from xgl.console import Console
 
 _SETTING = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 Settings = Mapping[str, object]

@@ -40,6 +40,7 @@ from evo.record.run_folder import (
 from meta_sampler.base import BudgetReachedError, MetaSampler, SamplerError
 from meta_sampler.registry import make
 from meta_sampler.settings import Caps
+from xgl.console import Console
 from xgl.errors import (
     BudgetError,
     ConfigError,
@@ -50,7 +51,6 @@ from xgl.errors import (
     excerpt,
 )
 from xgl.models.resolve import ModelNotFoundError
-from xgl.streams import Console
 
 log = logging.getLogger("evo")
 USER_ERRORS = (ConfigError, ArchiveError, ModelNotFoundError, PlayerError, SamplerError)

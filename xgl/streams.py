@@ -1,4 +1,4 @@
-"""Standard streams and the console of every command line, and how a command ends."""
+"""Standard streams of every command line, and how a command ends."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import io
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from contextlib import suppress
 from functools import wraps
 from typing import IO, Any, ParamSpec
 
-import rich.console
-from rich.segment import Segment
-
 from xgl.errors import MAX_MESSAGE, ProgramError, XGLError, excerpt, missing_package
-from xgl.escaping import visible, visible_lines
+from xgl.escaping import visible
 
 Parameters = ParamSpec("Parameters")
 
@@ -28,7 +25,7 @@ class VisibleStream:
     """An output that shows control characters, direction marks and lone surrogates as escapes,
     whoever prints them: ids, names, paths and answers of servers are a stranger's.
 
-    Rich, which writes styles, writes to ``rich_proxied_file``: see :class:`Console`.
+    Rich, which writes styles, writes to ``rich_proxied_file``: see :class:`xgl.console.Console`.
     """
 
     def __init__(self, stream: IO[str], bars: bool = False) -> None:
@@ -46,32 +43,6 @@ class VisibleStream:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.rich_proxied_file, name)
-
-
-class Console(rich.console.Console):
-    """Prints every table, panel and line of this project. Text is shown, never obeyed: neither
-    markup in it nor control characters and direction marks have an effect. Rich's own styles and
-    movements have theirs."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**{"markup": False, "highlight": False, "emoji": False} | options)
-
-    @property
-    def file(self) -> IO[str]:
-        """Where styles are written: what stands behind a :class:`VisibleStream`."""
-        return getattr(super().file, "rich_proxied_file", super().file)
-
-    @file.setter
-    def file(self, new_file: IO[str]) -> None:
-        self._file = new_file
-
-    def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:
-        """Every text of a renderable passes here before its line is cut to the width."""
-        for segment in super().render(*arguments, **options):
-            if segment.control or segment.text.isprintable():
-                yield segment
-            else:
-                yield Segment(visible_lines(segment.text), segment.style)
 
 
 def prepare_streams() -> None:

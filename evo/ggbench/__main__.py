@@ -14,9 +14,10 @@ from evo.config.measure import ChatConfig
 from evo.ggbench.filters import run_filters
 from evo.ggbench.game import find_all, packaged
 from xgl.chat.settings import Budget
+from xgl.console import Console
 from xgl.errors import ConfigError
 from xgl.files import user_path
-from xgl.streams import Console, exit_code, prepare_streams
+from xgl.streams import exit_code, prepare_streams
 
 GAME = "a game that ships, a folder with rules.md, env.py and moves.md, or the released games"
 

@@ -24,8 +24,9 @@ import evo.ggbench.__main__
 import evo.run
 import xgl.cli
 from xgl.cli import main
+from xgl.console import Console
 from xgl.errors import JudgeError
-from xgl.streams import Console, VisibleStream, exit_code
+from xgl.streams import VisibleStream, exit_code
 
 HOSTILE = "\x1b[2J\x1b]0;owned\x07\x9b31m\u202e\u2066\r\x08\ud800[red]a[/red]\u200b\0:smile:"
 SAFE = frozenset("\n\t\xa0\u3000")

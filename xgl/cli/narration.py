@@ -13,6 +13,7 @@ from typing import NamedTuple
 from rich.panel import Panel
 from rich.text import Text as Styled
 
+from xgl.console import Console
 from xgl.diagram.svg import cells
 from xgl.errors import OversizeError
 from xgl.language import syntax as syn
@@ -23,7 +24,6 @@ from xgl.language.visitors import children, find, reads
 from xgl.runtime.presentation import Sight, token_spans
 from xgl.runtime.requests import Assigned, Ensured, Event, Item, Judge, Moved, Rewarded, View
 from xgl.runtime.values import MissingError, Text, Values
-from xgl.streams import Console
 
 
 class Term(NamedTuple):

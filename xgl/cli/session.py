@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from xgl.analysis.static_facts import analyse
 from xgl.cli.narration import Narrator, Screen, printable, signed_text
+from xgl.console import Console
 from xgl.errors import ConfigError, OversizeError, PlayerError, excerpt
 from xgl.escaping import well_formed
 from xgl.files import read_json, user_path
@@ -22,7 +23,6 @@ from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, Memory, machines_of, play_all, visible_items
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 from xgl.runtime.requests import Event, Move, Moved, Play, Player, Seeds, Turn
-from xgl.streams import Console
 
 if TYPE_CHECKING:
     from xgl.players.chat import ChatPlayer

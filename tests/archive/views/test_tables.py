@@ -7,7 +7,7 @@ from io import StringIO
 import pytest
 
 from archive.views.tables import LABEL, add, labels, show_labels, table
-from xgl.streams import Console
+from xgl.console import Console
 
 URL = "chat:qwen2.5:7b@http://localhost:11434/v1"
 NAMES = {
