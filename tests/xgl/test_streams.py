@@ -208,10 +208,7 @@ HEAVY = (
     *("torch", "transformers", "peft", "ray", "numpy", "scipy", "pyarrow", "hydra", "omegaconf"),
     *("pydantic", "httpx2", "rich.console", "jinja2"),
 )
-COMMANDS = (
-    *(("check", "censor"), ("check", "censor", "--json")),
-    *(("canonical", "censor"), ("diagram", "censor"), ("games",)),
-)
+COMMANDS = (*(("check", "censor"), ("canonical", "censor"), ("diagram", "censor"), ("games",)),)
 CODE = f"""
 import sys
 from xgl.cli import main
