@@ -75,7 +75,7 @@ def test_wide_statements_in_loops_are_played_and_checked_soon(name: str, table: 
     assert play.outcome in ("finished", "oversize")
     assert bool(play.reason) == (play.outcome == "oversize")
     with time_limit():
-        assert program_facts(Source("wide", "", WIDE[name], "xent"))[1] in (True, False)
+        program_facts(Source("wide", "", WIDE[name], "xent"))
 
 
 def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:

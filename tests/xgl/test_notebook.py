@@ -85,15 +85,6 @@ def test_texts_of_games_and_moves_are_no_markup() -> None:
     assert "\\u202e" in played.text
 
 
-def test_a_play_shows_who_wrote_what_and_what_it_earned() -> None:
-    game = game_of('assign(s=story())\nelicit(x, 4)\nensure("no" not in x)\nreward(xed(s | x))')
-    play = play_of(game, "no", "a b c d e f")
-    page = read_page(play._repr_html_())
-    assert "Play: finished" in page.text
-    assert f"{play.scores['black']:+.2f} bits".replace("-", "−") in page.text
-    assert "a b c d" in page.text
-
-
 # -- The tour in docs/reference/xgl.md is true beyond what it shows as output: its programs, picture
 
 DOCS = Path(__file__).parents[2] / "docs"

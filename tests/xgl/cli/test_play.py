@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import io
 import json
-import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -275,16 +274,6 @@ def _code(arguments: list[str]) -> int:
         return int(end.code or 0)
 
 
-class Talker:
-    """Says what it is told to, one line after another."""
-
-    def __init__(self, *lines: str) -> None:
-        self.lines = list(lines)
-
-    def moves(self, turns: list[Turn]) -> list[Move]:
-        return [Move(self.lines.pop(0) if self.lines else "sea") for _ in turns]
-
-
 def told(
     seat: Callable[..., Cast], whole: Game, player: str, talker: object
 ) -> tuple[list[tuple[int, Event, list[Item], list[Term]]], Play]:
@@ -293,19 +282,6 @@ def told(
     [play] = play_all([instance], seat(talker), [machine])
     log = zip(machine.lines, machine.events, strict=True)
     return list(Narrator(whole, player).tell(log)), play
-
-
-def test_the_zero_sum_pair_line_by_line(seat: Callable[..., Cast]) -> None:
-    code = (
-        "elicit(x, 4)\nelicit(white, t, 4)\nreward(xent(x))\nreward(white, xent(t))\n"
-        "reward(env, xent(x))\nreward(xent(x + t))"
-    )
-    for player, sign, other in (("black", "", "−"), ("white", "−", "")):
-        notices, _ = told(seat, game(parse(code)), player, Talker("one", "two"))
-        terms = [term for *_, terms in notices for term in terms]
-        labels = [sign + "xent(s)", other + "xent(t)", sign + "xent(s + t)"]
-        assert [term.label for term in terms] == labels
-        assert [term.text for term in terms] == ["one", "two", "one two"]
 
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
@@ -324,16 +300,3 @@ def test_any_game_is_followed_to_its_end(
         own = isinstance(event, Rewarded) and event.player == player
         scores = [len(s.bits) for _, _, s in event.terms] if own else []  # type: ignore[union-attr]
         assert [len(term.bits) for term in terms] == scores
-
-
-def test_a_game_that_ends_for_its_size_says_why(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    game, moves = tmp_path / "game.xent", tmp_path / "moves.json"
-    game.write_text("beacon(flag_1)\nelicit(s, 9)\nassign(t=t + t + s)\nreplay(flag_1, 20)")
-    moves.write_text(json.dumps([["a hen"]]))
-    assert main(["play", str(game), "--moves", str(moves), "--json"]) == 0
-    [round_] = json.loads(capsys.readouterr().out)["rounds"]
-    assert round_["outcome"] == "oversize"
-    pattern = r"line 3: a string of \d+ characters, at most 4096 may stand"
-    assert re.fullmatch(pattern, round_["reason"])

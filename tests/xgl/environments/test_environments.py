@@ -219,23 +219,11 @@ SHAPES = {
     ],
     "objects": [SimpleNamespace(role="assistant", content=HEN)],
 }
-EMPTY: dict[str, Any] = {
-    "empty message": [{}],
-    "a call": [{"role": "assistant", "content": None, "tool_calls": [CALL]}],
-    "image": [{"content": [{"type": "image_url", "image_url": {"url": HEN}}]}],
-    "thoughts": [{"content": [{"type": "reasoning", "text": HEN}]}],
-    "user": [{"role": "user", "content": HEN}],
-}
 
 
 def test_a_completion_of_any_shape_is_read() -> None:
     found = Rewards(WordJudge())(list(SHAPES.values()), [INFO] * len(SHAPES))
     assert dict(zip(SHAPES, found, strict=True)) == dict.fromkeys(SHAPES, score_of(INFO, "hen"))
-
-
-def test_a_completion_without_text_holds_no_move() -> None:
-    found = Rewards(WordJudge())(list(EMPTY.values()), [INFO] * len(EMPTY))
-    assert found == [INFO["floor"]] * len(EMPTY)
 
 
 def test_an_answer_is_one_attempt_and_spare_moves_are_no_retries() -> None:

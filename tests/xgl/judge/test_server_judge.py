@@ -128,16 +128,6 @@ def test_a_server_that_is_away_or_serves_another_model_is_one_sentence(
     check_judge(f"vllm:embedded@{server.url}")
 
 
-def test_a_server_that_cuts_prompts_is_an_error_and_no_score(server: CompletionsServer) -> None:
-    remote = load_judge(f"vllm:embedded@{server.url}")
-    score_requests = [ScoreRequest("A red hen ran away.", (), DIALECTS["paper"].scoring)]
-    whole, server.logprobs = server.logprobs, lambda ids: [None, -1.0]
-    with pytest.raises(JudgeError, match="log-probabilities of 3 tokens of a prompt of"):
-        remote.score(score_requests)
-    server.logprobs = whole
-    assert isinstance(remote.score(score_requests)[0], TokenScores)
-
-
 HTML = Sent(body=b"<html>\n<b>Welcome</b></html>", headers={"Content-Type": "text/html"})
 NO_MODELS = {
     "HTML": (HTML, "found <html> <b>Welcome</b></html> as its list of models"),

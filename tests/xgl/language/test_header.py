@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from xgl import Metadata, game, parse, read_game
 from xgl.analysis.plain_english import in_words
-from xgl.errors import ConfigError, MetadataError, ProgramError
+from xgl.errors import ConfigError, MetadataError
 from xgl.language import syntax as syn
 from xgl.language.canonical import (
     MOST,
@@ -123,19 +123,6 @@ def test_a_mistake_is_one_sentence_with_the_file_and_where_it_can_the_line(heade
     with pytest.raises(MetadataError, match=rf"^mine\.xgl: {BAD[header]}") as caught:
         of_header(header)
     assert "\n" not in str(caught.value)
-
-
-def test_the_file_beside_it_is_named_where_it_is_wrong(tmp_path: Path) -> None:
-    path = tmp_path / "mine.xgl"
-    path.write_text(CODE)
-    beside = path.with_suffix(".toml")
-    for content, said in ((b"max_len =", r"line 1|Invalid"), (b"\xff", "cannot be read")):
-        beside.write_bytes(content)
-        with pytest.raises(MetadataError, match=rf"^{beside}: .*({said})"):
-            read_game(path)
-    path.write_text("reward(xad(s))")
-    with pytest.raises(ProgramError):
-        read_game(path)
 
 
 @given(METADATA)

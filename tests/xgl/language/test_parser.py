@@ -13,7 +13,7 @@ from support.dialect_examples import PAGE, examples
 from support.programs import PROGRAMS
 
 from xgl import Program, ProgramError, parse, to_text
-from xgl.errors import FlowError, Problem
+from xgl.errors import FlowError
 from xgl.escaping import is_visible, well_formed
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path, unrolled_steps
@@ -87,24 +87,6 @@ def test_refused_lines(finding: str, expected: str, bad: str, column: int, good:
     assert (problem.line, problem.column) == (3, column)
 
 
-@pytest.mark.parametrize(
-    ("bad", "finding", "suggestion"),
-    [
-        ("elicti(s)", "unknown instruction 'elicti'", "elicit"),
-        ("eval(s)", "unknown instruction 'eval'", "reveal"),
-        ("exec(s)", "unknown instruction 'exec'", ""),
-        ("elicit(s11)", "unknown register 's11'", "s1"),
-        ("assign(s=t/x)", "the operator /", "//"),
-    ],
-)
-def test_the_nearest_valid_name(bad: str, finding: str, suggestion: str) -> None:
-    with pytest.raises(ProgramError, match="line 1, column ") as refusal:
-        parse(bad)
-    [problem] = refusal.value.problems
-    assert (problem.found, problem.suggestion) == (finding, suggestion)
-    assert (f"did you mean {suggestion!r}?" in str(problem)) == bool(suggestion)
-
-
 def test_all_errors_at_once() -> None:
     code = "elicti(s)\nelicit(s)\n# x\nreward(s)\n\nassign(a=s)\n" + "elicit(s)\n" * 62
     with pytest.raises(ProgramError, match=r"^game\.xgl: 4 problems\n") as refusal:
@@ -115,26 +97,6 @@ def test_all_errors_at_once() -> None:
         (6, 10, "the constant 'a'"),
         (67, 1, "66 instructions"),
     ]
-
-
-def test_a_problem_shows_its_line_with_a_caret() -> None:
-    with pytest.raises(ProgramError, match="game: 1 problem") as refusal:
-        parse('assign(s="é😀" + q)', origin="game")
-    assert str(refusal.value) == (
-        "game: 1 problem\n"
-        "line 1, column 17: unknown register 'q'; expected s t x y p a b c, plain or with 0-3\n"
-        '    assign(s="é😀" + q)\n'
-        "                    ^"
-    )
-    assert str(Problem(1, 2, "x", "y", suggestion="z")) == (
-        "line 1, column 2: x; expected y; did you mean 'z'?"
-    )
-
-
-@pytest.mark.parametrize("code", ["", "\n\n", "# nothing\n  # else"])
-def test_an_empty_program_is_refused(code: str) -> None:
-    with pytest.raises(ProgramError, match="no instruction; expected at least one instruction"):
-        parse(code)
 
 
 def test_64_lines_are_valid_and_comments_do_not_count() -> None:

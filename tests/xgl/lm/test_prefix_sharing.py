@@ -15,7 +15,6 @@ from xgl.lm.prefix_sharing import (
     ScoredSequence,
     common_prefixes,
     prefix_trees,
-    shared_length,
     tree_batches,
 )
 
@@ -78,13 +77,6 @@ def test_batches_hold_every_tree_once_within_their_bound(
         padded_tokens = len(batch) * max(len(tree.tokens) for tree in batch)
         assert len(batch) == 1 or padded_tokens <= bound
         assert len({tree.is_chain for tree in batch}) == 1
-
-
-@given(IDS, IDS)
-def test_shared_length_counts_the_tokens_before_the_first_difference(one: Ids, other: Ids) -> None:
-    length = shared_length(one, other)
-    assert one[:length] == other[:length]
-    assert length in (len(one), len(other)) or one[length] != other[length]
 
 
 # -- one prefix a row, for sampling --------------------------------------------------------------
