@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.thoughts import THOUGHTS, UNFINISHED
 
@@ -187,6 +187,7 @@ def test_a_long_answer_of_marks_is_read(part: str) -> None:
             reader(text)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(_PARTS)).map("".join) | st.text())
 def test_any_answer_can_be_read(answer: str) -> None:
     for reader in READERS:

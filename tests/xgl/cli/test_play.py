@@ -284,7 +284,7 @@ def told(
     return list(Narrator(whole, player).tell(log)), play
 
 
-@settings(max_examples=30, suppress_health_check=list(HealthCheck))
+@settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(PROGRAMS, st.sampled_from(PLAYERS))
 def test_any_game_is_followed_to_its_end(
     seat: Callable[..., Cast], echo_player: Callable[[], object], program: Program, player: str

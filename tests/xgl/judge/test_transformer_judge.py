@@ -60,9 +60,9 @@ def scores(judge: TransformerJudge, requests: list[ScoreRequest]) -> list[tuple[
     return [each.bits for each in results if isinstance(each, TokenScores)]
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(
-    requests=st.lists(REQUESTS, min_size=1, max_size=6),
+    requests=st.lists(REQUESTS, min_size=1, max_size=3),
     batch_tokens=st.sampled_from([64, 150, 8192]),
 )
 def test_scores_are_the_formula_whatever_the_batch(
@@ -144,7 +144,7 @@ _PROSE = st.sampled_from([*TEXTS, "unbelievablyhyphenated words-and-marks!?", "ð
 _ANY = st.text(max_size=25) | st.lists(_PIECES, max_size=12).map("".join) | _PROSE
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(text=_ANY.filter(lambda t: t.isprintable() or "\n" in t), limit=st.integers(0, 12))
 @example(text="sbeaApiecetwas", limit=5)  # more of a word takes no more tokens
 def test_truncate_gives_the_longest_prefix_that_fits(
@@ -170,8 +170,8 @@ def test_a_move_is_cut_at_a_token_in_xent_and_at_a_letter_in_the_paper(
 def test_statements_go_to_the_model_by_the_formula(
     lm: LanguageModel, judge: TransformerJudge
 ) -> None:
-    requests = [TruthRequest(text) for text in ("The sky is blue.", 'He said "no".', "Fish sing.")]
-    requests += [statement(code, move) for code in FALSE[:4] for move in ("a hen", "It rains.")]
+    requests = [TruthRequest(text) for text in ("The sky is blue.", 'He said "no".')]
+    requests += [statement(code, move) for code in FALSE[:1] for move in ("a hen", "It rains.")]
     for request, verdict in zip(requests, judge.truths(requests), strict=True):
         leans = []
         for prompt in truth_prompts(request):

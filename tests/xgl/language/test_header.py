@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xgl import Metadata, game, parse, read_game
@@ -74,6 +74,7 @@ METADATA = st.builds(
 )
 
 
+@settings(max_examples=40)
 @given(METADATA)
 def test_code_below_its_own_metadata_is_the_same_game(metadata: Metadata) -> None:
     try:
@@ -125,6 +126,7 @@ def test_a_mistake_is_one_sentence_with_the_file_and_where_it_can_the_line(heade
     assert "\n" not in str(caught.value)
 
 
+@settings(max_examples=40)
 @given(METADATA)
 def test_what_players_are_shown_reads_as_the_metadata(metadata: Metadata) -> None:
     """All but constants, which are shown as registers, and what no view depends on."""

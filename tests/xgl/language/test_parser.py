@@ -139,7 +139,7 @@ def test_every_instruction_becomes_its_node() -> None:
 # -- Printing: what is parsed is printed in one spelling, what is printed is parsed again ----------
 
 
-QUICK = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 @QUICK

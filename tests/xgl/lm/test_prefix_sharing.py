@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from itertools import combinations, pairwise
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xgl.lm.prefix_sharing import (
@@ -44,6 +44,7 @@ def path(tree: PrefixTree, node: int) -> list[int]:
     return nodes[::-1]
 
 
+@settings(max_examples=50)
 @given(SEQUENCES, MAX_TOKENS)
 def test_every_sequence_reads_its_own_tokens_each_prefix_once_within_the_bound(
     sequences: Sequences, max_tokens: int
@@ -66,6 +67,7 @@ def test_every_sequence_reads_its_own_tokens_each_prefix_once_within_the_bound(
         assert len(spelled) == len(tree.tokens), "a prefix stands once"
 
 
+@settings(max_examples=40)
 @given(SEQUENCES, MAX_TOKENS, st.integers(1, 60))
 def test_batches_hold_every_tree_once_within_their_bound(
     sequences: Sequences, max_tokens: int, bound: int

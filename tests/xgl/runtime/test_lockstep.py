@@ -70,7 +70,7 @@ def test_moves_and_stories_are_never_merged() -> None:
     assert len(cast.stories.asked) == 3  # type: ignore[attr-defined]
 
 
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_mixed_games_play_as_they_do_one_by_one(data: st.DataObject) -> None:
     sample = data.draw(st.lists(PROGRAMS.filter(_can_be_played), min_size=2, max_size=4))
@@ -119,7 +119,7 @@ def step_play(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
     return episode_.play
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(PROGRAMS, st.permutations(SCRIPT).map(tuple))
 def test_scripted_moves_are_the_play_of_play_all_in_generated_games(
     program: Program, script: tuple[str, ...]
@@ -260,6 +260,7 @@ def test_a_view_without_earlier_rounds_reads_as_ever() -> None:
 # -- clipping ----------------------------------------------------------------------------------
 
 
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from([1, -1]), st.lists(st.floats(0, 40), max_size=4))))
 def test_clipping_caps_every_token(xents: list[tuple[int, list[float]]]) -> None:
     parts = tuple((sign, TokenScores(tuple(bits))) for sign, bits in xents)

@@ -131,7 +131,7 @@ def test_what_a_player_has_before_it_is_not_shown_again(player: str) -> None:
 # -- Hidden stays hidden: what a player sees is a function of the strings it may see, its own --
 
 
-THOROUGH = settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+THOROUGH = settings(max_examples=35, suppress_health_check=[HealthCheck.too_slow])
 WATCHER = "alice"
 ASK = syn.Elicit(WATCHER, ("y",), 5)
 WORDS = ("bad word", "a good word", "tale & more, and more", "")
