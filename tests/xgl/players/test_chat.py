@@ -326,7 +326,6 @@ def test_the_key_stays_in_the_environment(
 WINDOW = {
     "OpenAI": refusal(400, "too long", code="context_length_exceeded"),
     "vLLM": refusal(400, "This model's maximum context length is 512 tokens."),
-    "llama.cpp": refusal(400, "the request exceeds it", type="exceed_context_size_error"),
     "text-generation-inference": Sent(422, b'{"error": "too many input tokens"}'),
 }
 
