@@ -124,7 +124,9 @@ def analyse_roles(
     if syn.Ensure in kinds and syn.Elicit not in kinds[: kinds.index(syn.Ensure)]:
         faults.append("an ensure stands before any elicit")
     flow = _data_flow(program, order)
-    reached_roles = _reached_rewards(flow, roles, DIALECTS[program.dialect].live_reveal)
+    reached = _Moves(roles, DIALECTS[program.dialect].live_reveal)
+    for step in flow:
+        reached.follow(step)
     unused, early = _unused_moves(flow), _read_before_set(flow)
     moves = [
         (line.player, (line.max_len or facts.max_len) * len(line.registers))
@@ -137,7 +139,7 @@ def analyse_roles(
             players=players,
             stories=len(find(program, syn.Story)),
             move_tokens=sum(tokens for player, tokens in moves if player == role),
-            main_reward_depends_on_moves=role in reached_roles,
+            main_reward_depends_on_moves=role in reached.rewarded_roles,
             rewards_cancel=_rewards_cancel(program, order, role),
             unused_moves=tuple(dict.fromkeys(name for player, name in unused if player == role)),
             read_before_set=early,
@@ -220,19 +222,10 @@ def paid_for(role: str) -> dict[str, int]:
     return {role: 1} | ({syn.PARTNERS[role]: -1} if role in syn.PARTNERS else {})
 
 
-def _reached_rewards(flow: list[_Step], roles: Sequence[str], live: bool) -> set[str]:
-    """The roles whose moves can change a reward of theirs: through assigns, or through another
-    player that saw something of the move before its own move (``live``: or that a register was
-    revealed to before it was set)."""
-    moves = _Moves(roles, live)
-    for step in flow:
-        moves.follow(step)
-    return moves.rewarded_roles
-
-
 class _Moves:
     """For each register the roles whose moves it depends on, and for each player the roles whose
-    moves it has seen something of."""
+    moves it has seen something of. So a move changes a reward through assigns, or through another
+    player that saw something of it (``live``: or that a register was revealed to before)."""
 
     def __init__(self, roles: Sequence[str], live: bool) -> None:
         self.roles, self.live = roles, live

@@ -124,16 +124,11 @@ def _attention_inputs(lm: LanguageModel, batch: Sequence[PrefixTree]) -> dict[st
         size = len(tree.tokens)
         visible[index, 0, :size, :size] = tree.ancestor_mask()
         depths[index, :size] = tree.depths()
-    mask = _attention_mask(lm, _tensor(lm, visible))
+    mask = _tensor(lm, visible)
+    if lm.model.config._attn_implementation != "sdpa":  # which takes bools; others add to scores
+        zeros = torch.zeros(mask.shape, dtype=lm.model.dtype, device=mask.device)
+        mask = zeros.masked_fill(~mask, torch.finfo(lm.model.dtype).min)
     return {"attention_mask": mask, "position_ids": _tensor(lm, depths)}
-
-
-def _attention_mask(lm: LanguageModel, visible: Tensor) -> Tensor:
-    """``visible`` as the model's attention takes it: bool for SDPA, else added to its scores."""
-    if lm.model.config._attn_implementation == "sdpa":
-        return visible
-    zeros = torch.zeros(visible.shape, dtype=lm.model.dtype, device=visible.device)
-    return zeros.masked_fill(~visible, torch.finfo(lm.model.dtype).min)
 
 
 PROBE_TOKENS = 320

@@ -412,7 +412,9 @@ class Machine:
                 continue
             xent = [cast(TokenScores, next(answers)) for _ in pair]
             self.meter.spend(meter.TOKEN * len(xent[0].bits))
-            scores = _combine(term.kind, xent)
+            # xed(s|t,o) = xent(s,o) − xent(s|t,o); dex = −xed; nex = −xent (paper §2.4.3)
+            scores = xent[0] - xent[1] if len(xent) == 2 else xent[0]
+            scores = -scores if term.kind in ("nex", "dex") else scores
             bits += sign * scores.total
             terms.append((sign, term.kind, scores))
             # ε-clipping (Def. 30) caps each cross-entropy, not their difference, so the event keeps
@@ -445,9 +447,3 @@ class Machine:
             ScoreRequest(target.text, tuple(filter(None, parts)), scoring, model)
             for parts in contexts
         )
-
-
-def _combine(kind: syn.XentKind, scores: list[TokenScores]) -> TokenScores:
-    """xed(s|t,o) = xent(s,o) − xent(s|t,o); dex = −xed; nex = −xent (paper §2.4.3)."""
-    value = scores[0] - scores[1] if len(scores) == 2 else scores[0]
-    return -value if kind in ("nex", "dex") else value
