@@ -291,7 +291,7 @@ def scoring(lm: LanguageModel, memory: int, rate: float) -> list[dict[str, Any]]
         ],
     }
     for name, sequences in loads.items():
-        bounds = EngineSettings(memory_bytes=memory, score_cache_bytes=0, prefix_cache_bytes=0)
+        bounds = EngineSettings(memory_bytes=memory, score_cache_bytes=0)
         row: dict[str, Any] = {"load": name}
         engine = ScoringEngine(lm, bounds)
         with peak(row):

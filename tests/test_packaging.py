@@ -181,7 +181,7 @@ from pathlib import Path
 from xgl.models.resolve import load
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
-import torch, xgl, xgl.environments.rewards
+import torch, xgl, xgl.environments.trl
 judge = TransformerJudge(LanguageModel(*load("embedded"), torch.device("cpu")))
 """
 

@@ -51,7 +51,7 @@ def play(
         program = read_game(program, metadata=metadata)
     whole = program if isinstance(program, Game) else game(program, metadata)
     if judge is None:
-        from xgl.judge.story_files import prompted_places  # it loads what endpoints need
+        from xgl.judge.stories import prompted_places  # it loads what endpoints need
 
         judge, corpus = _usual_judge()
         stories = stories or (None if prompted_places(whole) else corpus)
@@ -121,6 +121,6 @@ def _story_source(whole: Game, judge: Judge, stories: StorySource | None) -> Sto
     model: Any = getattr(judge, "lm", None)
     if stories is not None or model is None or not asked_stories(whole):
         return stories or _NoStories()
-    from xgl.judge.story_sources import JudgeStories
+    from xgl.judge.stories import JudgeStories
 
     return JudgeStories(model, judge.truncate)

@@ -2,7 +2,7 @@
 archived moves for SFT and DPO, and an installable environment of `verifiers`.
 
 Rows are JSON lines that ``datasets.load_dataset`` reads; the card says what each column is. A
-completion is scored by ``xgl.environments.rewards`` from the row's ``info``.
+completion is scored by ``xgl.environments.trl`` from the row's ``info``.
 
 Rows are games of a selection on archived maps, with what is known of their scores. Training
 maps and evaluation maps share neither a seed nor a text.

@@ -156,7 +156,7 @@ COLUMNS = ["policy_id", "map_seed", "outcome", "score", "moves"]
 def best_known(run: Run, member: ExportedGame, judge: Judge) -> dict[int, BestKnown]:
     """The best of archived moves on the game as the file has it, by map seed. Empty if other
     players move too: their moves depend on the measurement."""
-    from xgl.solvers.solvers import MapTrials
+    from xgl.solvers import MapTrials
 
     whole = member.lowered_game
     target = Game(whole.program, whole.metadata, member.name, whole.text)

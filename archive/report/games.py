@@ -32,7 +32,7 @@ from archive.statistics.scripts import ScriptComparison, beside_scripts, own_gai
 from archive.text import listed
 from xgl import Cast, Game, Instance, Seeds, analyse, play_all
 from xgl.analysis.plain_english import in_words
-from xgl.cli.narration import Narrator, PaidReward
+from xgl.cli.narration import Narrator
 from xgl.language import syntax as syn
 from xgl.language.unparse import expression_text
 from xgl.players import FixedMovesPlayer
@@ -195,13 +195,12 @@ def replayed_plays(
 
 def _terms(machine: Machine, whole: Game, role: str, judge: Judge) -> Iterator[ScoredText]:
     log = zip(machine.lines, machine.events, strict=True)
-    for notice in Narrator(whole, role).notices(log):
-        if isinstance(notice, PaidReward) and notice.player == role:
-            for term in notice.terms:
-                texts = [f"#{number}" for number in range(1, len(term.bits) + 1)]
-                if term.text is not None:
-                    texts = list(token_spans(judge, term.text, len(term.bits)))
-                yield ScoredText.of(term.label, texts, term.bits)
+    for _, _, _, terms in Narrator(whole, role).tell(log):
+        for term in terms:
+            texts = [f"#{number}" for number in range(1, len(term.bits) + 1)]
+            if term.text is not None:
+                texts = list(token_spans(judge, term.text, len(term.bits)))
+            yield ScoredText.of(term.label, texts, term.bits)
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,6 @@ class JudgeConfig:
     batch_tokens."""
     remembered_mib: Natural = 64
     """MiB of scores that are cached within a job."""
-    prefix_cache_mib: Natural = 256
-    """MiB of key-value caches of prefixes that many texts share."""
     stories: Annotated[str, AfterValidator(_check_source)] = "corpus"
     """Source of the texts of maps: corpus (held-out stories of the package); a file of texts in any
     language (.txt with one a line or blank lines between them, .jsonl, .parquet); or who writes

@@ -29,7 +29,7 @@ from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunPlan, Services, shown
 from meta_sampler.base import MetaSampler, Remote
 from xgl.errors import ConfigError
-from xgl.judge.story_files import check_source, texts_digest
+from xgl.judge.stories import check_source, texts_digest
 from xgl.models.references import is_server
 from xgl.models.resolve import resolve
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements

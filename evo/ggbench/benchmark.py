@@ -31,8 +31,7 @@ from evo.ggbench.selfplay import AGENTS, keep_policies
 from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.measure.players import find_player as find_model
 from xgl.chat.answers import parse_number
-from xgl.chat.calls import RequestBatch
-from xgl.chat.client import Message, follow_up
+from xgl.chat.client import Message, RequestBatch, follow_up
 from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import ConfigError, excerpt
 from xgl.lm.language_model import LanguageModel, continuation_logits

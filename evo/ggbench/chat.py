@@ -24,8 +24,7 @@ from evo.ggbench.guest.main import STANDARD
 from evo.measure.players import chat_settings
 from meta_sampler.chat.sampler import AnswerCache, CachedAnswer, key_of
 from xgl.chat.answers import blocks, document, final_text
-from xgl.chat.calls import RequestBatch, UsageCounter, run
-from xgl.chat.client import Endpoint, Fault, Message
+from xgl.chat.client import Endpoint, Fault, Message, RequestBatch, UsageCounter, run
 from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import ConfigError, PlayerError, excerpt
 from xgl.models.references import ChatName, parse

@@ -49,7 +49,7 @@ from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunSession, Services, SettledPlan, shown
-from xgl.chat.calls import ask_once
+from xgl.chat.client import ask_once
 from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import ConfigError
 

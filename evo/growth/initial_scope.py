@@ -21,7 +21,7 @@ from xgl import library
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.errors import ConfigError, MetadataError, ProgramError
 from xgl.files import user_path
-from xgl.judge.story_files import check_prompts
+from xgl.judge.stories import check_prompts
 from xgl.language.canonical import Game, Metadata, check_names, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, DIALECTS
 from xgl.language.parser import parse

@@ -33,7 +33,7 @@ from xgl.errors import OversizeError
 from xgl.judge.engine import EngineSettings
 from xgl.judge.loading import load_model, load_stories
 from xgl.judge.server_judge import connect
-from xgl.judge.story_sources import JudgeStories
+from xgl.judge.stories import JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.canonical import BASE, MAIN, Game
 from xgl.lm.language_model import LanguageModel
@@ -313,5 +313,4 @@ def _engine_settings(judge: JudgeConfig) -> EngineSettings:
         batch_tokens=judge.batch_tokens,
         memory_bytes=judge.memory_mib << 20,
         score_cache_bytes=judge.remembered_mib << 20,
-        prefix_cache_bytes=judge.prefix_cache_mib << 20,
     )

@@ -68,7 +68,7 @@ from evo.record.display import TimedLines
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunPlan, Services, shown
-from xgl.chat.calls import ask_once
+from xgl.chat.client import ask_once
 from xgl.chat.settings import Budget
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge

@@ -24,7 +24,7 @@ from evo.jobs.evaluation import Task, evaluation_seeds
 from xgl import XGLError, analyse, game, parse
 from xgl.errors import ConfigError, excerpt
 from xgl.files import is_inside, may_use, read_bytes
-from xgl.judge.story_files import check_prompts
+from xgl.judge.stories import check_prompts
 from xgl.language.canonical import Game, Metadata, read_metadata
 from xgl.language.syntax import PLAYERS
 from xgl.models.references import CORPUS

@@ -45,7 +45,7 @@ from evo.record.ledger import Ledger
 from xgl.diagram.svg import Element
 from xgl.files import write_whole
 from xgl.runtime.requests import Player, Seeds
-from xgl.solvers.solvers import Attempt, MapTrials, Solution, Solvers
+from xgl.solvers import Attempt, MapTrials, Solution, Solvers
 
 MOVE_COUNTS = ("failed_ensures", "format_failures", "cut_moves", "cut_tokens")
 """Columns of ``rounds`` and ``measures`` that say how moves were made."""

@@ -12,7 +12,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from xgl.chat.answers import final_text, json_values
-from xgl.language.characters import well_formed
+from xgl.escaping import well_formed
 
 LONGEST_INTENT = 240
 MAX_ANSWER = 200_000

@@ -43,8 +43,16 @@ from meta_sampler.chat.answers import (
 from meta_sampler.chat.prompt import Brief, RefusedGame, messages, repair_messages
 from meta_sampler.screening.soundness import Child, KnownGames, child_of
 from meta_sampler.settings import ChatSamplerSettings
-from xgl.chat.calls import RequestBatch, UsageCounter, ask_once, run
-from xgl.chat.client import Endpoint, Fault, Message, read_key
+from xgl.chat.client import (
+    Endpoint,
+    Fault,
+    Message,
+    RequestBatch,
+    UsageCounter,
+    ask_once,
+    read_key,
+    run,
+)
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import BudgetError, PlayerError, excerpt
 from xgl.files import read_bytes, read_json, user_path

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 from support.cost_fuzzer import search
 
-from xgl import ProgramError, game, parse
-from xgl.analysis.static_facts import analyse_roles
-from xgl.cli.commands import facts_record
+from xgl import ProgramError, parse
+from xgl.cli.commands import program_facts
+from xgl.library import Source
 
 SECONDS = 2.0
 
@@ -75,8 +75,7 @@ def test_wide_statements_in_loops_are_played_and_checked_soon(name: str, table: 
     assert play.outcome in ("finished", "oversize")
     assert bool(play.reason) == (play.outcome == "oversize")
     with time_limit():
-        program = parse(WIDE[name], "xent")
-        assert facts_record(game(program), program, analyse_roles(program))
+        program_facts(Source("wide", "", WIDE[name], "xent"))
 
 
 def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:

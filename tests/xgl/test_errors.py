@@ -6,7 +6,6 @@ import pytest
 
 from xgl import ProgramError, parse
 from xgl.errors import MAX_MESSAGE, MAX_PROBLEMS, MAX_QUOTED, Problem
-from xgl.language.dialects import DIALECTS
 
 WIDE = {
     "compared with each other": f"ensure({'<'.join('s' * 1900)})",
@@ -39,19 +38,3 @@ def test_a_long_line_is_shown_around_its_caret() -> None:
         assert quotation[caret.index("^")] == "?"
         assert len(quotation) <= MAX_QUOTED + len("    ")
         assert ("…" in quotation[:5], quotation.endswith("…")) == (before > 80, after > 80)
-
-
-HUGE = ("0x" + "f" * 3900, "9" * 3900)
-PLACES = (
-    *("assign(s={})", "assign(s=story({}))", "elicit(s, -{})", "ensure(xent(s) < {})"),
-    *("ensure(is_true({}))", "reward(xent({}))", "beacon({})", "{}"),
-)
-
-
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("place", PLACES)
-def test_a_number_too_long_for_python_is_a_problem_of_the_program(place: str, dialect: str) -> None:
-    """Python neither reads nor prints whole numbers of more than 4,300 digits."""
-    for number in HUGE:
-        with pytest.raises(ProgramError, match=r"^program: \d problems?\nline 1, column "):
-            parse(place.format(number), dialect)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from xgl.errors import ConfigError
@@ -53,6 +53,7 @@ def test_home_and_variables_are_replaced(tmp_path: Path) -> None:
         assert text in str(error.value)
 
 
+@settings(max_examples=40)
 @given(JSON)
 def test_json_is_read_as_it_is(value: Any) -> None:
     assert read_json(json.dumps(value)) == value

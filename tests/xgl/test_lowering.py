@@ -173,7 +173,7 @@ WORDS = st.lists(
 
 
 @given(PROGRAMS, WORDS)
-@settings(max_examples=25, suppress_health_check=list(HealthCheck))
+@settings(max_examples=10, suppress_health_check=list(HealthCheck))
 def test_a_lowered_game_pays_as_it_did(program: Program, moves: list[str]) -> None:
     game_ = game(program)
     try:

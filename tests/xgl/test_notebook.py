@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 from support.doubles import NumberedStories, WordJudge
@@ -18,38 +18,18 @@ from xgl.language.canonical import file_metadata
 from xgl.library import entries, find
 
 ATTACK = "</td></table><script>alert(1)</script><img src=x onerror=alert(2)>\u202e"
-VOID = {"img"}
 
 
-class Reader(HTMLParser):
-    """Tags that are open, tags that were seen, and all text."""
-
-    def __init__(self, html: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.seen: dict[str, list[dict[str, Any]]] = {}
-        self.text = ""
-        self.feed(html)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.seen.setdefault(tag, []).append(dict(attrs))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in VOID:
-            assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if self.open[-1:] != ["style"]:
-            self.text += data
+def read_page(html: str) -> ElementTree.Element:
+    """The tree of a page, which must be well-formed, without its style."""
+    page = ElementTree.fromstring(html)
+    for style in page.findall("style"):
+        page.remove(style)
+    return page
 
 
-def read_page(html: str) -> Reader:
-    reader = Reader(html)
-    assert reader.open == []
-    return reader
+def text_of(page: ElementTree.Element) -> str:
+    return "".join(page.itertext())
 
 
 def game_of(source: str) -> xgl.Game:
@@ -67,31 +47,22 @@ def play_of(game: xgl.Game, *moves: str) -> xgl.Play:
 def test_a_game_shows_its_program_rules_and_diagram(entry: Any) -> None:
     game = xgl.game(xgl.parse(entry.text, entry.dialect))
     page = read_page(game._repr_html_())
-    assert game.code in page.text
-    assert game.game_id in page.text
-    assert len(page.seen["li"]) == len(game.program.instructions)
-    (picture,) = page.seen["img"]
-    assert picture["src"].startswith("data:image/svg+xml;base64,")
+    assert game.code in text_of(page)
+    assert game.game_id in text_of(page)
+    assert len(page.findall(".//li")) == len(game.program.instructions)
+    [picture] = page.findall(".//img")
+    assert picture.attrib["src"].startswith("data:image/svg+xml;base64,")
 
 
 def test_texts_of_games_and_moves_are_no_markup() -> None:
     printable = "".join(filter(str.isprintable, ATTACK)).replace('"', "")
     game = game_of(f'assign(s="{printable}")\nelicit(x, 400)\nreward(xed(s | x))')
     shown, played = (read_page(each._repr_html_()) for each in (game, play_of(game, ATTACK)))
-    assert "script" not in shown.seen
-    assert {"script", "img"}.isdisjoint(played.seen)
-    assert "<script>alert(1)" in shown.text
-    assert "<script>alert(1)</script>" in played.text
-    assert "\\u202e" in played.text
-
-
-def test_a_play_shows_who_wrote_what_and_what_it_earned() -> None:
-    game = game_of('assign(s=story())\nelicit(x, 4)\nensure("no" not in x)\nreward(xed(s | x))')
-    play = play_of(game, "no", "a b c d e f")
-    page = read_page(play._repr_html_())
-    assert "Play: finished" in page.text
-    assert f"{play.scores['black']:+.2f} bits".replace("-", "−") in page.text
-    assert "a b c d" in page.text
+    assert not shown.findall(".//script")
+    assert not [each for each in played.iter() if each.tag in ("script", "img")]
+    assert "<script>alert(1)" in text_of(shown)
+    assert "<script>alert(1)</script>" in text_of(played)
+    assert "\\u202e" in text_of(played)
 
 
 # -- The tour in docs/reference/xgl.md is true beyond what it shows as output: its programs, picture

@@ -419,18 +419,15 @@ class _TitleWriter:
                 syn.Sum(((1, syn.Number(0)),)),
             ):
                 return OTHER_WORDS
-            case syn.Truth(statement, (), True) if _asks_for_other_words(statement):
-                return OTHER_WORDS
-            case _:
-                return f"if {expression_text(condition)}"
+            case syn.Truth(statement, (), True):
+                first = next(iter(joined_parts(statement)))
+                text = first.value.casefold() if isinstance(first, syn.Literal) else ""
+                if text.startswith("no common words"):
+                    return OTHER_WORDS
+        return f"if {expression_text(condition)}"
 
     def _has_move(self, text: _Text) -> bool:
         return any(kind == "move" for kind, _ in text)
-
-
-def _asks_for_other_words(statement: object) -> bool:
-    first = next(iter(joined_parts(statement)))
-    return isinstance(first, syn.Literal) and first.value.casefold().startswith("no common words")
 
 
 def _ordinal(place: int, count: int) -> str:

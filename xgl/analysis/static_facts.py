@@ -8,20 +8,40 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
-from xgl.analysis.request_bounds import (
-    Bound,
-    ElicitFacts,
-    UnrolledProgram,
-    bounds,
-    elicit_facts,
-)
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import find, listed_registers, reads, writes
+from xgl.language.visitors import descendants, find, listed_registers, reads, writes
+
+
+class ElicitFacts(NamedTuple):
+    """One register of an ``elicit`` line: what its player may write, and what it knows then."""
+
+    line: int
+    """Number of the instruction, from 1."""
+    player: str
+    register: str
+    max_len: int
+    """Most judge tokens of the move; the metadata's limit if the line has none."""
+    times: int
+    """Number of times that it is asked for in one play when no ensure fails."""
+    sees: tuple[str, ...]
+    """Registers whose present value was shown to the player before one of its turns at this line:
+    assigned or elicited in its sight, public, revealed to it, or its own move."""
+    hidden: tuple[str, ...]
+    """Registers that hold a text at such a turn and were never shown to the player."""
+
+
+class Bound(NamedTuple):
+    """The largest text of one line that a model reads at once, in judge tokens."""
+
+    line: int
+    kind: str
+    """``score`` (text and context together), ``truth`` (the statement) or ``story``."""
+    tokens: int
 
 
 @dataclass(frozen=True)
@@ -48,18 +68,21 @@ class StaticFacts:
     """Reasons for which it cannot be played at all."""
     role: str
     """The player taken as the main one."""
-    run: UnrolledProgram = field(repr=False, compare=False)
-    """The unrolled program; the facts below are computed from it when first read."""
+    program: syn.Program = field(repr=False, compare=False)
+    order: tuple[int, ...] = field(repr=False, compare=False)
+    """Positions of the program's lines as they run; with ``metadata``, what the facts below are
+    computed from when they are first read."""
+    metadata: Metadata = field(repr=False, compare=False)
 
     @cached_property
     def elicits(self) -> tuple[ElicitFacts, ...]:
         """Every request for a move: its limit, and what its player has and has not been shown."""
-        return elicit_facts(self.run)
+        return elicit_facts(self.program, self.order, self.metadata)
 
     @cached_property
     def bounds(self) -> tuple[Bound, ...]:
         """The largest request of each line to the judge or the story source, in tokens."""
-        return bounds(self.run)
+        return bounds(self.program, self.order, self.metadata)
 
     @property
     def degenerate(self) -> str:
@@ -101,9 +124,10 @@ def analyse_roles(
     if syn.Ensure in kinds and syn.Elicit not in kinds[: kinds.index(syn.Ensure)]:
         faults.append("an ensure stands before any elicit")
     flow = _data_flow(program, order)
-    reached_roles = _reached_rewards(flow, roles, DIALECTS[program.dialect].live_reveal)
+    reached = _Moves(roles, DIALECTS[program.dialect].live_reveal)
+    for step in flow:
+        reached.follow(step)
     unused, early = _unused_moves(flow), _read_before_set(flow)
-    run = UnrolledProgram(program, order, facts)
     moves = [
         (line.player, (line.max_len or facts.max_len) * len(line.registers))
         for line in (lines[position] for position in order)
@@ -115,13 +139,15 @@ def analyse_roles(
             players=players,
             stories=len(find(program, syn.Story)),
             move_tokens=sum(tokens for player, tokens in moves if player == role),
-            main_reward_depends_on_moves=role in reached_roles,
+            main_reward_depends_on_moves=role in reached.rewarded_roles,
             rewards_cancel=_rewards_cancel(program, order, role),
             unused_moves=tuple(dict.fromkeys(name for player, name in unused if player == role)),
             read_before_set=early,
             faults=tuple(faults),
             role=role,
-            run=run,
+            program=program,
+            order=order,
+            metadata=facts,
         )
         for role in roles
     ]
@@ -196,19 +222,10 @@ def paid_for(role: str) -> dict[str, int]:
     return {role: 1} | ({syn.PARTNERS[role]: -1} if role in syn.PARTNERS else {})
 
 
-def _reached_rewards(flow: list[_Step], roles: Sequence[str], live: bool) -> set[str]:
-    """The roles whose moves can change a reward of theirs: through assigns, or through another
-    player that saw something of the move before its own move (``live``: or that a register was
-    revealed to before it was set)."""
-    moves = _Moves(roles, live)
-    for step in flow:
-        moves.follow(step)
-    return moves.rewarded_roles
-
-
 class _Moves:
     """For each register the roles whose moves it depends on, and for each player the roles whose
-    moves it has seen something of."""
+    moves it has seen something of. So a move changes a reward through assigns, or through another
+    player that saw something of it (``live``: or that a register was revealed to before)."""
 
     def __init__(self, roles: Sequence[str], live: bool) -> None:
         self.roles, self.live = roles, live
@@ -327,3 +344,150 @@ def _read_before_set(flow: list[_Step]) -> tuple[str, ...]:
         early |= {n: None for n in step.reads if n not in names_set and n[0] not in "abc"}
         names_set.update(step.writes)
     return tuple(early)
+
+
+# -- who is asked, knowing what; and how large the judge's requests can get ------------------------
+# Sizes are in judge tokens, the sum of the parts' bounds: a story's and a move's limit, a literal's
+# bytes. Joined text can in rare cases tokenise to more than its parts did.
+
+
+def elicit_facts(
+    program: syn.Program, order: Sequence[int], metadata: Metadata
+) -> tuple[ElicitFacts, ...]:
+    """Every elicited register, in the order of their first turns."""
+    times: Counter[tuple[int, str]] = Counter()
+    sees: defaultdict[tuple[int, str], dict[str, None]] = defaultdict(dict)
+    hides: defaultdict[tuple[int, str], dict[str, None]] = defaultdict(dict)
+    sights = _Sights(program, metadata)
+    for position in order:
+        line = program.instructions[position]
+        if not isinstance(line, syn.Elicit):
+            sights.learn(line)
+            continue
+        for name in line.registers:
+            turn = position, name
+            times[turn] += 1
+            seen = sights.seen[line.player]
+            if not (
+                seen <= sees[turn].keys() and sights.written.keys() - seen <= hides[turn].keys()
+            ):
+                for other in sights.written:
+                    (sees if other in seen else hides)[turn][other] = None
+            sights.store(name, line.player)
+    return tuple(
+        ElicitFacts(
+            line=turn[0] + 1,
+            player=line.player,
+            register=turn[1],
+            max_len=line.max_len or metadata.max_len,
+            times=count,
+            sees=tuple(sees[turn]),
+            hidden=tuple(name for name in hides[turn] if name not in sees[turn]),
+        )
+        for turn, count in times.items()
+        if isinstance(line := program.instructions[turn[0]], syn.Elicit)
+    )
+
+
+class _Sights:
+    """For each player the registers whose present value it has seen."""
+
+    def __init__(self, program: syn.Program, metadata: Metadata) -> None:
+        self.live = DIALECTS[program.dialect].live_reveal
+        """Whether a reveal also shows a register's later values."""
+        self.written: dict[str, None] = {}
+        """The registers that hold a text, in the order in which they were set or shown first."""
+        self.seen: dict[str, set[str]] = {player: set() for player in syn.PLAYERS}
+        self.watchers: defaultdict[str, set[str]] = defaultdict(set)
+        for name in sorted({**metadata.constants, **metadata.prompts}):
+            self.store(name)
+
+    def store(self, name: str, mover: str = "") -> None:
+        """A register has a new value, written by ``mover`` if by a player."""
+        self.written[name] = None
+        viewers = {mover, *syn.viewers(name), *self.watchers[name]}
+        for player, names in self.seen.items():
+            (names.add if player in viewers else names.discard)(name)
+
+    def learn(self, line: syn.Instruction) -> None:
+        """Update the players' registers after an assign or a reveal."""
+        match line:
+            case syn.Assign(targets):
+                for name, _ in targets:
+                    self.store(name)
+            case syn.Reveal(player, values):
+                names = reads(line)
+                self.written |= dict.fromkeys(names)
+                self.seen[player].update(names)
+                for value in values if self.live else ():
+                    if isinstance(value, syn.Register):
+                        self.watchers[value.name].add(player)
+
+
+def bounds(program: syn.Program, order: Sequence[int], metadata: Metadata) -> tuple[Bound, ...]:
+    """The largest request of each line that asks the judge or the story source, in line order."""
+    largest: dict[tuple[int, str], int] = {}
+    sizes = _Sizes(program, metadata)
+    for position in order:
+        line = program.instructions[position]
+        for kind, texts in _requests(line):
+            tokens = sum(map(sizes.tokens, texts))
+            largest[position + 1, kind] = max(largest.get((position + 1, kind), 0), tokens)
+        sizes.store(line)
+    return tuple(Bound(line, kind, tokens) for (line, kind), tokens in sorted(largest.items()))
+
+
+def _requests(line: syn.Instruction) -> Iterator[tuple[str, list[syn.StringExpr]]]:
+    """A line's requests to the judge or the story source: their kinds and texts."""
+    for node in descendants(line):
+        match node:
+            case syn.Xent(_, target, prefix, outer):
+                yield "score", [part for part in (target, prefix, outer) if part]
+            case syn.Truth(statement, params):
+                yield "truth", [statement, *params]
+            case syn.Story():
+                yield "story", [node]
+
+
+class _Sizes(dict[str, int]):
+    """Bounds of the registers' present values, in tokens."""
+
+    def __init__(self, program: syn.Program, metadata: Metadata) -> None:
+        self.dialect, self.metadata = DIALECTS[program.dialect], metadata
+        texts = metadata.constants.items()
+        super().__init__({name: len(text.encode()) for name, text in texts})
+        self |= dict.fromkeys(metadata.prompts, metadata.story_tokens)
+
+    def store(self, line: syn.Instruction) -> None:
+        """Update the registers that a line sets."""
+        match line:
+            case syn.Assign(targets) if self.dialect.parallel_assign:
+                self |= [(name, self.tokens(value)) for name, value in targets]
+            case syn.Assign(targets):
+                for name, value in targets:
+                    self[name] = self.tokens(value)
+            case syn.Elicit(_, registers, max_len):
+                self |= dict.fromkeys(registers, max_len or self.metadata.max_len)
+
+    def tokens(self, text: object) -> int:
+        """A text's bound, at most the cap on characters."""
+        return min(self._size(text), self.metadata.max_characters)
+
+    def _size(self, node: object) -> int:
+        match node:
+            case syn.Literal(value):
+                return len(value.encode())
+            case syn.Register(name):
+                return self.get(name, 0)
+            case syn.Cat(left, right):
+                return self._size(left) + self._size(right) + self.dialect.cat_space
+            case syn.Cut(text) | syn.Function("remove_common_words", (text, *_)):
+                return self._size(text)
+            case syn.Given(text, prefix):
+                return self._size(text) + self._size(prefix)
+            case syn.Function("first_n_tokens", (_, syn.Number(count))):
+                return int(count)
+            case syn.Story(limit):
+                own = limit if self.dialect.story_arguments else None
+                return own or self.metadata.story_tokens
+        return self.metadata.max_characters

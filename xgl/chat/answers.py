@@ -17,7 +17,7 @@ from contextlib import suppress
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from xgl.language.characters import well_formed
+from xgl.escaping import well_formed
 
 EXAMPLES = frozenset(("a few words", "a few words.", "...", "…"))
 """The moves in the instructions of ``xgl.runtime.presentation``; an answer that repeats one has not
@@ -27,44 +27,32 @@ moved."""
 
 _OTHERS = ("system", "developer", "user", "tool", "function")
 """Roles of messages that the model did not write."""
-_TEXT_TYPES = (None, "text", "output_text", "message")
+_TEXT_TYPES = (None, "text", "output_text")
 """Types of parts that their reader sees; thoughts, calls and images are others."""
 
 
 def answer_text(completion: Any) -> str:
     """The text of a model's last message, empty if that has none.
 
-    ``completion``: a text; chat messages or one of them, as mappings or objects with ``role`` and
-    ``content``; a whole answer of the OpenAI client, with ``choices`` or ``output``. Raises
-    TypeError for anything else.
+    ``completion``: a text, or chat messages, as mappings or objects with ``role`` and ``content``.
+    Raises TypeError for anything else.
     """
-    if choices := _field(completion, "choices"):
-        completion = _field(choices[0], "message") or _field(choices[0], "text")
-    elif output := _field(completion, "output"):
-        completion = {"content": output}
-    is_list = isinstance(completion, Sequence) and not isinstance(completion, str)
-    messages = completion if is_list else [completion]
-    written = [message for message in messages if _field(message, "role") not in _OTHERS]
-    last = written[-1] if written else None
-    if isinstance(last, str) or last is None:
-        return well_formed(last or "")
-    if not isinstance(last, Mapping) and not hasattr(last, "content"):
-        raise TypeError(f"found {type(last).__name__}, expected a text or chat messages")
-    return content_text(_field(last, "content"))
+    if isinstance(completion, str):
+        return well_formed(completion)
+    if not isinstance(completion, Sequence):
+        raise TypeError(f"found {type(completion).__name__}, expected a text or chat messages")
+    written = [message for message in completion if _field(message, "role") not in _OTHERS]
+    return content_text(_field(written[-1], "content")) if written else ""
 
 
-def content_text(content: Any, depth: int = 6) -> str:
-    """The text of a message's content: a text, nothing, or a list of parts, as mappings or objects,
-    whose texts may be parts again. ``depth``: of lists and parts in each other; more are none."""
-    if isinstance(content, str):
-        return well_formed(content)
-    if content is None or not depth:
-        return ""
-    if isinstance(content, list | tuple):
-        return "".join(content_text(part, depth - 1) for part in content)
-    texts = (_field(content, name) for name in ("text", "content", "value"))
-    is_text = _field(content, "type") in _TEXT_TYPES
-    return content_text(next(filter(None, texts), None), depth - 1) if is_text else ""
+def content_text(content: Any) -> str:
+    """The text of a message's content: a text, nothing, or a list of parts with texts."""
+    texts = [
+        part if isinstance(part, str) else _field(part, "text")
+        for part in (content if isinstance(content, list | tuple) else [content])
+        if isinstance(part, str) or _field(part, "type") in _TEXT_TYPES
+    ]
+    return well_formed("".join(text for text in texts if isinstance(text, str)))
 
 
 def _field(value: Any, name: str) -> Any:

@@ -5,52 +5,45 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
-from dataclasses import asdict, fields
 from functools import partial
-from json import dumps
 from operator import attrgetter
 from typing import Any
 
 from xgl import library
-from xgl.analysis.request_bounds import Bound, ElicitFacts
 from xgl.analysis.static_facts import StaticFacts, analyse_roles
-from xgl.cli.files import CommandError, Source, read_source
 from xgl.diagram import draw
-from xgl.errors import ProgramError, excerpt, wrong_ending
+from xgl.errors import ConfigError, ProgramError, excerpt, wrong_ending
 from xgl.files import user_path, write_text
-from xgl.language.canonical import HEAD, Game, metadata_lines, model_names, own_metadata
+from xgl.language.canonical import HEAD, metadata_lines, model_names, own_metadata
 from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import Program
+from xgl.library import Source, read_source
 from xgl.runtime.predicates import free_statements
 
 
-def check(game: list[str], dialect: str | None, json: bool) -> int:
+def check(game: list[str], dialect: str | None) -> int:
     """Problems, notes and facts of each program; 1 when any has a problem."""
-    results = [program_facts(read_source(name, dialect)) for name in game]
-    records, texts = [record for record, _ in results], [text for _, text in results]
-    text = dumps(records, indent=1, ensure_ascii=False) if json else "\n".join(texts)
-    print(text)
-    return int(any(record["problems"] or record["faults"] for record, _ in results))
+    reports = [program_facts(read_source(name, dialect)) for name in game]
+    print("\n".join(text for text, _ in reports))
+    return int(not all(is_sound for _, is_sound in reports))
 
 
-def program_facts(source: Source) -> tuple[dict[str, Any], str]:
-    """All facts of a program, for programs and for people."""
+def program_facts(source: Source) -> tuple[str, bool]:
+    """All facts of a program, for people, and whether it is a game."""
     try:
         whole, program = source.game(), source.program()
     except ProgramError as error:
-        names = ("line", "column", "found", "expected", "suggestion")
-        problems = [{name: getattr(one, name) for name in names} for one in error.problems]
-        return {"origin": source.origin, "problems": problems, "faults": []}, str(error)
+        return str(error), False
     reports = analyse_roles(program, whole.metadata)
-    record = {"origin": source.origin, "problems": [], **facts_record(whole, program, reports)}
-    lines = [f"{source.origin}: {'a problem' if record['faults'] else 'ok'}"]
-    lines += [f"  problem: {fault}" for fault in record["faults"]]
-    lines += [f"  note: {note}" for note in record["notes"]]
+    wrong = faults(reports)
+    lines = [f"{source.origin}: {'a problem' if wrong else 'ok'}"]
+    lines += [f"  problem: {fault}" for fault in wrong]
+    lines += [f"  note: {note}" for note in notes(program, reports)]
     lines += [f"  {fact}" for fact in fact_lines(program, reports[0])]
     lines += [f"  {line.removeprefix(HEAD).strip()}" for line in metadata_lines(whole)]
     if models := model_names(whole):
         lines.append(f"  needs models under the judge: {', '.join(models)}")
-    return record, "\n".join(lines)
+    return "\n".join(lines), not wrong
 
 
 def canonical(game: str, dialect: str | None) -> int:
@@ -63,9 +56,9 @@ def canonical(game: str, dialect: str | None) -> int:
 
 
 def diagram(game: str, dialect: str | None, output: str | None) -> int:
-    """The game as SVG. Raises :class:`CommandError` for a file of another kind."""
+    """The game as SVG. Raises :class:`ConfigError` for a file of another kind."""
     if output and (problem := wrong_ending(output, ".svg")):
-        raise CommandError(problem)
+        raise ConfigError(problem)
     source = read_source(game, dialect)
     svg = draw(source.program(), source.title)
     if output:
@@ -83,15 +76,12 @@ def games() -> int:
     return 0
 
 
-def judge(model: str, tokenizer: str | None, key_variable: str | None, json: bool) -> int:
+def judge(model: str, tokenizer: str | None, key_variable: str | None) -> int:
     """How well a model decides the committed statements."""
     from xgl.judge.loading import load_judge  # needs torch
     from xgl.judge.reliability import reliability
 
     found = reliability(load_judge(model, "auto", "auto", tokenizer, key_variable))
-    if json:
-        print(dumps({"judge": model, **found._asdict(), "near_chance": found.near_chance}))
-        return 0
     luck = "; so near chance, games that ensure a statement are won or lost by luck"
     print(
         f"{model} calls {found.called_true} of {found.pairs} true statements true and "
@@ -158,34 +148,6 @@ _READERS = {
 }
 
 
-def facts_record(whole: Game, program: Program, reports: list[StaticFacts]) -> dict[str, Any]:
-    """All facts of a game, whose ``program`` is as written, for JSON."""
-    facts: dict[str, tuple[ElicitFacts | Bound, ...]] = {  # the same for every role
-        "asked": reports[0].elicits,
-        "bounds": reports[0].bounds,
-    }
-    rows = {
-        name: [row._asdict() | {"line": program.source_line(row.line - 1)} for row in each]
-        for name, each in facts.items()
-    }
-    return {
-        "game_id": whole.game_id,
-        "dialect": program.dialect,
-        "metadata": asdict(whole.metadata),
-        "models": model_names(whole),
-        "faults": faults(reports),
-        "notes": notes(program, reports),
-        "roles": {
-            report.role: {
-                **{f.name: getattr(report, f.name) for f in fields(report) if f.name != "run"},
-                **rows,
-                "degenerate": report.degenerate,
-            }
-            for report in reports
-        },
-    }
-
-
 # -- the table of commands ----------------------------------------------------------------------
 
 Argument = tuple[tuple[str, ...], dict[str, Any]]
@@ -196,10 +158,6 @@ EXCLUSIVE = ("--moves", "--chat", "--local")
 
 def _option(*names: str, help: str, **settings: Any) -> Argument:
     return names, {"help": help, **settings}
-
-
-def _flag(name: str, help: str) -> Argument:
-    return _option(name, help=help, action="store_true")
 
 
 def _whole_number(least: int, text: str) -> int:
@@ -237,15 +195,10 @@ _PLAY = (
     _option("--base-url", metavar="URL", help="of that API; default: OpenAI's"),
     _option("--key-variable", metavar="NAME", help="environment variable with its key"),
     _option("--body", metavar="JSON", help="further parameters of requests to it"),
-    _flag("--json", "the outcome, for programs"),
+    _option("--json", help="the outcome, for programs", action="store_true"),
 )
 COMMANDS: dict[str, tuple[Any, ...]] = {
-    "check": (
-        check,
-        "problems and static facts of programs",
-        *_GAMES,
-        _flag("--json", "all facts, for programs"),
-    ),
+    "check": (check, "problems and static facts of programs", *_GAMES),
     "canonical": (canonical, "the text that all spellings of a game share, and its id", *_GAME),
     "diagram": (
         diagram,
@@ -261,7 +214,6 @@ COMMANDS: dict[str, tuple[Any, ...]] = {
         _option("model", metavar="MODEL", help="embedded, smollm2, a folder, a hub id, vllm:…@URL"),
         _option("--tokenizer", metavar="MODEL", help="of a model behind a server"),
         _option("--key-variable", metavar="NAME", help="variable with the server's key"),
-        _flag("--json", "all numbers, for programs"),
     ),
 }
 """The words of the command line: what each calls with its arguments by name, what it does, and its

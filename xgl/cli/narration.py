@@ -1,9 +1,7 @@
 """What one player may learn of a game's events (docs/specification.md, "What a player sees").
 
 An event holds what happened; the narrator also has the line that made it, and from this the text
-behind a number and whether this player may see that text.
-
-The display of these notices in the terminal stands below.
+behind a number and whether this player may see that text. The screen displays it in the terminal.
 """
 
 from __future__ import annotations
@@ -12,28 +10,20 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from rich.console import Console
 from rich.panel import Panel
 from rich.text import Text as Styled
 
+from xgl.console import Console
 from xgl.diagram.svg import cells
 from xgl.errors import OversizeError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import find, reads
+from xgl.language.visitors import children, find, reads
 from xgl.runtime.presentation import Sight, token_spans
 from xgl.runtime.requests import Assigned, Ensured, Event, Item, Judge, Moved, Rewarded, View
 from xgl.runtime.values import MissingError, Text, Values
-
-
-class ShownText(NamedTuple):
-    """A string that the player may see."""
-
-    item: Item
-    mover: str = ""
-    """The player that wrote it; empty if it is no move."""
 
 
 class Term(NamedTuple):
@@ -46,28 +36,8 @@ class Term(NamedTuple):
     """The scored text; None if the player may not see it, or a helper function made it."""
 
 
-class PaidReward(NamedTuple):
-    """A reward; its terms where it is the player's own."""
-
-    player: str
-    bits: float
-    terms: tuple[Term, ...]
-
-
-class FailedEnsure(NamedTuple):
-    """A failed ensure of the player's own. ``reasons``: the conditions, with the bits that were
-    compared or the judge's answer; ``remaining``: failures that are still allowed."""
-
-    line: int
-    reasons: tuple[str, ...]
-    remaining: int
-
-
-Notice = ShownText | PaidReward | FailedEnsure
-
-
 class Narrator:
-    """Narrates one game to ``player``; feed it the events in their order, each once."""
+    """Tells one game to ``player``; feed it the events in their order, each once."""
 
     def __init__(self, game: Game, player: str) -> None:
         self.game, self.player = game, player
@@ -75,30 +45,24 @@ class Narrator:
         self.given = {k: v for k, v in self.registers.items() if player in syn.viewers(k)}
         self.history: list[Event] = []
         self.sight = Sight.for_game(game, player)
-        self.shown_count = 0
 
-    def notices(self, log: Iterable[tuple[int, Event]]) -> Iterator[Notice]:
-        """The notices of these events for the player; each event has the position of its line."""
+    def tell(
+        self, log: Iterable[tuple[int, Event]]
+    ) -> Iterator[tuple[int, Event, list[Item], list[Term]]]:
+        """Each event that the player learns of, with the position of the line that made it, as in
+        ``log``, what the player sees of it, and the terms of a reward of its own."""
         for position, event in log:
-            line = self.game.program.instructions[position]
-            match event:
-                case Assigned(values):
-                    self.registers |= dict(values)
-                case Moved(_, register, move):
-                    self.registers[register] = move.text
-                case Rewarded(to, bits) if to == self.player:
-                    yield PaidReward(to, bits, tuple(self._terms(line, event)))
-                case Rewarded(to, bits) if self.player in syn.OMNISCIENT:
-                    yield PaidReward(to, bits, ())
-                case Ensured(by, False, failures) if by == self.player:
-                    left = self.game.metadata.max_failures - failures
-                    yield FailedEnsure(position + 1, _reasons(line, event), left)
-            if not isinstance(event, Rewarded | Ensured):
-                self.history.append(event)
-                self.sight.visible_items(self.history)
-                mover = event.player if isinstance(event, Moved) else ""
-                yield from (ShownText(item, mover) for item in self.sight.items[self.shown_count :])
-                self.shown_count = len(self.sight.items)
+            line, seen = self.game.program.instructions[position], len(self.sight.items)
+            if isinstance(event, Assigned):
+                self.registers |= dict(event.values)
+            elif isinstance(event, Moved):
+                self.registers[event.register] = event.move.text
+            own = isinstance(event, Rewarded) and event.player == self.player
+            terms = list(self._terms(line, event)) if own else []  # type: ignore[arg-type]
+            self.history.append(event)
+            self.sight.visible_items(self.history)
+            if items := self.sight.items[seen:]:
+                yield position, event, items, terms
 
     def _terms(self, line: syn.Instruction, event: Rewarded) -> Iterator[Term]:
         """The line's xents with their bits; numbers for a text that is hidden, never the text."""
@@ -123,22 +87,6 @@ class Narrator:
             return None
 
 
-def _reasons(line: syn.Instruction, event: Ensured) -> tuple[str, ...]:
-    """The conditions, with the values of both sums where they are plain comparisons of xents."""
-    assert isinstance(line, syn.Ensure)
-    plain = [isinstance(each, syn.Comparison) for each in line.conditions]
-    sides = iter(event.sides if sum(plain) == len(event.sides) else ())
-    reasons = []
-    for condition, is_plain in zip(line.conditions, plain, strict=True):
-        side = next(sides, None) if is_plain else None
-        shown = side if find(condition, syn.Xent) else None
-        amounts = ": {:.1f} against {:.1f} bits".format(*shown) if shown else ""
-        reasons.append(expression_text(condition) + amounts)
-    if len(reasons) == 1 and isinstance(truth := line.conditions[0], syn.Truth):
-        return (f"{reasons[0]}: it was judged {'false' if truth.expected else 'true'}",)
-    return tuple(reasons)
-
-
 GAIN, LOSS = " ▁▂▃▄▅▆▇█", " ░░░▒▒▒▓▓"
 """Nine heights of a bar for a token, from none to full."""
 LEAST_FULL = 1.0
@@ -148,25 +96,23 @@ LEAST_FULL = 1.0
 class Screen:
     """Prints a game as one player may see it."""
 
-    def __init__(self, console: Console, judge: Judge) -> None:
-        self.console, self.judge = console, judge
+    def __init__(self, console: Console, judge: Judge, game: Game) -> None:
+        self.console, self.judge, self.game = console, judge, game
 
-    def open(self, game: Game, title: str, who: str) -> None:
+    def open(self, title: str, who: str) -> None:
         """Print the game; ``who``: who plays which role, as a clause."""
-        self.console.print(Panel(Styled(game.shown), title=title or None, title_align="left"))
+        self.console.print(Panel(Styled(self.game.shown), title=title or None, title_align="left"))
         self.say(f"{printable(who)}. A higher score is better; it is counted in bits.", "dim")
 
     def say(self, text: str, style: str = "") -> None:
         self.console.print(Styled(text, style=style))
 
-    def show(self, notice: Notice) -> None:
-        match notice:
-            case ShownText(item, mover):
-                who = f" ({mover})" if mover else ""
-                self.console.print(
-                    Styled.assemble((f"{item.label}{who}: ", "bold"), printable(item.text))
-                )
-            case PaidReward(player, bits, terms):
+    def show(
+        self, position: int, event: Event, items: Sequence[Item], terms: Sequence[Term]
+    ) -> None:
+        """Print what a :class:`Narrator` tells."""
+        match event:
+            case Rewarded(player, bits):
                 amount = f"{signed_text(bits)} bits", "bold green" if bits >= 0 else "bold red"
                 self.console.print(Styled.assemble((f"reward {player}: ", "bold"), amount))
                 full = max([LEAST_FULL, *(abs(bit) for term in terms for bit in term.bits)])
@@ -174,12 +120,18 @@ class Screen:
                     self.say(f"  (blocks gain, shades lose; a full bar is {full:.1f} bits)", "dim")
                 for term in terms:
                     self._term(term, full)
-            case FailedEnsure(line, reasons, remaining):
-                self.say(f"This does not hold (line {line}):", "bold red")
-                for reason in reasons:
-                    self.say(f"  {printable(reason)}", "red")
-                if remaining >= 0:
-                    self.say(f"Try again; failures left before a forfeit: {remaining}.", "red")
+            case Ensured(_, _, failures):
+                self.say(f"This does not hold (line {position + 1}):", "bold red")
+                for condition in children(self.game.program.instructions[position]):
+                    self.say(f"  {printable(expression_text(condition))}", "red")
+                left = self.game.metadata.max_failures - failures
+                if left >= 0:
+                    self.say(f"Try again; failures left before a forfeit: {left}.", "red")
+            case _:
+                who = f" ({event.player})" if isinstance(event, Moved) else ""
+                for item in items:
+                    label = f"{item.label}{who}: ", "bold"
+                    self.console.print(Styled.assemble(label, printable(item.text)))
 
     def _term(self, term: Term, full: float) -> None:
         """Print the text and beneath it the strip; for a hidden text the strip and its numbers."""

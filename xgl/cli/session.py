@@ -4,40 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from json import dumps
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from xgl.analysis.static_facts import analyse
-from xgl.cli.files import CommandError, Script, Source, read_script
-from xgl.cli.narration import Narrator, Screen, ShownText, printable, signed_text
+from xgl.cli.narration import Narrator, Screen, printable, signed_text
 from xgl.console import Console
-from xgl.errors import OversizeError, PlayerError, excerpt
-from xgl.files import read_json
-from xgl.judge.story_files import check_prompts, check_source
+from xgl.errors import ConfigError, OversizeError, PlayerError, excerpt
+from xgl.escaping import well_formed
+from xgl.files import read_json, user_path
+from xgl.judge.stories import check_prompts, check_source
 from xgl.language import syntax as syn
 from xgl.language.canonical import RESERVED, Game, check_names
-from xgl.language.characters import well_formed
+from xgl.library import Source, read_text
 from xgl.models.references import CORPUS
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, Memory, machines_of, play_all, visible_items
-from xgl.runtime.machine import Machine
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
-from xgl.runtime.requests import Event, Judge, Move, Moved, Play, Player, Seeds, StorySource, Turn
+from xgl.runtime.requests import Event, Move, Moved, Play, Player, Seeds, Turn
 
 if TYPE_CHECKING:
     from xgl.players.chat import ChatPlayer
 
 with suppress(ImportError):  # arrow keys and a history of moves, where the platform has them
     import readline  # noqa: F401
-
-
-class Bench(NamedTuple):
-    """The judge, the story source, and the model that plays the other players."""
-
-    judge: Judge
-    stories: StorySource
-    others: Player
 
 
 def run(
@@ -64,7 +55,7 @@ def run(
     chat = chat_player(**endpoint)
     model = endpoint["chat"] or local
     if source.path is None and not moves and model is None:
-        raise CommandError(
+        raise ConfigError(
             "a game from standard input leaves none for your moves; use --moves, --chat or --local"
         )
     script = read_script(moves, role, players) if moves else []
@@ -73,7 +64,7 @@ def run(
     table = bench(judge, stories, others, whole.metadata.npc)
     player = chat if local is None else _policy(local, judge, table.judge)
     session = Session(whole, role, table, console, seed, script, player)
-    session.screen.open(whole, source.title, f"{f'{model} is' if model else 'You are'} {role}")
+    session.screen.open(source.title, f"{f'{model} is' if model else 'You are'} {role}")
     if judge in CHANCE_JUDGES and free_statements(whole.program):
         session.screen.say(
             f"{judge} decides statements by chance: python -m xgl judge {judge}", "dim"
@@ -89,8 +80,49 @@ def run(
     if json:
         print(dumps(record, indent=1, ensure_ascii=False))
     if script and session.left_at:
-        raise CommandError(f"--moves {moves}: no moves of {role} in {session.left_at}")
+        raise ConfigError(f"--moves {moves}: no moves of {role} in {session.left_at}")
     return 0
+
+
+Script = Sequence[Mapping[str, Sequence[str]]]
+"""For each round a mapping from players to their moves."""
+EXPECTED = 'a round is ["a move", …] or {"player": ["a move", …], …}; a file holds one or a list'
+
+
+def read_script(path: str, role: str, players: Sequence[str]) -> Script:
+    """The rounds of a file; a plain list of texts has ``role``'s moves.
+
+    Raises :class:`ConfigError` for another shape, and for a player that is not among ``players``.
+    """
+    text = read_text(user_path(path))
+    try:
+        content = read_json(text)
+    except ValueError as error:
+        raise ConfigError(f"--moves {path}: no JSON ({error}); {EXPECTED}") from None
+    rounds = [content] if isinstance(content, dict) or _are_texts(content) else content
+    if not isinstance(rounds, list) or not rounds:
+        raise ConfigError(f"--moves {path}: no moves; {EXPECTED}")
+    return [
+        _round(path, number, entry, role, players) for number, entry in enumerate(rounds, start=1)
+    ]
+
+
+def _round(
+    path: str, number: int, content: Any, role: str, players: Sequence[str]
+) -> Mapping[str, Sequence[str]]:
+    moves = {role: content} if _are_texts(content) else content
+    if not isinstance(moves, dict) or not moves or not all(map(_are_texts, moves.values())):
+        raise ConfigError(f"--moves {path}: round {number} holds no moves; {EXPECTED}")
+    for player in moves:
+        if player not in players:
+            place = f"--moves {path}: round {number}"
+            expected = ", ".join(players)
+            raise ConfigError(f"{place}: no {excerpt(player)!r}; expected {expected}")
+    return moves
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
 
 
 def _seats(whole: Game, name: str | None) -> tuple[Sequence[str], str]:
@@ -99,13 +131,13 @@ def _seats(whole: Game, name: str | None) -> tuple[Sequence[str], str]:
     report = analyse(whole.program)
     players = report.players
     if report.faults:
-        raise CommandError(f"this game cannot be played: {report.faults[0]}")
+        raise ConfigError(f"this game cannot be played: {report.faults[0]}")
     if not players:
-        raise CommandError("this game asks nobody for a move; expected an elicit")
+        raise ConfigError("this game asks nobody for a move; expected an elicit")
     if name is None:
         name = syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else players[0]
     if name not in players:
-        raise CommandError(f"--role {excerpt(name)}: the game asks {', '.join(players)}")
+        raise ConfigError(f"--role {excerpt(name)}: the game asks {', '.join(players)}")
     return players, name
 
 
@@ -114,13 +146,13 @@ def _others(options: Sequence[str]) -> dict[str, str]:
     pairs = [option.partition("=")[::2] for option in options]
     for option, (name, reference) in zip(options, pairs, strict=True):
         if not name.isidentifier() or name in RESERVED or not reference:
-            raise CommandError(f"--other {excerpt(option)}: expected NAME=MODEL, as weak=FOLDER")
+            raise ConfigError(f"--other {excerpt(option)}: expected NAME=MODEL, as weak=FOLDER")
     return dict(pairs)
 
 
 def bench(
     reference: str, stories: str = CORPUS, others: Mapping[str, str] | None = None, npc: str = ""
-) -> Bench:
+) -> Cast:
     """The judge of a model reference with the ``others`` under it, ``stories`` as in
     :func:`~xgl.judge.loading.load_stories`, and as the other players the judge's model, or the one
     under it that ``npc`` names.
@@ -134,7 +166,8 @@ def bench(
     judge = load_judge(reference, others=others)
     other = judge.others.get(npc, judge)
     count = None if other is judge else judge.count
-    return Bench(judge, load_stories(stories, judge), LocalPolicy(other.lm, count=count))
+    player = LocalPolicy(other.lm, count=count)
+    return Cast(judge, load_stories(stories, judge), dict.fromkeys(syn.PLAYERS, player))
 
 
 def _policy(reference: str, of_judge: str, judge: Any) -> Player:
@@ -149,7 +182,8 @@ def _policy(reference: str, of_judge: str, judge: Any) -> Player:
 
 class Session:
     """Rounds of one game on one map, as in repeated play (§4.1.3): seeds stay, and the player of
-    ``role`` sees its earlier rounds, the others none.
+    ``role`` sees its earlier rounds, the others none. It is that player itself: it shows what is
+    new before each move, and reads the move.
 
     ``script``: moves of players by name, for each round. ``player`` makes the moves of ``role``
     instead of the person.
@@ -159,15 +193,15 @@ class Session:
         self,
         whole: Game,
         role: str,
-        bench: Bench,
+        table: Cast,
         console: Console,
         seed: int = 0,
         script: Script = (),
         player: Player | None = None,
     ) -> None:
-        self.game, self.role, self.bench = whole, role, bench
+        self.game, self.role, self.table = whole, role, table
         self.seeds, self.script, self.player = Seeds(seed, 0), script, player
-        self.screen = Screen(console, bench.judge)
+        self.screen = Screen(console, table.judge, whole)
         self.rounds: list[Play] = []
         self.left_at = ""
         """The round in which the person left the game; empty if it was played to the end."""
@@ -205,17 +239,15 @@ class Session:
     def _round(self, number: int) -> Play:
         shown = tuple(visible_items(self.game, play, self.role) for play in self.rounds)
         instance = Instance(self.game, self.seeds, memory=Memory(self.role, number, shown))
-        [machine] = machines_of([instance])
-        seat = _Seat(self, machine)
-        players: dict[str, Player] = dict.fromkeys(syn.PLAYERS, self.bench.others)
-        players[self.role] = seat
+        # The events are read while the play goes on, so the machine is made here.
+        [self.machine] = machines_of([instance])
+        self.narrator, self.event_count, self.typed = Narrator(self.game, self.role), 0, ""
+        players = {**self.table.players, self.role: self}
         if self.script:
             lines = self.script[min(number, len(self.script)) - 1]
             players |= {n: FixedMovesPlayer({self.seeds: moves}) for n, moves in lines.items()}
-        cast = Cast(self.bench.judge, self.bench.stories, players)
-        # The seat reads the machine's events while the play goes on, so the machine is made here.
-        [play] = play_all([instance], cast, [machine])
-        seat.catch_up()
+        [play] = play_all([instance], replace(self.table, players=players), [self.machine])
+        self._catch_up()
         if play.outcome == "forfeit":
             self.screen.say(f"{play.forfeiter} has failed too often: a forfeit.", "bold red")
         elif play.outcome == "oversize":
@@ -225,6 +257,35 @@ class Session:
         text = "none" if score is None else f"{signed_text(score)} bits"
         self.screen.say(f"Score of {self.role}: {text}", "bold")
         return play
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        """Raises EOFError when the input has ended."""
+        self._catch_up()
+        if self.player:
+            return self.player.moves(turns)
+        return [Move(self._read_text(turn)) for turn in turns]
+
+    def _catch_up(self) -> None:
+        """Show the events since the last call, unless the console is quiet."""
+        if self.screen.console.quiet:
+            return
+        first, self.event_count = self.event_count, len(self.machine.events)
+        log = zip(self.machine.lines[first:], self.machine.events[first:], strict=True)
+        for position, event, items, terms in self.narrator.tell(log):
+            own = isinstance(event, Moved) and event.player == self.role
+            if own and items[0].text == self.typed:
+                self.typed = ""  # it stands on the screen as it was typed
+            else:
+                self.screen.show(position, event, items, terms)
+
+    def _read_text(self, turn: Turn) -> str:
+        limit = turn.request.max_len
+        text = well_formed(self.screen.ask(turn.request.view, limit).strip())
+        count = self.table.judge.count(text)
+        if count > limit:
+            self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")
+        self.typed = text
+        return text
 
     def record(self) -> dict[str, Any]:
         """The outcome for programs; unlike the screen it holds everything that happened."""
@@ -261,77 +322,31 @@ def _event_record(event: Event) -> dict[str, Any]:
     return {"event": type(event).__name__.lower(), **fields}
 
 
-class _Seat:
-    """The role's player in one round: shows what is new before each move, and reads the move,
-    unless a model makes it."""
-
-    def __init__(self, session: Session, machine: Machine) -> None:
-        self.session, self.screen, self.machine = session, session.screen, machine
-        self.narrator = Narrator(session.game, session.role)
-        self.event_count = 0
-        self.typed_text: str | None = None
-
-    def catch_up(self) -> None:
-        """Show the events since the last call, unless the console is quiet."""
-        if self.screen.console.quiet:
-            return
-        first, self.event_count = self.event_count, len(self.machine.events)
-        log = zip(self.machine.lines[first:], self.machine.events[first:], strict=True)
-        for notice in self.narrator.notices(log):
-            own = isinstance(notice, ShownText) and notice.mover == self.session.role
-            if own and notice.item.text == self.typed_text:  # type: ignore[union-attr]
-                self.typed_text = None  # it stands on the screen as it was typed
-            else:
-                self.screen.show(notice)
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        """Raises EOFError when the input has ended."""
-        self.catch_up()
-        if self.session.player:
-            return self.session.player.moves(turns)
-        return [Move(self._read_text(turn)) for turn in turns]
-
-    def _read_text(self, turn: Turn) -> str:
-        limit = turn.request.max_len
-        text = well_formed(self.screen.ask(turn.request.view, limit).strip())
-        count = self.session.bench.judge.count(text)
-        if count > limit:
-            self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")
-        self.typed_text = text
-        return text
-
-
-def chat_player(
-    chat: str | None,
-    base_url: str | None = None,
-    key_variable: str | None = None,
-    body: str | None = None,
-) -> ChatPlayer | None:
+def chat_player(chat: str | None, **options: str | None) -> ChatPlayer | None:
     """The player that the options name; None without ``--chat``.
 
     Raises :class:`~xgl.errors.PlayerError`, for a key that is not set too, before anything is
     loaded.
     """
     if chat is None:
-        options = {"--base-url": base_url, "--key-variable": key_variable, "--body": body}
-        for name, value in options.items():
-            if value is not None:
-                raise PlayerError(f"{name} belongs to a model; expected --chat MODEL with it")
+        if alone := next((name for name, value in options.items() if value is not None), ""):
+            option = f"--{alone.replace('_', '-')}"
+            raise PlayerError(f"{option} belongs to a model; expected --chat MODEL with it")
         return None
     from xgl.chat.client import read_key
     from xgl.chat.settings import OPENAI, ChatSettings
     from xgl.players.chat import ChatPlayer
 
     try:
-        extra = read_json("{}" if body is None else body)
+        extra = read_json(options["body"] or "{}")
     except ValueError as error:
         raise PlayerError(f"--body: no JSON ({error}), expected an object") from None
     if not isinstance(extra, dict):
-        raise PlayerError(f"--body: found {excerpt(str(body), 60)}, expected a JSON object")
+        raise PlayerError(f"--body: found {excerpt(str(extra), 60)}, expected a JSON object")
     settings = ChatSettings(
         model=chat,  # by keywords: errors name them
-        base_url=OPENAI if base_url is None else base_url,
-        key_variable=key_variable,
+        base_url=options["base_url"] or OPENAI,
+        key_variable=options["key_variable"],
         temperature=extra.pop("temperature", 1.0),
         extra_body=extra,
     )

@@ -63,10 +63,8 @@ class Row:
     @cached_property
     def asks(self) -> tuple[Ask, ...]:
         """The moves that the role is asked for while no ensure fails: registers and limits."""
-        run = analyse(self.game.program, self.game.metadata, self.role).run
-        if run is None:
-            return ()
-        lines = (self.game.program.instructions[position] for position in run.order)
+        order = analyse(self.game.program, self.game.metadata, self.role).order
+        lines = (self.game.program.instructions[position] for position in order)
         return tuple(
             (register, line.max_len or self.game.metadata.max_len)
             for line in lines

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import copy
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
@@ -23,55 +21,29 @@ BITS_PER_NAT = 1.0 / math.log(2.0)
 Bits = tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class CachedPrefix:
-    """A prefix that was read: its tokens, and its key-value cache of one row."""
-
-    ids: Ids
-    cache: Any
-
-    @property
-    def bytes(self) -> int:
-        """Bytes of the keys and values in all layers."""
-        layers = self.cache.layers
-        return sum(int(t.nbytes) for layer in layers for t in (layer.keys, layer.values))
-
-
-@torch.inference_mode()
-def cache_prefix(lm: LanguageModel, ids: Ids) -> CachedPrefix:
-    """Read a prefix that many sequences will share."""
-    tokens = torch.tensor([ids], device=lm.device)
-    return CachedPrefix(ids, lm.backbone(input_ids=tokens, use_cache=True)[lm.cache_name])
-
-
 @torch.inference_mode()
 def tree_bits(
-    lm: LanguageModel,
-    batch: Sequence[PrefixTree],
-    prefix: CachedPrefix | None = None,
-    tile_bytes: int | None = None,
+    lm: LanguageModel, batch: Sequence[PrefixTree], tile_bytes: int | None = None
 ) -> list[list[Bits]]:
     """Bits of each scored token of each sequence of each tree, from one forward pass."""
     logprobs = None
     # Chains need no mask, so the pass has one of few shapes and can be captured as a CUDA graph.
-    is_plain = prefix is None and all(tree.is_chain for tree in batch)
     tokens = [tree.tokens for tree in batch]
-    if is_plain and can_capture(lm, tokens, distinct=False):
+    if all(tree.is_chain for tree in batch) and can_capture(lm, tokens, distinct=False):
         scored = _scored(batch)
         logprobs = captured(lm, lambda: _chain_logprobs(lm, tokens, scored, tile_bytes))
     if logprobs is None:
-        logprobs = target_logprobs(lm.head, *tree_states(lm, batch, prefix), tile_bytes)
+        logprobs = target_logprobs(lm.head, *tree_states(lm, batch), tile_bytes)
     bits = iter((-BITS_PER_NAT * logprobs).tolist())
     return [[tuple(islice(bits, len(ids))) for ids in tree.targets] for tree in batch]
 
 
-def tree_states(
-    lm: LanguageModel, batch: Sequence[PrefixTree], prefix: CachedPrefix | None = None
-) -> tuple[Tensor, Tensor]:
+def tree_states(lm: LanguageModel, batch: Sequence[PrefixTree]) -> tuple[Tensor, Tensor]:
     """Hidden states (P, H) before the scored tokens of each sequence of each tree, and these tokens
     (P,), from one forward pass; differentiable."""
     ids, _ = pad([tree.tokens for tree in batch], lm.device)
-    hidden = lm.backbone(input_ids=ids, **_attention_inputs(lm, batch, prefix)).last_hidden_state
+    inputs = _attention_inputs(lm, batch)
+    hidden = lm.backbone(input_ids=ids, use_cache=False, **inputs).last_hidden_state
     rows, columns, targets = (_tensor(lm, each) for each in _scored(batch))
     return hidden[rows, columns], targets
 
@@ -139,40 +111,24 @@ def _tensor(lm: LanguageModel, numbers: np.ndarray) -> Tensor:
     return torch.from_numpy(numbers).to(lm.device)
 
 
-def _attention_inputs(
-    lm: LanguageModel, batch: Sequence[PrefixTree], prefix: CachedPrefix | None
-) -> dict[str, Any]:
-    """Inputs of a forward pass in addition to tokens: masks and positions only if some tree
-    branches or there is a prefix, since no token attends to the padding after it."""
-    if prefix is None and all(tree.is_chain for tree in batch):
-        return {"use_cache": False}
-    before = len(prefix.ids) if prefix else 0
+def _attention_inputs(lm: LanguageModel, batch: Sequence[PrefixTree]) -> dict[str, Any]:
+    """Masks and positions of a forward pass, only if some tree branches: no token attends to the
+    padding after it."""
+    if all(tree.is_chain for tree in batch):
+        return {}
     width = max(len(tree.tokens) for tree in batch)
-    visible = np.zeros((len(batch), 1, width, before + width), bool)
-    visible[..., :before] = True
-    visible[..., before:] |= np.eye(width, dtype=bool)  # padding must attend to something: itself
+    visible = np.zeros((len(batch), 1, width, width), bool)
+    visible[...] = np.eye(width, dtype=bool)  # padding must attend to something: itself
     depths = np.zeros((len(batch), width), np.int64)
     for index, tree in enumerate(batch):
         size = len(tree.tokens)
-        visible[index, 0, :size, before : before + size] = tree.ancestor_mask()
+        visible[index, 0, :size, :size] = tree.ancestor_mask()
         depths[index, :size] = tree.depths()
-    inputs = {
-        "attention_mask": _attention_mask(lm, _tensor(lm, visible)),
-        "position_ids": _tensor(lm, depths + before),
-    }
-    if prefix is None:
-        return inputs | {"use_cache": False}
-    cache = copy.deepcopy(prefix.cache)  # a pass appends to the cache that it is given
-    cache.batch_repeat_interleave(len(batch))
-    return inputs | {"use_cache": True, lm.cache_name: cache}
-
-
-def _attention_mask(lm: LanguageModel, visible: Tensor) -> Tensor:
-    """``visible`` as the model's attention takes it: bool for SDPA, else added to its scores."""
-    if lm.model.config._attn_implementation == "sdpa":
-        return visible
-    zeros = torch.zeros(visible.shape, dtype=lm.model.dtype, device=visible.device)
-    return zeros.masked_fill(~visible, torch.finfo(lm.model.dtype).min)
+    mask = _tensor(lm, visible)
+    if lm.model.config._attn_implementation != "sdpa":  # which takes bools; others add to scores
+        zeros = torch.zeros(mask.shape, dtype=lm.model.dtype, device=mask.device)
+        mask = zeros.masked_fill(~mask, torch.finfo(lm.model.dtype).min)
+    return {"attention_mask": mask, "position_ids": _tensor(lm, depths)}
 
 
 PROBE_TOKENS = 320
@@ -180,8 +136,7 @@ PROBE_TOKENS = 320
 
 
 def supports_prefix_sharing(lm: LanguageModel) -> bool:
-    """Whether this model gives a sequence the same bits in a tree, after a cached prefix, and by
-    itself.
+    """Whether this model gives a sequence the same bits in a tree and by itself.
 
     Tested on random tokens: a model with recurrent layers or local attention reads a tree wrongly.
     Raises the error of a forward pass that runs out of memory.
@@ -196,8 +151,6 @@ def supports_prefix_sharing(lm: LanguageModel) -> bool:
         [tree] = prefix_trees(sequences, max_tokens=width)
         together = dict(zip(tree.members, tree_bits(lm, [tree])[0], strict=True))
         first, last = tree.members[0], tree.members[-1]
-        prefix = cache_prefix(lm, sequences[last].ids[:MIN_SHARED])
-        [cached_bits] = tree_bits(lm, prefix_trees([sequences[last]], MIN_SHARED, 0), prefix)[0]
         chains = [prefix_trees([sequences[index]], max_tokens=0) for index in (first, last)]
         alone = [tree_bits(lm, trees)[0][0] for trees in chains]
     except (AttributeError, LookupError, NotImplementedError, TypeError, ValueError):
@@ -209,7 +162,7 @@ def supports_prefix_sharing(lm: LanguageModel) -> bool:
     # Float32 agrees to rounding; in bfloat16 two orders of summation differ by parts of a bit, but
     # a model that reads trees wrongly by several.
     exact = 1e-3 if lm.model.dtype == torch.float32 else 1.0
-    pairs = ((alone[0], together[first]), (alone[1], together[last]), (alone[1], cached_bits))
+    pairs = (alone[0], together[first]), (alone[1], together[last])
     return all(np.allclose(one, other, atol=exact) for one, other in pairs)
 
 

@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 from xgl.judge.server_judge import connect
-from xgl.judge.story_files import corpus_texts
-from xgl.judge.story_sources import ChatStories, CorpusStories, JudgeStories
+from xgl.judge.stories import ChatStories, CorpusStories, JudgeStories, corpus_texts
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import PAPER
 from xgl.lm.language_model import LanguageModel

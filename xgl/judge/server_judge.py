@@ -11,8 +11,17 @@ from typing import Any
 
 import torch
 
-from xgl.chat.calls import RequestBatch, UsageCounter, run
-from xgl.chat.client import MOST_BYTES, Endpoint, Fault, lookup, one_line, read_json
+from xgl.chat.client import (
+    MOST_BYTES,
+    Endpoint,
+    Fault,
+    RequestBatch,
+    UsageCounter,
+    lookup,
+    one_line,
+    read_json,
+    run,
+)
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
 from xgl.judge.engine import Engine, EngineSettings

@@ -12,8 +12,7 @@ from operator import sub
 from typing import TypeVar
 
 from xgl.errors import JudgeError, NotFiniteError, OversizeError
-from xgl.judge.engine import Engine, EngineSettings, ScoringEngine
-from xgl.judge.statistics import Statistics
+from xgl.judge.engine import Engine, EngineSettings, ScoringEngine, Statistics
 from xgl.language.dialects import Scoring
 from xgl.lm.language_model import ENCODING, LanguageModel, cached_encoder
 from xgl.lm.prefix_sharing import Ids, ScoredSequence
@@ -108,7 +107,7 @@ class TransformerJudge:
         return results
 
     def forget(self) -> None:
-        """Drop cached scores and prefixes: see :meth:`ScoringEngine.forget`."""
+        """Drop cached scores: see :meth:`Engine.forget`."""
         for judge in (self, *self.others.values()):
             judge.engine.forget()
 

@@ -33,9 +33,9 @@ from pathlib import Path
 from typing import Any
 
 from xgl.errors import ConfigError, MetadataError, excerpt
+from xgl.escaping import is_visible, well_formed
 from xgl.files import read_bytes, read_json
 from xgl.language import syntax as syn
-from xgl.language.characters import is_visible, well_formed
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
 from xgl.language.visitors import find, mentions, rename

@@ -9,8 +9,8 @@ from difflib import get_close_matches
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from xgl.errors import MAX_PROBLEMS, excerpt
+from xgl.escaping import first_invisible
 from xgl.language import syntax as syn
-from xgl.language.characters import first_invisible
 from xgl.language.dialects import Dialect
 
 Part = TypeVar("Part")

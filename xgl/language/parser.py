@@ -12,8 +12,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from xgl.errors import MAX_PROBLEMS, DialectError, Problem, ProgramError, excerpt
+from xgl.escaping import first_invisible, is_visible
 from xgl.language import syntax as syn
-from xgl.language.characters import first_invisible, is_visible
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import (
@@ -43,10 +43,15 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
     if len(text) > syn.MAX_CHARACTERS:
         found, limit = f"a text of {len(text)} characters", f"at most {syn.MAX_CHARACTERS}"
         raise ProgramError((Problem(1, 1, found, limit, _printable(sources[0])),), origin)
-    instructions, problems = _read(sources, _dialect(dialect))
+    if not isinstance(dialect, str) or dialect not in DIALECTS:
+        found = excerpt(str(dialect))
+        raise DialectError(f"no dialect {found!r}; there are {', '.join(DIALECTS)}")
+    instructions, problems = _read(sources, DIALECTS[dialect])
     program = Program(tuple(instructions), dialect)
-    if not problems:
-        problems.extend(_whole_program_problems(program, sources))
+    found, limit = ("", "") if problems else _unrolled_excess(program)
+    if found:
+        line = instructions[-1].span.line if instructions else 1
+        problems = [Problem(line, 1, found, limit, _printable(sources[line - 1]))]
     if problems:
         raise ProgramError(tuple(problems), origin)
     return program
@@ -74,12 +79,6 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
     return instructions, problems
 
 
-def _dialect(name: str) -> Dialect:
-    if not isinstance(name, str) or name not in DIALECTS:
-        raise DialectError(f"no dialect {excerpt(str(name))!r}; there are {', '.join(DIALECTS)}")
-    return DIALECTS[name]
-
-
 def _is_note(source: str) -> bool:
     return source.strip(" \t")[:1] in ("", "#") and not first_invisible(source, _TAB)
 
@@ -90,13 +89,13 @@ def _line(source: str, number: int, dialect: Dialect) -> syn.Instruction:
     try:
         return _check_length(replace(_instruction(call, dialect), span=span), call)
     except Refusal as refusal:
-        problems = (_problem(one, number, source) for one in refusal.all)
-        raise ProgramError(tuple(problems)) from None
-
-
-def _problem(refusal: Refusal, line: int, source: str) -> Problem:
-    column = getattr(refusal.node, "col_offset", 0) + 1
-    return Problem(line, column, refusal.found, refusal.expected, source, refusal.suggestion)
+        places = [(getattr(one.node, "col_offset", 0) + 1, one) for one in refusal.all]
+        raise ProgramError(
+            tuple(
+                Problem(number, column, one.found, one.expected, source, one.suggestion)
+                for column, one in places
+            )
+        ) from None
 
 
 def _printable(source: str) -> str:
@@ -282,14 +281,6 @@ _INSTRUCTIONS: dict[str, Callable[[ast.Call, Reader], syn.Instruction]] = {
     "beacon": _beacon,
     "replay": _replay,
 }
-
-
-def _whole_program_problems(program: Program, sources: list[str]) -> list[Problem]:
-    found, limit = _unrolled_excess(program)
-    if not found:
-        return []
-    line = program.instructions[-1].span.line if program.instructions else 1
-    return [Problem(line, 1, found, limit, _printable(sources[line - 1]))]
 
 
 def _unrolled_excess(program: Program) -> tuple[str, str]:

@@ -8,6 +8,7 @@ corrects, one with ``# Ill-posed:`` the reason why the game measures no ability 
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
@@ -15,13 +16,16 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from xgl.errors import XGLError, excerpt
+from xgl.errors import ConfigError, XGLError, excerpt
 from xgl.files import user_path
 from xgl.language.canonical import Game, Metadata, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, PAPER
 from xgl.language.parser import parse
+from xgl.language.syntax import Program
 
 FOLDER = Path(__file__).parent
+MAX_INPUT = 16 << 20
+"""Bytes of a file that is read."""
 _HEAD = re.compile(
     r"# (?P<title>[^:(]+?)(?: \((?P<source>(?:Figure|Example|Remark) [\d.]+|introduction)\))?: "
     r"(?P<said>.+?\.)(?: .*)?"
@@ -78,20 +82,70 @@ def find(name: str) -> Entry:
     raise NotInLibraryError(f"{excerpt(name)!r} is neither a file nor a game of the library{hint}")
 
 
+class Source(NamedTuple):
+    """A program's text as it was read; ``path`` is None for standard input."""
+
+    origin: str
+    title: str
+    text: str
+    dialect: str
+    path: Path | None = None
+
+    def program(self) -> Program:
+        """Raises :class:`~xgl.errors.ProgramError` with all that is wrong with the text."""
+        return parse(self.text, self.dialect, self.origin)
+
+    def game(self, usual: Metadata | None = None) -> Game:
+        """The game, with the metadata of its header and of the file beside it over ``usual``.
+        Also raises :class:`~xgl.errors.MetadataError`."""
+        program, usual = self.program(), usual or Metadata()
+        return game(program, file_metadata(self.text, self.path, usual, self.origin))
+
+
+def read_source(name: str | Path, dialect: str | None = None) -> Source:
+    """The program of a file or, if there is none, of the library, or of standard input (``-``);
+    ``dialect``: by default that of the file's suffix, else the paper's.
+
+    Raises :class:`~xgl.errors.ConfigError` for a file that is missing, too large or no UTF-8 text,
+    :class:`NotInLibraryError` for a name that leads to no game, OSError for what cannot be read.
+    """
+    if name == "-":
+        text = _decode(sys.stdin.buffer.read(MAX_INPUT + 1), "standard input")
+        return Source("standard input", "", text, dialect or PAPER.name)
+    path, title = user_path(name), user_path(name).stem
+    if name and path.is_dir():
+        raise ConfigError(f"{name}: a folder; expected a .xgl or .xent file")
+    if not name or not path.exists():
+        if path.suffix in BY_SUFFIX or len(path.parts) > 1:
+            raise ConfigError(f"{name}: no such file")
+        entry = find(str(name))
+        path, title = entry.path, entry.title
+    own = dialect or BY_SUFFIX.get(path.suffix, PAPER).name
+    return Source(str(path), title, read_text(path), own, path)
+
+
+def read_text(path: Path) -> str:
+    """A file that a user names, which may be a pipe, as of ``<(…)``. Raises ConfigError for more
+    than ``MAX_INPUT`` bytes and for other than UTF-8."""
+    with path.open("rb") as file:
+        return _decode(file.read(MAX_INPUT + 1), str(path))
+
+
+def _decode(data: bytes, origin: str) -> str:
+    if len(data) > MAX_INPUT:
+        raise ConfigError(f"{origin}: more than {MAX_INPUT:,} bytes")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{origin}: no UTF-8 text ({error.reason})") from None
+
+
 def read_game(
     name: str | Path, dialect: str | None = None, metadata: Metadata | None = None
 ) -> Game:
-    """The game of a file or, if there is none, of the library, with the metadata of its header and
-    of the file beside it over ``metadata``; ``dialect``: by default that of its suffix.
-
-    Raises :class:`NotInLibraryError` for what is neither, :class:`~xgl.errors.ProgramError` and
-    :class:`~xgl.errors.MetadataError` for what is no game, OSError for a file that cannot be read.
-    """
-    path = user_path(name)
-    path = path if path.is_file() else find(str(name)).path
-    text, usual = path.read_text(encoding="utf-8-sig"), metadata or Metadata()
-    program = parse(text, dialect or BY_SUFFIX.get(path.suffix, PAPER).name, str(path))
-    return game(program, file_metadata(text, path, usual, str(path)))
+    """The game of a name, as :func:`read_source` finds it, with the metadata of its header and of
+    the file beside it over ``metadata``. Raises as both."""
+    return read_source(name, dialect).game(metadata)
 
 
 def short_name(name: str) -> str:

@@ -201,8 +201,11 @@ class SamplingPlace:
         for place, (_, prompt, limit, numbers) in zip(places, rows, strict=True):
             owner[place], limits[place] = at[prompt], limit
             draws[place, : len(numbers)] = numbers
-        read, inputs = self.reads.get(size) or self._new_read(len(texts), len(owner))
-        self.reads[size] = read, inputs
+        if size not in self.reads:
+            shapes = (len(texts), self.width), (len(texts),), (len(owner),)
+            new = [torch.zeros(s, dtype=torch.long, device=self.lm.device) for s in shapes]
+            self.reads[size] = CapturedPass(self.pool), new
+        read, inputs = self.reads[size]
         ids, lengths = pad(texts, torch.device("cpu"))
         inputs[0][:, : ids.shape[1]].copy_(ids)
         for tensor, values in zip(
@@ -217,11 +220,6 @@ class SamplingPlace:
     def decode(self) -> None:
         """Read the tokens that were drawn last, and draw the next ones."""
         self.decoding_pass(self._decode)
-
-    def _new_read(self, prompts: int, rows: int) -> tuple[CapturedPass, list[Tensor]]:
-        shapes = (prompts, self.width), (prompts,), (rows,)
-        inputs = [torch.zeros(s, dtype=torch.long, device=self.lm.device) for s in shapes]
-        return CapturedPass(self.pool), inputs
 
     def _read(self, ids: Tensor, lengths: Tensor, owner: Tensor) -> None:
         """Encode prompts (P, L) of ``lengths`` (P,), copy keys and values to the rows (N,) that

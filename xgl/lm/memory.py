@@ -54,20 +54,16 @@ class ForwardBudget:
     tokens: int
     bytes: int
     token_bytes: int
-    cache_bytes: int
 
     @classmethod
     def of(cls, lm: LanguageModel, tokens: int | None, limit: int) -> ForwardBudget:
         """The limits of a model; ``tokens`` None: a number that is fast on the kind of device."""
         fast = tokens or FAST_TOKENS.get(lm.device.type, 65536)
-        return cls(fast, limit, token_bytes(lm), cache_bytes(lm))
+        return cls(fast, limit, token_bytes(lm))
 
-    def rows(self, width: int, prefix: int = 0) -> int:
-        """Number of rows of ``width`` tokens that fit, each with a copy of ``prefix`` cached
-        tokens."""
-        row = width * (self.token_bytes + MASK_BYTES * (width + prefix))
-        if prefix:
-            row += (width + prefix) * self.cache_bytes * 5 // 4  # a layer is held twice as it grows
+    def rows(self, width: int) -> int:
+        """Number of rows of ``width`` tokens that fit."""
+        row = width * (self.token_bytes + MASK_BYTES * width)
         return max(1, min(self.tokens // width, self.bytes // row))
 
 

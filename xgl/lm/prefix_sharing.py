@@ -25,9 +25,6 @@ MIN_SHARED = 8
 tree costs something too."""
 MAX_TREE_TOKENS = 1024
 """Tokens of a tree of several sequences, at most."""
-MAX_TREE_TOKENS_AFTER_PREFIX = 128
-"""Most tokens of a tree after a cached prefix, where sequences need not share more: each tree
-takes a copy of the cache."""
 MIN_SAVED_SHARE = 1 / 3
 """Least share of all prompt tokens that common prefixes must save: a second pass costs something
 too."""
@@ -52,11 +49,6 @@ class ScoredSequence:
     target_count: int
 
     @property
-    def context(self) -> Ids:
-        """The tokens before the one that the first score is read from."""
-        return self.ids[: len(self.ids) - self.target_count - 1]
-
-    @property
     def targets(self) -> Ids:
         """The tokens that get log-probabilities."""
         return self.ids[-self.target_count :]
@@ -66,7 +58,7 @@ class ScoredSequence:
 class PrefixTree:
     """A tree of tokens, parents before children, in which each prefix stands once.
 
-    ``parents[i]`` is the node before node ``i``, −1 where nothing or a cached prefix is before it.
+    ``parents[i]`` is the node before node ``i``, −1 where nothing is before it.
     For each of ``members`` (indices into the planned sequences) ``targets`` are its scored tokens,
     ``positions`` the nodes that predict them. A sequence's last token is predicted, never read.
     """
@@ -83,7 +75,7 @@ class PrefixTree:
         return self.parents == tuple(range(-1, len(self.tokens) - 1))
 
     def depths(self) -> np.ndarray:
-        """(T,) int64: number of ancestors of each node, without a cached prefix."""
+        """(T,) int64: number of ancestors of each node."""
         depths = np.zeros(len(self.tokens), np.int64)
         for node, parent in enumerate(self.parents):
             depths[node] = depths[parent] + 1 if parent >= 0 else 0
@@ -99,24 +91,20 @@ class PrefixTree:
 
 
 def prefix_trees(
-    sequences: Sequence[ScoredSequence], prefix: int = 0, max_tokens: int = MAX_TREE_TOKENS
+    sequences: Sequence[ScoredSequence], max_tokens: int = MAX_TREE_TOKENS
 ) -> list[PrefixTree]:
     """Trees that hold every sequence once; sequences that differ only in their last token share
     all.
 
-    ``prefix``: number of first tokens that are cached; all sequences share them and read more.
     ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence separate.
     """
     # Sorted, a sequence shares its longest prefix with a neighbour, so one pass over neighbours
     # finds every shared prefix, and a tree grows at its last path only.
-    min_shared = 0 if prefix else MIN_SHARED
-    if prefix:
-        max_tokens = min(max_tokens, MAX_TREE_TOKENS_AFTER_PREFIX)
     order = sorted(range(len(sequences)), key=lambda index: sequences[index].ids)
     trees: list[_TreeBuilder] = []
     for index in order:
-        read_ids = sequences[index].ids[prefix:-1]
-        if not trees or not trees[-1].accepts(read_ids, min_shared, max_tokens):
+        read_ids = sequences[index].ids[:-1]
+        if not trees or not trees[-1].accepts(read_ids, max_tokens):
             trees.append(_TreeBuilder())
         trees[-1].add(index, read_ids, sequences[index].targets)
     return [tree.build() for tree in trees]
@@ -130,10 +118,10 @@ class _TreeBuilder:
         self.positions, self.targets = list[Ids](), list[Ids]()
         self.last: Ids = ()
 
-    def accepts(self, read_ids: Ids, min_shared: int, max_tokens: int) -> bool:
+    def accepts(self, read_ids: Ids, max_tokens: int) -> bool:
         """Whether a sequence that reads ``read_ids`` may join."""
         shared = shared_length(self.last, read_ids)
-        enough = shared >= min_shared or shared == len(read_ids)
+        enough = shared >= MIN_SHARED or shared == len(read_ids)
         return enough and len(self.tokens) + len(read_ids) - shared <= max_tokens
 
     def add(self, index: int, read_ids: Ids, targets: Ids) -> None:

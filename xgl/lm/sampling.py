@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby
@@ -17,8 +18,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
+from cachetools import LRUCache
 from torch import Tensor
-from torch.nn.functional import pad as pad_tensor
+from torch.nn.utils.rnn import pad_sequence
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
@@ -34,6 +36,7 @@ from xgl.lm.language_model import (
     encode_prompts,
     exceeds_local_attention,
     extend,
+    length_mask,
     pad,
     select_rows,
 )
@@ -221,41 +224,13 @@ def _inverse_cdf(logprobs: Tensor, uniform: Tensor) -> Tensor:
     return tokens.clamp(max=logprobs.shape[1] - 1)
 
 
-@dataclass(frozen=True, eq=False)
-class _Batch:
-    """A batch that was read: its ``prompts``, keys and values (N, heads, W, width) of each layer,
-    and the mask (N, W) of their columns. Tensors are never written to: a cache that grows makes new
-    ones."""
-
-    prompts: tuple[PolicyPrompt, ...]
-    layers: tuple[tuple[Tensor, Tensor], ...]
-    mask: Tensor
-
-    @property
-    def size(self) -> int:
-        """Bytes of keys and values."""
-        return sum(each.numel() * each.element_size() for layer in self.layers for each in layer)
-
-    def without(self, begun: Sequence[PolicyPrompt]) -> _Batch | None:
-        """What is left where some of ``begun``, in sorted order, repeat whole prompts of the batch;
-        None if nothing is. A batch most of which is left stays as it is: less would be a copy."""
-        rows = [row for row, prompt in enumerate(self.prompts) if not _begins_one(prompt, begun)]
-        if 2 * len(rows) > len(self.prompts):
-            return self
-        index = torch.tensor(rows, dtype=torch.long, device=self.mask.device)
-        prompts = tuple(self.prompts[row] for row in rows)
-        layers = tuple((keys[index], values[index]) for keys, values in self.layers)
-        return _Batch(prompts, layers, self.mask[index]) if rows else None
-
-
-_Source = tuple[int, int, int]
-"""The number of a batch, a row of it, and how many of its first tokens a prompt repeats."""
+Layers = tuple[tuple[Tensor, Tensor], ...]
+"""Keys and values (heads, L, width) of the L tokens of a text, of each layer."""
 
 
 class PromptCaches:
-    """The caches of the latest batches, up to ``max_bytes`` together; the one that was used longest
-    ago is dropped first,
-    and what a later prompt repeats before that: one move tried ten times is kept once.
+    """The caches of the latest prompts, up to ``max_bytes`` together; the one that was used longest
+    ago is dropped first.
 
     Valid while the weights stay the same: the owner calls :meth:`clear` before they change, and
     between jobs, so that the numbers of a job do not depend on earlier ones. If a model has local
@@ -263,18 +238,13 @@ class PromptCaches:
     """
 
     def __init__(self, max_bytes: int) -> None:
-        self.max_bytes = max_bytes
-        self.clear()
+        self.kept: LRUCache[PolicyPrompt, Layers] = LRUCache(
+            max_bytes, lambda layers: sum(int(each.nbytes) for pair in layers for each in pair)
+        )
 
     def clear(self) -> None:
         """Drop everything."""
-        self._batches: dict[int, _Batch] = {}
-        self._next_number = 0
-        self._sorted: list[tuple[PolicyPrompt, int, int]] = []
-
-    def __len__(self) -> int:
-        """Number of prompts whose caches are kept."""
-        return len(self._sorted)
+        self.kept.clear()
 
     def encode(
         self, lm: LanguageModel, prompts: Sequence[Ids], policies: Sequence[str] | None = None
@@ -295,89 +265,57 @@ class PromptCaches:
         plain = layers and all(type(layer) is DynamicLayer for layer in layers)
         if not plain or lm.is_spread or lm.local_attention < UNBOUNDED:
             return
-        tensors = tuple((layer.keys, layer.values) for layer in layers)
-        # A prompt that another begins with shares no more with any text than the other does.
-        ordered, earlier = sorted(prompts), self._batches.items()
-        left = {number: batch.without(ordered) for number, batch in earlier}
-        self._batches = {number: batch for number, batch in left.items() if batch}
-        self._batches[self._next_number] = _Batch(tuple(prompts), tensors, state.mask)
-        self._next_number += 1
-        while sum(batch.size for batch in self._batches.values()) > self.max_bytes:
-            del self._batches[next(iter(self._batches))]
-        self._sorted = sorted(
-            (prompt, number, row)
-            for number, batch in self._batches.items()
-            for row, prompt in enumerate(batch.prompts)
-        )
+        for row, prompt in enumerate(prompts):
+            columns = torch.nonzero(state.mask[row])[:, 0]  # without the padding between its parts
+            with suppress(ValueError):  # larger than all the room there is
+                self.kept[prompt] = tuple(
+                    (layer.keys[row].index_select(1, columns), layer.values[row][:, columns])
+                    for layer in layers
+                )
 
     def _continue(
         self, lm: LanguageModel, prompts: Sequence[PolicyPrompt], multi_policy: bool
     ) -> DecoderState | None:
         """The state after different ``prompts``; None if they are read from the beginning with
         fewer tokens."""
-        if not self._sorted:
+        if not self.kept:
             return None
-        sources = [self._closest(prompt) for prompt in prompts]
+        known = sorted(self.kept)
+        sources = [_closest(prompt, known) for prompt in prompts]
         # At least one token of each prompt is read: from its state the next one is drawn.
-        suffixes = [ids[shared:] for (_, ids), (*_, shared) in zip(prompts, sources, strict=True)]
+        suffixes = [ids[shared:] for (_, ids), (_, shared) in zip(prompts, sources, strict=True)]
         if len(suffixes) * max(map(len, suffixes)) >= _tokens_of_whole(prompts):
             return None
-        cache, mask = self._gather(sources)
-        lengths = torch.tensor([shared for *_, shared in sources], device=mask.device)
+        rows = [self.kept[source] for source, _ in sources]
+        shared = [shared for _, shared in sources]
+        cache: Any = DynamicCache()
+        for index in range(len(rows[0])):
+            parts = [_first_tokens(row[index], n) for row, n in zip(rows, shared, strict=True)]
+            keys, values = (pad_sequence([*each], True) for each in zip(*parts, strict=True))
+            cache.update(keys.transpose(1, 2), values.transpose(1, 2), index)
+        lengths = torch.tensor(shared, device=lm.device)
         policies = tuple(name for name, _ in prompts) if multi_policy else None
         unread = torch.empty(0)  # a hidden state, which the next tokens replace
-        state = DecoderState(cache, mask, lengths, unread, policies)
+        state = DecoderState(cache, length_mask(lengths, max(shared)), lengths, unread, policies)
         return extend(lm, state, *pad(suffixes, lm.device))[1]
 
-    def _closest(self, prompt: PolicyPrompt) -> _Source:
-        """The kept prompt of the same policy that shares most tokens with ``prompt``: a neighbour
-        of it in sorted order. At least its last token is left to be read."""
-        name, ids = prompt
-        # Of all texts in sorted order the one before or after a text shares the most with it.
-        index = bisect_left(self._sorted, (prompt, -1, -1))
-        best = next(iter(self._batches)), 0, 0  # nothing shared, with a batch that still exists
-        for (other, known), batch, row in self._sorted[max(0, index - 1) : index + 1]:
-            shared = min(shared_length(known, ids), len(ids) - 1) if other == name else 0
-            if shared > best[2]:
-                best = batch, row, shared
-        return best
 
-    def _gather(self, sources: Sequence[_Source]) -> tuple[Any, Tensor]:
-        """Cache and mask (N, W) of the shared tokens of each source; columns that no row needs are
-        left out."""
-        numbers = sorted({batch for batch, *_ in sources})
-        batches = [self._batches.pop(number) for number in numbers]
-        self._batches |= zip(numbers, batches, strict=True)  # they are dropped last
-        device = batches[0].mask.device
-        # One index_select for each batch, then the rows are put back into the order of the sources.
-        order = sorted(range(len(sources)), key=lambda index: sources[index][0])
-        back = torch.tensor(order, device=device).argsort()
-        rows = [
-            torch.tensor([sources[i][1] for i in order if sources[i][0] == number]).to(device)
-            for number in numbers
-        ]
-        shared = torch.tensor([shared for *_, shared in sources], device=device)
-        mask = _joined([batch.mask for batch in batches], rows, 1)[back]
-        mask = mask * (mask.cumsum(1) <= shared[:, None])
-        used = torch.nonzero(mask.any(0))[:, 0]
-        cache: Any = DynamicCache()
-        for layer in range(len(batches[0].layers)):
-            keys, values = (
-                _joined([batch.layers[layer][kind] for batch in batches], rows, 2)[back][:, :, used]
-                for kind in (0, 1)
-            )
-            cache.update(keys, values, layer)
-        return cache, mask[:, used]
+def _first_tokens(layer: tuple[Tensor, Tensor], count: int) -> tuple[Tensor, Tensor]:
+    """Keys and values (L, heads, width) of the first ``count`` tokens."""
+    keys, values = layer
+    return keys[:, :count].transpose(0, 1), values[:, :count].transpose(0, 1)
 
 
-def _begins_one(prompt: PolicyPrompt, others: Sequence[PolicyPrompt]) -> bool:
-    """Whether one of ``others``, which are in sorted order, is of the same policy and begins with
-    the tokens of ``prompt``."""
+def _closest(prompt: PolicyPrompt, known: Sequence[PolicyPrompt]) -> tuple[PolicyPrompt, int]:
+    """Of the sorted ``known`` prompts the one of the same policy that shares most tokens with
+    ``prompt``, and how many; at least its last token is left to be read."""
     name, ids = prompt
-    place = bisect_left(others, prompt)  # texts that begin with a text follow it in sorted order
-    return any(
-        own == name and tokens[: len(ids)] == ids for own, tokens in others[place : place + 1]
-    )
+    # Of all texts in sorted order the one before or after a text shares the most with it.
+    place, best = bisect_left(known, prompt), (known[0], 0)
+    for other in known[max(0, place - 1) : place + 1]:
+        shared = min(shared_length(other[1], ids), len(ids) - 1) if other[0] == name else 0
+        best = max(best, (other, shared), key=lambda each: each[1])
+    return best
 
 
 def _tokens_of_whole(prompts: Sequence[PolicyPrompt]) -> int:
@@ -390,16 +328,3 @@ def _tokens_of_whole(prompts: Sequence[PolicyPrompt]) -> int:
         count += sum(map(len, prefixes))
         count += sum(len(each) - len(prefixes[own]) for each, own in zip(ids, owners, strict=True))
     return count
-
-
-def _joined(tensors: Sequence[Tensor], rows: Sequence[Tensor], columns: int) -> Tensor:
-    """The ``rows`` of each tensor, one after another; dimension ``columns`` is padded with zeros to
-    the widest."""
-    width = max(each.shape[columns] for each in tensors)
-    after = (tensors[0].dim() - 1 - columns) * (0, 0)
-    return torch.cat(
-        [
-            pad_tensor(each[index], (*after, 0, width - each.shape[columns]))
-            for each, index in zip(tensors, rows, strict=True)
-        ]
-    )

@@ -62,10 +62,10 @@ def _find(reference: str) -> Path:
         return EMBEDDED
     if reference == "smollm2":
         return smollm2.obtain()
-    folder = user_path(reference)
-    if os.path.isdir(folder):  # unlike Path's, false for a name too long for the disk
-        return folder
-    if os.path.exists(folder):
+    place = user_path(reference)
+    if os.path.isdir(place):  # unlike Path's, false for a name too long for the disk
+        return place
+    if os.path.exists(place):
         raise ModelNotFoundError(f"model {reference!r} is a file; {EXPECTED}")
     if reference.startswith("adapter:"):
         return _merged(reference)
@@ -76,7 +76,12 @@ def _find(reference: str) -> Path:
         )
     near = difflib.get_close_matches(reference, BUILT_IN, 1)
     if is_hub_id(reference) and ("/" in reference or not near):
-        return _from_hub(reference)
+        if folder := smollm2.hub_snapshot(reference):
+            return folder
+        raise ModelNotFoundError(
+            f"model {reference!r} is neither a folder here nor in the hub's cache, and the hub "
+            f"did not give it (no network, or no such id); {EXPECTED}"
+        )
     hint = f"; did you mean `{near[0]}`?" if near else ""
     raise ModelNotFoundError(f"no model {reference!r}: there is no such folder; {EXPECTED}{hint}")
 
@@ -115,16 +120,6 @@ def _check_folder(folder: Path) -> None:
                 pass
         except (SafetensorError, OSError) as error:
             raise ValueError(f"{path} is damaged ({error})") from None
-
-
-def _from_hub(reference: str) -> Path:
-    folder = smollm2.hub_snapshot(reference)
-    if folder is None:
-        raise ModelNotFoundError(
-            f"model {reference!r} is neither a folder here nor in the hub's cache, and the hub "
-            f"did not give it (no network, or no such id); {EXPECTED}"
-        )
-    return folder
 
 
 def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[Any, Any]:

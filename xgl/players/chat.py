@@ -8,8 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from xgl.chat.answers import missing_text, parse_move
-from xgl.chat.calls import RequestBatch, UsageCounter, run
-from xgl.chat.client import Endpoint, Fault, follow_up
+from xgl.chat.client import Endpoint, Fault, RequestBatch, UsageCounter, follow_up, run
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import OversizeError
 from xgl.runtime.presentation import Message, first_messages

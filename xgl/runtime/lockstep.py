@@ -18,8 +18,8 @@ from itertools import chain, islice
 from typing import Any, NamedTuple
 
 from xgl.errors import OversizeError, PlayerError
+from xgl.escaping import well_formed
 from xgl.language.canonical import Game
-from xgl.language.characters import well_formed
 from xgl.language.dialects import DIALECTS
 from xgl.random_streams import stream
 from xgl.runtime.machine import Machine, PreparedProgram
@@ -198,7 +198,10 @@ def _answer(running: Sequence[RunningMachine]) -> None:
     for machine, place, request in slots[PrefixRequest]:
         machine.answers[place] = machine.cast.judge.first_tokens(request.text, request.tokens)
     for machine, place, request in slots[DrawRequest]:
-        machine.answers[place] = _order(machine.instance.seeds, request)
+        # A random order of indices: a function of the play's seeds, the same for every policy.
+        seeds, key = machine.instance.seeds, (request.line, request.visit, request.draw)
+        rng = stream("draw", seeds.map_seed, seeds.play_seed, *key)
+        machine.answers[place] = tuple(map(int, rng.permutation(request.size)))
     for player, group in _group_slots(
         slots[MoveRequest], lambda machine, request: machine.cast.players[request.view.player]
     ):
@@ -228,13 +231,6 @@ def _answer_unique(slots: list[Slot], answer: Callable[[list[Any]], list[Any]]) 
     unique = list(dict.fromkeys(request for _, _, request in slots))
     answers = dict(zip(unique, answer(unique), strict=True))
     _fill(slots, (answers[request] for _, _, request in slots))
-
-
-def _order(seeds: Seeds, request: DrawRequest) -> tuple[int, ...]:
-    """A random order of indices: a function of the play's seeds, the same for every policy."""
-    key = (request.line, request.visit, request.draw)
-    rng = stream("draw", seeds.map_seed, seeds.play_seed, *key)
-    return tuple(map(int, rng.permutation(request.size)))
 
 
 def turn_of(instance: Instance, request: MoveRequest) -> Turn:

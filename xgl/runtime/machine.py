@@ -284,27 +284,22 @@ class Machine:
         if self.last_elicit is None and not self.dialect.early_ensure:
             line = self.game.program.source_line(self.flow.position)
             raise FlowError(f"line {line}: an ensure before any elicit")
-        self.sides: list[tuple[float, float]] = []
         holds = yield from self._conditions(ensure.conditions)
         back = self.last_elicit
         player = back[1] if back else syn.MAIN_PLAYER
         key = self.flow.position if self.dialect.failures_per_line else player
+        if not holds:
+            self.failures[key] += 1
+        elif self.dialect.failures_per_line:
+            self.failures[key] = 0
+        self._log(Ensured(player, holds, self.failures[key]), 0, meter.ITEM)
         if holds:
-            if self.dialect.failures_per_line:
-                self.failures[key] = 0
-            self._log_ensure(player, True, self.failures[key])
             return True
-        self.failures[key] += 1
-        self._log_ensure(player, False, self.failures[key])
         if back is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
         # Runs since the elicit never happened for the random draws: a retry gets the same numbers.
         self.flow.position, self.visits = back[0], back[2].copy()
         return False
-
-    def _log_ensure(self, player: str, passed: bool, failures: int) -> None:
-        event = Ensured(player, passed, failures, tuple(self.sides))
-        self._log(event, 2 * meter.NUMBER * len(self.sides), meter.ITEM)
 
     def _conditions(self, conditions: tuple[syn.Condition, ...]) -> Generator[Any, Any, bool]:
         truths = []
@@ -325,7 +320,6 @@ class Machine:
             case syn.Comparison(left, comparator, right):
                 one, *_ = yield from self._amount(left)
                 other, *_ = yield from self._amount(right)
-                self.sides.append((one, other))
                 return compare(one, comparator, other)
             case syn.Test():
                 yield from self._settle(condition)
@@ -418,7 +412,9 @@ class Machine:
                 continue
             xent = [cast(TokenScores, next(answers)) for _ in pair]
             self.meter.spend(meter.TOKEN * len(xent[0].bits))
-            scores = _combine(term.kind, xent)
+            # xed(s|t,o) = xent(s,o) − xent(s|t,o); dex = −xed; nex = −xent (paper §2.4.3)
+            scores = xent[0] - xent[1] if len(xent) == 2 else xent[0]
+            scores = -scores if term.kind in ("nex", "dex") else scores
             bits += sign * scores.total
             terms.append((sign, term.kind, scores))
             # ε-clipping (Def. 30) caps each cross-entropy, not their difference, so the event keeps
@@ -451,9 +447,3 @@ class Machine:
             ScoreRequest(target.text, tuple(filter(None, parts)), scoring, model)
             for parts in contexts
         )
-
-
-def _combine(kind: syn.XentKind, scores: list[TokenScores]) -> TokenScores:
-    """xed(s|t,o) = xent(s,o) − xent(s|t,o); dex = −xed; nex = −xent (paper §2.4.3)."""
-    value = scores[0] - scores[1] if len(scores) == 2 else scores[0]
-    return -value if kind in ("nex", "dex") else value

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable
 from itertools import product
 from typing import Any
 
+from xgl.escaping import is_visible
 from xgl.language import syntax as syn
-from xgl.language.characters import is_visible
 from xgl.language.visitors import find, joined_parts
 from xgl.runtime.requests import TEXT_IS_TRUE, Predicate
 

@@ -193,7 +193,11 @@ def view_text(view: View, limit: int, later: Sequence[Ask] = ()) -> str:
     earlier = [
         line
         for ago, round_items in zip(range(len(view.earlier), 0, -1), view.earlier, strict=True)
-        for line in (f"What you saw {_ago(ago)}:", *item_lines(round_items), "")
+        for line in (
+            f"What you saw {'in the round' if ago == 1 else f'{ago} rounds'} before:",
+            *item_lines(round_items),
+            "",
+        )
     ]
     return "\n".join(
         [
@@ -223,7 +227,3 @@ def _request(asks: Sequence[Ask]) -> str:
     if len(asks) == 1:
         return f"Write {moves}, as <move>...</move>."
     return f"Write {moves}: {len(asks)} moves in this order, each as <move>...</move>."
-
-
-def _ago(rounds: int) -> str:
-    return "in the round before" if rounds == 1 else f"{rounds} rounds before"

@@ -209,15 +209,11 @@ class Moved:
 
 @dataclass(frozen=True, slots=True)
 class Ensured:
-    """``player`` made the last move before the ensure; ``failures`` counts its failed ones.
-
-    ``sides`` are the two sums (bits) of each comparison of xents, in the order they were made.
-    """
+    """``player`` made the last move before the ensure; ``failures`` counts its failed ones."""
 
     player: str
     passed: bool
     failures: int
-    sides: tuple[tuple[float, float], ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

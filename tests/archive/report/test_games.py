@@ -12,8 +12,8 @@ from archive.__main__ import main
 from archive.report.games import BestPlay, GameFacts, gather_games, replayed_plays, scored_text_rows
 from archive.report.gathering import gather_report
 from archive.schema import TaskId
-from xgl import Metadata, game, parse
-from xgl.cli.session import Bench, bench
+from xgl import Cast, Metadata, game, parse
+from xgl.cli.session import bench
 from xgl.runtime.requests import StoryRequest
 from xgl.single_play import play
 
@@ -65,7 +65,7 @@ class _Told:
 
 
 @pytest.fixture(scope="module")
-def judge() -> Bench:
+def judge() -> Cast:
     return bench("embedded")
 
 
@@ -78,12 +78,12 @@ def told(score: float) -> BestPlay:
 
 
 @pytest.fixture(scope="module")
-def score(judge: Bench) -> float:
+def score(judge: Cast) -> float:
     result = play(PLAYED, {"black": [*MOVES]}, judge.judge, 7, stories=_Told())
     return float(result.scores["black"])
 
 
-def test_the_tokens_add_up_to_the_score(score: float, judge: Bench) -> None:
+def test_the_tokens_add_up_to_the_score(score: float, judge: Cast) -> None:
     [best] = replayed_plays(PLAYED, "black", [told(score)], judge.judge)
     assert [term.expression for term in best.terms] == ["xed(s | x)", "−xed(t | x)"]
     assert sum(term.bits for term in best.terms) == pytest.approx(score, abs=1e-3)
@@ -94,9 +94,7 @@ def test_the_tokens_add_up_to_the_score(score: float, judge: Bench) -> None:
         assert sum(bits) == pytest.approx(term.bits)
 
 
-def test_the_report_shows_what_the_archive_holds(
-    tmp_path: Path, score: float, judge: Bench
-) -> None:
+def test_the_report_shows_what_the_archive_holds(tmp_path: Path, score: float, judge: Cast) -> None:
     """To the bit, without a judge; before the run has scored a play it says so."""
     place = {"game_id": PLAYED.game_id, "role": "black"}
     texts = [make_row("maps", map_seed=7, site=n, text=s, n_tokens=12) for n, s in enumerate(TEXTS)]

@@ -193,7 +193,6 @@ def test_an_engine_is_bounded_as_in_a_run() -> None:
         batch_tokens=config.batch_tokens,
         memory_bytes=config.memory_mib << 20,
         score_cache_bytes=config.remembered_mib << 20,
-        prefix_cache_bytes=config.prefix_cache_mib << 20,
     )
 
 

@@ -23,12 +23,12 @@ from support.fuzz import LETTERS, SOUND, from_grammar
 import xgl
 from xgl.analysis.plain_english import in_words
 from xgl.cli.commands import program_facts
-from xgl.cli.files import Source
 from xgl.diagram import draw
 from xgl.errors import XGLError
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.visitors import parts
+from xgl.library import Source
 from xgl.runtime.machine import Machine
 from xgl.runtime.predicates import decide
 from xgl.runtime.requests import Move, ScoreRequest, Seeds, StoryRequest, TokenScores, TruthRequest

@@ -8,8 +8,8 @@ from hypothesis import assume
 from hypothesis import strategies as st
 
 from xgl import Program
+from xgl.escaping import is_visible
 from xgl.language import syntax as syn
-from xgl.language.characters import is_visible
 from xgl.language.control_flow import unrolled_steps
 from xgl.language.dialects import DIALECTS, Dialect
 

@@ -6,7 +6,7 @@ from support.tiny_model import WORDS
 
 from xgl import Cast, Metadata, Seeds, game, parse
 from xgl.judge.transformer_judge import TransformerJudge
-from xgl.solvers.solvers import MapTrials
+from xgl.solvers import MapTrials
 
 
 class OneText:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from support.programs import PROGRAMS
 
 from xgl import Game, Program, analyse, game, library, parse
@@ -42,6 +42,7 @@ def test_rules_joins_cuts_and_loops_are_said() -> None:
     )
 
 
+@settings(max_examples=40)
 @given(PROGRAMS)
 def test_every_program_can_be_said(program: Program) -> None:
     sentences = in_words(game(program))

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from xgl import Metadata, analyse, parse
-from xgl.analysis.request_bounds import Bound, ElicitFacts
-from xgl.analysis.static_facts import StaticFacts, analyse_roles
+from xgl.analysis.static_facts import Bound, ElicitFacts, StaticFacts, analyse_roles
 
 GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
 
@@ -111,18 +110,6 @@ def test_a_replay_of_a_flag_never_placed_is_a_fault_in_the_xent_dialect_only() -
     assert report(code + "\nbeacon(flag_2)", "xent").degenerate == "line 4: flag_2 was never placed"
 
 
-@pytest.mark.parametrize(
-    ("reveal", "degenerate"),
-    [("reveal(bob, t)\n", False), ("reveal(bob, s)\n", True), ("", True)],
-)
-def test_a_move_reaches_a_reward_through_a_player_that_saw_it(
-    reveal: str, degenerate: bool
-) -> None:
-    text = "assign(s=story())\nelicit(t, 8)\n" + reveal + "elicit(bob, x, 8)\nreward(xed(s | x))"
-    report = analyse(parse(text, "xent"))
-    assert report.main_reward_depends_on_moves is not degenerate
-
-
 def test_reports_of_all_roles_are_those_of_each() -> None:
     code = (
         "elicit(alice, s)\nreveal(bob, s)\nelicit(bob, t)\nassign(x=t, y=x)\nreward(white, xent(y))"
@@ -159,13 +146,6 @@ def test_the_omniscient_see_all_the_others_what_they_are_shown() -> None:
     assert bob == ElicitFacts(3, "bob", "x", 5, 1, ("s", "p"), ("t",))
     assert alice == ElicitFacts(4, "alice", "y", 10, 1, ("p",), ("s", "t", "x"))
     assert black == ElicitFacts(5, "black", "y1", 3, 1, ("s", "t", "p", "x", "y"), ())
-
-
-def test_own_moves_are_known_and_public_ones_to_all() -> None:
-    first, second, third = elicits("elicit(bob, x)\nelicit(bob, p)\nelicit(alice, t)")
-    assert (first.sees, first.hidden) == ((), ())
-    assert (second.sees, second.hidden) == (("x",), ())
-    assert (third.sees, third.hidden) == (("p",), ("x",))
 
 
 @pytest.mark.parametrize(

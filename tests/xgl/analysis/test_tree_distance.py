@@ -7,9 +7,9 @@ from itertools import combinations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.parents import EVERY, SINGLE
+from support.parents import EVERY
 
-from xgl import Program, game, parse
+from xgl import Program
 from xgl.analysis.tree_distance import (
     Tree,
     bound,
@@ -64,20 +64,6 @@ def test_it_is_a_metric_and_bounded_from_below(a: Program, b: Program, c: Progra
     assert (distance(a, b) == 0) == (a.instructions == b.instructions)
     assert distance(a, c) <= distance(a, b) + distance(b, c)
     assert bound(tree(a), tree(b)) <= distance(a, b)
-
-
-@pytest.mark.parametrize(
-    ("variant", "expected"),
-    [
-        ("assign(x=story())\nelicit(y, 8)\nreward(xed(x | y))", 0),
-        (SINGLE.replace("8", "9"), 1),
-        (SINGLE.replace("xed(s | t)", "xed(t | s)"), 2),
-        (SINGLE + "\nreplay(flag_1, 2)", 2),
-    ],
-)
-def test_small_changes_are_small(variant: str, expected: int) -> None:
-    first, second = (game(parse(text, "xent")).program for text in (SINGLE, variant))
-    assert distance(first, second) == expected
 
 
 def test_nearest_is_the_closest_whatever_the_order() -> None:

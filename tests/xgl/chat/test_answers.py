@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.thoughts import THOUGHTS, UNFINISHED
 
@@ -122,21 +122,6 @@ def test_the_instructions_hold_no_move() -> None:
         assert parse_moves(text, 9) == [], text
 
 
-@pytest.mark.parametrize(
-    ("answer", "cut", "reason"),
-    [
-        ("hm", True, "reached its limit"),
-        ("hm", False, "held no <move>...</move>"),
-        ("<move>a hen", False, "did not close it"),
-        ("<think><move>a hen</move>", False, "held thoughts"),
-        ("between <move> and </move>", False, "repeated the instruction"),
-    ],
-)
-def test_a_player_is_told_what_was_wrong(answer: str, cut: bool, reason: str) -> None:
-    assert parse_move(answer) is None
-    assert reason in missing_text(answer, cut)
-
-
 def test_empty_pairs_count_where_too_few_others_are() -> None:
     assert parse_moves("<move></move><move>b</move>", 2) == ["", "b"]
     assert parse_moves("<move>a</move><move></move><move>b</move>", 2) == ["a", "b"]
@@ -162,11 +147,6 @@ def test_a_document_is_found_however_it_is_wrapped(answer: str) -> None:
     assert document(final_text(answer)) == BOOK
 
 
-def test_a_fence_in_a_document_stays_in_it() -> None:
-    for text in (BOOK, "The board:\n```\n" + "--o--\n" * 3 + "```\nPull it along the rope."):
-        assert document(text) == text
-
-
 @pytest.mark.parametrize(
     ("answer", "values"),
     [
@@ -184,18 +164,6 @@ def test_json_is_found_wherever_it_stands(answer: str, values: list[Any]) -> Non
     assert [value for value, _, _ in json_values(answer)] == values
     for _, start, end in json_values(answer):
         assert 0 <= start < end <= len(answer)
-
-
-def test_a_block_ends_with_a_bare_fence_like_its_own() -> None:
-    text = "a\n~~~py\nx = '```'\n```\n~~~\n```\nb\n  ```\nc\n```js\nopen"
-    assert [(each.label, each.text) for each in blocks(text)] == [
-        ("py", "x = '```'\n```"),
-        ("", "b"),
-    ]
-    assert [text[each.start : each.end] for each in blocks(text)] == [
-        "~~~py\nx = '```'\n```\n~~~",
-        "```\nb\n  ```",
-    ]
 
 
 _PARTS = (
@@ -219,6 +187,7 @@ def test_a_long_answer_of_marks_is_read(part: str) -> None:
             reader(text)
 
 
+@settings(max_examples=50)
 @given(st.lists(st.sampled_from(_PARTS)).map("".join) | st.text())
 def test_any_answer_can_be_read(answer: str) -> None:
     for reader in READERS:

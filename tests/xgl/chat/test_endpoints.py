@@ -3,7 +3,6 @@ retries that are said."""
 
 from __future__ import annotations
 
-import logging
 import tracemalloc
 from typing import Any
 
@@ -13,7 +12,6 @@ from support.chat_server import (
     ChatServer,
     Drip,
     Flood,
-    HangUp,
     Sent,
     Stall,
     in_order,
@@ -21,10 +19,9 @@ from support.chat_server import (
     refusal,
     reply,
 )
-from support.chat_turns import KEY, KEY_VARIABLE, QUICK, Chat, texts, turn
+from support.chat_turns import KEY, KEY_VARIABLE, QUICK, Chat, turn
 
-from xgl.chat.calls import ask_once
-from xgl.chat.client import MOST_BYTES
+from xgl.chat.client import MOST_BYTES, ask_once
 from xgl.chat.settings import Budget, ChatSettings
 from xgl.errors import PlayerError
 
@@ -68,17 +65,6 @@ def test_the_seconds_are_those_of_the_whole_answer(chat: Chat, silence: Answer) 
         player.moves([turn()])
 
 
-@pytest.mark.parametrize("proxy", ["socks9://127.0.0.1:1", "http://[::1"])
-def test_a_proxy_that_cannot_be_is_one_sentence(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch, proxy: str
-) -> None:
-    player, _ = chat(move("x"))
-    monkeypatch.setenv("HTTP_PROXY", proxy)
-    monkeypatch.setenv("http_proxy", proxy)
-    with pytest.raises(PlayerError, match=r"model .m.: \w"):
-        player.moves([turn()])
-
-
 HTML = Sent(body=b"<html>\n<body>Sign in</body></html>", headers={"Content-Type": "text/html"})
 
 
@@ -95,6 +81,7 @@ def settings_of(url: str, **changes: Any) -> ChatSettings:
 
 WRONG: dict[str, tuple[Answer, str, int]] = {
     "wrong key": (refusal(401, "who?"), r"401 \(who\?\); check the key in the envir", 1),
+    "no quota": (refusal(429, "pay", code="insufficient_quota"), r"429 \(pay\); the account", 1),
     "unknown model": (refusal(404, "no m"), r"404 \(no m\); check the name of the model", 1),
     "no room": (refusal(400, code="context_length_exceeded"), "lower its answer_tokens", 1),
     "a sign-in page": (HTML, "no answer to 3 requests; the last: an answer that is incom", 3),
@@ -120,16 +107,3 @@ def test_what_may_be_used_is_asked_once(answer: Answer) -> None:
         ask_once([settings_of(server.url, budget=spent), settings_of(server.url, budget=spent)])
         assert len(server.received) == 1
         assert server.received[0].body["max_tokens"] == ChatSettings("m", server.url).answer_tokens
-
-
-@pytest.mark.parametrize("fault", [refusal(500, "oh"), HangUp()])
-def test_each_retry_is_said(chat: Chat, fault: Answer, caplog: pytest.LogCaptureFixture) -> None:
-    player, server = chat(fault, fault, move("a cat"))
-    assert texts(player.moves([turn()])) == ["a cat"]
-    said = [record for record in caplog.records if record.name == "xgl.chat"]
-    assert [record.levelno for record in said] == [logging.WARNING] * 2
-    for number, record in enumerate(said, start=2):
-        text = record.getMessage()
-        assert text.startswith(f"{server.url}, model 'm': ")
-        assert f"; request {number} of 5 follows in 0.0 seconds" in text
-        assert "\n" not in text

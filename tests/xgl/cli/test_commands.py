@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,8 +11,7 @@ import pytest
 
 from xgl import game, parse
 from xgl.cli import main
-from xgl.cli.files import MAX_INPUT
-from xgl.library import entries
+from xgl.library import MAX_INPUT, entries
 
 GOOD = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | x))\n"
 IDLE = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | t))\n"
@@ -54,21 +52,6 @@ def test_check_reports_all_problems_of_all_files(
     assert "did you mean 'xed'?" in output
     assert "problem: black: no reward of the main player depends on a move" in output
     assert "note: t is read before it is set" in output
-
-
-def test_check_for_programs(set_stdin: object, capsys: pytest.CaptureFixture[str]) -> None:
-    set_stdin(IDLE)  # type: ignore[operator]
-    assert main(["check", "-", "contrast", "--json"]) == 1
-    idle, contrast = json.loads(capsys.readouterr().out)
-    assert idle["faults"] == ["black: no reward of the main player depends on a move"]
-    assert contrast["faults"] == contrast["problems"] == []
-    report = contrast["roles"]["black"]
-    assert (report["steps"], report["stories"], report["move_tokens"]) == (3, 2, 8)
-    assert report["asked"][0]["sees"] == ["s", "t"]
-    set_stdin("reward(xad(x))")  # type: ignore[operator]
-    assert main(["check", "-", "--json"]) == 1
-    [problem] = json.loads(capsys.readouterr().out)[0]["problems"]
-    assert (problem["line"], problem["column"], problem["suggestion"]) == (1, 8, "xed")
 
 
 # -- canonical, games ------------------------------------------------------------
@@ -146,12 +129,9 @@ def test_a_wrong_argument_is_one_sentence(
     assert stderr.count("\n") == 1
 
 
-def test_a_judge_is_measured_and_what_needs_one_says_so(
+def test_what_needs_a_judge_of_statements_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["judge", "embedded", "--json"]) == 0  # without it: in docs/how-to/own_judge.md
-    record = json.loads(capsys.readouterr().out)
-    assert (record["judge"], record["pairs"], record["near_chance"]) == ("embedded", 62, True)
     assert main(["judge", str(tmp_path / "none")]) == 2
     assert "Traceback" not in capsys.readouterr().err
     lines = "assign(s=story())\nelicit(x, 4)\nensure({})\nreward(xed(s | x))\n"

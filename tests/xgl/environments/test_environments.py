@@ -5,21 +5,19 @@ from __future__ import annotations
 
 import asyncio
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from openai.types.chat import ChatCompletion, ChatCompletionMessage
-from support.chat_server import reply
 from support.doubles import NumberedStories, WordJudge
 
 from xgl import EpisodeQueue, Play, game, parse, play
 from xgl.chat.answers import parse_move
 from xgl.environments.conversation import converse
-from xgl.environments.rewards import Rewards
 from xgl.environments.rows import METRICS, Base, Row, metrics, read_row, seat_names
-from xgl.environments.trl import environment_factory
+from xgl.environments.trl import Rewards, environment_factory
 from xgl.errors import PlayerError
 from xgl.library import find
 from xgl.players import FixedMovesPlayer
@@ -208,7 +206,6 @@ SHAPES = {
     "messages": [{"role": "assistant", "content": HEN}],
     "parts": [{"role": "assistant", "content": PARTS}],
     "parts as texts": [{"role": "assistant", "content": ["<move>hen", "</move>"]}],
-    "parts with values": [{"content": [{"type": "text", "text": {"value": HEN}}]}],
     "calls before it": [
         {"role": "assistant", "content": None, "tool_calls": [CALL]},
         {"role": "tool", "tool_call_id": "1", "content": "<move>x</move>"},
@@ -220,37 +217,13 @@ SHAPES = {
         {"role": "assistant", "content": HEN},
         {"role": "user", "content": "Thanks. <move>y</move>"},
     ],
-    "openai message": ChatCompletionMessage(role="assistant", content=HEN),
-    "openai completion": ChatCompletion.model_validate(
-        json.loads(reply(HEN).body) | {"object": "chat.completion"}
-    ),
-    "completion as JSON": json.loads(reply(HEN).body),
-    "openai response": {
-        "output": [
-            {"type": "reasoning", "summary": [{"type": "summary_text", "text": "<move>x</move>"}]},
-            {"type": "message", "content": [{"type": "output_text", "text": HEN}]},
-        ]
-    },
-}
-EMPTY: dict[str, Any] = {
-    "nothing": None,
-    "empty message": [{}],
-    "a call": [{"role": "assistant", "content": None, "tool_calls": [CALL]}],
-    "image": [{"content": [{"type": "image_url", "image_url": {"url": HEN}}]}],
-    "thoughts": [{"content": [{"type": "reasoning", "text": HEN}]}],
-    "no choices": {"choices": []},
-    "user": [{"role": "user", "content": HEN}],
+    "objects": [SimpleNamespace(role="assistant", content=HEN)],
 }
 
 
 def test_a_completion_of_any_shape_is_read() -> None:
     found = Rewards(WordJudge())(list(SHAPES.values()), [INFO] * len(SHAPES))
     assert dict(zip(SHAPES, found, strict=True)) == dict.fromkeys(SHAPES, score_of(INFO, "hen"))
-
-
-def test_a_completion_without_text_holds_no_move() -> None:
-    found = Rewards(WordJudge())(list(EMPTY.values()), [INFO] * len(EMPTY))
-    assert found == [INFO["floor"]] * len(EMPTY)
 
 
 def test_an_answer_is_one_attempt_and_spare_moves_are_no_retries() -> None:

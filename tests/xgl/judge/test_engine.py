@@ -33,7 +33,6 @@ from xgl.lm.captured import Places
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.prefix_sharing import ScoredSequence
 
-LONG = EngineSettings().long_tokens
 CLOSE = 1e-4
 """Bits a token by which a number may move with the rest of its batch, in float32."""
 
@@ -54,7 +53,6 @@ ROWS = st.lists(
 SETTINGS = st.builds(
     EngineSettings,
     batch_tokens=st.sampled_from([1, 64, 200, 2048]),
-    long_tokens=st.sampled_from([9, 27, 256]),
 )
 
 
@@ -70,7 +68,7 @@ def alone(lm: LanguageModel, row: ScoredSequence) -> list[float]:
     ]
 
 
-@settings(max_examples=15)
+@settings(max_examples=8)
 @given(rows=ROWS, engine_settings=SETTINGS, data=st.data())
 def test_the_same_number_whatever_else_is_in_the_batch(
     lm: LanguageModel, rows: Sequences, engine_settings: EngineSettings, data: Any
@@ -111,21 +109,6 @@ def test_a_common_prefix_is_read_once(lm: LanguageModel) -> None:
     assert engine.statistics.forwards == 1
 
 
-def test_a_long_context_that_comes_again_is_read_once_more_and_kept(lm: LanguageModel) -> None:
-    """The first call reads it in a tree, the second into a cache, later ones read what follows."""
-    start = tuple(range(50, 50 + LONG))
-    engine, totals = ScoringEngine(lm), []
-    for first in range(10, 14):
-        row = ScoredSequence((*start, first, 8, 9), 2)
-        [bits] = engine.bits([row])
-        assert bits == pytest.approx(alone(lm, row), abs=CLOSE)
-        totals.append(engine.statistics.read_tokens)
-    assert [b - a for a, b in zip([0, *totals], totals, strict=False)] == [LONG + 2, LONG + 2, 2, 2]
-    engine.forget()
-    engine.bits([ScoredSequence((*start, 20, 8, 9), 2)])
-    assert engine.statistics.read_tokens == totals[-1] + LONG + 2
-
-
 def test_equal_sequences_are_computed_once_and_cached(lm: LanguageModel) -> None:
     row, other = ScoredSequence((10, 11, 12, 13), 2), ScoredSequence((10, 12, 13), 2)
     engine = ScoringEngine(lm)
@@ -133,7 +116,6 @@ def test_equal_sequences_are_computed_once_and_cached(lm: LanguageModel) -> None
     assert engine.bits([other, row]) == [first[2], first[0]]
     counts = engine.statistics
     assert (counts.requested, counts.duplicates, counts.cached) == (5, 1, 2)
-    assert counts.hit_rate == 0.5
     assert counts.read_tokens == counts.new_tokens == 3 + 2
     engine.forget()
     engine.bits([row])
@@ -153,7 +135,7 @@ def _llama(layers: int) -> LanguageModel:
     return LanguageModel(LlamaForCausalLM(config).eval(), None, torch.device("cpu"))
 
 
-@pytest.mark.parametrize("kind", ["plain", "trees", "long prefix"])
+@pytest.mark.parametrize("kind", ["plain", "trees"])
 def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
     """Measured, with as many tokens allowed as there are."""
     limit, rng = 24 << 20, np.random.default_rng(0)
@@ -161,13 +143,11 @@ def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
     def some(count: int) -> Ids:
         return tuple(rng.integers(5, 1000, count).tolist())
 
-    start = some(400 if kind == "long prefix" else 60)
-    count, overlap = (60, 0) if kind == "plain" else (200, len(start))
-    tail, targets = {"plain": (76, 1), "trees": (16, 1), "long prefix": (4, 4)}[kind]
-    rows = [ScoredSequence((*start[:overlap], *some(tail)), targets) for _ in range(count)]
-    settings = EngineSettings(10**6, limit, score_cache_bytes=0, prefix_cache_bytes=limit)
-    engine = ScoringEngine(_llama(16), settings)
-    engine.bits(rows if kind == "long prefix" else rows[:1])  # the prefix is cached before
+    start, (count, tail) = some(60), {"plain": (60, 76), "trees": (140, 16)}[kind]
+    shared = start if kind == "trees" else ()
+    rows = [ScoredSequence((*shared, *some(tail)), 1) for _ in range(count)]
+    engine = ScoringEngine(_llama(8), EngineSettings(10**6, limit, score_cache_bytes=0))
+    engine.bits(rows[:1])
     assert peak_bytes(lambda: engine.bits(rows)) <= limit
     assert engine.statistics.forwards > 2
 
@@ -228,16 +208,6 @@ def test_one_bad_sequence_leaves_those_that_share_its_prefix() -> None:
     _agree(lm, [rows[0], rows[2]], [good, fine])
 
 
-def test_many_sequences_after_a_long_context_read_it_once(lm: LanguageModel) -> None:
-    """More than a tree holds, in a first call."""
-    start = tuple(np.random.default_rng(0).integers(5, 4000, 300).tolist())
-    rows = [ScoredSequence((*start, *range(10 + k, 24 + k)), 13) for k in range(80)]
-    engine = ScoringEngine(lm)
-    scores = engine.bits(rows)
-    assert engine.statistics.read_tokens <= 300 + 80 * 13
-    _agree(lm, rows[:3], scores[:3])
-
-
 def _model(kind: str) -> LanguageModel:
     torch.manual_seed(0)
     shape: dict[str, Any] = {"vocab_size": 128, "hidden_size": 32}
@@ -292,6 +262,7 @@ class Counted(Engine):
         return [(each, (0.5,) * each.target_count) for each in sequences]
 
 
+@settings(max_examples=40)
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 400))), st.integers(0, 5000))
 def test_scores_never_take_more_bytes_than_the_limit(
     asked: list[tuple[int, int]], limit: int

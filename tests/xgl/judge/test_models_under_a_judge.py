@@ -8,12 +8,11 @@ import pytest
 from support.doubles import NumberedStories
 from support.weak_model import weak_model
 
-from xgl import Cast, Instance, Metadata, Seeds, game, parse, play, play_all
+from xgl import Metadata, parse, play
 from xgl.errors import JudgeError
 from xgl.judge.loading import load_judge
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import DIALECTS
-from xgl.players import FixedMovesPlayer
 from xgl.runtime.requests import Rewarded, ScoreRequest, TokenScores, TruthRequest
 
 if TYPE_CHECKING:
@@ -78,33 +77,20 @@ def test_a_xed_and_its_instruction_go_to_the_named_model(pair: TransformerJudge)
 
 
 def test_a_statement_is_decided_by_the_model_that_it_names_and_rules_by_none(
-    pair: TransformerJudge,
+    pair: TransformerJudge, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     code = 'elicit(t, 8)\nensure("@weak The text is about hens." + t)\nreward(xent(t))'
     judged: list[TruthRequest] = []
-
-    class Asked:
-        lm = pair.lm
-        count, truncate, first_tokens = pair.count, pair.truncate, pair.first_tokens
-
-        def score(self, requests: list[ScoreRequest]) -> object:
-            return pair.score(requests)
-
-        def truths(self, requests: list[TruthRequest]) -> object:
-            judged.extend(requests)
-            return pair.truths(requests)
-
-    play(parse(code), "red hens run", Asked(), 3)  # type: ignore[arg-type]
+    truths = pair.truths
+    monkeypatch.setattr(pair, "truths", lambda asked: judged.extend(asked) or truths(asked))
+    play(parse(code), "red hens run", pair, 3)
     assert {request.model for request in judged} == {"weak"}
     assert judged[0].named == "The text is about hens. the text"
     rule = code.replace("The text is about hens.", "no common words between").replace(
         "+ t)", '+ t + "&" + t)'
     )
     judged.clear()
-    seeds = Seeds(3, 3)
-    cast = Cast(Asked(), NumberedStories(), {"black": FixedMovesPlayer({seeds: ["hens"]})})  # type: ignore[arg-type]
-    [done] = play_all([Instance(game(parse(rule)), seeds)], cast)
-    assert done.outcome == "forfeit"
+    assert play(parse(rule), "hens", pair, 3).outcome == "forfeit"
     assert judged[0].predicate is not None
 
 

@@ -128,21 +128,9 @@ def test_a_server_that_is_away_or_serves_another_model_is_one_sentence(
     check_judge(f"vllm:embedded@{server.url}")
 
 
-def test_a_server_that_cuts_prompts_is_an_error_and_no_score(server: CompletionsServer) -> None:
-    remote = load_judge(f"vllm:embedded@{server.url}")
-    score_requests = [ScoreRequest("A red hen ran away.", (), DIALECTS["paper"].scoring)]
-    whole, server.logprobs = server.logprobs, lambda ids: [None, -1.0]
-    with pytest.raises(JudgeError, match="log-probabilities of 3 tokens of a prompt of"):
-        remote.score(score_requests)
-    server.logprobs = whole
-    assert isinstance(remote.score(score_requests)[0], TokenScores)
-
-
 HTML = Sent(body=b"<html>\n<b>Welcome</b></html>", headers={"Content-Type": "text/html"})
 NO_MODELS = {
     "HTML": (HTML, "found <html> <b>Welcome</b></html> as its list of models"),
-    "models of no name": (Sent(body=b'{"data": [1, {"id": []}]}'), "no such model; it serves None"),
-    "a wrong key": (Sent(401, b'{"error": {"message": "who?"}}'), r"refused with 401 \(who\?\)"),
 }
 
 
@@ -157,7 +145,6 @@ def test_an_answer_without_a_list_of_models_is_one_sentence(answer: Sent, reason
 
 NO_SCORES = {
     "HTML": (HTML, "found 0 answers to 1 prompts (<html> <b>Welcome</b></html>)"),
-    "two": (_choices(_choice([-1.0] * 99), _choice([-1.0] * 99, 1)), "found 2 answers to 1"),
     "NaN": (_choices(_choice([float("nan")] * 99)), "expected all, as numbers"),
     "a refusal": (Sent(400, b'{"detail": "no echo"}'), "refused with 400 (no echo)"),
 }

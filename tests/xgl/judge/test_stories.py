@@ -10,15 +10,22 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.chat_server import ChatServer, Received, Sent, refusal, reply
+from support.chat_server import ChatServer, Received, Sent, reply
 from support.chat_turns import KEY, KEY_VARIABLE, QUICK
 
 from xgl import Metadata, game, parse
 from xgl.chat.settings import ChatSettings
-from xgl.errors import ConfigError, PlayerError, StoryError
+from xgl.errors import ConfigError, StoryError
 from xgl.judge.loading import load_stories
-from xgl.judge.story_files import check_prompts, check_source, prompted_places, read_texts
-from xgl.judge.story_sources import ChatStories, CorpusStories, JudgeStories
+from xgl.judge.stories import (
+    ChatStories,
+    CorpusStories,
+    JudgeStories,
+    check_prompts,
+    check_source,
+    prompted_places,
+    read_texts,
+)
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
 from xgl.runtime.requests import StoryRequest
@@ -43,14 +50,6 @@ def written(path: Path, texts: list[str]) -> Path:
 @pytest.mark.parametrize("name", ["mine.txt", "mine.jsonl"])
 def test_texts_of_any_language_are_read_from_each_kind_of_file(tmp_path: Path, name: str) -> None:
     assert read_texts(str(written(tmp_path / name, TEXTS))) == TEXTS
-
-
-def test_texts_of_several_lines_stand_between_blank_lines(tmp_path: Path) -> None:
-    path = tmp_path / "mine.txt"
-    path.write_bytes(
-        "\ufeff".encode() + "\r\n\r\n\r\n".join(f"{t}\r\nund so" for t in TEXTS).encode()
-    )
-    assert read_texts(str(path)) == [f"{text} und so" for text in TEXTS]
 
 
 BAD = {
@@ -214,16 +213,3 @@ def test_games_of_different_lengths_share_the_text_of_a_map_and_no_thoughts(tmp_
     assert (short, long) == ("one two", "one two three four five")
     assert together == [short, long]
     assert len(server.received) == 3, "once for a map, in one batch too"
-
-
-def test_texts_that_came_are_kept_when_a_later_one_fails(tmp_path: Path) -> None:
-    def script(request: Received) -> Sent:
-        return reply("a text") if request.last == "good" else refusal(401)
-
-    asked = [(5, StoryRequest(0, 4, "good")), (5, StoryRequest(1, 4, "bad"))]
-    with ChatServer(script) as server:
-        with pytest.raises(PlayerError, match="401"):
-            source(server, tmp_path).story_texts(asked)
-        received = len(server.received)
-        assert source(server, tmp_path).story_texts(asked[:1]) == ["a text"]
-        assert len(server.received) == received

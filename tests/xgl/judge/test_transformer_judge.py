@@ -16,7 +16,7 @@ from support.steering import FALSE, ORDINARY, STEERING
 import xgl
 from xgl.errors import JudgeError, OversizeError
 from xgl.judge.engine import EngineSettings
-from xgl.judge.transformer_judge import TRUTH_PREAMBLE, TransformerJudge, quoted, truth_prompts
+from xgl.judge.transformer_judge import TRUTH_PREAMBLE, TransformerJudge, truth_prompts
 from xgl.language.dialects import PAPER, XENT
 from xgl.language.parser import parse
 from xgl.language.syntax import Literal
@@ -60,9 +60,9 @@ def scores(judge: TransformerJudge, requests: list[ScoreRequest]) -> list[tuple[
     return [each.bits for each in results if isinstance(each, TokenScores)]
 
 
-@settings(max_examples=12)
+@settings(max_examples=6)
 @given(
-    requests=st.lists(REQUESTS, min_size=1, max_size=6),
+    requests=st.lists(REQUESTS, min_size=1, max_size=3),
     batch_tokens=st.sampled_from([64, 150, 8192]),
 )
 def test_scores_are_the_formula_whatever_the_batch(
@@ -144,7 +144,7 @@ _PROSE = st.sampled_from([*TEXTS, "unbelievablyhyphenated words-and-marks!?", "�
 _ANY = st.text(max_size=25) | st.lists(_PIECES, max_size=12).map("".join) | _PROSE
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(text=_ANY.filter(lambda t: t.isprintable() or "\n" in t), limit=st.integers(0, 12))
 @example(text="sbeaApiecetwas", limit=5)  # more of a word takes no more tokens
 def test_truncate_gives_the_longest_prefix_that_fits(
@@ -170,8 +170,8 @@ def test_a_move_is_cut_at_a_token_in_xent_and_at_a_letter_in_the_paper(
 def test_statements_go_to_the_model_by_the_formula(
     lm: LanguageModel, judge: TransformerJudge
 ) -> None:
-    requests = [TruthRequest(text) for text in ("The sky is blue.", 'He said "no".', "Fish sing.")]
-    requests += [statement(code, move) for code in FALSE[:4] for move in ("a hen", "It rains.")]
+    requests = [TruthRequest(text) for text in ("The sky is blue.", 'He said "no".')]
+    requests += [statement(code, move) for code in FALSE[:1] for move in ("a hen", "It rains.")]
     for request, verdict in zip(requests, judge.truths(requests), strict=True):
         leans = []
         for prompt in truth_prompts(request):
@@ -206,32 +206,6 @@ def test_all_that_follows_a_move_is_the_programs_own(move: str, code: str) -> No
         assert (line[:9], line.count('"'), line[-1]) == ('A text: "', 2, '"')
         assert line.isprintable() or set(line) & set(move)
         assert len(line.splitlines()) == 1
-
-
-@given(
-    st.text(st.characters(min_codepoint=33, exclude_categories=["C", "Z"], exclude_characters='"'))
-)
-def test_a_model_reads_texts_as_they_are_written(text: str) -> None:
-    prompts = truth_prompts(statement('x + " est “une poule”, n’est-ce pas ?"', text))
-    assert f'A text: "{text}"\n' in prompts[0]
-    assert prompts[0].endswith('"the text est “une poule”, n’est-ce pas?"')
-    assert quoted('“une poule”\n\x00\u2028 "là" 🐔') == "\"“une poule” 'là' 🐔\""
-
-
-def test_several_texts_have_names() -> None:
-    values = {"s": "a", "t": "b"}
-    truth = parse('ensure(is_true(s + " is " + t + ", not " + s, "here"))', "paper").instructions[0]
-
-    def value(part: Any) -> str:
-        return part.value if isinstance(part, Literal) else values[part.name]
-
-    named, texts = named_texts(truth.conditions[0], value)
-    assert named == "text 1 is text 2, not text 1 here"
-    assert texts == (("text 1", "a"), ("text 2", "b"))
-    first, is_true, is_not = truth_prompts(TruthRequest("", None, named, texts))
-    assert first.startswith('Text 1: "a"\nText 2: "b"\n')
-    assert is_true.endswith('"text 1 and text 2 are texts."')
-    assert is_not.endswith('"text 1 and text 2 are not texts."')
 
 
 @pytest.mark.long

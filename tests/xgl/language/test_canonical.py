@@ -23,7 +23,7 @@ from xgl.language.control_flow import unrolled_steps
 from xgl.language.visitors import rename
 from xgl.runtime.requests import Move, Turn
 
-QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow])
 PRIVATE = [name for name in syn.REGISTERS if name[0] in "stxy"]
 PUBLIC = [name for name in syn.REGISTERS if name[0] == "p"]
 
@@ -130,7 +130,7 @@ def test_the_id_is_the_same_on_every_machine() -> None:
 
 # -- programs that play differently are two games --------------------------------------------------
 
-BRIEF = settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+BRIEF = settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 CONSTANTS = {"a": "one", "b": "two", "b1": "three", "c": "four"}
 
 
@@ -195,7 +195,7 @@ def _pair(draw: st.DrawFn) -> tuple[str, str]:
     return draw(st.sampled_from(MUTABLE)), draw(st.sampled_from(MUTABLE))
 
 
-@settings(BRIEF, max_examples=60)
+@settings(BRIEF, max_examples=30)
 @given(pair=_neighbours())
 def test_programs_that_play_differently_are_two_games(pair: tuple[Program, Program]) -> None:
     one, other = pair

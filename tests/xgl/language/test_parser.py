@@ -13,9 +13,9 @@ from support.dialect_examples import PAGE, examples
 from support.programs import PROGRAMS
 
 from xgl import Program, ProgramError, parse, to_text
-from xgl.errors import FlowError, Problem
+from xgl.errors import FlowError
+from xgl.escaping import is_visible, well_formed
 from xgl.language import syntax as syn
-from xgl.language.characters import is_visible, well_formed
 from xgl.language.control_flow import path, unrolled_steps
 from xgl.language.dialects import DIALECTS
 
@@ -26,26 +26,17 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
     # (found, expected): [(malformed line, column, a valid line like it), …]
     ("no call", "a call such as elicit(s, 10)"): [("s", 1, "elicit(s)")],
     ("'(' was never closed", "one instruction"): [("  elicit(s, 10", 9, "  elicit(s, 10)")],
-    ("a keyword argument", "plain arguments of elicit"): [
-        ("elicit(s, max_len=4)", 19, "elicit(s, 4)")
-    ],
     ("the constant 'a'", "a register of s t x y p"): [
         ('assign(s="", a="")', 16, 'assign(s="", p="")')
-    ],
-    ("story() outside assign", "story() on the right of assign only"): [
-        ("reveal(story())", 8, "reveal(s)")
     ],
     ("the operator /", "// (what precedes) or % (what follows)"): [
         ("assign(s=s/t)", 10, "assign(s=s//t)")
     ],
     ("an f-string", STRING): [('assign(s=f"{t}")', 10, 'assign(s="{t}")')],
-    ("no register to fill", "elicit([player,] register, max_len)"): [("elicit()", 1, "elicit(s)")],
-    ("an expression", "a register to store the move in"): [("elicit(s, -1)", 11, "elicit(s, 1)")],
     ("this comparison", "one of < <= > >= between xent sums"): [
         ("ensure(xent(s) == 1)", 8, "ensure(xent(s) <= 1)")
     ],
     ("an operation", SUM): [("reward(2*xent(s) - xent(t))", 8, "reward(xent(s) - xent(t))")],
-    ("no flag", "flag_1 or flag_2"): [("beacon(flag_3)", 8, "beacon(flag_1)")],
     ("a number too large", "at most 100000"): [
         ("elicit(s, 100001)", 11, "elicit(s, 100000)"),
         ("assign(s=story(" + "9" * 500 + "))", 16, "assign(s=story(9))"),
@@ -87,24 +78,6 @@ def test_refused_lines(finding: str, expected: str, bad: str, column: int, good:
     assert (problem.line, problem.column) == (3, column)
 
 
-@pytest.mark.parametrize(
-    ("bad", "finding", "suggestion"),
-    [
-        ("elicti(s)", "unknown instruction 'elicti'", "elicit"),
-        ("eval(s)", "unknown instruction 'eval'", "reveal"),
-        ("exec(s)", "unknown instruction 'exec'", ""),
-        ("elicit(s11)", "unknown register 's11'", "s1"),
-        ("assign(s=t/x)", "the operator /", "//"),
-    ],
-)
-def test_the_nearest_valid_name(bad: str, finding: str, suggestion: str) -> None:
-    with pytest.raises(ProgramError, match="line 1, column ") as refusal:
-        parse(bad)
-    [problem] = refusal.value.problems
-    assert (problem.found, problem.suggestion) == (finding, suggestion)
-    assert (f"did you mean {suggestion!r}?" in str(problem)) == bool(suggestion)
-
-
 def test_all_errors_at_once() -> None:
     code = "elicti(s)\nelicit(s)\n# x\nreward(s)\n\nassign(a=s)\n" + "elicit(s)\n" * 62
     with pytest.raises(ProgramError, match=r"^game\.xgl: 4 problems\n") as refusal:
@@ -115,26 +88,6 @@ def test_all_errors_at_once() -> None:
         (6, 10, "the constant 'a'"),
         (67, 1, "66 instructions"),
     ]
-
-
-def test_a_problem_shows_its_line_with_a_caret() -> None:
-    with pytest.raises(ProgramError, match="game: 1 problem") as refusal:
-        parse('assign(s="é😀" + q)', origin="game")
-    assert str(refusal.value) == (
-        "game: 1 problem\n"
-        "line 1, column 17: unknown register 'q'; expected s t x y p a b c, plain or with 0-3\n"
-        '    assign(s="é😀" + q)\n'
-        "                    ^"
-    )
-    assert str(Problem(1, 2, "x", "y", suggestion="z")) == (
-        "line 1, column 2: x; expected y; did you mean 'z'?"
-    )
-
-
-@pytest.mark.parametrize("code", ["", "\n\n", "# nothing\n  # else"])
-def test_an_empty_program_is_refused(code: str) -> None:
-    with pytest.raises(ProgramError, match="no instruction; expected at least one instruction"):
-        parse(code)
 
 
 def test_64_lines_are_valid_and_comments_do_not_count() -> None:
@@ -177,7 +130,7 @@ def test_every_instruction_becomes_its_node() -> None:
 # -- Printing: what is parsed is printed in one spelling, what is printed is parsed again ----------
 
 
-QUICK = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
 
 
 @QUICK

@@ -15,7 +15,7 @@ import torch
 import transformers
 from torch import Tensor, nn
 
-from xgl.judge.engine import EngineSettings, ScoringEngine
+from xgl.judge.engine import ScoringEngine
 from xgl.lm import language_model as tiled
 from xgl.lm.language_model import (
     LanguageModel,
@@ -23,7 +23,7 @@ from xgl.lm.language_model import (
     keeps_caches,
     target_logprobs,
 )
-from xgl.lm.memory import few_threads, retry_in_halves
+from xgl.lm.memory import retry_in_halves
 from xgl.lm.prefix_sharing import ScoredSequence
 
 SHARED = tuple(range(1, 60))
@@ -67,10 +67,10 @@ def model(family: str) -> LanguageModel:
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_cached_prefix_gives_the_bits_of_the_whole_text(family: str) -> None:
+def test_a_shared_prefix_gives_the_bits_of_the_whole_text(family: str) -> None:
     lm = model(family)
     rows = [ScoredSequence((*SHARED, 61 + k, 5, 6), len(SHARED)) for k in range(20)]
-    together = ScoringEngine(lm, EngineSettings(long_tokens=9)).bits(rows)
+    together = ScoringEngine(lm).bits(rows)
     for row, bits in zip(rows, together, strict=True):
         assert bits == pytest.approx(ScoringEngine(lm).bits([row])[0], abs=1e-4)
 
@@ -186,17 +186,3 @@ def test_what_a_cpu_says_when_it_has_no_memory_is_understood() -> None:
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
     assert process.stdout.strip() == str([float(1 << 26)] * 8), process.stderr
     assert "out of memory at 8 rows" in process.stderr
-
-
-@pytest.mark.parametrize(("parameters", "threads"), [(1000, 1), (20_000_000, 2)])
-def test_a_small_model_computes_on_one_thread(parameters: int, threads: int) -> None:
-    model = torch.nn.Linear(parameters, 1, bias=False, device="meta")
-    lm = LanguageModel(model, None, torch.device("cpu"))
-    before = torch.get_num_threads()
-    torch.set_num_threads(2)
-    try:
-        with few_threads(lm):
-            assert torch.get_num_threads() == threads
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)

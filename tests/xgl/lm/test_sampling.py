@@ -285,14 +285,6 @@ def assert_close(one: Tensor, other: Tensor) -> None:
     torch.testing.assert_close(one, other, atol=1e-3, rtol=0)
 
 
-def tokens_read(
-    lm: LanguageModel, caches: PromptCaches | None, prompts: list[tuple[int, ...]]
-) -> list[int]:
-    with counted_tokens() as counts:
-        logits_after(lm, caches, prompts)
-    return counts
-
-
 FIRST = ("s: A small dog ran over the hill.\nx:", "s: The king was old and tired.\nx:")
 CONTINUED = tuple(f"{text} a word\nensure: failed 1\nx:" for text in FIRST)
 
@@ -315,16 +307,16 @@ continuations = st.tuples(st.integers(0, 3), st.integers(0, 40), tokens, st.samp
 batches = st.lists(st.lists(continuations, min_size=1, max_size=5), min_size=2, max_size=5)
 
 
-def test_the_batch_that_was_used_longest_ago_is_dropped_first(lm: LanguageModel) -> None:
+def test_the_prompt_that_was_used_longest_ago_is_dropped_first(lm: LanguageModel) -> None:
+    first, second, third = ((lm.bos, *range(10 * k, 10 * k + 9)) for k in (2, 4, 6))
     one = PromptCaches(64 * MIB)
-    logits_after(lm, one, encode_texts(lm, FIRST[0]))
-    [batch] = one._batches.values()
-    caches = PromptCaches(2 * batch.size + batch.size // 2)
-    history, other = encode_texts(lm, FIRST[0]), [(lm.bos, *range(20, 20 + len(FIRST[0]) // 4))]
-    for prompts in (history, other, [(*history[0][:-1], 9)]):  # the third continues the first
+    logits_after(lm, one, [first])
+    caches = PromptCaches(int(2.2 * one.kept.currsize))
+    for prompts in ([first], [second], [(*first[:-1], 9)], [third]):
         logits_after(lm, caches, prompts)
-    assert tokens_read(lm, caches, [(*history[0], 7)]) == [1]
-    assert tokens_read(lm, caches, [(*other[0], 7)]) == [len(other[0])]  # all but BOS
+    assert ("", third) in caches.kept
+    assert ("", second) not in caches.kept
+    assert caches.kept.currsize <= caches.kept.maxsize
 
 
 @settings(max_examples=12)
@@ -353,7 +345,7 @@ def test_nothing_is_kept_of_a_model_with_local_attention(narrow: LanguageModel) 
     """Columns of kept caches have gaps, which a width in columns would count."""
     caches = PromptCaches(64 * MIB)
     logits_after(narrow, caches, [(1, 2, 3, 4), (1, 2, 5)])
-    assert len(caches) == 0
+    assert not caches.kept
 
 
 CODE = "assign(s=story())\nelicit(x, 6)\nensure(len(x) > 24)\nelicit(y, 6)\nreward(xed(s | x))"
@@ -394,7 +386,7 @@ def test_where_memory_runs_out_caches_go_before_the_batch_is_halved(
     play(policy, SEEDS[:1])
 
     def full(caches: PromptCaches, lm: LanguageModel, prompts: Any, *rest: Any) -> Any:
-        if len(caches):
+        if caches.kept:
             raise MemoryError
         rows.append(len(prompts))
         return encode(caches, lm, prompts, *rest)

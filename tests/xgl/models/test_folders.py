@@ -27,7 +27,6 @@ from xgl.models import smollm2
 from xgl.models.resolve import EMBEDDED, load
 
 DEEP = "[" * 100_000
-NO_OBJECTS = {"list": "[]", "deep": DEEP, "cut": '{"a": ', "no UTF-8": "\udcff"}
 
 
 class Marker:
@@ -103,25 +102,13 @@ MODELS = {
     ),
     "no architecture": write("config.json", "{}"),
     "odd sizes": change("config.json", hidden_size="wide"),
-    **{
-        f"quantised by {method}": change("config.json", quantization_config=settings)
-        for method, settings in {
-            "fp8": {"quant_method": "fp8"},
-            "tomorrow": {"quant_method": "tomorrow"},
-            "a list": [4],
-        }.items()
-    },
-    **{f"{name} as config.json": write("config.json", text) for name, text in NO_OBJECTS.items()},
+    "quantised by a list": change("config.json", quantization_config=[4]),
+    "deep JSON as config.json": write("config.json", DEEP),
+    "no UTF-8 as config.json": write("config.json", "\udcff"),
     "deep JSON as tokenizer.json": write("tokenizer.json", DEEP),
-    **{
-        f"{name} as index": write("model.safetensors.index.json", text)
-        for name, text in {"list": "[]", "deep": DEEP}.items()
-    },
-    **{f"a pipe as {name}": pipe(name) for name in ("config.json", "model.safetensors")},
-    **{f"a device as {name}": device(name) for name in ("config.json", "tokenizer.json")},
+    "a pipe as model.safetensors": pipe("model.safetensors"),
+    "a device as config.json": device("config.json"),
 }
-HARMLESS = {"list as index", "deep as index", "quantised by fp8", "quantised by tomorrow"}
-"""The index of weights that are in one file is not read, and these are as good as not quantised."""
 
 
 def refusal_of(folder: Path, use: Callable[[Path], object]) -> None:
@@ -135,20 +122,11 @@ def refusal_of(folder: Path, use: Callable[[Path], object]) -> None:
     assert not (folder.parent / "run").exists()
 
 
-@pytest.mark.parametrize("kind", sorted(MODELS.keys() - HARMLESS))
+@pytest.mark.parametrize("kind", MODELS)
 def test_a_models_folder_that_does_not_load_is_one_sentence(tmp_path: Path, kind: str) -> None:
     shutil.copytree(EMBEDDED, tmp_path / "model")
     MODELS[kind](tmp_path / "model")
     refusal_of(tmp_path / "model", lambda folder: load(str(folder)))
-
-
-@pytest.mark.parametrize("kind", sorted(HARMLESS))
-def test_what_changes_no_number_is_loaded(tmp_path: Path, kind: str) -> None:
-    shutil.copytree(EMBEDDED, tmp_path / "model")
-    MODELS[kind](tmp_path / "model")
-    model, base = load(str(tmp_path / "model"))[0], load("embedded")[0]
-    for parameter, expected in zip(model.parameters(), base.parameters(), strict=True):
-        assert parameter.equal(expected)
 
 
 ADAPTERS = {
@@ -157,8 +135,7 @@ ADAPTERS = {
     "damaged weights": write(WEIGHTS, "damaged"),
     "other layers": change(CONFIG, target_modules=["c_attn"]),
     "megatron": change(CONFIG, megatron_config={"hidden": 3}),
-    "deep JSON": write(CONFIG, DEEP),
-    **{f"a pipe as {name}": pipe(name) for name in (CONFIG, WEIGHTS)},
+    "a pipe": pipe(WEIGHTS),
 }
 
 
@@ -218,16 +195,6 @@ def test_the_conversion_of_smollm2_keeps_nothing_of_such_weights(
     with pytest.raises(ModelNotFoundError, match=named):
         smollm2.obtain()
     assert smollm2.cached_folder() is None
-
-
-def test_the_conversion_of_whole_weights_keeps_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XGL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(smollm2, "hub_snapshot", lambda name: EMBEDDED)
-    converted = load_file(smollm2.obtain() / "model.safetensors")
-    for name, tensor in load_file(EMBEDDED / "model.safetensors").items():
-        assert converted[name].equal(tensor.float())
 
 
 @pytest.fixture

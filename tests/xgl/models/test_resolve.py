@@ -173,11 +173,6 @@ def test_a_model_whose_logits_are_not_its_heads_is_refused(config: Any, reason: 
     assert reason in unsupported_reason(_tiny(config))
 
 
-@pytest.mark.parametrize("kind", [LlamaConfig, Qwen2Config])
-def test_ordinary_models_are_not(kind: Any) -> None:
-    assert unsupported_reason(_tiny(kind(**SHAPE))) == ""
-
-
 @pytest.mark.parametrize(
     ("config", "fused"),
     [(LlamaConfig(**SHAPE), 5), (Qwen2Config(**SHAPE), 5), (GemmaConfig(head_dim=16, **SHAPE), 0)],

@@ -230,21 +230,6 @@ PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "players.md"
 
 
 @pytest.mark.parametrize(
-    ("wrong", "message"),
-    [
-        ({"model": " "}, "model: found ' '"),
-        ({"timeout": float("nan")}, "timeout: found nan"),
-        ({"budget": Budget(dollars=1.0)}, "expected both"),
-        ({"base_url": "127.0.0.1:8000/v1"}, "base_url: found '127"),
-        ({"base_url": "http://127.0.0.1:99999/v1"}, "base_url: expected"),
-    ],
-)
-def test_settings_that_cannot_be(wrong: dict[str, Any], message: str) -> None:
-    with pytest.raises(ConfigError, match=message):
-        ChatSettings(**{"model": "m", **wrong})
-
-
-@pytest.mark.parametrize(
     "wrong",
     [
         {"key_variable": "sk-secret"},
@@ -273,14 +258,10 @@ def test_the_page_of_players_names_every_setting_and_every_count() -> None:
 
 PASSING = {
     "429 with Retry-After": Sent(429, b"{}", {"Retry-After": "0.005"}),
-    "429 until a date": Sent(429, b"{}", {"Retry-After": "Wed, 21 Oct 2015 07:28:00 GMT"}),
     "429 of no number": Sent(429, b"{}", {"Retry-After": "nan"}),
     "500": refusal(500),
-    "502 of a proxy": Sent(502, b"<html>Bad Gateway</html>", {"Content-Type": "text/html"}),
     "closed connection": HangUp(),
     "half JSON": Sent(body=b'{"choices": [{"message": {"content": "<move>a d'),
-    "half an answer": Sent(body=b'{"choices": [{"mess', missing=500),
-    "deep JSON": Sent(body=b"[" * 100_000),
     "empty choices": Sent(body=json.dumps({"choices": [], "usage": TOKENS}).encode()),
     "an error as an answer": Sent(body=b'{"error": {"message": "overloaded"}}'),
 }
@@ -297,15 +278,6 @@ def test_a_fault_that_passes_is_tried_again(chat: Chat, fault: Any) -> None:
     assert player.usage.unmetered == (0 if is_metered else 2)
 
 
-@pytest.mark.parametrize("fault", [PASSING["500"], HangUp()])
-def test_a_fault_that_stays_is_an_error_and_no_lost_game(chat: Chat, fault: Any) -> None:
-    player, server = chat(fault, retries=1)
-    with pytest.raises(PlayerError, match=r"model 'm': no answer to 2 requests; the last: ."):
-        player.moves([turn()])
-    assert len(server.received) == player.usage.requests == 2
-    assert player.usage.failed_attempts == 0
-
-
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds of each back-off from now on, none of which is waited for."""
     pauses: list[float] = []
@@ -314,7 +286,7 @@ def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         coroutine.close()
         pauses.append(seconds)
 
-    monkeypatch.setattr("xgl.chat.calls.asyncio.wait_for", note)
+    monkeypatch.setattr("xgl.chat.client.asyncio.wait_for", note)
     return pauses
 
 
@@ -331,35 +303,6 @@ def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.Mo
 
 
 # -- faults that stay ------------------------------------------------------------------------------
-
-FINAL = {
-    "wrong key": (refusal(401, f"wrong key {KEY}"), r"401 \(wrong key \[key\]\); .*CHAT_KEY"),
-    "unknown model": (refusal(404, "no model m"), r"404 \(no model m\); check the name of the mod"),
-    "unknown field": (Sent(422, b'{"detail": [{"loc": "seed"}]}'), r"422 .*seed"),
-    "no quota": (refusal(429, "pay", code="insufficient_quota"), r"429 \(pay\); the account"),
-}
-
-
-@pytest.mark.parametrize(("answer", "message"), FINAL.values(), ids=FINAL.keys())
-def test_a_refusal_is_an_error_at_once(chat: Chat, answer: Sent, message: str) -> None:
-    player, server = chat(answer)
-    with pytest.raises(PlayerError, match=message) as error:
-        player.moves([turn()])
-    message = str(error.value)
-    assert message.startswith(f"{server.url}, model 'm': refused with")
-    assert "\n" not in message
-    assert len(server.received) == 1
-    assert player.usage == Usage(requests=1)
-
-
-def test_a_missing_key_is_an_error_before_any_request(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    player, server = chat(move("x"))
-    monkeypatch.setenv("CHAT_KEY", " \n")
-    with pytest.raises(PlayerError, match="environment variable CHAT_KEY is not set"):
-        player.moves([turn()])
-    assert server.received == []
 
 
 def test_the_key_stays_in_the_environment(
@@ -383,7 +326,6 @@ def test_the_key_stays_in_the_environment(
 WINDOW = {
     "OpenAI": refusal(400, "too long", code="context_length_exceeded"),
     "vLLM": refusal(400, "This model's maximum context length is 512 tokens."),
-    "llama.cpp": refusal(400, "the request exceeds it", type="exceed_context_size_error"),
     "text-generation-inference": Sent(422, b'{"error": "too many input tokens"}'),
 }
 

@@ -58,7 +58,7 @@ def test_the_same_seeds_make_the_same_move_whatever_else_is_in_the_batch(player:
 
 
 def test_a_move_is_one_line_of_at_most_its_limit(lm: LanguageModel) -> None:
-    for each in (turn(seed, max_len=limit) for seed in range(8) for limit in (1, 9)):
+    for each in (turn(seed, max_len=limit) for seed in range(3) for limit in (1, 9)):
         [move] = LocalPolicy(lm).moves([each])
         assert isinstance(move, Move)
         assert "\n" not in move.text
@@ -97,7 +97,7 @@ def letters(text: str) -> int:
     return -(-len(text) // 2)
 
 
-@pytest.mark.parametrize("limit", [1, 4, 9])
+@pytest.mark.parametrize("limit", [1, 9])
 def test_a_move_ends_with_the_judges_limit_where_tokenizers_differ(
     lm: LanguageModel, limit: int
 ) -> None:

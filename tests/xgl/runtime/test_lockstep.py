@@ -70,20 +70,7 @@ def test_moves_and_stories_are_never_merged() -> None:
     assert len(cast.stories.asked) == 3  # type: ignore[attr-defined]
 
 
-def test_each_player_gets_one_batch_and_every_move_is_cut(table: Any) -> None:
-    code = "elicit(s, 2)\nelicit(bob, t, 1)"
-    table.play(code, "a b c", bob=["d e"])
-    for player in table.players.values():
-        player.move_counts.clear()
-        player.turns.clear()
-    cast = Cast(table.judge, table.stories, dict(table.players))
-    plays = play_all(instances(game(parse(code)), [1, 2]), cast)
-    assert [play.registers for play in plays] == [{"s": "a b", "t": "d"}] * 2
-    for player in table.players.values():
-        assert [turn.seeds for turn in player.turns] == [Seeds(1, 0), Seeds(2, 1)]
-
-
-@settings(max_examples=20, suppress_health_check=list(HealthCheck))
+@settings(max_examples=8, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_mixed_games_play_as_they_do_one_by_one(data: st.DataObject) -> None:
     sample = data.draw(st.lists(PROGRAMS.filter(_can_be_played), min_size=2, max_size=4))
@@ -106,7 +93,6 @@ def _can_be_played(program: Program) -> bool:
 
 SCRIPT = ("good words & more", "a hen", "", "rain fell on the old red boat", "no")
 PAIR = game(parse("elicit(alice, x, 3)\nelicit(bob, y, 3)\nreward(alice, xed(x | y))"))
-STRICT = game(parse('elicit(x, 3)\nensure(x == "yes")\nreward(xent(x))', "xent"))
 
 
 def episode(game_: Game, map_seed: int = 7, **options: Any) -> Episode:
@@ -133,7 +119,7 @@ def step_play(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
     return episode_.play
 
 
-@settings(max_examples=30, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(PROGRAMS, st.permutations(SCRIPT).map(tuple))
 def test_scripted_moves_are_the_play_of_play_all_in_generated_games(
     program: Program, script: tuple[str, ...]
@@ -146,21 +132,6 @@ def test_scripted_moves_are_the_play_of_play_all_in_generated_games(
             step_play(game_, 5, script)
         return
     assert step_play(game_, 5, script) == expected
-
-
-def test_retries_forfeits_and_views_too_long_end_as_plays_do() -> None:
-    episode_ = episode(STRICT)
-    episode_.step("no")
-    assert episode_.view.items[-1] == Item("ensure", "failed 1")
-    episode_.step("yes")
-    assert episode_.play.outcome == "finished"
-    forfeit = episode(STRICT)
-    while not forfeit.done:
-        forfeit.step("no")
-    assert (forfeit.play.outcome, forfeit.play.forfeiter) == ("forfeit", "black")
-    oversize = episode(STRICT)
-    oversize.step(OversizeError("the view is too long"))
-    assert oversize.play.outcome == "oversize"
 
 
 def test_many_step_together_in_the_batches_of_play_all() -> None:
@@ -289,6 +260,7 @@ def test_a_view_without_earlier_rounds_reads_as_ever() -> None:
 # -- clipping ----------------------------------------------------------------------------------
 
 
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from([1, -1]), st.lists(st.floats(0, 40), max_size=4))))
 def test_clipping_caps_every_token(xents: list[tuple[int, list[float]]]) -> None:
     parts = tuple((sign, TokenScores(tuple(bits))) for sign, bits in xents)

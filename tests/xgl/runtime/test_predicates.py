@@ -164,12 +164,3 @@ def test_a_respelled_word_is_removed(table: Any, other: str) -> None:
 def test_words_are_counted_as_they_are_seen(text: str, parts: list[str]) -> None:
     assert pieces(text) == parts
     assert set(parts) <= spellings(text)
-
-
-def test_a_play_pays_for_respellings(table: Any) -> None:
-    move = " ".join(f"a,b{number}\u200bc" for number in range(400))
-    line = "assign(y=remove_common_words(x, x))\n"
-    code = f"elicit(x, 4000)\nbeacon(flag_1)\n{line * 8}replay(flag_1, 60)"
-    play = table.play(code, move)
-    assert play.outcome == "oversize"
-    assert "work" in str(play.reason)

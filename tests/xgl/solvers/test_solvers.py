@@ -17,7 +17,7 @@ from support.tiny_model import WORDS, tiny_judge
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.solvers.solvers import MapTrials, Solvers
+from xgl.solvers import MapTrials, Solvers
 
 MakeTrials = Callable[..., MapTrials]
 

@@ -1,5 +1,5 @@
-"""Two solvers of one map, many samples and beam search, and the plays of one role with their moves:
-a solver's budget of judge calls, and its curve.
+"""Search for the best moves of a game with access to the judge (docs/specification.md, "Ceilings"):
+two solvers of one map, many samples and beam search, with a budget of judge calls.
 
 A game with several moves is searched move by move, with the other moves fixed as in the best play
 so far.
