@@ -15,7 +15,7 @@ from archive.__main__ import main as archive_main
 from evo.ggbench.chat import Author, program
 from evo.run import main
 from evo.runner import Services
-from xgl.chat.settings import Budget, ChatSettings
+from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
 
 RULES = "# Sticks\n\nTake one or two of the sticks. Who takes the last one wins."
@@ -45,7 +45,7 @@ def settings(url: str, **changes: object) -> ChatSettings:
 
 
 def write_games(server: ChatServer, folder: Path, count: int = 1, **changes: object):
-    return Author(settings(server.url, **changes), folder, Budget()).write(range(count))
+    return Author(settings(server.url, **changes), folder).write(range(count))
 
 
 def test_a_game_is_three_requests_of_one_message_each(tmp_path: Path) -> None:

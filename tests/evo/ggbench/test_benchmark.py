@@ -26,7 +26,7 @@ from evo.ggbench.box import Box, BoxLimits, ProgramView
 from evo.ggbench.filters import model_timeout
 from evo.ggbench.game import packaged
 from evo.measure.players import LocalPlayer
-from xgl.chat.settings import Budget, ChatSettings
+from xgl.chat.settings import ChatSettings
 from xgl.judge.loading import load_model
 
 GAME = PURSE
@@ -40,9 +40,7 @@ def first_legal(request: Received) -> Sent:
 
 
 def chat_plays(url: str, folder: Path, plays: int = 4, **settings: object):
-    mover = ChatMover(
-        ChatSettings("m", url, retries=1, first_backoff=0.0, **settings), 3, folder, Budget()
-    )
+    mover = ChatMover(ChatSettings("m", url, retries=1, first_backoff=0.0, **settings), folder, 3)
     return played(mover, plays)
 
 
@@ -154,7 +152,7 @@ def test_a_models_own_games_are_the_timeout_filter(
     source = hostile.GOOD.replace("    def step(self, action):\n", f"{counts}        {lines}\n")
     with ChatServer(answer) as server:
         chat = ChatSettings("m", server.url, retries=1, first_backoff=0.0)
-        mover = ChatMover(chat, 2, tmp_path, Budget())
+        mover = ChatMover(chat, tmp_path, 2)
         verdict = model_timeout(hostile.game_of(source), mover, 5, BoxLimits(), 0)
         asked = len(server.received)
     assert (verdict.stage, verdict.passed) == ("model", reason is None)

@@ -12,7 +12,7 @@ from support.hostile import GOOD, game_of
 
 from evo.ggbench.box import Box
 from evo.ggbench.filters import FilterVerdict, run_filters
-from evo.ggbench.guest.main import STANDARD
+from evo.ggbench.guest.serve import STANDARD
 
 
 def _first(*lines: str) -> str:

@@ -10,9 +10,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from meta_sampler.base import Fate
-from meta_sampler.screening.lint import lint_warnings
-from meta_sampler.screening.symbolic import normal_form
+from meta_sampler.lint import lint_warnings
 from meta_sampler.settings import Caps
+from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.errors import FlowError, ProgramError, first_messages
 from xgl.language import syntax as syn

@@ -21,10 +21,10 @@ from support.doubles import NumberedStories, WordJudge, number
 
 import xgl
 from meta_sampler import MutateSettings
-from meta_sampler.mutate.program_editor import NothingError, donor_lines, edit_context
-from meta_sampler.mutate.sampler import OPERATORS
-from meta_sampler.screening.lint import RULES, flag_order, lint_warnings, unused_value
-from meta_sampler.screening.symbolic import LinearForm, NormalForm, Quantity, StoryText, normal_form
+from meta_sampler.lint import RULES, flag_order, lint_warnings, unused_value
+from meta_sampler.mutate import OPERATORS
+from meta_sampler.program_editor import NothingError, donor_lines, edit_context
+from meta_sampler.symbolic import LinearForm, NormalForm, Quantity, StoryText, normal_form
 from xgl import Cast, Instance, play_all
 from xgl.analysis.static_facts import plain_xents
 from xgl.errors import OversizeError

@@ -16,18 +16,20 @@ from support.fuzz import SOURCES
 from support.thoughts import THOUGHTS
 
 import xgl
-from meta_sampler.chat.answers import LONGEST_INTENT, one_line, programs_in
-from meta_sampler.chat.prompt import (
+from meta_sampler.chat_texts import (
     FORMS,
     KINDS,
+    LONGEST_INTENT,
     Brief,
     RefusedGame,
     messages,
+    one_line,
+    programs_in,
     repair_messages,
     system_prompt,
 )
-from meta_sampler.screening.soundness import child_of
 from meta_sampler.settings import ChatSamplerSettings
+from meta_sampler.soundness import child_of
 from xgl.errors import MAX_QUOTED_BYTES
 from xgl.language import syntax as syn
 from xgl.language.parser import _INSTRUCTIONS, parse

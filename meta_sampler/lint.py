@@ -12,8 +12,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from meta_sampler.screening import symbolic as sym
-from meta_sampler.screening.symbolic import (
+from meta_sampler import symbolic as sym
+from meta_sampler.symbolic import (
     LinearForm,
     Part,
     String,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from support.chat_turns import KEY, Ask
 
 import xgl
 from meta_sampler import BudgetReachedError, Outcome, Progress, Proposal, Remote, SamplerError
-from meta_sampler.chat.sampler import ASKED_AGAIN, Chat
+from meta_sampler.chat import ASKED_AGAIN, Chat
 from xgl.errors import MAX_MESSAGE, MAX_QUOTED_BYTES
 
 SCOPE = parents.SCOPE["xent"]
@@ -219,7 +218,7 @@ def test_a_prompt_beyond_the_window_stops(ask: Ask) -> None:
 # -- prompt and memory -----------------------------------------------------------------------------
 
 
-def test_refusals_are_shown_the_parents_own_first_and_survive_a_restore(ask: Ask) -> None:
+def test_refusals_are_shown_the_parents_own_first(ask: Ask) -> None:
     sampler, server = ask(
         reply(listing(GOOD[0])), refused_games=2, related_games=1, library_games=0
     )
@@ -228,11 +227,6 @@ def test_refusals_are_shown_the_parents_own_first_and_survive_a_restore(ask: Ask
         code = f"assign(s=story())\nelicit(t, 1{i})\nreward(xed(s | t))"
         outcomes.append(Outcome(f"g{i}", (), Progress.COVERED, f"reason {i}", parent, code))
     sampler.observe(outcomes)
-    other, _ = ask(reply(""))
-    other.restore(json.loads(json.dumps(sampler.state())))
-    assert other.state() == sampler.state()
-    with pytest.raises(SamplerError, match="not of chat"):
-        other.restore({"tried": {}})
     propose(sampler, 1)
     prompt = server.prompts[0]
     assert PARENT.code in prompt
