@@ -1,19 +1,18 @@
 """What a chat model reads for one parent (the system prompt, examples, the parent, its relatives),
-and the programs in what it writes: in fences, lists, JSON, or prose in any language."""
+and the programs in what it writes: in fences, lists, or prose in any language."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from meta_sampler.settings import ChatSamplerSettings
 from meta_sampler.soundness import admitted_players, foreign
 from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import analyse, learning_roles
-from xgl.chat.answers import final_text, json_values
+from xgl.chat.answers import final_text
 from xgl.chat.client import Message
 from xgl.errors import ProgramError, excerpt, excerpt_bytes
 from xgl.language import syntax as syn
@@ -307,9 +306,7 @@ MAX_ANSWER = 200_000
 
 _BULLET = re.compile(r"\s*(?:[-*•>]\s+|\d{1,3}\s*[.)、:]\s*)+")
 _CALL = re.compile(r"(?:assign|elicit|ensure|reward|reveal|beacon|replay)\s*\(", re.IGNORECASE)
-_FENCE = re.compile(r"^[ \t]*(?:[-*>][ \t]+)*(?:```|~~~)(.*)$", re.MULTILINE)
-_DATA = re.compile(r"\s*(?:ya?ml|toml|markdown|md)\b", re.IGNORECASE)
-"""The mark of a block in which programs stand among other lines."""
+_FENCE = re.compile(r"^[ \t]*(?:[-*>][ \t]+)*(?:```|~~~).*$", re.MULTILINE)
 _QUOTED = re.compile(r"""("|')(?:\\.|(?!\1)[^\\])*\1""")
 _MARKS = re.compile(
     r"[#*_`>\s]*(?:(?:game|program|title|intent|name|idea)\s*\d*\s*[:.)-]\s*)?", re.I
@@ -328,42 +325,7 @@ class ProgramText(NamedTuple):
 
 def programs_in(answer: str) -> list[ProgramText]:
     """All programs of an answer, in order, without those of its thoughts."""
-    text = final_text(answer)[:MAX_ANSWER]
-    programs: list[ProgramText] = []
-    place = 0
-    for value, start, end in json_values(text):
-        with suppress(RecursionError):  # what could be read may yet be too deep to walk through
-            if found := list(_of_value(value)):
-                programs += [*_of_text(text[place:start]), *found]
-                place = end
-    return [*programs, *_of_text(text[place:])]
-
-
-def _of_value(value: Any, intent: str = "") -> Iterator[ProgramText]:
-    """Programs of a value of JSON: texts, lists of their lines, and objects that hold one beside
-    its intent, or several by intent or name; at any depth."""
-    if text := _program_of(value):
-        yield ProgramText(text, one_line(intent), text)
-    elif isinstance(value, dict):
-        notes = [item for item in value.values() if isinstance(item, str) and not _program_of(item)]
-        several = sum(bool(_program_of(item)) for item in value.values()) > 1
-        for key, item in value.items():
-            yield from _of_value(item, str(key) if several else notes[0] if notes else "")
-    elif isinstance(value, list):
-        for item in value:
-            yield from _of_value(item)
-
-
-def _program_of(value: Any) -> str:
-    """A text that is a program, or a list of its lines; empty if it is neither."""
-    if isinstance(value, list) and all(isinstance(line, str) for line in value):
-        value = "" if any("\n" in line for line in value) else "\n".join(value)
-    if not isinstance(value, str):
-        return ""
-    if _is_call(value):
-        return well_formed(value)
-    fenced = value if "```" in value or "~~~" in value else ""
-    return next((well_formed(program.text) for program in _of_text(fenced)), "")
+    return list(_of_text(well_formed(final_text(answer)[:MAX_ANSWER])))
 
 
 def _of_text(text: str) -> Iterator[ProgramText]:
@@ -400,9 +362,9 @@ def _of_text(text: str) -> Iterator[ProgramText]:
 def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
     """Each line and whether it is inside a fence that holds an instruction; None for a fence."""
     pieces = _FENCE.split(text)
-    for place, piece in enumerate(pieces[::2]):
-        lines, mark = piece.splitlines(), pieces[2 * place - 1] if place else ""
-        inside = place % 2 == 1 and not _DATA.match(mark) and any(map(_is_call, lines))
+    for place, piece in enumerate(pieces):
+        lines = piece.splitlines()
+        inside = place % 2 == 1 and any(map(_is_call, lines))
         if place:
             yield None, ""
         yield from ((inside, line) for line in lines)

@@ -175,24 +175,6 @@ def test_a_program_is_valid(block: Block) -> None:
     assert len(problems) < len(DIALECTS), problems
 
 
-LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
-
-
-def anchors(page: Path) -> set[str]:
-    """The targets that Markdown makes of a page's headings, and those that it declares."""
-    text = page.read_text(encoding="utf-8")
-    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
-    return {*re.findall(r'<a id="(.+?)"', text), *map(anchor, headings)}
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_a_link_leads_to_a_file_and_a_heading(page: Path) -> None:
-    for target, anchor in LINK.findall(page.read_text(encoding="utf-8")):
-        path = page.parent / target if target else page
-        assert path.exists(), target
-        assert not anchor or anchor in anchors(path), f"{target}#{anchor}"
-
-
 # -- where is what -------------------------------------------------------------------------------
 
 PLACES = [

@@ -172,17 +172,9 @@ def test_an_answer_is_paid_for_once_and_another_round_draws_again(ask: Ask) -> N
     assert again.meter.usage.requests == 0
     assert propose(again, seed=2) == [*propose(again, seed=2)]
     assert len(server.received) == 2
-    warmer, _ = ask(reply("nothing"), base_url=server.url, temperature=0.5)
-    propose(warmer)
-    assert len(server.received) == 3
-
-
-def test_another_endpoint_has_answers_of_its_own(ask: Ask) -> None:
-    """A server may serve anything under the name of a famous model."""
-    sampler, _ = ask(reply(listing(GOOD[0])), games=1)
-    other, server = ask(reply(listing(GOOD[1])), games=1)
-    assert propose(sampler, 1)[0].game != propose(other, 1)[0].game
-    assert len(server.received) == 1
+    other, elsewhere = ask(reply("nothing"), price_new=1.0)
+    propose(other)
+    assert len(elsewhere.received) == 1, "a server may serve anything under a famous name"
 
 
 def test_a_cache_that_cannot_be_written_stops(ask: Ask, tmp_path: Path) -> None:
@@ -237,14 +229,13 @@ def test_refusals_are_shown_the_parents_own_first(ask: Ask) -> None:
 
 HOSTILE = {
     "a program without end": "elicit(q, 6)\n" * 15_000,
-    "half a surrogate pair": '["assign(s=\\"\\\\ud800\\")\\nelicit(x, 6)"]',
-    "a number in JSON": f'[{{"program": "elicit(x, 6)", "n": {"9" * 5000}}}]',
+    "half a surrogate pair": 'assign(s="\ud800")\nelicit(x, 6)',
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_one_answer_never_ends_the_search_or_enlarges_a_prompt(ask: Ask, name: str) -> None:
-    answer = HOSTILE[name] if name.endswith("JSON") or "pair" in name else listing(HOSTILE[name])
+    answer = listing(HOSTILE[name])
     sampler, server = ask(reply(answer), reply(answer))
     [proposal] = propose(sampler, 1)
     assert proposal.game is None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -39,27 +38,15 @@ PROGRAM = "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))"
 OTHER = "assign(s=story())\nelicit(y, 4)\nreward(xed(y | s))"
 
 
-def indented(text: str) -> str:
-    return "\n".join("    " + line for line in text.splitlines())
-
-
 NUMBERED = "\n".join(f"{i}. {line}" for i, line in enumerate(PROGRAM.splitlines(), 1))
 
 ONE = {
     "bare": PROGRAM,
     "fence": f"Here you are:\n```xgl\n{PROGRAM}\n```\nEnjoy!",
-    "no closing fence": f"```\n{PROGRAM}",
     "numbered lines": NUMBERED,
     "bullets and backticks": "\n".join(f"- `{line}`" for line in PROGRAM.splitlines()),
-    "semicolons": PROGRAM.replace("\n", ";\n"),
     "two lines": PROGRAM.replace(" | x", "\n    | x"),
     "prose": f"I think that a game should reward(ing) play be.\n\n{PROGRAM}\n\nIt pays for x.",
-    "JSON after a sentence": f"Here it is: {json.dumps({'program': PROGRAM})} Enjoy!",
-    "fence of Python": f"Sure!\n```python\n{[{'program': PROGRAM, 'sure': True}]}\n```",
-    "JSON with line breaks": f'{{"intent": "x", "program": "{PROGRAM}"}}',
-    "YAML": f"```yaml\n- intent: say it\n  program: |\n{indented(PROGRAM)}\n```",
-    "Markdown in a fence": f"```markdown\n1. Say it.\n\n{PROGRAM}\n```",
-    "final JSON": f"Draft:\n{OTHER}\n## Final answer\n```json\n{json.dumps([PROGRAM])}\n```",
     "end of turn": f"```\n{PROGRAM}\n```<|im_end|>",
 }
 
@@ -71,9 +58,9 @@ def test_one_program_is_found_in_any_dress(answer: str) -> None:
 
 @pytest.mark.parametrize("dress", THOUGHTS.values(), ids=THOUGHTS)
 def test_drafts_in_thoughts_are_no_programs(dress: Callable[[str, str], str]) -> None:
-    for draft in (f"```\n{OTHER}\n```", json.dumps({"program": OTHER}), OTHER):
-        for answer in (f"```\n{PROGRAM}\n```", json.dumps([PROGRAM])):
-            assert [each.text for each in programs_in(dress(f"{draft}\n", answer))] == [PROGRAM]
+    for draft in (f"```\n{OTHER}\n```", OTHER):
+        found = programs_in(dress(f"{draft}\n", f"```\n{PROGRAM}\n```"))
+        assert [each.text for each in found] == [PROGRAM]
         assert programs_in(dress(f"{draft}\n", "I cannot.")) == []
 
 
@@ -86,9 +73,6 @@ def test_drafts_in_thoughts_are_no_programs(dress: Callable[[str, str], str]) ->
         ),
         (f"```\n# Say it.\n{PROGRAM}\n\n# Echo it.\n{OTHER}\n```", ["Say it.", ""]),
         (f"Intent: say it\n\n{PROGRAM}\n\n{OTHER}", ["say it", ""]),
-        (json.dumps([{"intent": "a", "program": PROGRAM}, {"p": OTHER, "why": "b"}]), ["a", "b"]),
-        (json.dumps({"a": PROGRAM, "b": OTHER}), ["a", "b"]),
-        (f"a\n```\n{PROGRAM}\n```\n```json\n{json.dumps({'n': 'b', 'p': OTHER})}\n```", ["a", "b"]),
     ],
 )
 def test_several_programs_keep_their_order_and_their_intents(
@@ -103,7 +87,7 @@ def test_several_programs_keep_their_order_and_their_intents(
 
 NONE = (
     *("", " \n ", "I cannot help with that.", "```\nprint('hi')\n```", "抱歉，我不能。"),
-    *("[]", "{}", "[1, null]", "{" * 5000, "[" * 100_000, '[{"a": {"b": 1}}]', "null"),
+    *("[]", "{" * 5000, "[" * 100_000),
 )
 
 
@@ -140,14 +124,6 @@ def test_any_text_can_be_read(answer: str) -> None:
         assert draft.text.strip()
         assert draft.intent == one_line(draft.intent)
         assert len(draft.intent) <= LONGEST_INTENT
-
-
-def test_json_of_any_depth_is_read_or_passed_over() -> None:
-    """Python reads nested lists up to a depth, and writes them up to a smaller one."""
-    for depth in range(800, 1100, 9):
-        brackets = "[" * depth + "]" * depth
-        drafts = programs_in(f'[{{"program": "elicit(x, 6)", "n": {brackets}}}]')
-        assert [draft.text for draft in drafts] in ([], ["elicit(x, 6)"])
 
 
 @pytest.mark.parametrize("source", SOURCES)

@@ -64,7 +64,6 @@ def test_a_game_is_three_requests_of_one_message_each(tmp_path: Path) -> None:
     ("answers", "failure"),
     [
         ({"rules": reply("  \n")}, "rules: the answer is empty"),
-        ({"rules": reply("<think>a game</think>")}, "rules: the answer is empty"),
         ({"rules": reply(RULES, finish="length")}, "rules: the answer was cut at"),
         ({"rules": reply("x" * 200_001)}, "rules: the answer is longer than"),
         ({"program": reply("```python\nclass A: pass")}, "program: it holds no whole block"),
@@ -90,7 +89,6 @@ def test_an_answer_without_its_text_is_a_row_with_its_stage(
         f"Here it is.\n\n```py\n{PROGRAM}```\nEnjoy.",
         f"```Python title=env.py\n{PROGRAM}```\n```bash\npip install gymnasium\n```",
         PROGRAM,
-        f"```python\r\n{PROGRAM.replace(chr(10), chr(13) + chr(10))}```",
         f"It is this one:\n```gymnasium\n{PROGRAM}```\n```json\n{{}}\n```",
     ],
 )

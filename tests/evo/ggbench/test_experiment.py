@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 from collections.abc import Sequence
 from io import StringIO
@@ -17,7 +16,6 @@ from support.purse_game import PURSE_FOLDER
 from archive import Archive
 from archive.__main__ import main as archive_main
 from archive.statistics.programs import NAMES
-from evo.ggbench.__main__ import main as ggbench_main
 from evo.run import main
 from evo.runner import Services
 
@@ -95,15 +93,12 @@ def test_the_archives_commands_know_it_and_escape_what_games_say(
     for command, words in (("inspect", "Win rates"), ("verify", "Everything fits")):
         assert archive_main([command, str(finished_run[0])]) == 0
         assert words in capsys.readouterr().out
-    assert ggbench_main(["tables", str(finished_run[0]), "--json"]) == 0
-    tables = json.loads(capsys.readouterr().out)
     report = finished_run[0].with_suffix(".report.html")
     assert archive_main(["report", str(finished_run[0]), "-o", str(report)]) == 0
     page = report.read_text()
     assert "&#34;&#34;&#34;The Shared Purse: hand in a token" in page
     assert "<script" not in page
     for title in ("Funnel", "Texts before and after filtering", "Authors", "Win rates"):
-        assert tables[title]
         assert f"<h2>{title}</h2>" in page
         assert title in finished_run[1]
 

@@ -149,7 +149,13 @@ def test_the_modules_that_an_author_is_promised_are_there() -> None:
 
 def test_a_search_leaves_the_game_as_it_was_whatever_its_state_holds() -> None:
     agent = {"kind": "search", "simulations": 30, "policy": None}
-    for name, source in GAMES.items():
+    for name in (
+        "a state of all sorts",
+        "a generator in the state",
+        "own generators",
+        "a copy that is itself",
+    ):
+        source = GAMES[name]
         with Box(game_of(source)) as box:
             box.new(1)
             box.choose(agent, 0)
@@ -173,5 +179,5 @@ def test_a_search_does_not_foresee_dice_of_any_generator(dice: str) -> None:
     source = source.replace("action - 1", f"9 * (action == self.dice.{draw})")
     search = {"kind": "search", "simulations": 40, "policy": None}
     with Box(game_of(source)) as box:
-        first = sum(len(box.match((search, search), seed)[0]) == 1 for seed in range(60))
-    assert first < 40, "one guess in three is right"
+        first = sum(len(box.match((search, search), seed)[0]) == 1 for seed in range(30))
+    assert first < 20, "one guess in three is right"

@@ -69,7 +69,7 @@ def test_the_box_plays_the_policy_that_was_trained(training) -> None:
 
 def test_an_opponent_searches_beats_random_moves_and_is_beaten_in_fresh_games(training) -> None:
     box, _ = training
-    settings = OpponentConfig(simulations=30, ladder=(600,))
+    settings = OpponentConfig(simulations=10, ladder=(100,))
     pairs = list(find_opponent(box, settings, 0))
     assert [(p.winner, p.loser, p.purpose, p.games) for p in pairs[:4]] == [
         (f"quarter{quarter}", "random", "baseline", 30) for quarter in range(1, 5)

@@ -16,7 +16,6 @@ from support.search import (
     Search,
     by_hash,
     code,
-    limit,
     of_limits,
 )
 
@@ -24,7 +23,6 @@ from archive import Reason
 from archive.schema import BASE_POLICY, SCRIPT_POLICY
 from evo.jobs.job import ScriptedEvaluation, Training
 from evo.jobs.merged import adapter_of
-from evo.record.playability import UNLIKELY
 from xgl.models.references import AdapterName
 from xgl.players.scripts import SCRIPTS
 
@@ -146,28 +144,6 @@ def test_an_initial_game_that_cannot_be_learned_may_stay_out_of_the_scope(search
     assert len({row["game_id"] for row in search.rows("scopes")}) == 1
 
 
-def test_scripts_play_every_game_before_its_fine_tune_in_one_job(search: Search) -> None:
-    """But for a game that its calibration plays refuse. An accepted game is played once more by
-    those that may be the best."""
-    texts = [code(7), code(6), code(5)]
-    world = of_limits(l7=Nature(), l6=Nature(own=0.0), l5=Nature(forfeits=1.0))
-    assert search.run(world, sampler=Listed(texts)) == 0
-    jobs = [job for job in search.executor.jobs if type(job) is ScriptedEvaluation]
-    assert [(limit(job.task.game), len(job.seeds)) for job in jobs] == [
-        (PARENT, 8),
-        (7, 8),
-        (6, 8),
-        (7, 16),
-    ]
-    assert all(job.scripts == tuple(SCRIPTS) for job in jobs[:3])
-    assert jobs[3].scripts == ("content_words",), "all others are surely worse"
-    rows = [row for row in search.rows("scores") if row["policy_id"].startswith("script:")]
-    searched = [row for row in rows if row["purpose"] == "calibration"]
-    assert {row["policy_id"] for row in searched} == {f"script:{name}" for name in UNLIKELY}
-    purposes = {row["purpose"] for row in rows if row not in searched}
-    assert purposes == {"selection", "acceptance"}
-
-
 @pytest.mark.parametrize(
     ("script_gain", "reason"),
     [
@@ -180,20 +156,17 @@ def test_a_game_may_have_to_be_beyond_every_script(
     search: Search, script_gain: float, reason: str
 ) -> None:
     world = of_limits(l7=Nature(scripted=script_gain))
-    for gate, expected in (("false", "helps and is new"), ("true", reason)):
-        name = f"gate-{gate}"
-        overrides = (f"growth.beyond_scripts={gate}", "growth.list_size=1")
-        assert search.run(world, *overrides, sampler=Listed([code(7)]), name=name) == 0
-        (row,) = search.rows("decisions", name)
-        assert row["reason"] == expected
-        assert row["best_script"] == "content_words"
-        assert row["script_gain"] == pytest.approx(script_gain)
-        assert row["beyond_scripts"] == pytest.approx(10 - script_gain, abs=0.5)
-        assert row["beyond_scripts_low"] < row["beyond_scripts"] < row["beyond_scripts_high"]
-        assert row["script_plays"] in row["looks"]
-        *_, last = (job for job in search.executor.jobs if isinstance(job, ScriptedEvaluation))
-        assert (last.scripts == tuple(SCRIPTS)) == (gate == "true"), "then a verdict depends on all"
-        assert search.faults(name) == []
+    overrides = ("growth.beyond_scripts=true", "growth.list_size=1")
+    assert search.run(world, *overrides, sampler=Listed([code(7)])) == 0
+    (row,) = search.rows("decisions")
+    assert (row["reason"], row["best_script"]) == (reason, "content_words")
+    assert row["script_gain"] == pytest.approx(script_gain)
+    assert row["beyond_scripts"] == pytest.approx(10 - script_gain, abs=0.5)
+    assert row["beyond_scripts_low"] < row["beyond_scripts"] < row["beyond_scripts_high"]
+    assert row["script_plays"] in row["looks"]
+    *_, last = (job for job in search.executor.jobs if isinstance(job, ScriptedEvaluation))
+    assert last.scripts == tuple(SCRIPTS), "a verdict depends on all"
+    assert search.faults() == []
 
 
 def test_where_looking_at_the_map_pays_nothing_there_is_no_fine_tune(search: Search) -> None:
@@ -245,23 +218,6 @@ def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
     assert search.adapters() == [finetunes[-1]["adapter_hash"]], "of the last attempt alone"
 
 
-def test_replicates_are_fine_tunes_under_seeds_of_their_own(search: Search) -> None:
-    settings = ["growth.list_size=1", "finetune.replicates=3"]
-    assert search.run(of_limits(), *settings, sampler=Listed([code(7)])) == 0
-    finetunes = search.rows("finetunes")
-    by_game: dict[str, list[int]] = {}
-    for row in finetunes:
-        by_game.setdefault(row["game_id"], []).append(row["replicate"])
-    assert list(by_game.values()) == [[0, 1, 2], [0, 1, 2]]
-    assert len({row["finetune_id"] for row in finetunes}) == 6
-    assert len({row["seed"] for row in finetunes}) == 3, "the same three for every game"
-    (row,) = search.rows("decisions")
-    assert row["purpose"] == "acceptance"
-    ids = {one["finetune_id"] for one in finetunes if one["game_id"] == row["game_id"]}
-    assert {r["policy_id"] for r in search.rows("scores") if r["purpose"] == "acceptance"} >= ids
-    assert row["tokens"] == 10 * row["plays"] + 3 * 1000
-
-
 def test_a_candidate_that_learned_nothing_gets_a_second_attempt(search: Search) -> None:
     """Its first fine-tune, under the training seed that it shares with its parent, is unlucky. A
     fine-tune makes two steps."""
@@ -293,10 +249,6 @@ def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search
     assert row["scope_finetunes"] == finetune_ids[::-1], "the better one first"
     assert row["gamma"] == pytest.approx(1, abs=0.1)
     assert search.faults() == []
-    by_gamma_alone = "transfer.rule=values"
-    search.run(world, "growth.list_size=1", by_gamma_alone, sampler=sampler, name="values")
-    [row] = search.rows("decisions", "values")
-    assert row["verdict"] == "accepted"
 
 
 # -- Fine-tunes that pause at a first rung, and the comparisons at the whole budget ----------------
@@ -344,8 +296,7 @@ def test_what_learned_nothing_at_the_pause_is_refused_there(search: Search) -> N
     assert search.faults() == []
 
 
-@pytest.mark.parametrize("schedule", ["paper", "open_ended"])
-@pytest.mark.parametrize("replicates", [1, 2])
+@pytest.mark.parametrize(("schedule", "replicates"), [("paper", 1), ("open_ended", 2)])
 def test_every_comparison_is_of_equal_budgets(
     search: Search, schedule: str, replicates: int
 ) -> None:
@@ -371,7 +322,7 @@ def test_every_comparison_is_of_equal_budgets(
     assert search.faults() == []
 
 
-@pytest.mark.parametrize("patience", [5, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("patience", [9, pytest.param(1, marks=pytest.mark.long)])
 def test_a_run_killed_after_any_job_goes_on_from_where_its_fine_tune_paused(
     search: Search, patience: int
 ) -> None:
@@ -390,7 +341,7 @@ LISTS = ("growth.schedule=open_ended", "growth.list_size=3", "growth.lookahead=2
 OPEN = (*LISTS, "growth.max_accepted=null")
 THREE = Listed([code(7), code(6), code(5)])
 ALL_THREE = ("growth.max_candidates=3", "growth.examined_share=1.0")
-GROWING_OPEN = (*OPEN, "growth.max_candidates=9", "seed=0")
+GROWING_OPEN = (*OPEN, "growth.max_candidates=6", "seed=0")
 
 
 def test_what_is_passed_over_of_a_list_says_what_was_expected(search: Search) -> None:
@@ -406,26 +357,10 @@ def test_what_is_passed_over_of_a_list_says_what_was_expected(search: Search) ->
     assert search.faults() == []
 
 
-@pytest.mark.parametrize(("coverage", "players"), [(0.9, 1), (0.1, 2)])
-def test_where_the_parents_fine_tune_covers_a_game_no_other_plays_it(
-    search: Search, coverage: float, players: int
-) -> None:
-    world = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=coverage))
-    one_each = ("growth.list_size=1", "growth.max_candidates=2", "growth.lookahead=1")
-    settings = (*OPEN, *one_each, "growth.examined_share=0.5")
-    assert search.run(world, *settings, sampler=Listed([code(7), code(6)])) == 0
-    [second] = [r["game_id"] for r in search.rows("games") if r["code"].strip() == code(6).strip()]
-    owners = {row["finetune_id"]: row["game_id"] for row in search.rows("finetunes")}
-    policies = {r["policy_id"] for r in search.rows("scores") if r["game_id"] == second}
-    others = {owners[policy] for policy in policies & owners.keys()} - {second}
-    assert len(others) == players
-    assert search.faults() == []
-
-
 def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
     assert search.run(by_hash, *GROWING_OPEN, name="whole") == 0
     jobs, whole = len(search.executor.jobs), search.tables("whole")
-    assert search.run_by_steps(by_hash, *GROWING_OPEN, patience=23) >= jobs // 23 - 1
+    assert search.run_by_steps(by_hash, *GROWING_OPEN, patience=19) >= jobs // 19 - 1
     assert search.tables("killed") == whole
     assert search.adapters("killed") == search.adapters("whole")
     assert search.faults("killed") == []
