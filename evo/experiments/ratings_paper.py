@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from itertools import product, zip_longest
 from math import log
@@ -16,7 +15,6 @@ from time import process_time
 from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
-from pydantic import Field, Strict
 from rich.table import Table
 
 from archive import Archive, RunEvent
@@ -43,58 +41,24 @@ from evo.runner import RunOutcome, RunSession, Services, SettledPlan
 from xgl.diagram.svg import Element
 from xgl.files import write_whole
 from xgl.random_streams import seed as named_seed
-from xgl.settings import Count, Natural, NonNegative, Role, settings
+from xgl.settings import Count, Natural, Role, settings
 
 # -- settings --------------------------------------------------------------------------------------
 
 NAME = "ratings_paper"
-Several = Annotated[int, Strict(), Field(ge=2)]
-Copies = Annotated[tuple[Natural, ...], Field(min_length=1)]
-
-
-@settings
-class PathConfig:
-    """The simulated path of improvement, the ratings paper's first figure. Of these settings the
-    paper states only ``candidates``."""
-
-    skills: Several = 4
-    """K, the number of skills."""
-    prompts: Count = 8
-    """P0: prompts at the start."""
-    models: Several = 8
-    """M0: models at the start."""
-    candidates: Count = 64
-    """P′: candidate prompts in each iteration, of which the best rated enters."""
-    improvements: Count = 16
-    """M′: improvement vectors in each step, of which the best rated is added."""
-    iterations: Count = 15
-    """Models that enter, one after the other."""
-
-
-@settings
-class RedundancyConfig:
-    """Redundant tasks against the model that leads under Elo (that paper's figures 3 and 11), on
-    synthetic preferences, since the paper's are not public."""
-
-    lead: NonNegative = 0.02
-    """By how much model 0 is better on every task. With the default it is first at equilibrium
-    too, and yet beaten on many tasks, as the paper's target is."""
-    trials: Annotated[Natural, Role.RESUMABLE] = 1
-    """Draws of skills and judgements."""
-    tasks: Count = 500
-    """Number of tasks; the default is the paper's number of prompts."""
-    models: Several = 17
-    """Number of models; the default is the paper's."""
-    judgements: Count = 8
-    """Noisy verdicts, of which a preference is the mean."""
-    sharpness: NonNegative = 10.0
-    """λ: copies are drawn from softmax(−λ ū) of the model's mean preference ū."""
-    copies: Copies = (0, 250, 500)
-    """Exact copies added to the tasks."""
-    near_copies: Copies = (250, 500, 1000)
-    """Copies whose payoffs differ by up to ``jitter``."""
-    jitter: NonNegative = 0.01
-    """Largest change of a near copy's payoff."""
+PATH = {"skills": 4, "prompts": 8, "models": 8, "candidates": 64, "improvements": 16}
+PATH |= {"iterations": 15}
+"""K, P0, M0, P′, M′ and the number of iterations of a path of improvement (Fig. 1), of which the
+paper states only P′."""
+TASKS, MODELS, JUDGEMENTS, LEAD = 500, 17, 8, 0.02
+"""Of the table with redundant tasks (Fig. 3 and 11), on synthetic preferences, since the paper's
+are not public: its size, the noisy verdicts of which a preference is the mean, and by how much
+model 0 is better on every task. It is first at equilibrium too, and yet beaten on many tasks, as
+the paper's target is."""
+SHARPNESS = 10.0
+"""λ: copies are drawn from softmax(−λ ū) of the model's mean preference ū."""
+COPIES, NEAR_COPIES, JITTER = (0, 250, 500), (250, 500, 1000), 0.01
+"""Numbers of exact copies, and of copies whose payoffs differ by up to ``JITTER``."""
 
 
 @settings
@@ -103,10 +67,10 @@ class RatingsPaperConfig:
 
     trials: Annotated[Count, Role.RESUMABLE] = 8
     """Paths of improvement of each kind; the paper's: 32."""
+    tables: Annotated[Natural, Role.RESUMABLE] = 1
+    """Draws of skills and judgements for redundant tasks."""
     workers: Annotated[Count | None, Role.RESUMABLE] = None
     """Processes; null: one for each core."""
-    path: PathConfig = PathConfig()
-    redundancy: RedundancyConfig = RedundancyConfig()
 
 
 @settings
@@ -138,39 +102,36 @@ class Job(NamedTuple):
 def jobs(config: RatingsPaperRunConfig) -> Iterator[Job]:
     """All jobs of a run, in the order in which they are committed."""
     ours, seed = config.ratings_paper, config.seed
-    tables = [(0.0, count) for count in ours.redundancy.copies]
-    tables += [(ours.redundancy.jitter, count) for count in ours.redundancy.near_copies]
-    for trial, (jitter, copies), of in product(
-        range(ours.redundancy.trials), dict.fromkeys(tables), RatingSystem
-    ):
+    tables = [*((0.0, count) for count in COPIES), *((JITTER, count) for count in NEAR_COPIES)]
+    for trial, (jitter, copies), of in product(range(ours.tables), tables, RatingSystem):
         key: Row = {"trial": trial, "jitter": jitter, "copies": copies, "system": str(of)}
         kind = f"near copies (± {jitter:g})" if jitter else "exact copies"
         title = f"table {trial} with {copies} {kind}, {of}"
-        work = partial(rate_redundant, ours.redundancy, seed, trial, jitter, copies, of)
+        work = partial(rate_redundant, seed, trial, jitter, copies, of)
         yield Job(REDUNDANCY, key, title, work)
     for trial, system, prompts in product(range(ours.trials), System, PROMPT_SETTINGS):
         key = {"setting": "main setting", "system": str(system)}  # one run has one setting
         key |= {"prompt_setting": prompts, "trial": trial}
-        path = partial(improvement_path, system, prompts == "additional", **asdict(ours.path))
+        path = partial(improvement_path, system, prompts == "additional", **PATH)
         title = f"path {trial}, {system}, {prompts} prompts"
-        yield Job(PATHS, key, title, partial(walk_path, path, ours.path, seed, trial))
+        yield Job(PATHS, key, title, partial(walk_path, path, seed, trial))
 
 
 def walk_path(
-    path: Callable[..., tuple[Array, Array, Array]], settings: PathConfig, run_seed: int, trial: int
+    path: Callable[..., tuple[Array, Array, Array]], run_seed: int, trial: int
 ) -> list[Row]:
     """One row for each iteration, but for the key. All kinds of one trial begin with the same
     vectors. Raises :class:`RatingError`."""
     start = process_time()
     prompts, models, entropies = path(seed=named_seed("improvement", run_seed, trial))
-    seconds = (process_time() - start) / (settings.iterations + 1)
+    seconds = (process_time() - start) / (PATH["iterations"] + 1)
     # the initial vectors stand in the first row; later ones in that of the iteration they entered
     entered = (
         [vectors[:initial].ravel().tolist(), *vectors[initial:].tolist()]
-        for vectors, initial in ((prompts, settings.prompts), (models, settings.models))
+        for vectors, initial in ((prompts, PATH["prompts"]), (models, PATH["models"]))
     )
     names = ("prompts", "models", "prompt_entropy", "model_entropy")
-    facts = {"skills": settings.skills, "seconds": seconds}
+    facts = {"skills": PATH["skills"], "seconds": seconds}
     return [
         {"iteration": iteration, **dict(zip(names, values, strict=True)), **facts}
         for iteration, values in enumerate(zip_longest(*entered, *entropies.T.tolist()))
@@ -178,24 +139,18 @@ def walk_path(
 
 
 def rate_redundant(
-    config: RedundancyConfig,
-    run_seed: int,
-    trial: int,
-    jitter: float,
-    copies: int,
-    system: RatingSystem,
+    run_seed: int, trial: int, jitter: float, copies: int, system: RatingSystem
 ) -> list[Row]:
     """All models rated by one system on a table with copies against Elo's leader: one row for each,
     but for the key, without ratings where no equilibrium is reached. The copies of a trial are the
     first of one list, whatever their number."""
     start = process_time()
     random = np.random.default_rng(named_seed("redundancy", run_seed, trial))
-    sizes = config.tasks, config.models
-    table = judged_preferences(*sizes, random, judgements=config.judgements, lead=config.lead)
+    table = judged_preferences(TASKS, MODELS, random, judgements=JUDGEMENTS, lead=LEAD)
     against = int(np.argmax(model_ratings(RatingSystem.ELO, table)))
-    most = max(*config.copies, *config.near_copies)
-    places = adversarial_tasks(table, against, most, random, config.sharpness)[:copies]
-    rows: list[Row] = [{"model": model, "against": against} for model in range(config.models)]
+    most = max(*COPIES, *NEAR_COPIES)
+    places = adversarial_tasks(table, against, most, random, SHARPNESS)[:copies]
+    rows: list[Row] = [{"model": model, "against": against} for model in range(MODELS)]
     try:
         ratings = model_ratings(system, with_copies(table, places, random, jitter))
         found = list(zip(ratings.tolist(), ranks(ratings).tolist(), strict=True))
@@ -211,10 +166,10 @@ def plan_ratings_paper(
     config: RatingsPaperRunConfig, services: Services, resumed: bool
 ) -> SettledPlan:
     """The plan of a run, which needs nothing but its settings."""
-    redundancy = config.ratings_paper.redundancy
+    ours = config.ratings_paper
     text = (
-        f"{4 * config.ratings_paper.trials} paths of improvement, redundancy among "
-        f"{redundancy.tasks} tasks and {redundancy.models} models in {redundancy.trials} draws"
+        f"{4 * ours.trials} paths of improvement, redundancy among {TASKS} tasks and {MODELS} "
+        f"models in {ours.tables} draws"
     )
     return SettledPlan(config, services.console, RatingsPaperSession, text)
 

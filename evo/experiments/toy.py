@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, Field, Strict
+from pydantic import Field, Strict
 
 from archive import Archive, Reason, RunEvent, Verdict
 from archive.charts import Plot, canvas, circle, document, line, rect, series, text
@@ -29,13 +29,17 @@ from evo.runner import RunOutcome, RunSession, Services, SettledPlan
 from xgl.diagram.svg import Element, el
 from xgl.files import write_whole
 from xgl.random_streams import stream
-from xgl.settings import Count, Fraction, Positive, settings
+from xgl.settings import Count, settings
 
 # -- settings --------------------------------------------------------------------------------------
 
 NAME = "toy_growth"
 CLAIM = "Fig. 6.1"
 """What the archive calls the growths of a run."""
+
+
+Game = tuple[float, ...]
+"""The skills of a game."""
 
 
 def in_space(games: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -45,36 +49,22 @@ def in_space(games: NDArray[np.float64]) -> NDArray[np.bool_]:
     return inside
 
 
-def _check_points(points: tuple[Point, ...]) -> tuple[Point, ...]:
-    if not in_space(np.array(points)).all():
-        lists = [[*point] for point in points]
-        raise ValueError(f"found {lists}, expected points [x,y] other than [0,0] with √x + √y ≤ 1")
-    return points
-
-
-Coordinate = Annotated[float, Strict()]
-Point = tuple[Coordinate, Coordinate]
-Points = Annotated[tuple[Point, ...], Field(min_length=1), AfterValidator(_check_points)]
+FIG61 = GrowthSettings(alpha1=0.9, alpha2=0.05, generations=100, list_size=100)
+"""The parameters of Algorithm 1."""
+START: tuple[Game, ...] = ((0.05, 0.05),)
+"""Σ_0."""
+RADIUS = 0.1
+"""ρ: Λ draws within this distance of the parent."""
 
 
 @settings
-class ToyConfig(GrowthSettings):
-    """The claim of Fig. 6.1, over many seeds: Λ and the parameters of Algorithm 1."""
+class ToyConfig:
+    """The claim of Fig. 6.1, over many seeds."""
 
     seeds: Count = 20
     """Growths, with the run's seed and those after it."""
     grid: Annotated[int, Strict(), Field(ge=10, le=1000)] = 400
     """Points along each axis of the grid on the unit square on which coverage is counted."""
-    start: Points = ((0.05, 0.05),)
-    """Σ_0: points (x, y) of the space, √x + √y ≤ 1."""
-    radius: Annotated[float, Strict(), Field(gt=0, lt=2)] = 0.1
-    """ρ: Λ draws within this distance of the parent."""
-    alpha1: Positive = 0.9
-    """Least share of its parent that a candidate must capture."""
-    alpha2: Fraction = 0.05
-    """No known game may capture more than 1 − α2 of the candidate."""
-    generations: Count = 100
-    list_size: Count = 100
 
 
 @settings
@@ -90,8 +80,6 @@ class ToyRunConfig(NamedRun):
 # A game is a vector g of d non-negative skills, in the figure's space Σ √g_i ≤ 1, and
 # V_G(G~) = Σ_i min(g~_i, g_i) / ‖g~‖₁ is the share of G~'s skills that playing G captures.
 
-Game = tuple[float, ...]
-"""The skills of a game."""
 Skills = NDArray[np.float64]
 """Games, shape (n, d)."""
 DRAWS, WIDEST = 10_000, 64
@@ -189,10 +177,11 @@ Growth = tuple[float, int, Scope]
 """The share of the grid that the last scope of a growth covers at 1 − α2, the seed, that scope."""
 
 
-def scopes(config: ToyConfig, seed: int) -> list[Scope]:
+def scopes(
+    seed: int, settings: GrowthSettings = FIG61, start: Sequence[Game] = START
+) -> list[Scope]:
     """Algorithm 1 from the initial scope to its end: Σ_0, Σ_1, …"""
-    initial = list(dict.fromkeys(config.start))
-    return list(grow(initial, ToyOracle(), Neighbourhood(config.radius, seed), config, seed))
+    return list(grow(start, ToyOracle(), Neighbourhood(RADIUS, seed), settings, seed))
 
 
 def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> SettledPlan:
@@ -212,10 +201,10 @@ class ToySession(RunSession):
         """Grow, and draw the growth in the middle; raises :class:`archive.ArchiveError`."""
         config, toy = self.plan.config, self.plan.config.toy
         archived = {row["run_id"] for row in self.archive.rows("scopes", ["run_id"])}
-        games, least = grid(toy.grid), 1 - toy.alpha2
+        games, least = grid(toy.grid), 1 - FIG61.alpha2
         for seed in range(config.seed, config.seed + toy.seeds):
             run_id = f"{CLAIM}, seed {seed}"
-            grown = scopes(toy, seed)  # in seconds, so that a resumed run grows it again
+            grown = scopes(seed)  # in seconds, so that a resumed run grows it again
             if run_id not in archived:
                 self._commit(run_id, seed, grown)
             share = float((coverage(skills_of(grown[-1]), games) >= least).mean())

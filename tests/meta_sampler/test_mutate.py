@@ -189,23 +189,6 @@ def _shares(sampler: Mutate, scope: list[xgl.Game]) -> dict[str, float]:
     return {name: count / len(proposals) for name, count in counts.items()}
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "beacon(flag_2)\nbeacon(flag_1)\nreplay(flag_1, 1)\nelicit(t, 3)\nreward(xed(s | t))",
-        "ensure(xent(s) < 3)\nelicit(t, 3)\nreward(xed(s | t))",
-        'assign(s="a")\nbeacon(flag_1)\nassign(s=s + s)\nreplay(flag_1, 30)\nreward(xent(s))',
-        "reward(xed(s | t))",
-        "reveal(alice, s)\nelicit(alice, t)\nreward(alice, xed(s | t))",
-    ],
-)
-@pytest.mark.parametrize("dialect", ["paper", "xent"])
-def test_a_faulty_parent_has_sound_children_or_none(text: str, dialect: str) -> None:
-    parent = xgl.game(xgl.parse(text, dialect))
-    for program in programs(children(parent, 6, 1, replace(WIDE, players=PLAYERS))):
-        assert learning_roles(program)
-
-
 def test_zero_summing_gives_a_game_of_one_player_an_adversary() -> None:
     """Def. 23: the second player is paid the negative of what the first one gets."""
     parent = xgl.game(xgl.parse("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))", "xent"))

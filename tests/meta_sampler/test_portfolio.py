@@ -90,14 +90,6 @@ def test_proposals_are_a_function_of_state_and_seed() -> None:
         assert [each.text for each in a] == [each.text for each in b] != []
 
 
-def test_members_learn_from_their_own_outcomes_alone() -> None:
-    a, b = Named("a"), Named("b")
-    portfolio = Portfolio({"a": a, "b": b})  # type: ignore[dict-item]
-    own = Outcome("g", ("add_term",), Progress.ACCEPTED, sampler="a")
-    portfolio.observe([own, Outcome("h", ("add_term",), Progress.ACCEPTED, sampler="roles")])
-    assert (a.told, b.told) == ([own], [])
-
-
 def test_a_model_behind_an_endpoint_makes_it_remote(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     assert not isinstance(make("portfolio"), Remote)

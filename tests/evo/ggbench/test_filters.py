@@ -84,9 +84,6 @@ GAMES = {
         "signal.signal(signal.SIGTERM, signal.SIG_IGN); gc.disable(); gc.freeze()",
     ).replace('f"{self.left} left"', "textwrap.dedent('  é♠ {}').format(self.left)")
     + "\nif __name__ == '__main__':\n    input()\n",
-        "annotations future": "from __future__ import annotations\n"
-    "from dataclasses import dataclass\n@dataclass\nclass Move:\n    after: Move | None = None\n"
-    + _begin("self.last = Move(Move())"),
         "a generator in the state": _begin("self.order = (n for n in range(50))", "next(self.order)"),
         "own generators": _begin(
         "self.dice = random.Random(seed)", "self.rng = np.random.default_rng(seed)",
@@ -95,33 +92,10 @@ GAMES = {
         before="import random",
     ).replace('f"{self.left} left"', 'f"{self.left} left, {self.face}"')
     .replace("self.count += 1", "self.count += 1; self.face = self.rng.integers(9)"),
-        "logging, printing and warnings": "import logging, sys, warnings, traceback\n"
-    "logging.basicConfig(level=logging.INFO, stream=sys.stdout)\nlog = logging.getLogger(__name__)\n"
-    + GOOD.replace(
-        "        self.count += 1",
-        "        self.count += 1; log.warning('moved'); print(action, flush=True)\n"
-        "        warnings.warn('slow'); sys.stdout.isatty(); sys.stderr.write('x')",
-    ),
-        "numpy everywhere": GOOD.replace(
-        "return [move for move in range(3) if move < max(self.left, 1)]",
-        "return np.flatnonzero(np.arange(3) < max(self.left, 1))",
-    )
-    .replace("int(not self.left), not self.left, False", "np.float32(not self.left), np.bool_(not self.left), np.bool_(False)")
-    .replace('f"{self.left} left"', "np.array2string(np.array([[self.left]]))"),
-        "queues, locks and patterns in the state": _begin(
-        "self.queue = queue.Queue(); self.lock = threading.Lock(); self.match = re.match('a', 'a')",
-        before="import queue, re, threading",
-    ),
         "a board of 30 by 30": BOARD,
         "a copy that is itself": GOOD + "    def __deepcopy__(self, memo):\n        return self\n",
-        "attributes that look into themselves": GOOD
-    + "    def __getattr__(self, name):\n        return self.data[name]\n",
         "an environment with slots": GOOD.replace(
         "class CustomEnv(gym.Env):\n", "class CustomEnv(gym.Env):\n    __slots__ = ('left', 'count')\n"
-    ),
-        "one array for all observations": _begin("self.buffer = np.zeros(2, np.float32)").replace(
-        "return np.array([self.left, min(self.count, 9)], np.float32)",
-        "self.buffer[:] = self.left, min(self.count, 9); return self.buffer",
     ),
         "rewards and ends of numpy": GOOD.replace("int(not self.left), not self.left", "not self.left, np.array(not self.left)")}  # fmt: skip
 

@@ -302,13 +302,6 @@ def test_one_at_a_time_the_most_urgent_goes_first() -> None:
     assert course(1, ("a", 2, 1), ("b", 2, 1)) == ["a", "a", "b", "b"]
 
 
-def test_two_at_a_time_a_long_work_is_begun_beside_short_ones() -> None:
-    """So that nobody waits for it when its turn comes; of two that end at once that comes first
-    which was begun first."""
-    steps = course(2, ("test", 25, 0), ("learn", 2, 3))
-    assert [index for index, name in enumerate(steps) if name == "learn"] == [9, 20]
-
-
 @pytest.mark.parametrize(
     ("workers", "most", "expected"),
     [

@@ -218,21 +218,6 @@ def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
     assert search.adapters() == [finetunes[-1]["adapter_hash"]], "of the last attempt alone"
 
 
-def test_a_candidate_that_learned_nothing_gets_a_second_attempt(search: Search) -> None:
-    """Its first fine-tune, under the training seed that it shares with its parent, is unlucky. A
-    fine-tune makes two steps."""
-    world = of_limits(l7=Nature(unlucky=True))
-    sampler = Listed([code(7)])
-    settings = ("growth.list_size=1", "transfer.attempts=2", "transfer.min_steps=2")
-    assert search.run(world, *settings, sampler=sampler) == 0
-    [row] = search.rows("decisions")
-    finetunes = [each for each in search.rows("finetunes") if each["game_id"] == row["game_id"]]
-    assert [each["replicate"] for each in finetunes] == [0, 1]
-    assert (row["verdict"], row["finetune_id"]) == ("accepted", finetunes[1]["finetune_id"])
-    assert row["tokens"] == 10 * row["plays"] + 2 * 1000
-    assert search.faults() == []
-
-
 def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search: Search) -> None:
     """Its first fine-tune learned a third; the candidate, a copy, three times as much of it."""
     copy = Nature(teaches=1.0, covered=1.0)
@@ -342,19 +327,6 @@ OPEN = (*LISTS, "growth.max_accepted=null")
 THREE = Listed([code(7), code(6), code(5)])
 ALL_THREE = ("growth.max_candidates=3", "growth.examined_share=1.0")
 GROWING_OPEN = (*OPEN, "growth.max_candidates=6", "seed=0")
-
-
-def test_what_is_passed_over_of_a_list_says_what_was_expected(search: Search) -> None:
-    settings = (*OPEN, *ALL_THREE, "growth.examined_share=0.4")
-    assert search.run(of_limits(), *settings, sampler=THREE) == 0
-    rows = search.rows("decisions")
-    leftovers = [row for row in rows if row["reason"] == Reason.PASSED_OVER]
-    assert len(leftovers) == 2
-    assert {(row["verdict"], row["decided"], row["finetune_id"]) for row in leftovers} == {
-        ("undecided", False, None)
-    }
-    assert all(row["detail"].startswith("expected help ") for row in leftovers)
-    assert search.faults() == []
 
 
 def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:

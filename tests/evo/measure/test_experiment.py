@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from archive.statistics.rounds import arms, narms, thresholds
 from evo.jobs.evaluation import series
 from evo.jobs.model_host import ModelHost
 from evo.measure.results import CeilingSearch
-from evo.record.run_folder import RunIdentity, record
 from xgl.files import remember
 from xgl.models.resolve import EMBEDDED
 from xgl.players.local import LocalPolicy
@@ -29,6 +27,7 @@ from xgl.players.local import LocalPolicy
 Capsys = pytest.CaptureFixture[str]
 
 ONE = {"first": GAMES["first"]}
+EXAMPLE = Path(__file__).parents[3] / "docs/example/run"
 SAID = ("dog", "cat", "bird")
 FAST = ["measure.rounds=3", "measure.m=2", "measure.rating_resamples=2"]
 Run = Callable[..., int]
@@ -194,45 +193,24 @@ def test_no_game_begins_with_the_caches_of_another(
     monkeypatch.setattr(ModelHost, "repeat", watched(ModelHost.repeat))
     monkeypatch.setattr(CeilingSearch, "solve", watched(CeilingSearch.solve))
     write_measure(Path("OUT"), {"first": GAMES["first"], "second": GAMES["second"]})
-    calls = ["measure.ceiling.calls=6", "measure.maps=2"]
+    calls = ["measure.ceiling.calls=16", "measure.maps=2"]
     assert run("+experiment=measure", "measure=OUT", "player=embedded", *FAST, *calls) == 0
     assert len(kept) == 4
     assert all(before == 0 < after for before, after in kept)
 
 
-def test_an_adapter_of_a_run_is_measured(
-    run: Run, make_model_host: Callable[..., Any], make_task: Callable[..., Any]
-) -> None:
-    from evo.config.compose import load
-    from evo.config.schema import RunConfig
-    from evo.jobs.job import Training
-    from evo.record.ledger import Ledger, finetune_row
-
-    config = load(
-        RunConfig, ["+experiment=scope_growth", "player.lora_rank=4", "player.lora_alpha=8"]
-    )
-    task = make_task()
-    finetune = make_model_host(tokens=300, learning_rate=0.05).do(Training(task, 1)).outcome
-    with Archive.create(Path("grown") / "archive") as archive:
-        ledger = Ledger(archive, "r")
-        digest = archive.put_adapter(finetune.adapter)
-        config_json = json.dumps(asdict(config))
-        record(archive, RunIdentity("r", config.seed, config_json, ""), RunEvent.CREATED)
-        ledger.commit(
-            games=ledger.game_rows([task]),
-            finetunes=[finetune_row(task, finetune, "abcd1234abcd1234", 1, "{}", digest)],
-        )
+def test_an_adapter_of_a_run_is_measured(run: Run) -> None:
     write_measure(Path("OUT"), ONE)
-    names = "players=[embedded,'adapter:grown:abcd','adapter:grown:abcd*0']"
+    trained = f"adapter:{EXAMPLE}:81fbe478"
+    names = f"players=[embedded,'{trained}','{trained}*0']"
     assert run("+experiment=measure", "measure=OUT", names, *FAST) == 0
-    rows = tables("measure-OUT")["rounds"]
-    moves = {
-        name: [r["moves"] for r in rows if r["policy_id"] == name and r["round"] == 1]
-        for name in ("embedded", "adapter:grown:abcd", "adapter:grown:abcd*0")
-    }
-    assert moves["adapter:grown:abcd*0"] == moves["embedded"], "nothing of it is the base"
-    assert len(moves["embedded"]) == len(moves["adapter:grown:abcd"]) == 3
-    assert moves["embedded"] != moves["adapter:grown:abcd"], "the adapter moves the policy"
+    moves: dict[str, list[list[str]]] = {}
+    for row in tables("measure-OUT")["rounds"]:
+        if row["round"] == 1:
+            moves.setdefault(row["policy_id"], []).append(row["moves"])
+    assert moves[f"{trained}*0"] == moves["embedded"], "nothing of it is the base"
+    assert len(moves["embedded"]) == len(moves[trained]) == 3
+    assert moves["embedded"] != moves[trained], "the adapter moves the policy"
 
 
 @pytest.mark.long

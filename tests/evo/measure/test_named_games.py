@@ -105,14 +105,15 @@ def export(run: Path, folder: Path, *words: str) -> int:
 def test_a_measured_run_and_its_fewest_games_are_measures_again(capsys: Capsys) -> None:
     Path("mine.xent").write_text("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))")
     players = "players=[embedded,embedded@0]"
-    words = ["measure=[single_text,mine.xent]", players, "measure.tolerance=1.0"]
+    words = ["measure=[single_text,mine.xent,message:bob]", players, "measure.tolerance=1.0"]
     assert run(*words, *FAST, "name=whole") == 0
     output = capsys.readouterr().out
     [line] = [x for x in output.splitlines() if x.startswith("export ")]
     assert archive_cli.main(shlex.split(line)[4:]) == 0  # after: export python -m archive
     assert export(Path("runs/whole"), Path("whole")) == 0
     whole, fewest = folder_of(Path("whole")), folder_of(Path("runs/whole-games"))
-    assert (len(whole.members), len(fewest.members)) == (2, 1)
+    assert len(whole.members) == 3
+    assert 1 <= len(fewest.members) < 3
     assert {each.name for each in fewest.members} < {each.name for each in whole.members}
     with Archive.open(Path("runs/whole")) as archive:
         plays, measures = archive.rows("rounds"), archive.rows("measures")
