@@ -121,12 +121,7 @@ class MetaSampler(Protocol):
     """
 
     def propose(
-        self,
-        parent: Game,
-        scope: Sequence[Game],
-        n: int,
-        seed: int,
-        role: str = MAIN_PLAYER,
+        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
     ) -> list[Proposal]:
         """At most ``n`` games related to ``parent``, none of them in ``scope``; ``role``: the
         main player of the parent."""

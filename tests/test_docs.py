@@ -207,10 +207,7 @@ def test_what_the_architecture_names_stands_where_it_says(row: str) -> None:
 
 # -- names of modules ----------------------------------------------------------------------------
 
-CARDS = [
-    ROOT / "training" / "README.md",
-    ROOT / "xgl" / "models" / "embedded" / "README.md",
-]
+CARDS = [ROOT / "training" / "README.md", ROOT / "xgl" / "models" / "embedded" / "README.md"]
 PACKAGE = r"(?:xgl|archive|meta_sampler|evo|training|benchmarks)"
 MODULE = re.compile(
     rf"(?<![\w./])({PACKAGE}(?:/\w+)*\.py)\b|\bpython (\w[\w/]*\.py)\b|python -m ({PACKAGE}[\w.]*)"

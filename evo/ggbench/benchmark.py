@@ -16,15 +16,7 @@ import numpy as np
 import torch
 
 from evo.config.ggbench import GGBenchConfig
-from evo.ggbench.box import (
-    MCTS,
-    Agent,
-    Box,
-    BoxLimits,
-    GameFaultError,
-    ProgramView,
-    agent_named,
-)
+from evo.ggbench.box import MCTS, Agent, Box, BoxLimits, GameFaultError, ProgramView, agent_named
 from evo.ggbench.chat import prompt
 from evo.ggbench.game import ProgramGame
 from evo.ggbench.selfplay import AGENTS, keep_policies

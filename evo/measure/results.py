@@ -15,12 +15,7 @@ from rich.table import Table
 
 from archive.charts import Panel, panels, series
 from archive.schema import PlayOutcome, Purpose, TaskId
-from archive.statistics.intervals import (
-    Interval,
-    Scores,
-    mean_interval,
-    percentile_bounds,
-)
+from archive.statistics.intervals import Interval, Scores, mean_interval, percentile_bounds
 from archive.statistics.measure import GameCeiling, xent_measure
 from archive.statistics.rounds import (
     Playability,

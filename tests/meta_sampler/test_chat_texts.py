@@ -16,9 +16,8 @@ from support.thoughts import THOUGHTS
 
 import xgl
 from meta_sampler.chat_texts import (
-    FORMS,
-    KINDS,
     LONGEST_INTENT,
+    SYSTEM,
     Brief,
     RefusedGame,
     messages,
@@ -145,18 +144,26 @@ SETTINGS = ChatSamplerSettings()
 
 
 def test_every_instruction_is_taught_by_a_valid_example() -> None:
-    assert list(FORMS) == list(_INSTRUCTIONS)
-    for name, (form, _) in FORMS.items():
+    examples = re.findall(r"^  (\w+)(\(.*?\))  ", SYSTEM.read_text(), re.MULTILINE)
+    assert [name for name, _ in examples] == list(_INSTRUCTIONS)
+    for name, arguments in examples:
         for dialect in ("paper", "xent"):
-            assert type(parse(form, dialect).instructions[0]).__name__.lower() == name
-    assert tuple(KINDS) == syn.XENT_KINDS
+            [line] = parse(name + arguments, dialect).instructions
+            assert type(line).__name__.lower() == name
 
 
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_name_of_the_language_is_in_the_system_prompt(dialect: str) -> None:
     prompt = system_prompt(dialect, SETTINGS, syn.PLAYERS)
     mutable = [name for name in syn.REGISTERS if name[0] not in syn.CONSTANT_TYPES]
-    for name in (*syn.FUNCTIONS, *syn.PLAYERS, *syn.FLAGS, *mutable, *syn.LIST_REGISTERS):
+    for name in (
+        *syn.FUNCTIONS,
+        *syn.XENT_KINDS,
+        *syn.PLAYERS,
+        *syn.FLAGS,
+        *mutable,
+        *syn.LIST_REGISTERS,
+    ):
         assert re.search(rf"(?<!\w){name}(?!\w)", prompt), name
     for sign in syn.COMPARATORS:
         assert f'"{sign}"' in prompt

@@ -14,9 +14,7 @@ from support.search import Listed, Nature, Search, code, of_limits
 from meta_sampler import Mutate, Outcome, Progress, Proposal, make
 from meta_sampler.base import Remote
 from meta_sampler.registry import PaidPortfolio, Portfolio
-from meta_sampler.settings import (
-    settings_of,
-)
+from meta_sampler.settings import settings_of
 from xgl import Game, game, parse
 from xgl.errors import ConfigError
 

@@ -8,16 +8,7 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from support.search import (
-    GROWING,
-    PARENT,
-    Listed,
-    Nature,
-    Search,
-    by_hash,
-    code,
-    of_limits,
-)
+from support.search import GROWING, PARENT, Listed, Nature, Search, by_hash, code, of_limits
 
 from archive import Reason
 from archive.schema import BASE_POLICY, SCRIPT_POLICY
