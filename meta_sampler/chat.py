@@ -39,7 +39,6 @@ from meta_sampler.chat_texts import (
     MAX_ANSWER,
     Brief,
     ProgramText,
-    RefusedGame,
     messages,
     programs_in,
     repair_messages,
@@ -215,7 +214,7 @@ class Chat(PaidAnswers):
 
             folder = cache_root() / "chat"
         super().__init__(self.settings.endpoint(), folder)
-        self._refusals: list[RefusedGame] = []
+        self._refusals: list[Outcome] = []
         with _sampler_errors():
             read_key(self.endpoint)
 
@@ -264,8 +263,8 @@ class Chat(PaidAnswers):
             answer, usage = await self.answer(batch, request, seed, draw)
         except UnusableAnswerError as error:
             raise SamplerError(f"{self.endpoint.place}: {error}") from None
-        facts = {"model": self.settings.model, "prompt_hash": prompt_hash(request)}
-        origin = Provenance(NAME, ("invent",), brief.shown_ids, **facts)
+        model, digest = self.settings.model, prompt_hash(request)
+        origin = Provenance(NAME, ("invent",), brief.shown_ids, model, digest)
         programs = programs_in(answer.text)[-brief.games :]  # drafts come first
         slots = [
             AnswerSlot(draw, place, program, self._candidate(program, brief), origin)
@@ -304,10 +303,7 @@ class Chat(PaidAnswers):
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Remember each refusal, oldest first."""
-        for outcome in outcomes:
-            if not outcome.accepted and outcome.code:
-                facts = (outcome.game_id, outcome.parent_id, outcome.code)
-                self._refusals.append(RefusedGame(*facts, excerpt(outcome.explanation)))
+        self._refusals += [each for each in outcomes if not each.accepted and each.code]
         self._refusals = self._refusals[-MOST_REFUSED:]
 
     def relatives(self, parent: Game, scope: Sequence[Game], seed: int) -> list[Game]:
@@ -316,7 +312,7 @@ class Chat(PaidAnswers):
         order = stream("relatives", parent.game_id, seed).permutation(len(others))
         return [others[int(index)] for index in order[: self.settings.related_games]]
 
-    def refusals(self, parent: Game) -> list[RefusedGame]:
+    def refusals(self, parent: Game) -> list[Outcome]:
         """Refused games to show: the parent's, then others; the newest first."""
         newest = self._refusals[::-1]
         own_first = sorted(newest, key=lambda each: each.parent_id != parent.game_id)
@@ -338,13 +334,7 @@ def _proposals(slots: Sequence[AnswerSlot], games: Sequence[Game]) -> Iterator[P
     for _, _, program, child, origin in slots:
         repairs = (*origin.repairs, *child.repairs)
         origin = replace(origin, raw=program.raw, repairs=repairs, intent=program.intent)
-        if child.game is None:
-            yield Proposal(child.text, None, child.errors, origin, child.fate)
-        elif child.game in known_games:
-            yield Proposal(child.text, None, ("a known game",), origin, Fate.KNOWN)
-        else:
-            known_games.add(child.game)
-            yield Proposal(child.text, child.game, (), origin)
+        yield known_games.proposal(child, origin)
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import NamedTuple
 
+from meta_sampler.base import Outcome
 from meta_sampler.settings import ChatSamplerSettings
 from meta_sampler.soundness import admitted_players, foreign
 from meta_sampler.symbolic import normal_form
@@ -77,21 +78,12 @@ ANSWER_FORM = (
 """The form of answers is described, not shown: small models copy what they are shown."""
 
 
-class RefusedGame(NamedTuple):
-    """A game that was not accepted, the parent it was proposed for, and why."""
-
-    game_id: str
-    parent_id: str
-    code: str
-    reason: str
-
-
 class Brief(NamedTuple):
     """The games that one request shows, and how many it asks for."""
 
     parent: Game
     accepted_games: tuple[Game, ...]
-    refusals: tuple[RefusedGame, ...]
+    refusals: tuple[Outcome, ...]
     games: int
     role: str = syn.MAIN_PLAYER
 
@@ -173,7 +165,7 @@ def _family_parts(brief: Brief) -> list[str]:
         parts += [fence(relative.code) for relative in brief.accepted_games]
     if brief.refusals:
         parts.append("Refused before, each with the reason:")
-        parts += [f"{fence(r.code)}\nWhy: {excerpt(r.reason)}" for r in brief.refusals]
+        parts += [f"{fence(r.code)}\nWhy: {excerpt(r.explanation)}" for r in brief.refusals]
     return parts
 
 

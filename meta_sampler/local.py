@@ -222,12 +222,7 @@ def _judge(
     # Cut: the draft was not complete when its tokens were used up, its complete lines are kept.
     cut = ("cut",) if text != raw.strip("\n") else ()
     origin = replace(origin, repairs=(*cut, *child.repairs))
-    if child.game is None:
-        return Proposal(child.text, None, child.errors, origin, child.fate)
-    if child.game in known_games:
-        return Proposal(child.text, None, ("a known game",), origin, Fate.KNOWN)
-    known_games.add(child.game)
-    return Proposal(child.text, child.game, (), origin)
+    return known_games.proposal(child, origin)
 
 
 # -- the prompt ------------------------------------------------------------------------------------

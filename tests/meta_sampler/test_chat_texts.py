@@ -15,11 +15,11 @@ from support.fuzz import SOURCES
 from support.thoughts import THOUGHTS
 
 import xgl
+from meta_sampler import Outcome, Progress
 from meta_sampler.chat_texts import (
     LONGEST_INTENT,
     SYSTEM,
     Brief,
-    RefusedGame,
     messages,
     one_line,
     programs_in,
@@ -175,7 +175,8 @@ def test_every_name_of_the_language_is_in_the_system_prompt(dialect: str) -> Non
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     parent, other = parents.SCOPE[dialect]
-    brief = Brief(parent, (other,), (RefusedGame("g", "p", other.code, "covered"),), 5)
+    refused = Outcome("g", (), Progress.COVERED, "covered", code=other.code)
+    brief = Brief(parent, (other,), (refused,), 5)
     system, user = messages(brief, replace(SETTINGS, library_games=99))
     drafts = programs_in(user["content"].rpartition("Answer with 5 games")[0])
     assert len(drafts) >= 6
