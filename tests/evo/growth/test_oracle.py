@@ -278,7 +278,7 @@ def test_every_comparison_is_of_equal_budgets(
 ) -> None:
     """And no verdict but that nothing was learned is from a pause."""
     settings = (f"growth.schedule={schedule}", f"finetune.replicates={replicates}")
-    settings += ("growth.max_candidates=5",)
+    settings += ("growth.max_candidates=6",)
     assert search.run(by_hash, *GROWING, "growth.first_rung=0.25", *settings) == 0
     share_of = {row["finetune_id"]: row["share"] for row in search.rows("finetunes")}
     home = {row["finetune_id"]: row["game_id"] for row in search.rows("finetunes")}
