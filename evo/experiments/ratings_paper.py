@@ -249,10 +249,10 @@ def claims_table(paths: Rows, redundancy: Rows) -> Table:
             spread = f" ± {curves[:, -1].std(ddof=1):.3f}" if len(curves) > 1 else ""
             ends = f"{curves[:, 0].mean():.3f} → {curves[:, -1].mean():.3f}{spread}"
             add(view, "Fig. 1", words, f"{ends} nats ({len(curves)} trials)")
-    for where, system, words in REDUNDANCY_CLAIMS if redundancy else ():
+    for where, rated_by, words in REDUNDANCY_CLAIMS if redundancy else ():
         found = []
         for jitter, copies in tables_of(redundancy, near=where == "Fig. 11"):
-            ranked = leader_ranks(redundancy, jitter, copies, system)
+            ranked = leader_ranks(redundancy, jitter, copies, rated_by)
             listed = ", ".join("–" if rank is None else str(rank) for rank in ranked)
             found.append(f"{copies}: {listed}")
         add(view, where, words, "; ".join(found))
