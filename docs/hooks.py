@@ -18,7 +18,7 @@ from mkdocs.structure.files import File, Files
 from archive.__main__ import COMMANDS as ARCHIVE
 from archive.__main__ import main as archive
 from evo.config.__main__ import tables
-from meta_sampler.screening.lint import RULES
+from meta_sampler.lint import RULES
 from xgl.cli import main as xgl
 from xgl.cli.commands import COMMANDS as XGL
 

@@ -12,7 +12,7 @@ from meta_sampler.base import (
     Remote,
     SamplerError,
 )
-from meta_sampler.mutate.sampler import Mutate
+from meta_sampler.mutate import Mutate
 from meta_sampler.registry import make
 from meta_sampler.settings import MutateSettings
 

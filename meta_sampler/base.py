@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from hashlib import sha256
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
 
 
 class SamplerError(ValueError):
-    """A meta-sampler cannot be built, restored or used; the message is one sentence."""
+    """A meta-sampler cannot be built or used; the message is one sentence."""
 
 
 class BudgetReachedError(SamplerError):
@@ -114,38 +114,23 @@ class Outcome:
 
 
 class MetaSampler(Protocol):
-    """Λ of Algorithm 1. Its state changes only in ``observe`` and ``restore``.
+    """Λ of Algorithm 1. What it has learned changes only in ``observe``; a resumed run observes
+    again what its archive holds.
 
-    ``propose`` is a pure function of the state and its arguments: same seed, same proposals.
+    ``propose`` is a pure function of that and its arguments: same seed, same proposals.
     """
 
     def propose(
-        self,
-        parent: Game,
-        scope: Sequence[Game],
-        n: int,
-        seed: int,
-        role: str = MAIN_PLAYER,
+        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
     ) -> list[Proposal]:
         """At most ``n`` games related to ``parent``, none of them in ``scope``; ``role``: the
         main player of the parent."""
         ...
 
-    # A sampler without memory needs none of the following.
-
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Learn from committed decisions, given in index order."""
+        """Learn from committed decisions, given in index order; a sampler without memory does
+        not."""
         return
-
-    def state(self) -> dict[str, Any]:
-        """Everything learned so far, as values that JSON can hold."""
-        return {}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from a state that ``state`` returned. Raises :class:`SamplerError` for that of
-        another sampler."""
-        if state:
-            raise SamplerError(f"the state is not of {type(self).__name__}, which keeps none")
 
 
 @runtime_checkable

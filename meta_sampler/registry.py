@@ -14,7 +14,7 @@ from random import Random
 from typing import Any
 
 from meta_sampler.base import MetaSampler, Outcome, Proposal, Remote, SamplerError
-from meta_sampler.mutate.sampler import CREDITS, Mutate
+from meta_sampler.mutate import CREDITS, Mutate
 from meta_sampler.settings import SETTINGS, Caps, settings_of
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
@@ -61,28 +61,6 @@ class Portfolio:
         for name, own in by_member.items():
             self.members[name].observe(own)
 
-    def state(self) -> dict[str, Any]:
-        """Decided candidates and credit of each sampler, and what each has learned."""
-        return {
-            name: {
-                "trials": self._trials[name],
-                "credit": self._credits[name],
-                "state": member.state(),
-            }
-            for name, member in self.members.items()
-        }
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from what ``state`` returned. Raises :class:`SamplerError` for the state of
-        other samplers."""
-        if set(state) != set(self.members):
-            names = ", ".join(self.members)
-            raise SamplerError(f"the state is of {', '.join(state)}, expected one of {names}")
-        for name, member in self.members.items():
-            self._trials[name] = float(state[name]["trials"])
-            self._credits[name] = float(state[name]["credit"])
-            member.restore(state[name]["state"])
-
 
 class PaidPortfolio(Portfolio):
     """A portfolio with a sampler behind an endpoint, whose check and budget are those of all: a
@@ -107,12 +85,12 @@ def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSam
     values: Any = settings if isinstance(settings, Caps) else settings_of(name, settings or {})
     match name:
         case "local":
-            from meta_sampler.constrained.local_sampler import Local
+            from meta_sampler.local import Local
 
             resolve(values.model)
             return Local(values)
         case "chat":
-            from meta_sampler.chat.sampler import Chat
+            from meta_sampler.chat import Chat
 
             return Chat(values)
         case "mutate":

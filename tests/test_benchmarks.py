@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
-from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -13,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import verdicts
-from growths import NULL_HEADS, Growth, curves, null_counts, null_row
+from growths import null_counts, null_row
 from held_out import compare, counts
 from scipy import stats
 from scipy.stats import kendalltau
@@ -22,7 +20,6 @@ from universality import SPLITS, Measured, agreement, answer
 from verdicts import QUESTIONS, Decision
 
 from archive import Archive, Purpose, Reason
-from xgl.diagram.svg import render
 
 
 def test_the_p_value_is_the_share_of_choices_that_are_at_least_as_good() -> None:
@@ -81,21 +78,6 @@ def test_a_true_claim_is_supported_and_a_false_one_falsified() -> None:
     assert answer(agreement(apart, [], 200), 0.8) == "falsified"
     noisy = [measure(str(index), levels, 30.0, index) for index in range(2)]
     assert answer(agreement(noisy, [], 200), 0.8) == "not decided"
-
-
-# -- Accepted games against core-hours (benchmarks/growths.py) -------------------------------------
-
-
-def test_a_curve_rises_by_one_where_a_game_joins_and_goes_to_the_end() -> None:
-    svg = render(curves([Growth(7, 2.0, (0.5, 1.0), Counter(), 0.0)]))
-    [points] = re.findall(r'points="([^"]+)"', svg)
-    corners = [tuple(map(float, pair.split(","))) for pair in points.split()]
-    xs = [x for x, _ in corners]
-    start, end = xs[0], xs[-1]
-    assert [(x - start) / (end - start) for x in xs] == pytest.approx([0, 0.25, 0.25, 0.5, 0.5, 1])
-    heights = [corners[0][1] - y for _, y in corners]
-    assert [height / heights[-1] for height in heights] == pytest.approx([0, 0, 0.5, 0.5, 1, 1])
-    assert "seed 7" in svg
 
 
 # -- counts of a null control (benchmarks/growths.py) ----------------------------------------------
@@ -172,10 +154,8 @@ def test_lists_are_those_that_candidates_were_proposed_in(tmp_path: Path) -> Non
 def test_the_bound_is_of_lists_with_a_fine_tune(tmp_path: Path) -> None:
     folders = [null_run(tmp_path / "a"), null_run(tmp_path / "b")]
     cells = [cell.strip() for cell in null_row(folders).strip("| ").split("|")]
-    found = dict(zip(NULL_HEADS, cells, strict=True))
-    assert (found["runs"], found["lists with a fine-tune"], found["accepted"]) == ("2", "4", "2")
-    rate = float(found[NULL_HEADS[-1]].rstrip("%")) / 100
-    assert stats.binom.cdf(2, 4, rate) == pytest.approx(0.05, abs=1e-3)
+    rate = float(cells[-1].rstrip("%")) / 100
+    assert stats.binom.cdf(2, 4, rate) == pytest.approx(0.05, abs=1e-3), "2 of 4 lists accepted"
 
 
 # -- agreement of verdicts under several seeds (benchmarks/verdicts.py) ----------------------------

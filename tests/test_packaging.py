@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import re
-import shlex
 import subprocess
 import sys
 import tomllib
 from importlib import import_module
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 import xgl
 import xgl.errors
-from archive.export.xent import XENT_VERSION
 from xgl.errors import EXTRAS, install_command, missing_package
 
 ROOT = Path(__file__).parents[1]
@@ -48,66 +45,6 @@ def test_a_wheel_says_its_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(xgl.errors, "__file__", str(tmp_path / "xgl" / "errors.py"))
     monkeypatch.setattr(xgl.errors, "version", {"xent-evo": "7.1"}.__getitem__)
     assert install_command("run") == "pip install 'xent_evo-7.1-py3-none-any.whl[run]'"
-
-
-INDEXED = {
-    *(each.split(">")[0] for some in PROJECT["optional-dependencies"].values() for each in some),
-    *("xent==0.5.0", "inspect-ai", "verifiers", "trl", "datasets", "openenv-core"),
-}
-"""Distributions that texts name and an index has."""
-INSTALLS = re.compile(r"\bpip install((?: +(?:'[^'\n]*'|[\w./=<>:\[\]{}$(\"-]+))*)")
-KNOWN_PLACEHOLDERS = {
-    "{xent}": XENT_VERSION,
-    "{name}": "polars",  # of backends
-    "{quote(f'{checkout}[{extra}]')}": "'CHECKOUT[run]'",
-    "{extra}": "run",
-    '$(basename "$wheel")': "file.whl",
-    "{version('xent-evo')}": xgl.__version__,
-}
-"""What stands in for the values of templates."""
-
-
-def texts_about_installing() -> list[tuple[str, str]]:
-    """Path and arguments of each `pip install` in a source, a template or a page."""
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
-    paths = [Path(name) for name in listed.stdout.splitlines() if not name.startswith("tests/")]
-    found = []
-    for path in paths:
-        text = (ROOT / path).read_bytes().decode("utf-8", errors="ignore")
-        for placeholder, value in KNOWN_PLACEHOLDERS.items():
-            text = text.replace(placeholder, value)
-        found += [(str(path), arguments[1]) for arguments in INSTALLS.finditer(text)]
-    return found
-
-
-def is_installable(argument: str) -> bool:
-    """A distribution of an index, or this one's checkout, folder or wheel with its extras."""
-    name, _, extras = argument.strip("'\"").removesuffix("]").partition("[")
-    if name in INDEXED:
-        return True
-    has_extras = set(filter(None, extras.split(","))) <= set(PROJECT["optional-dependencies"])
-    is_file = name in (".", "CHECKOUT", "$wheel") or name.endswith(".whl") or name[:2] == "./"
-    return is_file and has_extras
-
-
-def test_every_text_about_installing_names_what_there_is() -> None:
-    texts = texts_about_installing()
-    assert len({path for path, _ in texts}) > 8
-    wrong = []
-    for path, text in texts:
-        arguments = shlex.split(text.replace('"', ""))
-        files = {value for flag, value in pairwise(arguments) if flag in ("-c", "-r")}
-        names = [each for each in arguments if each[0] != "-" and each not in files]
-        wrong += [(path, name) for name in names if not is_installable(name)]
-        wrong += [] if names or "-r" in arguments else [(path, "nothing")]
-    assert not wrong
-
-
-def test_no_text_names_this_distribution_as_if_an_index_had_it() -> None:
-    """Outside of pyproject.toml, where extras refer to each other; an address tells where it is."""
-    pattern = r"xent[-_]evo(\[(?!\w+\] @ https:)|>|=|~)"
-    arguments = ["git", "grep", "-nP", pattern, "--", ".", ":!pyproject.toml", ":!tests"]
-    assert subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True).stdout == ""
 
 
 def test_no_requirement_has_an_upper_bound() -> None:

@@ -29,7 +29,7 @@ from archive.views.tables import add, table
 from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
-from evo.growth.initial_scope import check_world, main_role, metadata, short_name, split_role
+from evo.growth.initial_scope import check_world, metadata, read_task, short_name
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Finetune, Result, Training
 from evo.record.collector import Collector
@@ -37,10 +37,7 @@ from evo.record.display import FINE_TUNING, training_note
 from evo.record.ledger import Ledger, Row
 from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request
 from evo.runner import RunOutcome, Services, shown
-from xgl import game, parse
-from xgl.errors import ConfigError, XGLError
-from xgl.language.canonical import file_metadata
-from xgl.library import find
+from xgl.errors import ConfigError
 from xgl.random_streams import seed as named_seed
 
 COVERED = (Reason.COVERED, Reason.SAME_SKILL)
@@ -53,7 +50,8 @@ def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Mod
     growth cannot be read or had other models."""
     held_out = library_tasks(config, config.curriculum.held_out)
     make = partial(CurriculumSession, courses=read_courses(config, held_out), held_out=held_out)
-    return replace(plan_models(config, services, resumed, make), begins_with_scope=False)
+    # The games of growth.initial_scope are another run's: this one does not play them.
+    return replace(plan_models(config, services, resumed, make), initial=[])
 
 
 def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
@@ -93,16 +91,10 @@ def library_tasks(config: RunConfig, names: Sequence[str]) -> dict[str, Task]:
     Raises :class:`ConfigError`."""
     tasks: dict[str, Task] = {}
     for name in names:
-        entry, role = split_role(name)
-        try:
-            found = find(entry)
-            program = parse(found.text, config.game.dialect)
-            facts = file_metadata(found.text, found.path, metadata(config.game), name)
-        except XGLError as error:
-            raise ConfigError(f"curriculum.held_out: {name}: {error}") from None
-        origin = f"curriculum.held_out: {name}"
-        task = Task(game(program, facts), main_role(program, role, origin), origin=origin)
-        check_world(task.game, config.judge, origin)
+        task = read_task(
+            "curriculum.held_out", name, metadata(config.game), config.game.dialect, True
+        )
+        check_world(task.game, config.judge, task.origin)
         tasks[short_name(name)] = task
     return tasks
 

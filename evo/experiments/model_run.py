@@ -44,15 +44,12 @@ class ModelPlan(RunPlan):
     sampler: MetaSampler
     services: Services
     make_session: Callable[[ModelPlan, Archive], ModelSession]
-    begins_with_scope: bool = True
-    """Whether the run plays the initial games."""
 
     def session(self, archive: Archive) -> ModelSession:
         """Raises :class:`ConfigError` if the initial games or a file of stories have changed, or a
         budget is spent."""
         _check_stories(archive, self.config)
-        if self.begins_with_scope:
-            _check_unchanged(archive, self.config, self.initial)
+        _check_unchanged(archive, self.config, self.initial)
         return self.make_session(self, archive)
 
 
@@ -198,7 +195,7 @@ def _use_of_gpus(config: RunConfig) -> str:
 def _check_unchanged(archive: Archive, config: RunConfig, initial: Sequence[Task]) -> None:
     """The files of the initial scope must still hold the games that the run began with."""
     archived_ids = {row["game_id"] for row in archive.rows("games", ["game_id"])}
-    for entry, task in zip(config.growth.initial_scope, initial, strict=True):
+    for entry, task in zip(config.growth.initial_scope, initial, strict=False):
         if archived_ids and task.game_id not in archived_ids:
             raise ConfigError(
                 f"growth.initial_scope: {entry} has changed since the run began, expected the "

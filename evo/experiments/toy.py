@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import AfterValidator, Field, Strict
+from pydantic import Field, Strict
 
 from archive import Archive, Reason, RunEvent, Verdict
 from archive.charts import Plot, canvas, circle, document, line, rect, series, text
@@ -29,7 +29,7 @@ from evo.runner import RunOutcome, RunSession, Services, SettledPlan
 from xgl.diagram.svg import Element, el
 from xgl.files import write_whole
 from xgl.random_streams import stream
-from xgl.settings import Count, Fraction, Positive, settings
+from xgl.settings import Count, settings
 
 # -- settings --------------------------------------------------------------------------------------
 
@@ -37,7 +37,9 @@ NAME = "toy_growth"
 CLAIM = "Fig. 6.1"
 """What the archive calls the growths of a run."""
 
-Point = tuple[Annotated[float, Strict()], ...]
+
+Game = tuple[float, ...]
+"""The skills of a game."""
 
 
 def in_space(games: NDArray[np.float64]) -> NDArray[np.bool_]:
@@ -47,28 +49,12 @@ def in_space(games: NDArray[np.float64]) -> NDArray[np.bool_]:
     return inside
 
 
-def _check_points(points: tuple[Point, ...]) -> tuple[Point, ...]:
-    pairs = all(len(point) == 2 for point in points)
-    if not points or not pairs or not in_space(np.array(points)).all():
-        lists = [[*point] for point in points]
-        raise ValueError(f"found {lists}, expected points [x,y] other than [0,0] with √x + √y ≤ 1")
-    return points
-
-
-@settings
-class SettingConfig(GrowthSettings):
-    """One setting of Fig. 6.1: Λ and the parameters of Algorithm 1."""
-
-    start: Annotated[tuple[Point, ...], AfterValidator(_check_points)] = ((0.05, 0.05),)
-    """Σ_0: points (x, y) of the space, √x + √y ≤ 1."""
-    radius: Annotated[float, Strict(), Field(gt=0, lt=2)] = 0.1
-    """ρ: Λ draws within this distance of the parent."""
-    alpha1: Positive = 0.9
-    """Least share of its parent that a candidate must capture."""
-    alpha2: Fraction = 0.05
-    """No known game may capture more than 1 − α2 of the candidate."""
-    generations: Count = 100
-    list_size: Count = 100
+FIG61 = GrowthSettings(alpha1=0.9, alpha2=0.05, generations=100, list_size=100)
+"""The parameters of Algorithm 1."""
+START: tuple[Game, ...] = ((0.05, 0.05),)
+"""Σ_0."""
+RADIUS = 0.1
+"""ρ: Λ draws within this distance of the parent."""
 
 
 @settings
@@ -77,10 +63,8 @@ class ToyConfig:
 
     seeds: Count = 20
     """Growths, with the run's seed and those after it."""
-    grid: Annotated[int, Strict(), Field(ge=10, le=4000)] = 400
+    grid: Annotated[int, Strict(), Field(ge=10, le=1000)] = 400
     """Points along each axis of the grid on the unit square on which coverage is counted."""
-    setting: SettingConfig = SettingConfig()
-    """Λ, and the parameters of Algorithm 1."""
 
 
 @settings
@@ -96,12 +80,8 @@ class ToyRunConfig(NamedRun):
 # A game is a vector g of d non-negative skills, in the figure's space Σ √g_i ≤ 1, and
 # V_G(G~) = Σ_i min(g~_i, g_i) / ‖g~‖₁ is the share of G~'s skills that playing G captures.
 
-Game = tuple[float, ...]
-"""The skills of a game."""
 Skills = NDArray[np.float64]
 """Games, shape (n, d)."""
-PAIRS = 1 << 22
-"""Pairs of games whose values are held at once."""
 DRAWS, WIDEST = 10_000, 64
 """Most draws from a neighbourhood for each requested candidate, in all and at a time."""
 
@@ -120,8 +100,8 @@ def transfer(sources: Skills, targets: Skills) -> Skills:
 
 def coverage(scope: Skills, targets: Skills) -> Skills:
     """γ of each target: the most that one game of the scope captures of it, shape (n,)."""
-    parts = np.array_split(targets, 1 + len(targets) * len(scope) // PAIRS)
-    return np.concatenate([transfer(scope, part).max(axis=1) for part in parts])
+    values: Skills = transfer(scope, targets).max(axis=1)
+    return values
 
 
 @dataclass(frozen=True)
@@ -197,10 +177,11 @@ Growth = tuple[float, int, Scope]
 """The share of the grid that the last scope of a growth covers at 1 − α2, the seed, that scope."""
 
 
-def scopes(setting: SettingConfig, seed: int) -> list[Scope]:
-    """Algorithm 1 from the setting's initial scope to its end: Σ_0, Σ_1, …"""
-    initial = list(dict.fromkeys(map(tuple, setting.start)))
-    return list(grow(initial, ToyOracle(), Neighbourhood(setting.radius, seed), setting, seed))
+def scopes(
+    seed: int, settings: GrowthSettings = FIG61, start: Sequence[Game] = START
+) -> list[Scope]:
+    """Algorithm 1 from the initial scope to its end: Σ_0, Σ_1, …"""
+    return list(grow(start, ToyOracle(), Neighbourhood(RADIUS, seed), settings, seed))
 
 
 def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> SettledPlan:
@@ -220,13 +201,12 @@ class ToySession(RunSession):
         """Grow, and draw the growth in the middle; raises :class:`archive.ArchiveError`."""
         config, toy = self.plan.config, self.plan.config.toy
         archived = {row["run_id"] for row in self.archive.rows("scopes", ["run_id"])}
-        games, ids = grid(toy.grid), set(self.archive.table("games")["game_id"].to_pylist())
-        least = 1 - toy.setting.alpha2
+        games, least = grid(toy.grid), 1 - FIG61.alpha2
         for seed in range(config.seed, config.seed + toy.seeds):
             run_id = f"{CLAIM}, seed {seed}"
-            grown = scopes(toy.setting, seed)  # in seconds, so that a resumed run grows it again
+            grown = scopes(seed)  # in seconds, so that a resumed run grows it again
             if run_id not in archived:
-                self._commit(run_id, seed, grown, ids)
+                self._commit(run_id, seed, grown)
             share = float((coverage(skills_of(grown[-1]), games) >= least).mean())
             self.growths.append((share, seed, grown[-1]))
         self.growths.sort(key=itemgetter(0))
@@ -236,8 +216,14 @@ class ToySession(RunSession):
         message = f"{len(self.growths)} growths came to their end"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
-    def _commit(self, run_id: str, seed: int, scopes: Sequence[Scope], ids: set[str]) -> None:
-        new = {game_id(m.game): m.game for m in scopes[-1] if game_id(m.game) not in ids}
+    def _commit(self, run_id: str, seed: int, scopes: Sequence[Scope]) -> None:
+        known = set(self.archive.table("games", ["game_id"])["game_id"].to_pylist())
+        new = {game_id(member.game): member.game for member in scopes[-1]}
+        common = {"dialect": "skills", "metadata_json": "{}", "steps": 0}
+        games = [
+            {"game_id": name, "code": " ".join(map(repr, new[name])), **common}
+            for name in sorted(new.keys() - known)
+        ]
         rows = [
             {
                 "run_id": run_id,
@@ -251,12 +237,8 @@ class ToySession(RunSession):
             for number, scope in enumerate(scopes)
             for member in scope
         ]
-        common = {"dialect": "skills", "metadata_json": "{}", "steps": 0}
-        codes = {name: " ".join(map(repr, new[name])) for name in sorted(new)}
-        games = [{"game_id": name, "code": code, **common} for name, code in codes.items()]
         finished = run_row(self._identity(run_id, seed), RunEvent.FINISHED)
         self.archive.commit({"games": games, "scopes": rows, "runs": [finished]})
-        ids |= set(new)
 
     def _identity(self, run_id: str, seed: int) -> RunIdentity:
         settings = json.dumps(asdict(self.plan.config), sort_keys=True)
@@ -300,21 +282,17 @@ def figure(growth: Growth, least: float) -> Element:
     games, darker by generation, lines from parents, and a legend beneath."""
     share, seed, members = growth
     last = max(member.generation for member in members)
-    plot = Plot.box((LEFT, TOP), (SIDE, SIDE), (0, 1), (0, 1))
+    plot, below = Plot.box((LEFT, TOP), (SIDE, SIDE), (0, 1), (0, 1)), TOP + SIDE + 60
     marks = {
         "covered": "covered at 1 − α2",
         "uncovered": "not covered",
         f"solid {series(0)}": f"games, the darker the later, to generation {last}",
     }
     about = CLAIM, f"{percent(share, 2)} covered (seed {seed})", f"{len(members)} games"
-    (x, y), below = plot.place(0.34, 0.93), TOP + SIDE + 60
-    shapes = [
-        *_squares(members, plot, least),
-        *plot.grid("skill 1", "", 2, 2),
-        text(plot.x.start + 8, plot.y.end + 8, "skill 2", "axis"),
-        *_games(members, plot, last),
-        *(text(x, y + 19 * n, words, "" if n else "heading") for n, words in enumerate(about)),
-    ]
+    x, y = plot.place(0.34, 0.93)
+    shapes = [*_squares(members, plot, least), *plot.grid("skill 1", "", 2, 2)]
+    shapes += [text(plot.x.start + 8, plot.y.end + 8, "skill 2", "axis"), *_games(members, plot)]
+    shapes += [text(x, y + 19 * n, each, "" if n else "heading") for n, each in enumerate(about)]
     for row, (class_, words) in enumerate(marks.items()):
         shapes += [rect(LEFT, below - 7 + 20 * row, 14, 14, class_)]
         shapes += [text(LEFT + 22, below + 4 + 20 * row, words)]
@@ -330,13 +308,14 @@ def _squares(members: Scope, plot: Plot, least: float) -> Iterator[Element]:
         yield rect(x, y, side, side, "covered" if is_covered else "uncovered")
 
 
-def _games(members: Scope, plot: Plot, last: int) -> Iterator[Element]:
+def _games(members: Scope, plot: Plot) -> Iterator[Element]:
+    last = max(1, *(member.generation for member in members))
     for member in members:
         if member.parent is not None:
             yield line(*plot.place(*member.parent), *plot.place(*member.game), "descent")
     for member in members:
         x, y = plot.place(*member.game)
-        dark, class_ = 0.2 + 0.8 * member.generation / max(last, 1), f"game solid {series(0)}"
-        yield el("circle", cx=x, cy=y, r=3.4, class_=class_, fill_opacity=round(dark, 2))
+        dark, class_ = round(0.2 + 0.8 * member.generation / last, 2), f"game solid {series(0)}"
+        yield el("circle", cx=x, cy=y, r=3.4, class_=class_, fill_opacity=dark)
         if not member.parent:
             yield circle(x, y, 7, "start")

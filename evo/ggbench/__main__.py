@@ -1,17 +1,16 @@
-"""``python -m evo.ggbench``: the filters of games, tables of runs, kinds of games."""
+"""``python -m evo.ggbench``: the filters of games, kinds of games."""
 
 from __future__ import annotations
 
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
-from archive import Archive, ArchiveError, Run
-from archive.statistics.programs import NAMES, as_json
-from archive.views.tables import add, table, terminal_tables, to_json
+from archive import Archive, ArchiveError
+from archive.views.tables import add, table
 from evo.config.measure import ChatConfig
-from evo.ggbench.filters import run_filters
 from evo.ggbench.game import find_all, packaged
 from xgl.chat.settings import Budget
 from xgl.console import Console
@@ -34,7 +33,7 @@ def _run(arguments: Sequence[str]) -> int:
         options = _parser().parse_args(arguments)
     except SystemExit as end:  # after --help, or a word that it does not know
         return int(end.code or 0)
-    commands = {"check": check, "tables": tables, "clusters": clusters}
+    commands = {"check": check, "clusters": clusters}
     return commands[options.command](options, Console())
 
 
@@ -43,10 +42,6 @@ def _parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     add_check = commands.add_parser("check", help="the filters of a game, one line each")
     add_check.add_argument("game", metavar="GAME", help=GAME)
-    tables = commands.add_parser("tables", help="every table of runs of +experiment=gg_bench")
-    several = "several: their authors together"
-    tables.add_argument("runs", metavar="RUN", nargs="+", type=user_path, help=several)
-    tables.add_argument("--json", action="store_true", help="for programs")
     clusters = commands.add_parser("clusters", help="kinds of games, by a chat model")
     add_option = clusters.add_argument
     add_option("games", metavar="GAME", nargs="*", help=f"{GAME}; none: all of this package")
@@ -61,6 +56,8 @@ def _parser() -> argparse.ArgumentParser:
 
 def check(options: argparse.Namespace, console: Console) -> int:
     """Show the verdicts on each game; 1 where one refuses it."""
+    from evo.ggbench.filters import run_filters  # loads torch
+
     refused = False
     for game in find_all(options.game):
         view = table("Filters", "filter", "verdict", "reason", "seconds")
@@ -70,22 +67,6 @@ def check(options: argparse.Namespace, console: Console) -> int:
             refused |= not each.passed
         console.print(view)
     return int(refused)
-
-
-def tables(options: argparse.Namespace, console: Console) -> int:
-    """Print every table of the paper from the rows of runs. Raises
-    :class:`~archive.ArchiveError`."""
-    rows = {name: list[dict[str, object]]() for name in NAMES}
-    for run in options.runs:
-        with Archive.open(run) as archive:
-            for each in Run.all(archive):
-                for name in NAMES:
-                    rows[name] += each.rows(name)
-    if options.json:
-        print(to_json(as_json(rows)))
-    else:
-        console.print(*terminal_tables(rows), sep="\n")
-    return 0
 
 
 def clusters(options: argparse.Namespace, console: Console) -> int:
@@ -103,7 +84,8 @@ def clusters(options: argparse.Namespace, console: Console) -> int:
             games += games_of(archive.rows("gg_games"))
     games = games or [*packaged().values()]
     settings = find_chat_model(options.model, "--model", ChatConfig())
-    clusterer = Clusterer(settings, options.answers, Budget(tokens=options.tokens))
+    settings = replace(settings, budget=Budget(tokens=options.tokens))
+    clusterer = Clusterer(settings, options.answers)
     try:
         found = clusterer.sort(games, options.count)
     except ValueError as error:

@@ -16,23 +16,16 @@ import numpy as np
 import torch
 
 from evo.config.ggbench import GGBenchConfig
-from evo.ggbench.box import (
-    MCTS,
-    Agent,
-    Box,
-    BoxLimits,
-    GameFaultError,
-    ProgramView,
-    agent_named,
-)
-from evo.ggbench.chat import PaidAnswers, UnusableAnswerError, prompt
+from evo.ggbench.box import MCTS, Agent, Box, BoxLimits, GameFaultError, ProgramView, agent_named
+from evo.ggbench.chat import prompt
 from evo.ggbench.game import ProgramGame
 from evo.ggbench.selfplay import AGENTS, keep_policies
 from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.measure.players import find_player as find_model
+from meta_sampler.chat import PaidAnswers, UnusableAnswerError
 from xgl.chat.answers import parse_number
 from xgl.chat.client import Message, RequestBatch, follow_up
-from xgl.chat.settings import Budget, ChatSettings, Usage
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import ConfigError, excerpt
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.random_streams import seed, stream
@@ -249,8 +242,8 @@ class ChatMover(PaidAnswers):
     """Asks a chat model; an answer counts if it names a legal number, otherwise the model is told
     so, up to ``attempts`` times."""
 
-    def __init__(self, settings: ChatSettings, attempts: int, folder: Path, budget: Budget) -> None:
-        super().__init__(settings, folder, budget)
+    def __init__(self, settings: ChatSettings, folder: Path, attempts: int) -> None:
+        super().__init__(settings, folder)
         self.attempts = attempts
 
     def choose(self, game: ProgramGame, turns: Sequence[Turn]) -> list[ChosenMove]:

@@ -26,17 +26,19 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.guest.main import BOOT, MOST, MOST_PLAYER, MOST_TEXT, line
+from evo.ggbench.guest.serve import BOOT, MOST, MOST_PLAYER, MOST_TEXT, line
 from xgl.errors import ConfigError, excerpt
 
 LOCKED = True
 """Tests set it to False."""
+ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+"""The environment of a game's process."""
 MOST_ACTIONS, MOST_OBSERVED, MOST_DIMENSIONS = 20_000, 8_192, 8
 """Of a game: its moves, and the numbers and axes of an observation."""
 MOST_REASON = 200
 """Most characters of a game's own text in a message."""
 Agent = Mapping[str, Any]
-"""Who moves, as :func:`evo.ggbench.guest.agents.chosen_move` reads it."""
+"""Who moves, as :func:`evo.ggbench.guest.position.chosen_move` reads it."""
 RANDOM, MCTS, SIMULATIONS = "random", "mcts", 100
 Floats = NDArray[np.float32]
 
@@ -161,7 +163,7 @@ class Box:
             stdin=pipe,
             stdout=pipe,
             stderr=subprocess.DEVNULL,
-            env={},
+            env=ONE_THREAD,
             cwd="/",
             start_new_session=True,
         )

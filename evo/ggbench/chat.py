@@ -7,30 +7,28 @@ A failure of the network ends a run; an answer without a usable text ends its ga
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
 from string import Template
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evo.config.measure import ChatConfig
 from evo.ggbench.game import MOST_BYTES, ProgramGame
-from evo.ggbench.guest.main import STANDARD
+from evo.ggbench.guest.serve import STANDARD
 from evo.measure.players import chat_settings
-from meta_sampler.chat.sampler import AnswerCache, CachedAnswer, key_of
+from meta_sampler.chat import CachedAnswer, PaidAnswers, UnusableAnswerError
 from xgl.chat.answers import blocks, document, final_text
-from xgl.chat.client import Endpoint, Fault, Message, RequestBatch, UsageCounter, run
-from xgl.chat.settings import Budget, ChatSettings, Usage
+from xgl.chat.client import Message, RequestBatch
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import ConfigError, PlayerError, excerpt
 from xgl.models.references import ChatName, parse
 
 FOLDER = Path(__file__).parent / "prompt_texts"
-Result = TypeVar("Result")
 
 
 def find_chat_model(name: str, key: str, chat: ChatConfig) -> ChatSettings:
@@ -53,52 +51,6 @@ def prompt(name: str, **texts: object) -> str:
 def request(name: str, **texts: object) -> list[Message]:
     """The prompt as the only message."""
     return [{"role": "user", "content": prompt(name, **texts)}]
-
-
-class UnusableAnswerError(Exception):
-    """An answer without the text that was asked for; the message says what is missing."""
-
-
-class PaidAnswers:
-    """Answers lie in ``folder``; none is asked for beyond ``budget``."""
-
-    def __init__(self, settings: ChatSettings, folder: Path, budget: Budget) -> None:
-        self.settings = replace(settings, budget=budget)
-        self.cache, self.meter = AnswerCache(folder), UsageCounter()
-
-    def gather(self, work: Sequence[Callable[[RequestBatch], Awaitable[Result]]]) -> list[Result]:
-        """The results of requests that are sent side by side.
-
-        Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
-        :class:`~xgl.errors.BudgetError`.
-        """
-
-        async def all_of_them() -> list[Result]:
-            async with Endpoint(self.settings) as endpoint:
-                batch = RequestBatch(self.settings, endpoint, self.meter)
-                return await batch.gather(partial(each, batch) for each in work)
-
-        return run(all_of_them()) if work else []
-
-    async def answer(
-        self, batch: RequestBatch, messages: list[Message], *draw: str | int
-    ) -> tuple[CachedAnswer, Usage]:
-        """The answer and what it costs, whether it was paid for now or earlier.
-
-        Raises :class:`UnusableAnswerError` for a request beyond the model's window.
-        """
-        key = key_of(self.settings, messages, *draw)
-        answer = self.cache.get(key)
-        if answer is None:
-            reply, cost = await batch.reply(messages, *draw)
-            if isinstance(reply, Fault):
-                too_long = f"the request is too long for the model ({reply.message})"
-                raise UnusableAnswerError(too_long)
-            answer = CachedAnswer(reply.text, reply.cut, cost.prompt_tokens, cost.new_tokens, 0.0)
-            self.cache.put(key, messages, answer)
-        prompt, new = answer.prompt_tokens, answer.new_tokens
-        dollars = self.settings.prices.of(prompt, new)
-        return answer, Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
 
 
 def whole_text(answer: CachedAnswer, most: int) -> str:
@@ -144,12 +96,12 @@ class Author(PaidAnswers):
                 messages = request(stage, **known)
                 answer, cost = await self.answer(batch, messages, "write", stage, number)
                 usage += cost
-                texts[index] = extract(whole_text(answer, self.settings.answer_tokens))
+                texts[index] = extract(whole_text(answer, self.endpoint.answer_tokens))
             except UnusableAnswerError as error:
                 failure = f"{stage}: {error}"
                 break
         rules, source, moves = texts
-        author = f"chat:{self.settings.model}"
+        author = f"chat:{self.endpoint.model}"
         game = ProgramGame(f"written{number}", rules, source, moves, None, author)
         return game, failure, usage
 
@@ -235,9 +187,9 @@ class Clusterer(PaidAnswers):
     ) -> tuple[list[str], Usage]:
         try:
             answer, usage = await self.answer(batch, messages, stage, place)
-            return items(whole_text(answer, self.settings.answer_tokens)), usage
+            return items(whole_text(answer, self.endpoint.answer_tokens)), usage
         except UnusableAnswerError as error:
-            raise PlayerError(f"{self.settings.model}: {error}") from None
+            raise PlayerError(f"{self.endpoint.model}: {error}") from None
 
     async def _belongs(
         self, game: ProgramGame, kind: str, batch: RequestBatch

@@ -6,8 +6,8 @@ one player on one game; committed work is not repeated.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -50,7 +50,7 @@ from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunSession, Services, SettledPlan, shown
 from xgl.chat.client import ask_once
-from xgl.chat.settings import Budget, ChatSettings, Usage
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import ConfigError
 
 
@@ -201,9 +201,8 @@ class GGBenchSession(RunSession):
         names = {row["program_id"]: row["name"] for row in self.rows["gg_games"]}
         for start in range(0, len(waiting), settings.concurrency):
             numbers = waiting[start : start + settings.concurrency]
-            writer = Author(settings, *self._answers())
-            rows = []
-            for number, (game, failure, usage) in zip(numbers, writer.write(numbers), strict=True):
+            written, rows = Author(*self._endpoint(settings)).write(numbers), []
+            for number, (game, failure, usage) in zip(numbers, written, strict=True):
                 known = game.name if failure else names.setdefault(game.game_id, game.name)
                 if known != game.name:
                     failure = f"known: its three texts are those of {known}"
@@ -264,19 +263,19 @@ class GGBenchSession(RunSession):
             jobs = [(game, partial(job, player.agent)) for game, job in waiting]
             for game, plays in self.workers.compute(jobs):
                 self._add_plays(game, player, plays)
-        elif waiting:
-            with self._mover(player) as mover:
-                for game, job in waiting:
-                    self._add_plays(game, player, job(mover))
-
-    @contextmanager
-    def _mover(self, player: LocalPlayer | RemotePlayer) -> Iterator[Mover]:
-        if isinstance(player, RemotePlayer):
-            yield self._chat_mover(player.settings)
             return
+        with ExitStack() as stack:
+            mover: Mover | None = None  # a model is loaded when a game waits for it
+            for game, job in waiting:
+                mover = mover or self._mover(player, stack)
+                self._add_plays(game, player, job(mover))
+
+    def _mover(self, player: LocalPlayer | RemotePlayer, stack: ExitStack) -> Mover:
+        if isinstance(player, RemotePlayer):
+            return self._chat_mover(player.settings)
         single_threaded()
-        with player.load("auto", "cpu") as lm:
-            yield LocalMover(lm, self.seed, player.temperature)
+        lm = stack.enter_context(player.load("auto", "cpu"))
+        return LocalMover(lm, self.seed, player.temperature)
 
     def _add_plays(self, game: ProgramGame, player: Player, plays: Sequence[ProgramPlay]) -> None:
         opponent = f"{self._opponent(game)}@{self.settings.opponent.simulations}"
@@ -292,11 +291,12 @@ class GGBenchSession(RunSession):
         self._done(f"{player.name} on {game.title}: {wins} of {len(plays)}")
 
     def _chat_mover(self, model: ChatSettings) -> ChatMover:
-        return ChatMover(model, self.settings.attempts, *self._answers())
+        return ChatMover(*self._endpoint(model), self.settings.attempts)
 
-    def _answers(self) -> tuple[Path, Budget]:
-        """The folder of paid answers, and what may still be paid for others."""
-        return self.plan.folder / "answers", remaining(self.config.budget, self._cost())
+    def _endpoint(self, model: ChatSettings) -> tuple[ChatSettings, Path]:
+        """A model within what may still be paid, and the folder of answers that are paid for."""
+        budget = remaining(self.config.budget, self._cost())
+        return replace(model, budget=budget), self.plan.folder / "answers"
 
 
 def _game_row(game: ProgramGame, place: int, failure: str | None = None) -> Row:

@@ -44,14 +44,17 @@ def initial_tasks(config: RunConfig) -> list[Task]:
     return list(tasks.values())
 
 
-def read_task(setting: str, entry: str, shared: Metadata, dialect: str | None = None) -> Task:
+def read_task(
+    setting: str, entry: str, shared: Metadata, dialect: str | None = None, translated: bool = False
+) -> Task:
     """The game of an entry of a setting, a file or a name of the library, with ``:role`` or
-    without; ``dialect``: the only one that it may be of. Raises :class:`ConfigError`."""
+    without; ``dialect``: the only one that it may be of, or by whose rules it is read if it is
+    ``translated``. Raises :class:`ConfigError`."""
     name, role = split_role(entry)
     try:
-        path, own_dialect = _file(name, dialect)
+        path, own_dialect = _file(name, None if translated else dialect)
         text = path.read_text(encoding="utf-8")
-        program = parse(text, own_dialect, str(path))
+        program = parse(text, dialect or own_dialect, str(path))
         facts = file_metadata(text, path, shared, str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{setting}: {path}: cannot be read ({error})") from None

@@ -18,14 +18,7 @@ from typing import Any
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import BASE_POLICY, DecisionRule, Definition, GainKind, TaskId
-from archive.statistics.race import (
-    Question,
-    Race,
-    RaceSettings,
-    acceptance,
-    learning,
-    selection,
-)
+from archive.statistics.race import Question, Race, RaceSettings, acceptance, learning, selection
 from archive.statistics.rule import (
     Decision,
     Evidence,

@@ -10,14 +10,7 @@ from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, GainKind, PlaysKey
 from archive.statistics.intervals import Scores, gains, replicated_gains
 from archive.statistics.race import Bounds, CandidateBounds, Question
-from archive.statistics.rule import (
-    Answer,
-    Evidence,
-    Looks,
-    OwnGain,
-    Thresholds,
-    is_learned,
-)
+from archive.statistics.rule import Answer, Evidence, Looks, OwnGain, Thresholds, is_learned
 from archive.statistics.scripts import (
     Headroom,
     ScriptComparison,

@@ -17,6 +17,7 @@ import torch
 from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
+from archive.charts import document
 from archive.errors import ExportError, RatingError
 from archive.export.selection import discriminating
 from archive.run import Run, read_settings
@@ -30,6 +31,7 @@ from archive.statistics.ratings import (
     rating_id,
     rating_rows,
 )
+from archive.store.files import writing
 from archive.text import plural
 from archive.views.ratings import show as show_ratings
 from evo.config.hardware import PASS_SHARE
@@ -71,6 +73,7 @@ from evo.runner import RunOutcome, RunPlan, Services, shown
 from xgl.chat.client import ask_once
 from xgl.chat.settings import Budget
 from xgl.errors import ConfigError
+from xgl.files import write_whole
 from xgl.judge.loading import check_judge
 from xgl.language.canonical import check_names
 from xgl.models.references import is_server
@@ -268,7 +271,9 @@ class MeasureSession:
             if game_ceilings := read_ceilings(self.ledger.archive, confidence):
                 names = {each.task.id: each.name for each in members}
                 self.console.print(results.ceilings_table(game_ceilings, names, confidence))
-            path = results.draw(self.plan.folder, found)
+            path = self.plan.folder / results.FIGURE
+            with writing(path):
+                write_whole(path, document(results.figure(found)).encode())
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
         if self.ratings:
             show_ratings(self.ratings, self.console)
@@ -323,7 +328,6 @@ class MeasureSession:
         game."""
         config = self.plan.config.measure
         search = CeilingSearch(self.plan.export, self.ledger, config)
-        search.commit_best_known()
         if missing := search.missing():
             with self.plan.base.seat(self.host, config.dtype, self._remaining_budget()) as seat:
                 for member in missing:

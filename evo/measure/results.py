@@ -7,21 +7,15 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from archive.charts import Panel, document, panels, series
+from archive.charts import Panel, panels, series
 from archive.schema import PlayOutcome, Purpose, TaskId
-from archive.statistics.intervals import (
-    Interval,
-    Scores,
-    mean_interval,
-    percentile_bounds,
-)
+from archive.statistics.intervals import Interval, Scores, mean_interval, percentile_bounds
 from archive.statistics.measure import GameCeiling, xent_measure
 from archive.statistics.rounds import (
     Playability,
@@ -33,7 +27,6 @@ from archive.statistics.rounds import (
     narms_draws,
     thresholds,
 )
-from archive.store.files import writing
 from archive.text import interval, number, percent, plural
 from archive.views.tables import add, labels, show_labels, table
 from evo.config.measure import MeasureConfig
@@ -43,7 +36,6 @@ from evo.jobs.model_host import ModelHost
 from evo.measure.folder import ExportedMeasure, MeasureGame
 from evo.record.ledger import Ledger
 from xgl.diagram.svg import Element
-from xgl.files import write_whole
 from xgl.runtime.requests import Player, Seeds
 from xgl.solvers import Attempt, MapTrials, Solution, Solvers
 
@@ -148,27 +140,23 @@ def policies(results: Sequence[GameResult]) -> dict[str, list[GameResult]]:
 
 def show(console: Console, results: Sequence[GameResult], confidence: float) -> None:
     """Two tables: normalised scores by game, and the statistics of each player's measure."""
-    by_player = policies(results)
-    names = labels(list(by_player))
-    view = table(
-        f"narms after ℓ rounds, {percent(confidence)} over maps; of the control in parentheses",
-        *("game", "ℓ", *(names[name] for name in by_player)),
-        numbers=True,
-    )
-    for game in dict.fromkeys(each.member.name for each in results):
-        row = {r.policy: r for r in results if r.member.name == game}
-        at = next(iter(row.values())).at_round
-        cells = [_cell(row[name], confidence) if name in row else "" for name in by_player]
-        add(view, game, at, *cells)
+    over = f"{percent(confidence)} over maps; of the control in parentheses"
+    cells, rounds = {}, {}
+    for each in results:
+        control = "" if each.control is None else f" ({number(each.control)})"
+        score = interval(Interval(each.narms, *each.bounds(confidence)))
+        cells[each.policy, each.member.name] = f"{score}{control}"
+        rounds[each.member.name] = each.at_round
+    _show_by_game(console, f"narms after ℓ rounds, {over}", cells, rounds)
     columns = ("games", "mean", "median", "lower quartile", "upper quartile")
     title = f"The Xent Measure, {percent(confidence)} over games and maps"
-    summary = table(title, "player", *columns, numbers=True)
+    summary, by_player = table(title, "player", *columns, numbers=True), policies(results)
+    names = labels(list(by_player))
     for name, own in by_player.items():
         scores, over_maps = np.array([r.narms for r in own]), np.stack([r.draws for r in own])
         mu = xent_measure(scores, confidence=confidence, over_maps=over_maps)
         estimates = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
         add(summary, names[name], mu.games, *map(interval, estimates))
-    console.print(view)
     console.print(summary)
     show_labels(names, console)
 
@@ -177,23 +165,29 @@ def show_scores(
     console: Console, rows: Mapping[tuple[str, str], Sequence[Row]], confidence: float
 ) -> None:
     """A table of mean scores of single plays, from the rows of each player on each game."""
-    names = labels(list(dict.fromkeys(player for player, _ in rows)))
     title = f"mean score of one play, bits, {percent(confidence)} over maps"
-    view = table(title, "game", *names.values(), numbers=True)
-    means = {
+    cells = {
         key: interval(mean_interval(evaluation.series(own).own[:, 0], confidence))
         for key, own in rows.items()
     }
-    for game in dict.fromkeys(game for _, game in rows):
-        add(view, game, *(means.get((name, game), "") for name in names))
+    show_labels(_show_by_game(console, title, cells), console)
+
+
+def _show_by_game(
+    console: Console,
+    title: str,
+    cells: Mapping[tuple[str, str], str],
+    rounds: Mapping[str, int] | None = None,
+) -> dict[str, str]:
+    """A table of the cells of each player on each game, after the ``rounds`` of each game; returns
+    the players' labels."""
+    names = labels(list(dict.fromkeys(player for player, _ in cells)))
+    view = table(title, "game", *(["ℓ"] if rounds else []), *names.values(), numbers=True)
+    for game in dict.fromkeys(game for _, game in cells):
+        at = [rounds[game]] if rounds else []
+        add(view, game, *at, *(cells.get((name, game), "") for name in names))
     console.print(view)
-    show_labels(names, console)
-
-
-def _cell(result: GameResult, confidence: float) -> str:
-    low, high = result.bounds(confidence)
-    control = "" if result.control is None else f" ({number(result.control)})"
-    return f"{interval(Interval(result.narms, low, high))}{control}"
+    return names
 
 
 def show_rounds(console: Console, results: Sequence[GameResult]) -> None:
@@ -221,14 +215,6 @@ CURVES: Mapping[str, Callable[[Scores], Scores]] = {
     "arms": arms,
 }
 """By round, from scores (maps, rounds)."""
-
-
-def draw(folder: Path, results: Sequence[GameResult]) -> Path:
-    """Write the figure into the run folder. Raises :class:`archive.WriteError`."""
-    path = folder / FIGURE
-    with writing(path):
-        write_whole(path, document(figure(results)).encode())
-    return path
 
 
 def figure(results: Sequence[GameResult]) -> Element:
@@ -262,22 +248,17 @@ class CeilingSearch:
 
     def __init__(self, export: ExportedMeasure, ledger: Ledger, config: MeasureConfig) -> None:
         self.export, self.ledger, self.config = export, ledger, config
-        self.budgets: dict[TaskId, int] = {}
-        """Largest number of judge calls in a search of each game; 0 if only the folder's best is
-        known."""
-        for row in ledger.archive.rows("ceilings", ["game_id", "role", "budget"]):
-            task_id = TaskId.of(row)
-            self.budgets[task_id] = max(row["budget"], self.budgets.get(task_id, 0))
-
-    def commit_best_known(self) -> None:
-        """Commit the folder's best known scores of the games that have no rows."""
-        new = [m for m in self.export.members if m.task.id not in self.budgets]
-        self.ledger.commit(ceilings=[row for m in new for row in self._export_rows(m)])
 
     def missing(self) -> list[MeasureGame]:
-        """Games that were searched with fewer calls than the setting's."""
+        """Games that were searched with fewer judge calls than the setting's; of those without rows
+        the folder's best known scores are committed first."""
+        budgets: dict[TaskId, int] = {}
+        for row in self.ledger.archive.rows("ceilings", ["game_id", "role", "budget"]):
+            budgets[TaskId.of(row)] = max(row["budget"], budgets.get(TaskId.of(row), 0))
+        new = [each for each in self.export.members if each.task.id not in budgets]
+        self.ledger.commit(ceilings=[row for each in new for row in self._export_rows(each)])
         calls = self.config.ceiling.calls
-        return [m for m in self.export.members if self.budgets.get(m.task.id, 0) < calls]
+        return [each for each in self.export.members if budgets.get(each.task.id, 0) < calls]
 
     def solve(self, host: ModelHost, player: Player, member: MeasureGame) -> str:
         """Run each solver on each map, in one commit; returns a line of text on the result."""
@@ -288,11 +269,9 @@ class CeilingSearch:
         source = f"measure {self.export.digest}"
         maps = self.ledger.map_rows(host.stories.map_texts, Purpose.MEASURE, source)
         self.ledger.commit(ceilings=rows, maps=maps)
-        best: dict[int, float] = {}
-        for row in rows:
-            best[row["map_seed"]] = max(row["score"], best.get(row["map_seed"], row["score"]))
-        if not best:
+        if not rows:
             return "no play finished"
+        best = {r["map_seed"]: r["score"] for r in sorted(rows, key=lambda row: row["score"])}
         mean = number(sum(best.values()) / len(best), 1)
         return f"{mean} bits on {plural(len(best), 'map')}"
 
@@ -340,17 +319,13 @@ def ceilings_table(
         *("game", "best known", "found by", *players),
     )
     for game in games:
-        cells = [_ceiling_cell(game, name) for name in players]
+        cells = dict.fromkeys(players, "")
+        for name, one in game.one_play.items():
+            after = game.after_rounds[name].share.value
+            share = "no better is known"
+            if one.share.value is not None and after is not None:
+                share = f"{interval(one.share, percent)} ({percent(after)})"
+            cells[name] = f"{share}; {number(one.bits.value, 1)} bits"
         best = f"{number(game.best, 1)} bits"
-        add(view, names[game.task_id], best, game.finders, *cells)
+        add(view, names[game.task_id], best, game.finders, *cells.values())
     return view
-
-
-def _ceiling_cell(game: GameCeiling, player: str) -> str:
-    if player not in game.one_play:
-        return ""
-    one, after = game.one_play[player], game.after_rounds[player].share.value
-    bits = f"{number(one.bits.value, 1)} bits"
-    if one.share.value is None or after is None:
-        return f"no better is known; {bits}"
-    return f"{interval(one.share, percent)} ({percent(after)}); {bits}"

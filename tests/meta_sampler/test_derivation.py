@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from meta_sampler.derivation import START, derive, main
-from meta_sampler.screening.symbolic import normal_form
+from meta_sampler.symbolic import normal_form
 from xgl.language.parser import parse
 from xgl.language.unparse import to_text
 from xgl.library import find

@@ -15,7 +15,6 @@ from archive import Archive, Run
 from archive.errors import ExportError
 from archive.export.folder import Options, export
 from archive.schema import SEARCH_POLICIES
-from xgl.environments.rows import read_row
 from xgl.environments.trl import Rewards
 from xgl.library import find
 

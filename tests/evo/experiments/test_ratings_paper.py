@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -12,6 +13,7 @@ import evo.run
 from archive import Archive
 from archive.verification import verify
 from evo.config.compose import load
+from evo.experiments import ratings_paper
 from evo.experiments.ratings_paper import (
     PATHS,
     REDUNDANCY,
@@ -23,12 +25,19 @@ from evo.experiments.ratings_paper import (
 Capsys = pytest.CaptureFixture[str]
 
 
-SETTINGS = """
-trials=1 workers=1 path.prompts=3 path.models=3 path.candidates=4 path.improvements=3
-path.iterations=2 redundancy.tasks=10 redundancy.models=4 redundancy.copies=[0,20]
-redundancy.near_copies=[20]
-"""
-SMALL = ["+experiment=ratings_paper", *(f"ratings_paper.{each}" for each in SETTINGS.split())]
+SMALL = ["+experiment=ratings_paper", "ratings_paper.trials=1", "ratings_paper.workers=1"]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_tables() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        path = {"prompts": 3, "models": 3, "candidates": 4, "improvements": 3, "iterations": 2}
+        for key, value in path.items():
+            patch.setitem(ratings_paper.PATH, key, value)
+        sizes = {"TASKS": 10, "MODELS": 4, "COPIES": (0, 20), "NEAR_COPIES": (20,)}
+        for name, size in sizes.items():
+            patch.setattr(ratings_paper, name, size)
+        yield
 
 
 def run(folder: Path, *overrides: str) -> int:
@@ -58,9 +67,13 @@ def test_exact_copies_move_elos_leader_under_elo_and_not_under_equilibria(whole:
 
 
 @pytest.mark.long
-def test_the_leader_falls_under_elo_and_stays_first_at_equilibrium() -> None:
-    overrides = ["+experiment=ratings_paper", "ratings_paper.redundancy.tasks=200"]
-    config = load(RatingsPaperRunConfig, overrides)
+def test_the_leader_falls_under_elo_and_stays_first_at_equilibrium(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, size in {"TASKS": 200, "MODELS": 17, "COPIES": (0, 250)}.items():
+        monkeypatch.setattr(ratings_paper, name, size)
+    monkeypatch.setattr(ratings_paper, "NEAR_COPIES", (1000,))
+    config = load(RatingsPaperRunConfig, ["+experiment=ratings_paper"])
     ranked = {}
     for job in jobs(config):
         copies, system = job.key.get("copies"), job.key["system"]
@@ -81,7 +94,7 @@ def test_every_figure_is_drawn(whole: Path) -> None:
 def test_a_resumed_run_adds_trials_and_computes_nothing_twice(
     tmp_path: Path, whole: Path, capsys: Capsys
 ) -> None:
-    assert run(tmp_path, "name=parts", "ratings_paper.redundancy.trials=0") == 0
+    assert run(tmp_path, "name=parts", "ratings_paper.tables=0") == 0
     before = rows(tmp_path / "parts")[PATHS]
     capsys.readouterr()
     assert evo.run.main([f"resume={tmp_path / 'parts'}", "ratings_paper.trials=2"]) == 0

@@ -81,7 +81,7 @@ def test_checkpoints_see_the_model_as_it_learns(
     task, other = make_task(), make_task("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))\n")
     checkpoints = [tuple(evaluation_seeds("selection", 1, 3, 3 * n)) for n in range(4)]
     job = WatchedTraining(task, 1, False, (task, other), tuple(checkpoints))
-    host = make_model_host(tokens=3000, learning_rate=0.05)
+    host = make_model_host(tokens=1000, learning_rate=0.05)
     finetune, plays = host.do(job).outcome
     assert finetune.adapter == host.do(Training(task, 1)).outcome.adapter, "looking changes nothing"
     assert [[len(each) for each in by_task] for by_task in plays] == [[3, 3]] * 4

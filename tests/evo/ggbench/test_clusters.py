@@ -15,7 +15,7 @@ from support.chat_server import ChatServer, Received, Sent, reply
 from archive.statistics.programs import highest, similarity, table_5, winnow
 from evo.ggbench.chat import PRICE, Clusterer, select
 from evo.ggbench.game import packaged
-from xgl.chat.settings import Budget, ChatSettings
+from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
 
 GAMES = list(packaged().values())
@@ -40,9 +40,8 @@ def model(request: Received) -> Sent:
     return reply("Yes." if any(title.startswith(each) for each in KINDS[kind]) else "no")
 
 
-def sorter(server: ChatServer, folder: Path, tokens: int | None = None) -> Clusterer:
-    budget = Budget(tokens=tokens)
-    return Clusterer(ChatSettings("m", server.url, retries=1, first_backoff=0.0), folder, budget)
+def sorter(server: ChatServer, folder: Path) -> Clusterer:
+    return Clusterer(ChatSettings("m", server.url, retries=1, first_backoff=0.0), folder)
 
 
 def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None:

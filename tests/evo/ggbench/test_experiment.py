@@ -1,23 +1,35 @@
-"""``+experiment=gg_bench`` from filters to scores: a small run, its budget, its resumption."""
+"""``+experiment=gg_bench`` from filters to scores: a small run, its budget, its resumption,
+and what self-play learned in it."""
 
 from __future__ import annotations
 
-import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from io import StringIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from rich.console import Console
 from support import hostile
 from support.printed import execute, printed_commands
-from support.purse_game import PURSE_FOLDER
+from support.purse_game import PURSE, PURSE_FOLDER
 
 from archive import Archive
 from archive.__main__ import main as archive_main
 from archive.statistics.programs import NAMES
-from evo.ggbench.__main__ import main as ggbench_main
+from evo.config.ggbench import OpponentConfig, TrainConfig
+from evo.ggbench.box import Box, GameFaultError
+from evo.ggbench.selfplay import (
+    TrainingGames,
+    contest,
+    find_opponent,
+    keep_policies,
+    layers_of,
+    learner,
+    opponent_verdict,
+    train,
+)
 from evo.run import main
 from evo.runner import Services
 
@@ -31,6 +43,7 @@ SMALL = (
     "ggbench.opponent.confirmation=10",
     "ggbench.workers=1",
 )
+RANDOM = {"kind": "random"}
 TIMES = ("seconds", "event", "at", "run_id")
 
 
@@ -95,15 +108,12 @@ def test_the_archives_commands_know_it_and_escape_what_games_say(
     for command, words in (("inspect", "Win rates"), ("verify", "Everything fits")):
         assert archive_main([command, str(finished_run[0])]) == 0
         assert words in capsys.readouterr().out
-    assert ggbench_main(["tables", str(finished_run[0]), "--json"]) == 0
-    tables = json.loads(capsys.readouterr().out)
     report = finished_run[0].with_suffix(".report.html")
     assert archive_main(["report", str(finished_run[0]), "-o", str(report)]) == 0
     page = report.read_text()
     assert "&#34;&#34;&#34;The Shared Purse: hand in a token" in page
     assert "<script" not in page
     for title in ("Funnel", "Texts before and after filtering", "Authors", "Win rates"):
-        assert tables[title]
         assert f"<h2>{title}</h2>" in page
         assert title in finished_run[1]
 
@@ -139,3 +149,79 @@ def test_a_users_mistake_is_one_sentence(
     assert run(tmp_path, override)[0] == 2
     assert message in capsys.readouterr().err
     assert not list(tmp_path.iterdir())
+
+
+# -- Self-play: Table 4's settings, the same result twice, a policy that beats random moves --------
+
+
+@pytest.fixture(scope="module")
+def training(finished_run: tuple[Path, str]) -> Iterator[tuple[Box, dict[int, bytes]]]:
+    """A box with the checkpoints of the run, and their weights by quarter."""
+    with Archive.open(finished_run[0] / "archive") as archive:
+        rows = archive.rows("gg_agents")
+        weights = {r["quarter"]: archive.get_adapter(r["weights_sha256"]) for r in rows}
+    assert [row["steps"] for row in rows] == [2048, 4096, 6144, 8192]
+    with Box(PURSE) as box:
+        keep_policies(box, weights)
+        yield box, weights
+
+
+@pytest.mark.parametrize("has_masks", [True, False])
+def test_the_learner_has_the_settings_of_table_4(has_masks: bool) -> None:
+    with Box(PURSE) as box:
+        settings = TrainConfig(masked=has_masks)
+        model = learner(TrainingGames(box, settings, 0), settings, 1)
+        assert type(model).__name__ == ("MaskablePPO" if has_masks else "PPO")
+        assert (model.learning_rate, model.gamma, model.gae_lambda) == (3e-4, 0.99, 0.95)
+        assert (model.clip_range(1), model.batch_size) == (0.2, 64)
+        assert model.n_steps * model.n_envs == 2048
+
+
+def test_four_checkpoints_the_last_of_which_beats_random_moves(training) -> None:
+    box, weights = training
+    assert len(set(weights.values())) == 4
+    wins, _ = contest(box, ({"kind": "greedy", "policy": "quarter4"}, RANDOM), range(100))
+    assert wins >= 60
+
+
+@pytest.mark.long
+def test_training_is_a_function_of_game_settings_and_seed(training) -> None:
+    with Box(PURSE) as box:
+        again = train(box, TrainConfig(steps=8192), 0)
+    assert {each.quarter: each.weights for each in again} == training[1]
+
+
+def test_the_box_plays_the_policy_that_was_trained(training) -> None:
+    box, weights = training
+    view = box.new(3)
+    features = np.append(np.frombuffer(view.observation, np.float32), np.float32(1))
+    for matrix, biases in (layers := layers_of(weights[4]))[:-1]:
+        features = np.tanh(features @ matrix + biases)
+    logits = features @ layers[-1][0] + layers[-1][1]
+    best = max(view.legal, key=lambda move: logits[move])
+    assert box.choose({"kind": "greedy", "policy": "quarter4"}, 0) == best
+
+
+def test_an_opponent_searches_beats_random_moves_and_is_beaten_in_fresh_games(training) -> None:
+    box, _ = training
+    settings = OpponentConfig(simulations=10, ladder=(100,))
+    pairs = list(find_opponent(box, settings, 0))
+    assert [(p.winner, p.loser, p.purpose, p.games) for p in pairs[:4]] == [
+        (f"quarter{quarter}", "random", "baseline", 30) for quarter in range(1, 5)
+    ]
+    able = {p.winner for p in pairs[:4] if p.wins >= 27}
+    assert {p.winner for p in pairs[:4] if p.passed} == able
+    passed, text = opponent_verdict(pairs)
+    confirmations = [p for p in pairs if p.purpose == "confirmation"]
+    assert passed == any(p.passed for p in confirmations)
+    assert all(p.loser in able and p.passed == (p.wins >= 24) for p in confirmations)
+    assert ("fresh games" in text) or not able
+
+
+def test_a_game_that_does_not_end_is_refused_in_training() -> None:
+    endless = hostile.GOOD.replace("max(0, self.left - action - 1)", "9")
+    with (
+        Box(hostile.game_of(endless)) as box,
+        pytest.raises(GameFaultError, match="lasts longer than 100 moves"),
+    ):
+        train(box, TrainConfig(steps=8192), 0)

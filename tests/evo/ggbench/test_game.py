@@ -12,8 +12,6 @@ from evo.ggbench.filters import run_filters
 from evo.ggbench.game import find_all, packaged
 from xgl.errors import ConfigError
 
-Capsys = pytest.CaptureFixture[str]
-
 
 def environment(name: str) -> Any:
     """Ours: no box is needed."""
@@ -50,9 +48,6 @@ def test_the_games_that_the_paper_released_are_read_from_its_three_folders(tmp_p
         find_all(str(tmp_path))
     with pytest.raises(ConfigError, match="expected a folder with a game"):
         find_all("nowhere")
-
-
-# -- ``python -m evo.ggbench`` as a person uses it -------------------------------------------------
 
 
 # -- The rule books against the programs: each game again, written from its rule book alone --------

@@ -15,13 +15,7 @@ from scipy import stats
 from archive.schema import DecisionRule, Definition, GainKind, TaskId
 from archive.statistics.intervals import Interval
 from archive.statistics.rule import Evidence, Looks, OwnGain, Thresholds
-from evo.growth.forecast import (
-    LEAST_WORTH,
-    expected_coverage,
-    expected_help,
-    first_power,
-    power,
-)
+from evo.growth.forecast import LEAST_WORTH, expected_coverage, expected_help, first_power, power
 from evo.growth.open_ended import draw_parent
 
 leads = st.lists(st.floats(-20, 20), min_size=3, max_size=3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shutil
 from contextlib import suppress
 from typing import Any
 
@@ -35,8 +34,7 @@ class Tired:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("schedule", "policies", "candidates"),
-    [("paper", 1, 7), ("paper", 3, 5), ("open_ended", 3, 5)],
+    ("schedule", "policies", "candidates"), [("paper", 1, 7), ("paper", 3, 5), ("open_ended", 3, 5)]
 )
 def test_a_run_killed_after_every_single_job_ends_the_same(
     search: Search, schedule: str, policies: int, candidates: int
@@ -83,14 +81,6 @@ def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, growt
     assert events[0] == "created"
     assert events[-1] == "finished"
     assert set(events[1:-1]) == {"resumed"}
-
-
-def test_a_finished_run_has_nothing_left_to_do(search: Search, growth: Search) -> None:
-    shutil.copytree(growth.folder / "whole", search.folder / "run")
-    before = search.tables("run")
-    assert search.run(by_hash, resume=True) == 0
-    assert search.executor.jobs == []
-    assert search.tables("run") == before
 
 
 def test_a_run_does_not_go_on_from_another_game_or_with_other_stories(

@@ -25,9 +25,9 @@ from support.open_world import (
 
 from archive import Reason, Verdict
 from evo.config.schema import GrowthConfig, GrowthSettings
-from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place, grow
+from evo.growth.algorithm import AcceptanceResult, Assessment, grow
 from evo.growth.forecast import Forecast
-from evo.growth.open_ended import End, OpenEnded, _List, yield_bound
+from evo.growth.open_ended import End, OpenEnded, yield_bound
 from evo.growth.virtual_order import Steps, VirtualOrder
 
 Grown = OpenEnded[int, Assessment[int], Work]
@@ -146,36 +146,6 @@ def test_a_promising_candidate_is_learned_before_the_rest_of_its_list_is_screene
                 assert works.index(("learn", game)) < works.index(("screen", other))
     assert sorted(scope) == [0, 1, 2, 4, 6, 7, 8]
     assert {game for game, how in run_world.decided.items() if how == "hopeless"} == {3, 5}
-
-
-@given(seed=st.integers(0, 2**32))
-@settings(max_examples=80, deadline=None)
-def test_of_a_list_the_first_promising_ones_are_examined(seed: int) -> None:
-    draw = random.Random(seed)
-    size, share = draw.randint(1, 12), draw.choice([0.1, 0.25, 0.5, 1.0])
-    screened = [
-        (Candidate(game, Place(0, 0, 0), game), Forecast(draw.choice([0.1, 0.9]), draw.random()))
-        for game in range(size)
-        if draw.random() < 0.8
-    ]
-    origin, begun = _List(0, 0, 3, size, size), []
-    forecasts = {each[0].game: each for each in screened}
-    order = draw.sample(range(size), size)
-    for game in order:
-        origin.screening -= 1
-        origin.forecasts += [forecasts[game]] if game in forecasts else []
-        begun += origin.begin_examinations(share)
-    in_order = [forecasts[game] for game in order if game in forecasts]
-    promising = [candidate for candidate, forecast in in_order if forecast.promising]
-    ranking = sorted(screened, key=lambda each: (each[1].order, each[0].index))
-    expected = promising[: max(1, round(share * size))]
-    assert begun == expected
-    if not begun:
-        expected = [candidate for candidate, _ in ranking[:1]]
-        assert origin.begin_closest() == expected
-    assert {each.game for each, _ in origin.unexamined()} == {
-        each.game for each, _ in screened if each not in expected
-    }
 
 
 @given(seed=st.integers(0, 2**32), limit=st.integers(1, 3))
@@ -330,13 +300,6 @@ def course(workers: int, *chains: tuple[str, int, int], joined_most: int = 1) ->
 def test_one_at_a_time_the_most_urgent_goes_first() -> None:
     assert course(1, ("learn", 1, 3), ("test", 2, 0)) == ["test", "test", "learn"]
     assert course(1, ("a", 2, 1), ("b", 2, 1)) == ["a", "a", "b", "b"]
-
-
-def test_two_at_a_time_a_long_work_is_begun_beside_short_ones() -> None:
-    """So that nobody waits for it when its turn comes; of two that end at once that comes first
-    which was begun first."""
-    steps = course(2, ("test", 25, 0), ("learn", 2, 3))
-    assert [index for index, name in enumerate(steps) if name == "learn"] == [9, 20]
 
 
 @pytest.mark.parametrize(

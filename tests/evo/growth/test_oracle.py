@@ -8,23 +8,12 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from support.search import (
-    GROWING,
-    PARENT,
-    Listed,
-    Nature,
-    Search,
-    by_hash,
-    code,
-    limit,
-    of_limits,
-)
+from support.search import GROWING, PARENT, Listed, Nature, Search, by_hash, code, of_limits
 
 from archive import Reason
 from archive.schema import BASE_POLICY, SCRIPT_POLICY
 from evo.jobs.job import ScriptedEvaluation, Training
 from evo.jobs.merged import adapter_of
-from evo.record.playability import UNLIKELY
 from xgl.models.references import AdapterName
 from xgl.players.scripts import SCRIPTS
 
@@ -146,28 +135,6 @@ def test_an_initial_game_that_cannot_be_learned_may_stay_out_of_the_scope(search
     assert len({row["game_id"] for row in search.rows("scopes")}) == 1
 
 
-def test_scripts_play_every_game_before_its_fine_tune_in_one_job(search: Search) -> None:
-    """But for a game that its calibration plays refuse. An accepted game is played once more by
-    those that may be the best."""
-    texts = [code(7), code(6), code(5)]
-    world = of_limits(l7=Nature(), l6=Nature(own=0.0), l5=Nature(forfeits=1.0))
-    assert search.run(world, sampler=Listed(texts)) == 0
-    jobs = [job for job in search.executor.jobs if type(job) is ScriptedEvaluation]
-    assert [(limit(job.task.game), len(job.seeds)) for job in jobs] == [
-        (PARENT, 8),
-        (7, 8),
-        (6, 8),
-        (7, 16),
-    ]
-    assert all(job.scripts == tuple(SCRIPTS) for job in jobs[:3])
-    assert jobs[3].scripts == ("content_words",), "all others are surely worse"
-    rows = [row for row in search.rows("scores") if row["policy_id"].startswith("script:")]
-    searched = [row for row in rows if row["purpose"] == "calibration"]
-    assert {row["policy_id"] for row in searched} == {f"script:{name}" for name in UNLIKELY}
-    purposes = {row["purpose"] for row in rows if row not in searched}
-    assert purposes == {"selection", "acceptance"}
-
-
 @pytest.mark.parametrize("script_gain", [5.0, 15.0])
 def test_what_is_learned_beyond_every_script_is_archived_and_decides_nothing(
     search: Search, script_gain: float
@@ -234,38 +201,6 @@ def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
     assert search.adapters() == [finetunes[-1]["adapter_hash"]], "of the last attempt alone"
 
 
-def test_replicates_are_fine_tunes_under_seeds_of_their_own(search: Search) -> None:
-    settings = ["growth.list_size=1", "finetune.replicates=3"]
-    assert search.run(of_limits(), *settings, sampler=Listed([code(7)])) == 0
-    finetunes = search.rows("finetunes")
-    by_game: dict[str, list[int]] = {}
-    for row in finetunes:
-        by_game.setdefault(row["game_id"], []).append(row["replicate"])
-    assert list(by_game.values()) == [[0, 1, 2], [0, 1, 2]]
-    assert len({row["finetune_id"] for row in finetunes}) == 6
-    assert len({row["seed"] for row in finetunes}) == 3, "the same three for every game"
-    (row,) = search.rows("decisions")
-    assert row["purpose"] == "acceptance"
-    ids = {one["finetune_id"] for one in finetunes if one["game_id"] == row["game_id"]}
-    assert {r["policy_id"] for r in search.rows("scores") if r["purpose"] == "acceptance"} >= ids
-    assert row["tokens"] == 10 * row["plays"] + 3 * 1000
-
-
-def test_a_candidate_that_learned_nothing_gets_a_second_attempt(search: Search) -> None:
-    """Its first fine-tune, under the training seed that it shares with its parent, is unlucky. A
-    fine-tune makes two steps."""
-    world = of_limits(l7=Nature(unlucky=True))
-    sampler = Listed([code(7)])
-    settings = ("growth.list_size=1", "transfer.attempts=2", "transfer.min_steps=2")
-    assert search.run(world, *settings, sampler=sampler) == 0
-    [row] = search.rows("decisions")
-    finetunes = [each for each in search.rows("finetunes") if each["game_id"] == row["game_id"]]
-    assert [each["replicate"] for each in finetunes] == [0, 1]
-    assert (row["verdict"], row["finetune_id"]) == ("accepted", finetunes[1]["finetune_id"])
-    assert row["tokens"] == 10 * row["plays"] + 2 * 1000
-    assert search.faults() == []
-
-
 def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search: Search) -> None:
     """Its first fine-tune learned a third; the candidate, a copy, three times as much of it."""
     copy = Nature(teaches=1.0, covered=1.0)
@@ -282,10 +217,6 @@ def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search
     assert row["scope_finetunes"] == finetune_ids[::-1], "the better one first"
     assert row["gamma"] == pytest.approx(1, abs=0.1)
     assert search.faults() == []
-    by_gamma_alone = "transfer.rule=values"
-    search.run(world, "growth.list_size=1", by_gamma_alone, sampler=sampler, name="values")
-    [row] = search.rows("decisions", "values")
-    assert row["verdict"] == "accepted"
 
 
 # -- Fine-tunes that pause at a first rung, and the comparisons at the whole budget ----------------
@@ -333,13 +264,13 @@ def test_what_learned_nothing_at_the_pause_is_refused_there(search: Search) -> N
     assert search.faults() == []
 
 
-@pytest.mark.parametrize("schedule", ["paper", "open_ended"])
-@pytest.mark.parametrize("replicates", [1, 2])
+@pytest.mark.parametrize(("schedule", "replicates"), [("paper", 1), ("open_ended", 2)])
 def test_every_comparison_is_of_equal_budgets(
     search: Search, schedule: str, replicates: int
 ) -> None:
     """And no verdict but that nothing was learned is from a pause."""
     settings = (f"growth.schedule={schedule}", f"finetune.replicates={replicates}")
+    settings += ("growth.max_candidates=6",)
     assert search.run(by_hash, *GROWING, "growth.first_rung=0.25", *settings) == 0
     share_of = {row["finetune_id"]: row["share"] for row in search.rows("finetunes")}
     home = {row["finetune_id"]: row["game_id"] for row in search.rows("finetunes")}
@@ -360,7 +291,7 @@ def test_every_comparison_is_of_equal_budgets(
     assert search.faults() == []
 
 
-@pytest.mark.parametrize("patience", [5, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("patience", [9, pytest.param(1, marks=pytest.mark.long)])
 def test_a_run_killed_after_any_job_goes_on_from_where_its_fine_tune_paused(
     search: Search, patience: int
 ) -> None:
@@ -379,42 +310,13 @@ LISTS = ("growth.schedule=open_ended", "growth.list_size=3", "growth.lookahead=2
 OPEN = (*LISTS, "growth.max_accepted=null")
 THREE = Listed([code(7), code(6), code(5)])
 ALL_THREE = ("growth.max_candidates=3", "growth.examined_share=1.0")
-GROWING_OPEN = (*OPEN, "growth.max_candidates=9", "seed=0")
-
-
-def test_what_is_passed_over_of_a_list_says_what_was_expected(search: Search) -> None:
-    settings = (*OPEN, *ALL_THREE, "growth.examined_share=0.4")
-    assert search.run(of_limits(), *settings, sampler=THREE) == 0
-    rows = search.rows("decisions")
-    leftovers = [row for row in rows if row["reason"] == Reason.PASSED_OVER]
-    assert len(leftovers) == 2
-    assert {(row["verdict"], row["decided"], row["finetune_id"]) for row in leftovers} == {
-        ("undecided", False, None)
-    }
-    assert all(row["detail"].startswith("expected help ") for row in leftovers)
-    assert search.faults() == []
-
-
-@pytest.mark.parametrize(("coverage", "players"), [(0.9, 1), (0.1, 2)])
-def test_where_the_parents_fine_tune_covers_a_game_no_other_plays_it(
-    search: Search, coverage: float, players: int
-) -> None:
-    world = of_limits(l7=Nature(covered=0.1), l6=Nature(covered=coverage))
-    one_each = ("growth.list_size=1", "growth.max_candidates=2", "growth.lookahead=1")
-    settings = (*OPEN, *one_each, "growth.examined_share=0.5")
-    assert search.run(world, *settings, sampler=Listed([code(7), code(6)])) == 0
-    [second] = [r["game_id"] for r in search.rows("games") if r["code"].strip() == code(6).strip()]
-    owners = {row["finetune_id"]: row["game_id"] for row in search.rows("finetunes")}
-    policies = {r["policy_id"] for r in search.rows("scores") if r["game_id"] == second}
-    others = {owners[policy] for policy in policies & owners.keys()} - {second}
-    assert len(others) == players
-    assert search.faults() == []
+GROWING_OPEN = (*OPEN, "growth.max_candidates=6", "seed=0")
 
 
 def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
     assert search.run(by_hash, *GROWING_OPEN, name="whole") == 0
     jobs, whole = len(search.executor.jobs), search.tables("whole")
-    assert search.run_by_steps(by_hash, *GROWING_OPEN, patience=23) >= jobs // 23 - 1
+    assert search.run_by_steps(by_hash, *GROWING_OPEN, patience=19) >= jobs // 19 - 1
     assert search.tables("killed") == whole
     assert search.adapters("killed") == search.adapters("whole")
     assert search.faults("killed") == []

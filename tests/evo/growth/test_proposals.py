@@ -56,7 +56,7 @@ def asking(server: ChatServer, folder: Path, **settings: Any) -> list[str]:
     usual = {"base_url": server.url, "model": "m", "key_variable": KEY_VARIABLE, "retries": 0}
     usual |= {"cache": folder / "answers", "price_prompt": 1.0, "price_new": 10.0}
     overrides = [f"meta_sampler.settings.{k}={v}" for k, v in (usual | settings).items()]
-    return ["meta_sampler=chat", "growth.list_size=3", *overrides]
+    return ["meta_sampler=chat", "growth.list_size=3", "growth.max_candidates=6", *overrides]
 
 
 def events(search: Search) -> list[str]:

@@ -7,7 +7,6 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +20,6 @@ from archive.statistics.rounds import arms, narms, thresholds
 from evo.jobs.evaluation import series
 from evo.jobs.model_host import ModelHost
 from evo.measure.results import CeilingSearch
-from evo.record.run_folder import RunIdentity, record
 from xgl.files import remember
 from xgl.models.resolve import EMBEDDED
 from xgl.players.local import LocalPolicy
@@ -29,6 +27,7 @@ from xgl.players.local import LocalPolicy
 Capsys = pytest.CaptureFixture[str]
 
 ONE = {"first": GAMES["first"]}
+EXAMPLE = Path(__file__).parents[3] / "docs/example/run"
 SAID = ("dog", "cat", "bird")
 FAST = ["measure.rounds=3", "measure.m=2", "measure.rating_resamples=2"]
 Run = Callable[..., int]
@@ -120,18 +119,14 @@ def scripted(*said: str) -> Callable[[Received], Sent]:
     return lambda request: reply(said[len(request.last) % len(said)])
 
 
-@pytest.mark.parametrize("base", [[], ["measure.base=embedded"]])
-def test_a_model_that_never_answers_ranks_below_one_that_answers_badly(
-    run: Run, base: list[str]
-) -> None:
+def test_a_model_that_never_answers_ranks_below_one_that_answers_badly(run: Run) -> None:
     levels = {"b": 1.0, "theta": 0.5, "m": 2, "rounds": 3, "maps": 3, "k_m": 3, "floor": 0.5}
-    games = {name: levels | {"policy": "x"} for name in GAMES}
-    write_measure(Path("OUT"), thresholds=None if base else games)
+    write_measure(Path("OUT"), thresholds={name: levels | {"policy": "x"} for name in GAMES})
     scripts = {"silent": scripted("I pass."), "bad": scripted(*(f"<move>{m}</move>" for m in BAD))}
     with ChatServer(scripts["silent"]) as silent, ChatServer(scripts["bad"]) as bad:
         names = {"silent": f"chat:m@{silent.url}", "bad": f"chat:m@{bad.url}"}
         players = ",".join(names.values())
-        assert run("+experiment=measure", "measure=OUT", f"players=[{players}]", *base, *FAST) == 0
+        assert run("+experiment=measure", "measure=OUT", f"players=[{players}]", *FAST) == 0
     found = tables("measure-OUT")
     for game_id in {row["game_id"] for row in found["rounds"]}:
         rows = [row for row in found["rounds"] if row["game_id"] == game_id]
@@ -204,39 +199,18 @@ def test_no_game_begins_with_the_caches_of_another(
     assert all(before == 0 < after for before, after in kept)
 
 
-def test_an_adapter_of_a_run_is_measured(
-    run: Run, make_model_host: Callable[..., Any], make_task: Callable[..., Any]
-) -> None:
-    from evo.config.compose import load
-    from evo.config.schema import RunConfig
-    from evo.jobs.job import Training
-    from evo.record.ledger import Ledger, finetune_row
-
-    config = load(
-        RunConfig, ["+experiment=scope_growth", "player.lora_rank=4", "player.lora_alpha=8"]
-    )
-    task = make_task()
-    finetune = make_model_host(tokens=300, learning_rate=0.05).do(Training(task, 1)).outcome
-    with Archive.create(Path("grown") / "archive") as archive:
-        ledger = Ledger(archive, "r")
-        digest = archive.put_adapter(finetune.adapter)
-        config_json = json.dumps(asdict(config))
-        record(archive, RunIdentity("r", config.seed, config_json, ""), RunEvent.CREATED)
-        ledger.commit(
-            games=ledger.game_rows([task]),
-            finetunes=[finetune_row(task, finetune, "abcd1234abcd1234", 1, "{}", digest)],
-        )
+def test_an_adapter_of_a_run_is_measured(run: Run) -> None:
     write_measure(Path("OUT"), ONE)
-    names = "players=[embedded,'adapter:grown:abcd','adapter:grown:abcd*0']"
+    trained = f"adapter:{EXAMPLE}:81fbe478"
+    names = f"players=[embedded,'{trained}','{trained}*0']"
     assert run("+experiment=measure", "measure=OUT", names, *FAST) == 0
-    rows = tables("measure-OUT")["rounds"]
-    moves = {
-        name: [r["moves"] for r in rows if r["policy_id"] == name and r["round"] == 1]
-        for name in ("embedded", "adapter:grown:abcd", "adapter:grown:abcd*0")
-    }
-    assert moves["adapter:grown:abcd*0"] == moves["embedded"], "nothing of it is the base"
-    assert len(moves["embedded"]) == len(moves["adapter:grown:abcd"]) == 3
-    assert moves["embedded"] != moves["adapter:grown:abcd"], "the adapter moves the policy"
+    moves: dict[str, list[list[str]]] = {}
+    for row in tables("measure-OUT")["rounds"]:
+        if row["round"] == 1:
+            moves.setdefault(row["policy_id"], []).append(row["moves"])
+    assert moves[f"{trained}*0"] == moves["embedded"], "nothing of it is the base"
+    assert len(moves["embedded"]) == len(moves[trained]) == 3
+    assert moves["embedded"] != moves[trained], "the adapter moves the policy"
 
 
 @pytest.mark.long
@@ -274,26 +248,6 @@ def test_ceilings_are_searched_remembered_and_held_against_scores(run: Run, caps
 def _ceilings() -> list[dict[str, Any]]:
     with Archive.open(Path("runs") / "measure-OUT" / "archive") as archive:
         return list(archive.rows("ceilings"))
-
-
-def _short_model(folder: Path, window: int = 16) -> None:
-    shutil.copytree(EMBEDDED, folder)
-    config = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text(json.dumps(config | {"max_position_embeddings": window}))
-
-
-def test_a_game_that_never_fits_the_base_ends_the_run_by_its_file(run: Run, capsys: Capsys) -> None:
-    _short_model(Path("short"))
-    write_measure(Path("OUT"), ONE)
-    name = json.loads((Path("OUT") / "measure.json").read_text())["members"][0]["file"]
-    words = ["+experiment=measure", "measure=OUT", "measure.base=short", "players=[embedded]"]
-    assert run(*words, *FAST) == 2
-    error = capsys.readouterr().err
-    assert re.fullmatch(
-        rf"error: measure\.folder: OUT/{name}: no play fits; line \d: \d+ tokens, at most 16 fit "
-        r"the player; what was committed stays\n",
-        error,
-    )
 
 
 WRONG = (
@@ -377,14 +331,13 @@ def test_a_strangers_run_asks_nobody_until_the_user_trusts_it(
         assert run("resume=moved/measure-OUT") == 0, "once trusted, it is one's own"
 
 
-@pytest.mark.parametrize("players", ["players=[embedded]", "players=[embedded,{folder}]"])
 def test_a_strangers_run_on_a_strangers_measure_goes_on_with_what_the_errors_say(
-    run: Run, players: str, another_machine: Callable[[], None], capsys: Capsys
+    run: Run, another_machine: Callable[[], None], capsys: Capsys
 ) -> None:
     other = shutil.copytree(EMBEDDED, Path("a model").absolute())
     judge = {"model": str(other), "folder": None, "dtype": "float32", "sha256": None}
     remember((write_measure(Path("OUT"), ONE, judge=judge) / "measure.json").read_bytes())
-    words = [players.format(folder=other), "budget.tokens=1", *FAST]
+    words = [f"players=[embedded,{other}]", "budget.tokens=1", *FAST]
     assert run("+experiment=measure", "measure=OUT", *words) == 0
     another_machine()
     resume = ["resume=runs/measure-OUT", "budget.tokens=null"]

@@ -90,8 +90,13 @@ def test_odd_values_are_one_sentence(
     readable(folder, json.dumps(spoilt))
 
 
-@pytest.mark.parametrize("key", ["format", "judge", "members"])
-@pytest.mark.parametrize("name", ["metadata", "file", "role", "maps", "thresholds", "game_id"])
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [
+        *(("format", "metadata"), ("judge", "file"), ("members", "role")),
+        *(("format", "maps"), ("judge", "thresholds"), ("members", "game_id")),
+    ],
+)
 def test_no_type_but_the_documented_is_read(
     folder: Path, facts: dict[str, Any], key: str, name: str
 ) -> None:

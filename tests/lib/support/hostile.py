@@ -385,7 +385,7 @@ OTHERS = [
         gives_the_moves_of_a_search_a_byte_at_a_time=(
             _first(
                 "import os, sys, time",
-                "main = sys.modules['evo.ggbench.guest.main']",
+                "main = sys.modules['evo.ggbench.guest.serve']",
                 "honest = main.send",
                 "def drip(content):",
                 "    if b'moves' not in content:",

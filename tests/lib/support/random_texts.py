@@ -9,7 +9,7 @@ from llguidance import LLTokenizer
 from llguidance.hf import from_tokenizer
 from transformers import AutoTokenizer
 
-from meta_sampler.constrained.local_sampler import Guide
+from meta_sampler.local import Guide
 from xgl.models.resolve import EMBEDDED
 from xgl.random_streams import stream
 

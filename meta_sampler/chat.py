@@ -17,12 +17,12 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple, TypeVar
 
 from pydantic import NonNegativeInt, TypeAdapter
 
@@ -35,14 +35,16 @@ from meta_sampler.base import (
     SamplerError,
     prompt_hash,
 )
-from meta_sampler.chat.answers import (
+from meta_sampler.chat_texts import (
     MAX_ANSWER,
+    Brief,
     ProgramText,
+    messages,
     programs_in,
+    repair_messages,
 )
-from meta_sampler.chat.prompt import Brief, RefusedGame, messages, repair_messages
-from meta_sampler.screening.soundness import Child, KnownGames, child_of
 from meta_sampler.settings import ChatSamplerSettings
+from meta_sampler.soundness import Child, KnownGames, child_of
 from xgl.chat.client import (
     Endpoint,
     Fault,
@@ -61,6 +63,7 @@ from xgl.language.syntax import MAIN_PLAYER
 from xgl.random_streams import stream
 
 _VERSION = 3
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,22 +100,57 @@ def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
 
 
-def cache_folder(setting: str | None) -> Path | None:
-    """The folder of answers for the setting ``cache``; None if none are stored."""
-    if setting == "auto":
-        from xgl.models.smollm2 import cache_root
-
-        return cache_root() / "chat"
-    return None if setting is None else user_path(setting)
+class UnusableAnswerError(Exception):
+    """An answer without the text that was asked for; the message says what is missing."""
 
 
-class AnswerCache:
-    """Answers below ``folder``; if it is None, none are stored. Several processes may write."""
+class PaidAnswers:
+    """Answers of one endpoint, none of which is paid for twice: they lie in ``folder``; None: none
+    are stored. ``meter`` adds up their cost, that of stored ones included. Several processes may
+    write."""
 
-    def __init__(self, folder: Path | None) -> None:
-        self.folder = folder
+    def __init__(self, settings: ChatSettings, folder: Path | None) -> None:
+        self.endpoint, self.folder, self.meter = settings, folder, UsageCounter()
 
-    def get(self, key: str) -> CachedAnswer | None:
+    def gather(self, work: Sequence[Callable[[RequestBatch], Awaitable[Result]]]) -> list[Result]:
+        """The results of requests that are sent side by side.
+
+        Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
+        :class:`~xgl.errors.BudgetError`.
+        """
+
+        async def all_of_them() -> list[Result]:
+            async with Endpoint(self.endpoint) as endpoint:
+                batch = RequestBatch(self.endpoint, endpoint, self.meter)
+                return await batch.gather(partial(each, batch) for each in work)
+
+        return run(all_of_them()) if work else []
+
+    async def answer(
+        self, batch: RequestBatch, messages: list[Message], *draw: str | int
+    ) -> tuple[CachedAnswer, Usage]:
+        """The answer and what it costs, whether it was paid for now or earlier.
+
+        Raises :class:`UnusableAnswerError` for a request beyond the model's window, and
+        :class:`SamplerError` if the folder cannot be written.
+        """
+        key, began = key_of(self.endpoint, messages, *draw), time.perf_counter()
+        if answer := self.stored(key):
+            prompt, new = answer.prompt_tokens, answer.new_tokens
+            dollars = self.endpoint.prices.of(prompt, new)
+            usage = Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
+            self.meter.count(replace(usage, requests=0))
+            return answer, usage
+        reply, usage = await batch.reply(messages, *draw)
+        if isinstance(reply, Fault):
+            too_long = f"the request is too long for the model ({reply.message})"
+            raise UnusableAnswerError(too_long)
+        cost = usage.prompt_tokens, usage.new_tokens, time.perf_counter() - began
+        answer = CachedAnswer(reply.text, reply.cut, *cost)
+        self._store(key, messages, answer)
+        return answer, usage
+
+    def stored(self, key: str) -> CachedAnswer | None:
         """The answer; None if there is none, or if its file is damaged."""
         if self.folder is None:
             return None
@@ -122,11 +160,8 @@ class AnswerCache:
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
-    def put(self, key: str, messages: Sequence[Message], answer: CachedAnswer) -> None:
-        """Store an answer with its request: whole or not at all.
-
-        Raises :class:`SamplerError` if the folder cannot be written.
-        """
+    def _store(self, key: str, messages: Sequence[Message], answer: CachedAnswer) -> None:
+        """Write an answer with its request: whole or not at all."""
         if self.folder is None:
             return
         path = self._path(key)
@@ -163,24 +198,31 @@ class AnswerSlot(NamedTuple):
     candidate: Child
     origin: Provenance
 
+    @property
+    def is_repairable(self) -> bool:
+        """Whether it is a program that cannot be used."""
+        return self.candidate.game is None and self.candidate.fate is not Fate.NO_PROGRAM
+
 
 MOST_REFUSED = 200
 """Refusals that are remembered; the oldest are forgotten first."""
 
 
-class Chat:
+class Chat(PaidAnswers):
     """A :class:`~meta_sampler.base.MetaSampler` that remembers what was refused.
 
-    Raises :class:`SamplerError` if the key is not in the environment. ``meter`` adds up the cost of
-    answers; those from the cache count with their original cost.
+    Raises :class:`SamplerError` if the key is not in the environment.
     """
 
     def __init__(self, settings: ChatSamplerSettings | None = None) -> None:
         self.settings = settings or ChatSamplerSettings()
-        self.endpoint = self.settings.endpoint()
-        self.cache = AnswerCache(cache_folder(self.settings.cache))
-        self.meter = UsageCounter()
-        self._refusals: list[RefusedGame] = []
+        folder = None if self.settings.cache is None else user_path(self.settings.cache)
+        if self.settings.cache == "auto":
+            from xgl.models.smollm2 import cache_root
+
+            folder = cache_root() / "chat"
+        super().__init__(self.settings.endpoint(), folder)
+        self._refusals: list[Outcome] = []
         with _sampler_errors():
             read_key(self.endpoint)
 
@@ -208,43 +250,29 @@ class Chat:
         """
         relatives = tuple(self.relatives(parent, scope, seed))
         brief = Brief(parent, relatives, tuple(self.refusals(parent)), n, role)
+        requests = max(1, -(-n // self.settings.games))
+        each, larger = divmod(n, requests)  # alike in size
+        briefs = [brief._replace(games=each + (draw < larger)) for draw in range(requests)]
         with _sampler_errors():
-            slots = run(self._round(brief, seed))
+            work = [partial(self._draw, own, seed, draw) for draw, own in enumerate(briefs)]
+            slots = [slot for answer in self.gather(work) for slot in answer]
+            for attempt in range(1, 1 + self.settings.ask_again):
+                if any(slot.is_repairable for slot in slots):
+                    repair = partial(self._repair, brief, seed, attempt)
+                    slots = self.gather([partial(repair, slot) for slot in slots])
         return list(_proposals(slots, (parent, *scope)))
 
-    async def _round(self, brief: Brief, seed: int) -> list[AnswerSlot]:
-        """The programs of all answers to one brief, after repairs."""
-        async with Endpoint(self.endpoint) as endpoint:
-            batch = RequestBatch(self.endpoint, endpoint, self.meter)
-            requests = max(1, -(-brief.games // self.settings.games))
-            each, larger = divmod(brief.games, requests)
-            counts = [each + (draw < larger) for draw in range(requests)]  # alike in size
-            work = (
-                partial(self._draw, batch, brief._replace(games=count), seed, draw)
-                for draw, count in enumerate(counts)
-            )
-            slots = [slot for answer in await batch.gather(work) for slot in answer]
-            for attempt in range(1, 1 + self.settings.ask_again):
-                slots = await batch.gather(
-                    partial(self._repair, batch, brief, slot, seed, attempt) for slot in slots
-                )
-            return slots
-
     async def _draw(
-        self, batch: RequestBatch, brief: Brief, seed: int, draw: int
+        self, brief: Brief, seed: int, draw: int, batch: RequestBatch
     ) -> list[AnswerSlot]:
         """The programs of the answer to one request, the first with its cost."""
         request = messages(brief, self.settings)
-        answer = await self._answer(batch, request, seed, draw)
-        if isinstance(answer, Fault):
-            raise SamplerError(f"{self.endpoint.place}: {answer.message}")
-        origin = Provenance(
-            NAME,
-            ("invent",),
-            brief.shown_ids,
-            model=self.settings.model,
-            prompt_hash=prompt_hash(request),
-        )
+        try:
+            answer, usage = await self.answer(batch, request, seed, draw)
+        except UnusableAnswerError as error:
+            raise SamplerError(f"{self.endpoint.place}: {error}") from None
+        model, digest = self.settings.model, prompt_hash(request)
+        origin = Provenance(NAME, ("invent",), brief.shown_ids, model, digest)
         programs = programs_in(answer.text)[-brief.games :]  # drafts come first
         slots = [
             AnswerSlot(draw, place, program, self._candidate(program, brief), origin)
@@ -254,23 +282,24 @@ class Chat:
             nothing = Child("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
             program = ProgramText("", "", excerpt(answer.text, MAX_ANSWER))
             slots = [AnswerSlot(draw, 0, program, nothing, origin)]
-        return [slots[0]._replace(origin=self._paid(origin, answer)), *slots[1:]]
+        return [slots[0]._replace(origin=_paid(origin, answer, usage)), *slots[1:]]
 
     async def _repair(
-        self, batch: RequestBatch, brief: Brief, slot: AnswerSlot, seed: int, attempt: int
+        self, brief: Brief, seed: int, attempt: int, slot: AnswerSlot, batch: RequestBatch
     ) -> AnswerSlot:
         """The program after one repair; unchanged if it needs none, if the answer holds none, or if
         it is too long to be sent back."""
-        if slot.candidate.game is not None or slot.candidate.fate is Fate.NO_PROGRAM:
+        if not slot.is_repairable:
             return slot
         request = repair_messages(brief, self.settings, slot.program.text, slot.candidate.errors)
-        answer = await self._answer(batch, request, seed, slot.draw, slot.place, attempt)
-        if isinstance(answer, Fault):
+        try:
+            answer, usage = await self.answer(batch, request, seed, slot.draw, slot.place, attempt)
+        except UnusableAnswerError:
             return slot
         raw = f"{slot.program.raw}{BETWEEN}{excerpt(answer.text, MAX_ANSWER)}"
         repaired_program = [slot.program, *programs_in(answer.text)][-1]
         program = repaired_program._replace(raw=raw, intent=slot.program.intent)
-        origin = self._paid(slot.origin, answer)
+        origin = _paid(slot.origin, answer, usage)
         origin = replace(origin, repairs=(*origin.repairs, ASKED_AGAIN))
         child = self._candidate(program, brief)
         return slot._replace(program=program, candidate=child, origin=origin)
@@ -278,44 +307,11 @@ class Chat:
     def _candidate(self, program: ProgramText, brief: Brief) -> Child:
         return child_of(program.text, brief.parent, self.settings, brief.role)
 
-    def _paid(self, origin: Provenance, answer: CachedAnswer) -> Provenance:
-        dollars = self.endpoint.prices.of(answer.prompt_tokens, answer.new_tokens)
-        return replace(
-            origin,
-            tokens=origin.tokens + answer.prompt_tokens + answer.new_tokens,
-            seconds=origin.seconds + answer.seconds,
-            dollars=origin.dollars + dollars,
-        )
-
-    async def _answer(
-        self, batch: RequestBatch, request: list[Message], *draw: int
-    ) -> CachedAnswer | Fault:
-        """The answer from the cache, else from the endpoint; the fault of a prompt beyond the
-        model's window."""
-        key = key_of(self.endpoint, request, *draw)
-        cached_answer = self.cache.get(key)
-        if cached_answer is not None:
-            prompt, new = cached_answer.prompt_tokens, cached_answer.new_tokens
-            dollars = self.endpoint.prices.of(prompt, new)
-            batch.meter.count(Usage(prompt_tokens=prompt, new_tokens=new, dollars=dollars))
-            return cached_answer
-        began = time.perf_counter()
-        reply, usage = await batch.reply(request, "games", prompt_hash(request), *draw)
-        if isinstance(reply, Fault):
-            return reply
-        seconds = time.perf_counter() - began
-        answer = CachedAnswer(reply.text, reply.cut, usage.prompt_tokens, usage.new_tokens, seconds)
-        self.cache.put(key, request, answer)
-        return answer
-
     # -- what is known of earlier proposals ----------------------------------------------------
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Remember each refusal, oldest first."""
-        for outcome in outcomes:
-            if not outcome.accepted and outcome.code:
-                facts = (outcome.game_id, outcome.parent_id, outcome.code)
-                self._refusals.append(RefusedGame(*facts, excerpt(outcome.explanation)))
+        self._refusals += [each for each in outcomes if not each.accepted and each.code]
         self._refusals = self._refusals[-MOST_REFUSED:]
 
     def relatives(self, parent: Game, scope: Sequence[Game], seed: int) -> list[Game]:
@@ -324,21 +320,20 @@ class Chat:
         order = stream("relatives", parent.game_id, seed).permutation(len(others))
         return [others[int(index)] for index in order[: self.settings.related_games]]
 
-    def refusals(self, parent: Game) -> list[RefusedGame]:
+    def refusals(self, parent: Game) -> list[Outcome]:
         """Refused games to show: the parent's, then others; the newest first."""
         newest = self._refusals[::-1]
         own_first = sorted(newest, key=lambda each: each.parent_id != parent.game_id)
         return own_first[: self.settings.refused_games]
 
-    def state(self) -> dict[str, Any]:
-        """The refused games."""
-        return {"refused": [tuple(each) for each in self._refusals]}
 
-    def restore(self, state: dict[str, Any]) -> None:
-        """Raises :class:`SamplerError` for the state of another sampler."""
-        if not isinstance(state.get("refused"), list):
-            raise SamplerError("the state is not of chat: it names no refused games")
-        self._refusals = [RefusedGame(*row) for row in state["refused"]]
+def _paid(origin: Provenance, answer: CachedAnswer, usage: Usage) -> Provenance:
+    return replace(
+        origin,
+        tokens=origin.tokens + usage.tokens,
+        seconds=origin.seconds + answer.seconds,
+        dollars=origin.dollars + usage.dollars,
+    )
 
 
 def _proposals(slots: Sequence[AnswerSlot], games: Sequence[Game]) -> Iterator[Proposal]:
@@ -347,13 +342,7 @@ def _proposals(slots: Sequence[AnswerSlot], games: Sequence[Game]) -> Iterator[P
     for _, _, program, child, origin in slots:
         repairs = (*origin.repairs, *child.repairs)
         origin = replace(origin, raw=program.raw, repairs=repairs, intent=program.intent)
-        if child.game is None:
-            yield Proposal(child.text, None, child.errors, origin, child.fate)
-        elif child.game in known_games:
-            yield Proposal(child.text, None, ("a known game",), origin, Fate.KNOWN)
-        else:
-            known_games.add(child.game)
-            yield Proposal(child.text, child.game, (), origin)
+        yield known_games.proposal(child, origin)
 
 
 @contextmanager

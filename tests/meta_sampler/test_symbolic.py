@@ -21,10 +21,10 @@ from support.doubles import NumberedStories, WordJudge, number
 
 import xgl
 from meta_sampler import MutateSettings
-from meta_sampler.mutate.program_editor import NothingError, donor_lines, edit_context
-from meta_sampler.mutate.sampler import OPERATORS
-from meta_sampler.screening.lint import RULES, flag_order, lint_warnings, unused_value
-from meta_sampler.screening.symbolic import LinearForm, NormalForm, Quantity, StoryText, normal_form
+from meta_sampler.lint import RULES, flag_order, lint_warnings
+from meta_sampler.mutate import OPERATORS
+from meta_sampler.program_editor import NothingError, donor_lines, edit_context
+from meta_sampler.symbolic import LinearForm, NormalForm, Quantity, StoryText, normal_form
 from xgl import Cast, Instance, play_all
 from xgl.analysis.static_facts import plain_xents
 from xgl.errors import OversizeError
@@ -314,19 +314,3 @@ def test_every_rule_is_broken_above() -> None:
 )
 def test_sensible_games_have_no_warnings(rest: str) -> None:
     assert not lint_warnings(program(HEAD + rest))
-
-
-@pytest.mark.parametrize(
-    ("code", "sensible"),
-    [
-        ("assign(s=story(), t=story())\nelicit(x, 8)\nreward(xed(s | x))", True),
-        ("assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x))", False),
-        ("assign(p=story(), t=story())\nelicit(bob, x, 8)\nreward(bob, xed(p | x))", False),
-        ("assign(p=story(), p1=story())\nelicit(bob, x, 8)\nreward(bob, xed(p | x))", True),
-        ("assign(s=story(), t=s + s)\nelicit(x, 8)\nreward(xed(s | x))", False),
-    ],
-)
-def test_an_unread_story_is_a_distractor_only_where_a_mover_sees_it(
-    code: str, sensible: bool
-) -> None:
-    assert (unused_value not in lint_warnings(program(code))) == sensible

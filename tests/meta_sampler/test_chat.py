@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,7 +14,7 @@ from support.chat_turns import KEY, Ask
 
 import xgl
 from meta_sampler import BudgetReachedError, Outcome, Progress, Proposal, Remote, SamplerError
-from meta_sampler.chat.sampler import ASKED_AGAIN, Chat
+from meta_sampler.chat import ASKED_AGAIN, Chat
 from xgl.errors import MAX_MESSAGE, MAX_QUOTED_BYTES
 
 SCOPE = parents.SCOPE["xent"]
@@ -173,17 +172,9 @@ def test_an_answer_is_paid_for_once_and_another_round_draws_again(ask: Ask) -> N
     assert again.meter.usage.requests == 0
     assert propose(again, seed=2) == [*propose(again, seed=2)]
     assert len(server.received) == 2
-    warmer, _ = ask(reply("nothing"), base_url=server.url, temperature=0.5)
-    propose(warmer)
-    assert len(server.received) == 3
-
-
-def test_another_endpoint_has_answers_of_its_own(ask: Ask) -> None:
-    """A server may serve anything under the name of a famous model."""
-    sampler, _ = ask(reply(listing(GOOD[0])), games=1)
-    other, server = ask(reply(listing(GOOD[1])), games=1)
-    assert propose(sampler, 1)[0].game != propose(other, 1)[0].game
-    assert len(server.received) == 1
+    other, elsewhere = ask(reply("nothing"), price_new=1.0)
+    propose(other)
+    assert len(elsewhere.received) == 1, "a server may serve anything under a famous name"
 
 
 def test_a_cache_that_cannot_be_written_stops(ask: Ask, tmp_path: Path) -> None:
@@ -219,7 +210,7 @@ def test_a_prompt_beyond_the_window_stops(ask: Ask) -> None:
 # -- prompt and memory -----------------------------------------------------------------------------
 
 
-def test_refusals_are_shown_the_parents_own_first_and_survive_a_restore(ask: Ask) -> None:
+def test_refusals_are_shown_the_parents_own_first(ask: Ask) -> None:
     sampler, server = ask(
         reply(listing(GOOD[0])), refused_games=2, related_games=1, library_games=0
     )
@@ -228,11 +219,6 @@ def test_refusals_are_shown_the_parents_own_first_and_survive_a_restore(ask: Ask
         code = f"assign(s=story())\nelicit(t, 1{i})\nreward(xed(s | t))"
         outcomes.append(Outcome(f"g{i}", (), Progress.COVERED, f"reason {i}", parent, code))
     sampler.observe(outcomes)
-    other, _ = ask(reply(""))
-    other.restore(json.loads(json.dumps(sampler.state())))
-    assert other.state() == sampler.state()
-    with pytest.raises(SamplerError, match="not of chat"):
-        other.restore({"tried": {}})
     propose(sampler, 1)
     prompt = server.prompts[0]
     assert PARENT.code in prompt
@@ -243,14 +229,13 @@ def test_refusals_are_shown_the_parents_own_first_and_survive_a_restore(ask: Ask
 
 HOSTILE = {
     "a program without end": "elicit(q, 6)\n" * 15_000,
-    "half a surrogate pair": '["assign(s=\\"\\\\ud800\\")\\nelicit(x, 6)"]',
-    "a number in JSON": f'[{{"program": "elicit(x, 6)", "n": {"9" * 5000}}}]',
+    "half a surrogate pair": 'assign(s="\ud800")\nelicit(x, 6)',
 }
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_one_answer_never_ends_the_search_or_enlarges_a_prompt(ask: Ask, name: str) -> None:
-    answer = HOSTILE[name] if name.endswith("JSON") or "pair" in name else listing(HOSTILE[name])
+    answer = listing(HOSTILE[name])
     sampler, server = ask(reply(answer), reply(answer))
     [proposal] = propose(sampler, 1)
     assert proposal.game is None

@@ -11,14 +11,8 @@ from random import Random
 from typing import Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
-from meta_sampler.screening.soundness import (
-    Lines,
-    admitted_players,
-    filled_constants,
-    foreign,
-    splice,
-)
 from meta_sampler.settings import MutateSettings
+from meta_sampler.soundness import Lines, admitted_players, filled_constants, foreign, splice
 from xgl.language import syntax as syn
 from xgl.language.canonical import POOL, PUBLIC_POOL, Game
 from xgl.language.syntax import Program

@@ -10,11 +10,11 @@ from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from meta_sampler.base import Outcome, Progress, Proposal, Provenance, SamplerError
-from meta_sampler.mutate import axioms, edits
-from meta_sampler.mutate.program_editor import (
+from meta_sampler import operators as ops
+from meta_sampler.base import Outcome, Progress, Proposal, Provenance
+from meta_sampler.program_editor import (
     PRUNE,
     EditContext,
     Lines,
@@ -25,8 +25,8 @@ from meta_sampler.mutate.program_editor import (
     prune,
     unread_registers,
 )
-from meta_sampler.screening.soundness import FIT, KnownGames, faults, fit
 from meta_sampler.settings import MutateSettings
+from meta_sampler.soundness import FIT, KnownGames, faults, fit
 from xgl.language.canonical import Game, game
 from xgl.language.syntax import MAIN_PLAYER, Program
 
@@ -48,38 +48,38 @@ class OperatorEntry(NamedTuple):
 OPERATORS: MappingProxyType[str, OperatorEntry] = MappingProxyType(
     {
         # lines
-        "insert_reward": OperatorEntry(edits.insert_reward),
-        "insert_assign": OperatorEntry(edits.insert_assign),
-        "insert_elicit": OperatorEntry(edits.insert_elicit),
-        "insert_story": OperatorEntry(edits.insert_story),
-        "insert_distractor": OperatorEntry(edits.insert_distractor),
-        "permute_stories": OperatorEntry(edits.permute_stories),
-        "delete_line": OperatorEntry(edits.delete_line),
-        "replace_line": OperatorEntry(edits.replace_line),
-        "swap_lines": OperatorEntry(edits.swap_lines),
-        "retarget_register": OperatorEntry(edits.retarget_register),
-        "retarget_player": OperatorEntry(edits.retarget_player, "players"),
-        "change_bound": OperatorEntry(edits.change_bound),
-        "wrap_loop": OperatorEntry(edits.wrap_loop, "loops"),
-        "add_ensure": OperatorEntry(edits.add_ensure),
-        "add_reveal": OperatorEntry(edits.add_reveal, "players"),
-        "negate_reward": OperatorEntry(edits.negate_reward),
-        "split_reward": OperatorEntry(edits.split_reward),
+        "insert_reward": OperatorEntry(ops.insert_reward),
+        "insert_assign": OperatorEntry(ops.insert_assign),
+        "insert_elicit": OperatorEntry(ops.insert_elicit),
+        "insert_story": OperatorEntry(ops.insert_story),
+        "insert_distractor": OperatorEntry(ops.insert_distractor),
+        "permute_stories": OperatorEntry(ops.permute_stories),
+        "delete_line": OperatorEntry(ops.delete_line),
+        "replace_line": OperatorEntry(ops.replace_line),
+        "swap_lines": OperatorEntry(ops.swap_lines),
+        "retarget_register": OperatorEntry(ops.retarget_register),
+        "retarget_player": OperatorEntry(ops.retarget_player, "players"),
+        "change_bound": OperatorEntry(ops.change_bound),
+        "wrap_loop": OperatorEntry(ops.wrap_loop, "loops"),
+        "add_ensure": OperatorEntry(ops.add_ensure),
+        "add_reveal": OperatorEntry(ops.add_reveal, "players"),
+        "negate_reward": OperatorEntry(ops.negate_reward),
+        "split_reward": OperatorEntry(ops.split_reward),
         # scores
-        "change_kind": OperatorEntry(edits.change_kind),
-        "swap_target_prefix": OperatorEntry(edits.swap_target_prefix),
-        "replace_operand": OperatorEntry(edits.replace_operand),
-        "add_term": OperatorEntry(edits.add_term),
-        "drop_term": OperatorEntry(edits.drop_term),
-        "add_prefix": OperatorEntry(edits.add_prefix),
-        "drop_prefix": OperatorEntry(edits.drop_prefix),
+        "change_kind": OperatorEntry(ops.change_kind),
+        "swap_target_prefix": OperatorEntry(ops.swap_target_prefix),
+        "replace_operand": OperatorEntry(ops.replace_operand),
+        "add_term": OperatorEntry(ops.add_term),
+        "drop_term": OperatorEntry(ops.drop_term),
+        "add_prefix": OperatorEntry(ops.add_prefix),
+        "drop_prefix": OperatorEntry(ops.drop_prefix),
         # games
-        "crossover": OperatorEntry(axioms.crossover, "donor"),
-        "compose": OperatorEntry(axioms.compose),
-        "add_turn": OperatorEntry(axioms.add_turn),
-        "rescale": OperatorEntry(axioms.rescale),
-        "zero_sum": OperatorEntry(axioms.zero_sum, "players"),
-        "update": OperatorEntry(axioms.update),
+        "crossover": OperatorEntry(ops.crossover, "donor"),
+        "compose": OperatorEntry(ops.compose),
+        "add_turn": OperatorEntry(ops.add_turn),
+        "rescale": OperatorEntry(ops.rescale),
+        "zero_sum": OperatorEntry(ops.zero_sum, "players"),
+        "update": OperatorEntry(ops.update),
     }
 )
 
@@ -186,18 +186,6 @@ class Mutate:
             for name in self._trials.keys() & outcome.operators:
                 self._trials[name] += 1.0
                 self._credits[name] += CREDITS[outcome.progress]
-
-    def state(self) -> dict[str, Any]:
-        """Faded trials and credits by operator, as values that JSON can hold."""
-        return {"trials": dict(self._trials), "credits": dict(self._credits)}
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Continue from sums that ``state`` returned. Raises :class:`SamplerError` when they name
-        other operators."""
-        for key, own in (("trials", self._trials), ("credits", self._credits)):
-            if not isinstance(state.get(key), Mapping) or set(state[key]) != set(own):
-                raise SamplerError(f"the state's {key!r} does not name this sampler's operators")
-            own.update((name, float(state[key][name])) for name in own)
 
 
 def _donors(parent: Game, scope: Sequence[Game], context: EditContext) -> Donors:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -16,18 +15,19 @@ from support.fuzz import SOURCES
 from support.thoughts import THOUGHTS
 
 import xgl
-from meta_sampler.chat.answers import LONGEST_INTENT, one_line, programs_in
-from meta_sampler.chat.prompt import (
-    FORMS,
-    KINDS,
+from meta_sampler import Outcome, Progress
+from meta_sampler.chat_texts import (
+    LONGEST_INTENT,
+    SYSTEM,
     Brief,
-    RefusedGame,
     messages,
+    one_line,
+    programs_in,
     repair_messages,
     system_prompt,
 )
-from meta_sampler.screening.soundness import child_of
 from meta_sampler.settings import ChatSamplerSettings
+from meta_sampler.soundness import child_of
 from xgl.errors import MAX_QUOTED_BYTES
 from xgl.language import syntax as syn
 from xgl.language.parser import _INSTRUCTIONS, parse
@@ -37,27 +37,15 @@ PROGRAM = "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))"
 OTHER = "assign(s=story())\nelicit(y, 4)\nreward(xed(y | s))"
 
 
-def indented(text: str) -> str:
-    return "\n".join("    " + line for line in text.splitlines())
-
-
 NUMBERED = "\n".join(f"{i}. {line}" for i, line in enumerate(PROGRAM.splitlines(), 1))
 
 ONE = {
     "bare": PROGRAM,
     "fence": f"Here you are:\n```xgl\n{PROGRAM}\n```\nEnjoy!",
-    "no closing fence": f"```\n{PROGRAM}",
     "numbered lines": NUMBERED,
     "bullets and backticks": "\n".join(f"- `{line}`" for line in PROGRAM.splitlines()),
-    "semicolons": PROGRAM.replace("\n", ";\n"),
     "two lines": PROGRAM.replace(" | x", "\n    | x"),
     "prose": f"I think that a game should reward(ing) play be.\n\n{PROGRAM}\n\nIt pays for x.",
-    "JSON after a sentence": f"Here it is: {json.dumps({'program': PROGRAM})} Enjoy!",
-    "fence of Python": f"Sure!\n```python\n{[{'program': PROGRAM, 'sure': True}]}\n```",
-    "JSON with line breaks": f'{{"intent": "x", "program": "{PROGRAM}"}}',
-    "YAML": f"```yaml\n- intent: say it\n  program: |\n{indented(PROGRAM)}\n```",
-    "Markdown in a fence": f"```markdown\n1. Say it.\n\n{PROGRAM}\n```",
-    "final JSON": f"Draft:\n{OTHER}\n## Final answer\n```json\n{json.dumps([PROGRAM])}\n```",
     "end of turn": f"```\n{PROGRAM}\n```<|im_end|>",
 }
 
@@ -69,9 +57,9 @@ def test_one_program_is_found_in_any_dress(answer: str) -> None:
 
 @pytest.mark.parametrize("dress", THOUGHTS.values(), ids=THOUGHTS)
 def test_drafts_in_thoughts_are_no_programs(dress: Callable[[str, str], str]) -> None:
-    for draft in (f"```\n{OTHER}\n```", json.dumps({"program": OTHER}), OTHER):
-        for answer in (f"```\n{PROGRAM}\n```", json.dumps([PROGRAM])):
-            assert [each.text for each in programs_in(dress(f"{draft}\n", answer))] == [PROGRAM]
+    for draft in (f"```\n{OTHER}\n```", OTHER):
+        found = programs_in(dress(f"{draft}\n", f"```\n{PROGRAM}\n```"))
+        assert [each.text for each in found] == [PROGRAM]
         assert programs_in(dress(f"{draft}\n", "I cannot.")) == []
 
 
@@ -84,9 +72,6 @@ def test_drafts_in_thoughts_are_no_programs(dress: Callable[[str, str], str]) ->
         ),
         (f"```\n# Say it.\n{PROGRAM}\n\n# Echo it.\n{OTHER}\n```", ["Say it.", ""]),
         (f"Intent: say it\n\n{PROGRAM}\n\n{OTHER}", ["say it", ""]),
-        (json.dumps([{"intent": "a", "program": PROGRAM}, {"p": OTHER, "why": "b"}]), ["a", "b"]),
-        (json.dumps({"a": PROGRAM, "b": OTHER}), ["a", "b"]),
-        (f"a\n```\n{PROGRAM}\n```\n```json\n{json.dumps({'n': 'b', 'p': OTHER})}\n```", ["a", "b"]),
     ],
 )
 def test_several_programs_keep_their_order_and_their_intents(
@@ -101,7 +86,7 @@ def test_several_programs_keep_their_order_and_their_intents(
 
 NONE = (
     *("", " \n ", "I cannot help with that.", "```\nprint('hi')\n```", "抱歉，我不能。"),
-    *("[]", "{}", "[1, null]", "{" * 5000, "[" * 100_000, '[{"a": {"b": 1}}]', "null"),
+    *("[]", "{" * 5000, "[" * 100_000),
 )
 
 
@@ -140,14 +125,6 @@ def test_any_text_can_be_read(answer: str) -> None:
         assert len(draft.intent) <= LONGEST_INTENT
 
 
-def test_json_of_any_depth_is_read_or_passed_over() -> None:
-    """Python reads nested lists up to a depth, and writes them up to a smaller one."""
-    for depth in range(800, 1100, 9):
-        brackets = "[" * depth + "]" * depth
-        drafts = programs_in(f'[{{"program": "elicit(x, 6)", "n": {brackets}}}]')
-        assert [draft.text for draft in drafts] in ([], ["elicit(x, 6)"])
-
-
 @pytest.mark.parametrize("source", SOURCES)
 def test_whatever_a_model_writes_is_a_game_or_has_errors(source: Callable[[Random], str]) -> None:
     """Nothing raises: one answer must not end a run."""
@@ -167,18 +144,26 @@ SETTINGS = ChatSamplerSettings()
 
 
 def test_every_instruction_is_taught_by_a_valid_example() -> None:
-    assert list(FORMS) == list(_INSTRUCTIONS)
-    for name, (form, _) in FORMS.items():
+    examples = re.findall(r"^  (\w+)(\(.*?\))  ", SYSTEM.read_text(), re.MULTILINE)
+    assert [name for name, _ in examples] == list(_INSTRUCTIONS)
+    for name, arguments in examples:
         for dialect in ("paper", "xent"):
-            assert type(parse(form, dialect).instructions[0]).__name__.lower() == name
-    assert tuple(KINDS) == syn.XENT_KINDS
+            [line] = parse(name + arguments, dialect).instructions
+            assert type(line).__name__.lower() == name
 
 
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_name_of_the_language_is_in_the_system_prompt(dialect: str) -> None:
     prompt = system_prompt(dialect, SETTINGS, syn.PLAYERS)
     mutable = [name for name in syn.REGISTERS if name[0] not in syn.CONSTANT_TYPES]
-    for name in (*syn.FUNCTIONS, *syn.PLAYERS, *syn.FLAGS, *mutable, *syn.LIST_REGISTERS):
+    for name in (
+        *syn.FUNCTIONS,
+        *syn.XENT_KINDS,
+        *syn.PLAYERS,
+        *syn.FLAGS,
+        *mutable,
+        *syn.LIST_REGISTERS,
+    ):
         assert re.search(rf"(?<!\w){name}(?!\w)", prompt), name
     for sign in syn.COMPARATORS:
         assert f'"{sign}"' in prompt
@@ -190,7 +175,8 @@ def test_every_name_of_the_language_is_in_the_system_prompt(dialect: str) -> Non
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     parent, other = parents.SCOPE[dialect]
-    brief = Brief(parent, (other,), (RefusedGame("g", "p", other.code, "covered"),), 5)
+    refused = Outcome("g", (), Progress.COVERED, "covered", code=other.code)
+    brief = Brief(parent, (other,), (refused,), 5)
     system, user = messages(brief, replace(SETTINGS, library_games=99))
     drafts = programs_in(user["content"].rpartition("Answer with 5 games")[0])
     assert len(drafts) >= 6

@@ -1,7 +1,7 @@
 """A grammar of XGL for constrained decoding: every text of it is a valid program
 (docs/reference/meta_samplers.md), as far as its lines are not too long.
 
-Beyond validity it states, by the bits of :class:`~meta_sampler.constrained.xgl_grammar.State`, what
+Beyond validity it states, by the bits of :class:`~meta_sampler.grammar.State`, what
 makes a program playable: registers are set before they are read, an ensure stands behind an elicit,
 flags are placed in order before they are jumped to, a player is paid after it has moved, and a text
 ends only after the main player was paid for a move. A blank line may end a text.

@@ -12,14 +12,8 @@ from functools import lru_cache
 from itertools import chain
 from typing import NamedTuple
 
-from meta_sampler.screening import symbolic as sym
-from meta_sampler.screening.symbolic import (
-    LinearForm,
-    Part,
-    String,
-    SymbolicPlay,
-    string_of,
-)
+from meta_sampler import symbolic as sym
+from meta_sampler.symbolic import LinearForm, Part, String, SymbolicPlay, string_of
 from xgl.errors import FlagMissingError, FlowError
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path

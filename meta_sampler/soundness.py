@@ -9,10 +9,10 @@ from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
 
-from meta_sampler.base import Fate
-from meta_sampler.screening.lint import lint_warnings
-from meta_sampler.screening.symbolic import normal_form
+from meta_sampler.base import Fate, Proposal, Provenance
+from meta_sampler.lint import lint_warnings
 from meta_sampler.settings import Caps
+from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.errors import FlowError, ProgramError, first_messages
 from xgl.language import syntax as syn
@@ -106,6 +106,15 @@ class KnownGames:
 
     def __contains__(self, other: Game) -> bool:
         return not self._keys.isdisjoint(_keys(other))
+
+    def proposal(self, child: Child, origin: Provenance) -> Proposal:
+        """The proposal of a child; a game that is new is known from now on."""
+        if child.game is None:
+            return Proposal(child.text, None, child.errors, origin, child.fate)
+        if child.game in self:
+            return Proposal(child.text, None, ("a known game",), origin, Fate.KNOWN)
+        self.add(child.game)
+        return Proposal(child.text, child.game, (), origin)
 
 
 def _keys(whole: Game) -> tuple[Hashable, Hashable]:

@@ -13,11 +13,11 @@ from support.random_texts import accepts, random_text
 
 import xgl
 from meta_sampler import Proposal, SamplerError
-from meta_sampler.constrained.local_sampler import Local
-from meta_sampler.constrained.xgl_grammar import xgl_grammar
-from meta_sampler.screening.soundness import faults
-from meta_sampler.screening.symbolic import normal_form
+from meta_sampler.grammar import xgl_grammar
+from meta_sampler.local import Local
 from meta_sampler.settings import LocalSettings
+from meta_sampler.soundness import faults
+from meta_sampler.symbolic import normal_form
 from xgl import ProgramError, analyse, game, parse
 from xgl.language import syntax as syn
 from xgl.language.unparse import instruction_text

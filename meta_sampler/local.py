@@ -21,8 +21,9 @@ from llguidance.hf import from_tokenizer
 from torch import Tensor
 
 from meta_sampler.base import Fate, MetaSampler, Proposal, Provenance, SamplerError, prompt_hash
-from meta_sampler.constrained.xgl_grammar import xgl_grammar
-from meta_sampler.screening.soundness import (
+from meta_sampler.grammar import xgl_grammar
+from meta_sampler.settings import LocalSettings
+from meta_sampler.soundness import (
     KnownGames,
     admitted_players,
     child_of,
@@ -30,8 +31,7 @@ from meta_sampler.screening.soundness import (
     has_loops,
     has_truths,
 )
-from meta_sampler.screening.symbolic import normal_form
-from meta_sampler.settings import LocalSettings
+from meta_sampler.symbolic import normal_form
 from xgl.judge.loading import load_model
 from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
@@ -222,12 +222,7 @@ def _judge(
     # Cut: the draft was not complete when its tokens were used up, its complete lines are kept.
     cut = ("cut",) if text != raw.strip("\n") else ()
     origin = replace(origin, repairs=(*cut, *child.repairs))
-    if child.game is None:
-        return Proposal(child.text, None, child.errors, origin, child.fate)
-    if child.game in known_games:
-        return Proposal(child.text, None, ("a known game",), origin, Fate.KNOWN)
-    known_games.add(child.game)
-    return Proposal(child.text, child.game, (), origin)
+    return known_games.proposal(child, origin)
 
 
 # -- the prompt ------------------------------------------------------------------------------------

@@ -19,13 +19,11 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
-from meta_sampler.mutate.program_editor import (
-    PRUNE,
-)
-from meta_sampler.mutate.sampler import OPERATORS
+from meta_sampler.mutate import OPERATORS
+from meta_sampler.program_editor import PRUNE
 from meta_sampler.registry import Portfolio, make
-from meta_sampler.screening.soundness import FIT, move_tokens
-from meta_sampler.screening.symbolic import normal_form
+from meta_sampler.soundness import FIT, move_tokens
+from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import learning_roles
 from xgl.language import syntax as syn
 
@@ -170,22 +168,18 @@ def test_operators_without_what_they_need_are_not_drawn() -> None:
     assert not needy & drawn
 
 
-def test_observation_leads_the_draws_within_bounds_and_survives_a_restore() -> None:
+def test_observation_leads_the_draws_within_bounds() -> None:
     scope = parents.SCOPE["xent"]
     learner, fresh = Mutate(WIDE), Mutate(WIDE)
     good = [Outcome(f"g{i}", ("replace_operand",), Progress.ACCEPTED) for i in range(60)]
     bad = [Outcome(f"b{i}", ("add_term", "insert_story"), Progress.COVERED) for i in range(60)]
     learner.observe(good + bad)
-    copy = Mutate(WIDE)
-    copy.restore(learner.state())
-    assert copy.state() == learner.state() != fresh.state()
     shares, usual = _shares(learner, scope), _shares(fresh, scope)
     assert shares["replace_operand"] > 1.3 * usual["replace_operand"]
     assert 0 < shares["add_term"] < usual["add_term"]
-    again = copy.propose(scope[0], scope, 10, 1)
-    assert copy.state() == learner.state(), "proposing changes no state"
-    assert again == learner.propose(scope[0], scope, 10, 1)
-    assert again != fresh.propose(scope[0], scope, 10, 1)
+    first = learner.propose(scope[0], scope, 10, 1)
+    assert first == learner.propose(scope[0], scope, 10, 1), "proposing changes nothing"
+    assert first != fresh.propose(scope[0], scope, 10, 1)
 
 
 def _shares(sampler: Mutate, scope: list[xgl.Game]) -> dict[str, float]:
@@ -193,23 +187,6 @@ def _shares(sampler: Mutate, scope: list[xgl.Game]) -> dict[str, float]:
     proposals = [p for seed in range(2) for p in sampler.propose(scope[1], scope, 60, seed)]
     counts = Counter(name for p in proposals for name in set(p.provenance.operators))
     return {name: count / len(proposals) for name, count in counts.items()}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "beacon(flag_2)\nbeacon(flag_1)\nreplay(flag_1, 1)\nelicit(t, 3)\nreward(xed(s | t))",
-        "ensure(xent(s) < 3)\nelicit(t, 3)\nreward(xed(s | t))",
-        'assign(s="a")\nbeacon(flag_1)\nassign(s=s + s)\nreplay(flag_1, 30)\nreward(xent(s))',
-        "reward(xed(s | t))",
-        "reveal(alice, s)\nelicit(alice, t)\nreward(alice, xed(s | t))",
-    ],
-)
-@pytest.mark.parametrize("dialect", ["paper", "xent"])
-def test_a_faulty_parent_has_sound_children_or_none(text: str, dialect: str) -> None:
-    parent = xgl.game(xgl.parse(text, dialect))
-    for program in programs(children(parent, 6, 1, replace(WIDE, players=PLAYERS))):
-        assert learning_roles(program)
 
 
 def test_zero_summing_gives_a_game_of_one_player_an_adversary() -> None:

@@ -11,7 +11,7 @@ import pytest
 from support.chat_server import ChatServer
 from support.chat_turns import KEY, KEY_VARIABLE, Ask, script_of
 
-from meta_sampler.chat.sampler import Chat
+from meta_sampler.chat import Chat
 from meta_sampler.settings import ChatSamplerSettings
 
 

@@ -1,1 +1,0 @@
-"""The sampler ``chat``: a model behind an OpenAI-compatible endpoint invents games."""

@@ -1,0 +1,276 @@
+"""What a chat model reads for one parent (the system prompt, examples, the parent, its relatives),
+and the programs in what it writes: in fences, lists, or prose in any language."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from string import Template
+from typing import NamedTuple
+
+from meta_sampler.base import Outcome
+from meta_sampler.settings import ChatSamplerSettings
+from meta_sampler.soundness import admitted_players, foreign
+from meta_sampler.symbolic import normal_form
+from xgl.analysis.static_facts import analyse, learning_roles
+from xgl.chat.answers import final_text
+from xgl.chat.client import Message
+from xgl.errors import ProgramError, excerpt, excerpt_bytes
+from xgl.escaping import well_formed
+from xgl.language import syntax as syn
+from xgl.language.canonical import Game, game
+from xgl.language.dialects import DIALECTS
+from xgl.language.parser import parse
+from xgl.library import entries
+
+SYSTEM = Path(__file__).parent / "prompt_texts" / "system.md"
+"""What a program is; a test compares its names and examples with the language itself."""
+LOOPS = ("  beacon", "  replay", "  flag")
+"""How its lines about loops begin."""
+
+
+def system_prompt(
+    dialect: str,
+    settings: ChatSamplerSettings,
+    players: Iterable[str],
+    main: str = syn.MAIN_PLAYER,
+) -> str:
+    """The system message: what a program is, in the dialect, within the caps, for ``players``."""
+    rules, conditions = DIALECTS[dialect], ""
+    if rules.python_conditions:
+        conditions += ' | text ("==" | "!=" | "in" | "not in") text'
+        conditions += ' | condition ("and" | "or") condition | "not " condition'
+    if settings.truths:
+        conditions += " | text, read by the judge as a statement"
+    with_arguments = ' | "story(" number ")" | "story(" quoted ")"'
+    lines = SYSTEM.read_text("utf-8").strip().splitlines()
+    template = [line for line in lines if settings.loops or not line.startswith(LOOPS)]
+    return Template("\n".join(template)).substitute(
+        vars(settings),
+        loops=" | beacon | replay" if settings.loops else "",
+        prefix=' | text "|" text' if rules.stored_prefix else "",
+        stories=with_arguments if rules.story_arguments else "",
+        conditions=conditions,
+        players=" | ".join(players),
+        joining="with a space between them" if rules.cat_space else "with nothing between them",
+        order="before it stores any" if rules.parallel_assign else "one after another",
+        main=main,
+    )
+
+
+WAYS = {
+    "a variation": "what is scored, after what, or the sign of a term is changed",
+    "a composition": "two games are played one after the other, on the same stories or their own",
+    "a new constraint": "an ensure makes the obvious move impossible",
+    "another player": "somebody else moves, helps or competes, and is paid for it",
+    "hidden information": "a player must act without seeing a text that another one sees",
+    "a loop": "moves are made several times, each after the scores of the last",
+}
+"""Ways to be related, in a phrase; the prompt names those that the settings allow."""
+
+ANSWER_FORM = (
+    "Answer with {n} games, each different from all games above and from each other in what it "
+    "asks for, and with nothing else. Write each as the examples are written: its number and one "
+    "line that says what the game is after, then the program between ``` and ```."
+)
+"""The form of answers is described, not shown: small models copy what they are shown."""
+
+
+class Brief(NamedTuple):
+    """The games that one request shows, and how many it asks for."""
+
+    parent: Game
+    accepted_games: tuple[Game, ...]
+    refusals: tuple[Outcome, ...]
+    games: int
+    role: str = syn.MAIN_PLAYER
+
+    @property
+    def shown_ids(self) -> tuple[str, ...]:
+        """Ids of the games that children are made from, the parent first."""
+        return (self.parent.game_id, *(relative.game_id for relative in self.accepted_games))
+
+
+def messages(brief: Brief, settings: ChatSamplerSettings) -> list[Message]:
+    """The request for games."""
+    examples = _examples(brief, settings)
+    shown = ["Examples of games:", *examples] if examples else []
+    form = ANSWER_FORM.format(n=brief.games)
+    request = "\n\n".join([*shown, *_family_parts(brief), _ways(brief, settings), form])
+    return [_system(brief, settings), {"role": "user", "content": request}]
+
+
+def repair_messages(
+    brief: Brief, settings: ChatSamplerSettings, text: str, errors: Sequence[str]
+) -> list[Message]:
+    """The request to repair one program, with all that is wrong with it."""
+    problems = excerpt_bytes("\n".join(f"- {error}" for error in errors))
+    request = (
+        f"You wrote this game, related to the game\n\n{fence(brief.parent.code)}\n\n"
+        f"{fence(text)}\n\nIt cannot be used:\n{problems}\n\n"
+        "Answer with the mended program alone, between ``` and ```, and nothing else."
+    )
+    return [_system(brief, settings), {"role": "user", "content": request}]
+
+
+def _system(brief: Brief, settings: ChatSamplerSettings) -> Message:
+    players = admitted_players(brief.parent, settings.players)
+    content = system_prompt(brief.parent.dialect, settings, players, brief.role)
+    return {"role": "system", "content": content}
+
+
+def fence(code: str) -> str:
+    """A program between fences, cut if it is too long; fences inside its texts are broken up."""
+    return "```\n" + excerpt_bytes(code.replace("```", "` ` `")) + "\n```"
+
+
+def _examples(brief: Brief, settings: ChatSamplerSettings) -> list[str]:
+    """Games of the library that could be children, spread over it, each with its sentence."""
+    parent, players = brief.parent, admitted_players(brief.parent, settings.players)
+    fitting = [
+        f"{sentence}\n{fence(game(program).code)}"
+        for sentence, program in _library(parent.dialect)
+        if not any(foreign(program, players, settings.truths, settings.loops))
+        and brief.role in learning_roles(program)
+        and normal_form(program) != normal_form(parent.program)
+    ]
+    count = min(settings.library_games, len(fitting))
+    return [fitting[place * len(fitting) // count] for place in range(count)]
+
+
+@cache
+def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
+    """Games of the library that this dialect can express, the dialect's own first."""
+    examples, known_forms = [], set()
+    for entry in sorted(entries(), key=lambda entry: entry.dialect != dialect):
+        try:
+            program = parse(entry.text, dialect)
+        except ProgramError:
+            continue
+        early = analyse(program).read_before_set
+        useless = entry.ill_posed or not learning_roles(program) or early
+        if useless or normal_form(program) in known_forms:
+            continue
+        known_forms.add(normal_form(program))
+        examples.append((f"{entry.title}: {entry.description}", program))
+    return tuple(examples)
+
+
+def _family_parts(brief: Brief) -> list[str]:
+    parts = ["The parent, to which your games are to be related:", fence(brief.parent.code)]
+    if brief.accepted_games:
+        parts.append("Accepted before, and therefore known:")
+        parts += [fence(relative.code) for relative in brief.accepted_games]
+    if brief.refusals:
+        parts.append("Refused before, each with the reason:")
+        parts += [f"{fence(r.code)}\nWhy: {excerpt(r.explanation)}" for r in brief.refusals]
+    return parts
+
+
+def _ways(brief: Brief, settings: ChatSamplerSettings) -> str:
+    others = len(admitted_players(brief.parent, settings.players)) > 1
+    needs = {"another player": others, "hidden information": others, "a loop": settings.loops}
+    ways = [f"- {way}: {phrase}" for way, phrase in WAYS.items() if needs.get(way, True)]
+    return "Ways for a game to be related to the parent; use several of them:\n" + "\n".join(ways)
+
+
+# -- programs in an answer -------------------------------------------------------------------------
+# Every text that looks like a program is a ProgramText. One pass over the lines finds all of them,
+# in time proportional to the answer's length; what is wrong with one is found by ``child_of``.
+
+LONGEST_INTENT = 240
+MAX_ANSWER = 200_000
+"""Characters of an answer that are read."""
+
+_BULLET = re.compile(r"\s*(?:[-*•>]\s+|\d{1,3}\s*[.)、:]\s*)+")
+_CALL = re.compile(r"(?:assign|elicit|ensure|reward|reveal|beacon|replay)\s*\(", re.IGNORECASE)
+_FENCE = re.compile(r"^[ \t]*(?:[-*>][ \t]+)*(?:```|~~~).*$", re.MULTILINE)
+_QUOTED = re.compile(r"""("|')(?:\\.|(?!\1)[^\\])*\1""")
+_MARKS = re.compile(
+    r"[#*_`>\s]*(?:(?:game|program|title|intent|name|idea)\s*\d*\s*[:.)-]\s*)?", re.I
+)
+
+
+class ProgramText(NamedTuple):
+    """A text in an answer that looks like a program."""
+
+    text: str
+    intent: str
+    """The aim of the game in the model's words, one line."""
+    raw: str
+    """The part of the answer that contains it."""
+
+
+def programs_in(answer: str) -> list[ProgramText]:
+    """All programs of an answer, in order, without those of its thoughts."""
+    return list(_of_text(well_formed(final_text(answer)[:MAX_ANSWER])))
+
+
+def _of_text(text: str) -> Iterator[ProgramText]:
+    """Runs of instructions among lines; a fence, a line of prose or another start ends a run.
+
+    Within a fence that holds an instruction, every line counts as an instruction: other lines there
+    are mistakes of the program, and are reported to the model. An instruction goes on until its
+    parentheses are closed.
+    """
+    intent, program, raw = "", list[list[str]](), list[str]()
+    depth, is_apart, pays = 0, False, False
+    for inside, line in (*_fenced_lines(text), (None, "")):
+        bare = _bare(line)
+        is_call, is_note = _is_call(line), not bare or bare.startswith("#")
+        goes_on = depth > 0 and not is_call
+        begins = is_apart and bare.startswith("assign") and pays
+        is_other = not (is_call or goes_on or inside or is_note)
+        if program and (inside is None or begins or is_other):
+            yield ProgramText("\n".join(map(" ".join, program)), intent, "\n".join(raw).strip())
+            intent, program, raw, pays = "", [], [], False
+        raw.append(line)
+        if goes_on and inside is not None:
+            program[-1].append(bare)
+        elif is_call or (inside and not is_note):
+            program.append([bare])
+            depth, pays = 0, pays or bare.startswith("reward")
+        else:
+            intent = intent if program else one_line(line) or intent
+            depth, is_apart = 0, is_apart or not bare
+            continue
+        depth, is_apart = depth + _nesting(bare), False
+
+
+def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
+    """Each line and whether it is inside a fence that holds an instruction; None for a fence."""
+    pieces = _FENCE.split(text)
+    for place, piece in enumerate(pieces):
+        lines = piece.splitlines()
+        inside = place % 2 == 1 and any(map(_is_call, lines))
+        if place:
+            yield None, ""
+        yield from ((inside, line) for line in lines)
+
+
+def _bare(line: str) -> str:
+    """A line without its bullet or number, quotes of code and a semicolon."""
+    bullet = _BULLET.match(line)
+    return line[bullet.end() if bullet else 0 :].strip().strip("`").rstrip("; ").strip()
+
+
+def _is_call(line: str) -> bool:
+    return bool(_CALL.match(_bare(line[:80])))
+
+
+def _nesting(line: str) -> int:
+    """Parentheses that a line opens and does not close, outside quotes; 0 for an open quote."""
+    plain = _QUOTED.sub("", line)
+    opened, closed = (sum(map(plain.count, marks)) for marks in ("([", ")]"))
+    return 0 if '"' in plain or "'" in plain else opened - closed
+
+
+def one_line(text: str) -> str:
+    """Prose as an intent: one printable line without marks of lists, short."""
+    text = "".join(c if c.isprintable() else " " for c in text[: 4 * LONGEST_INTENT])
+    bullet = _BULLET.match(plain := " ".join(text.replace("**", "").split()))
+    plain = plain[bullet.end() if bullet else 0 :]
+    marks = _MARKS.match(plain)
+    return plain[marks.end() if marks else 0 :].strip("*_` ")[:LONGEST_INTENT]

@@ -1,1 +1,0 @@
-"""Language models that write in the grammar of XGL, and the sampler ``local``."""

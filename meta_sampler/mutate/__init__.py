@@ -1,1 +1,0 @@
-"""The sampler ``mutate``: operators on programs, and how they are drawn."""

@@ -1,1 +1,0 @@
-"""Checks of a candidate that every sampler makes before it proposes it."""
