@@ -12,15 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from archive.notebook import Figure
-    from evo.api import grow, resume
-    from evo.trained import Run
+    from evo.api import Run, grow, resume
     from xgl.version import __version__
 
 __all__ = ["Figure", "Run", "__version__", "grow", "resume"]
 
 _HOMES = {
     "Figure": "archive.notebook",
-    "Run": "evo.trained",
+    "Run": "evo.api",
     "__version__": "xgl.version",
     "grow": "evo.api",
     "resume": "evo.api",

@@ -6,11 +6,13 @@ Hydra's groups come from the schema; ``conf/`` holds variants of them and the ex
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
+from pathlib import Path
 from shlex import quote
 from typing import Any, ClassVar, TypeVar, cast, get_origin, get_type_hints
 
@@ -22,9 +24,8 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from evo.config.registry import NAMES, experiments_of
+from evo.config import BY_NAME, experiments_of
 from evo.config.schema import AnyRun, MetaSamplerConfig
-from evo.config.words import quoted, with_home
 from meta_sampler.settings import SETTINGS, Caps
 from xgl.errors import ConfigError, UnknownKeyError, excerpt
 from xgl.settings import Role, role_of, science
@@ -64,7 +65,7 @@ def load(kind: type[Run], overrides: Sequence[str]) -> Run:
         raise ConfigError(f"{' '.join(overrides)}: {error}") from None
     assert isinstance(raw, dict)
     if raw.get("experiment") not in experiments_of(kind):
-        names = " or ".join(f"+experiment={name}" for name in NAMES)
+        names = " or ".join(f"+experiment={name}" for name in BY_NAME)
         raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
     values = {str(key): value for key, value in raw.items() if not str(key).startswith("_")}
     for key in _missing(asdict(config := kind(**values)), values):
@@ -126,6 +127,43 @@ def split_override(override: str) -> tuple[str, str]:
     """Key and value of an override."""
     key, _, value = override.partition("=")
     return key.lstrip("+"), value
+
+
+def value_word(key: str, value: Any) -> str:
+    """A value in Hydra's syntax. Raises :class:`ConfigError` for a kind that no setting has."""
+    if hasattr(value, "item") and not getattr(value, "shape", ()):
+        value = value.item()  # a number of NumPy's
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return repr(value)
+        case str() | Path():
+            return quoted(str(value))
+        case list() | tuple():
+            return f"[{','.join(value_word(key, each) for each in value)}]"
+        case Mapping():
+            names = (re.sub(r"([\\()\[\]{}:=, \t])", r"\\\1", str(name)) for name in value)
+            words = (value_word(key, each) for each in value.values())
+            return f"{{{','.join(map(':'.join, zip(names, words, strict=True)))}}}"
+    raise ConfigError(
+        f"{key}: found a value of type {type(value).__name__}, expected text, a number, a truth "
+        "value, None, a list or a mapping of these"
+    )
+
+
+def quoted(text: str) -> str:
+    """The text in quotes, with backslashes doubled where a quote follows them."""
+    body = re.sub(r'(\\*)("|\Z)', lambda part: 2 * part[1] + ('\\"' if part[2] else ""), text)
+    return f'"{body}"'
+
+
+def with_home(word: str) -> str:
+    """An override with its value in quotes if that is a path below the home folder."""
+    key, _, value = word.partition("=")
+    return f"{key}={quoted(value)}" if value.startswith("~") else word
 
 
 def check_resumable(kind: Any, overrides: Sequence[str]) -> None:

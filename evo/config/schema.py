@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
-from evo.config import hardware
+from evo.config import MODEL_RUNS, models
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
-from evo.config.registry import MODEL_RUNS
 from meta_sampler.settings import Caps, MutateSettings, settings_of
 from xgl.files import user_path
 from xgl.language.canonical import MOST
@@ -438,8 +437,8 @@ class RunConfig(NamedRun):
     def words(words: Sequence[str]) -> Sequence[str]:
         """The settings that follow from the hardware found here stand before the user's own."""
         words = [f"++{word}" if word.startswith(MAPPINGS) else word for word in words]
-        found = hardware.settings_for(hardware.find(), words)
-        return (*found, *hardware.reward_settings(words), *words)
+        found = models.settings_for(*models.find_gpus(), words)
+        return (*found, *models.reward_settings(words), *words)
 
     def own_words(self) -> list[str]:
         return [*super().own_words(), f"meta_sampler={self.meta_sampler.name}"]

@@ -21,7 +21,7 @@ from evo.config.schema import RunConfig
 from evo.experiments.toy import ToyRunConfig
 from evo.jobs.job import ClusterError, WorkersLostError
 from evo.record.run_folder import RunIdentity
-from evo.runner import Experiment, RunOutcome, Services, run
+from evo.runner import RunOutcome, Services, run
 from meta_sampler import BudgetReachedError, SamplerError
 from xgl.errors import (
     BudgetError,
@@ -94,8 +94,8 @@ def out() -> StringIO:
 
 def go(counting: Counting, out: StringIO, *arguments: str) -> int:
     services = Services(console=Console(file=out, width=200))
-    experiment = Experiment(counting.load, counting.resume, counting.plan)
-    return run(list(arguments), {"counting": experiment}, services)
+    experiments: dict[str, Any] = {"counting": counting}
+    return run(list(arguments), experiments, services)
 
 
 def events(folder: Path) -> list[str]:

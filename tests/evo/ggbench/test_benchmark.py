@@ -12,7 +12,7 @@ from support import hostile
 from support.chat_server import ChatServer, Received, Sent, reply
 from support.purse_game import PURSE
 
-from evo.config.ggbench import GGBenchConfig
+from evo.config.measure import GGBenchConfig
 from evo.ggbench.benchmark import (
     ChatMover,
     LocalMover,

@@ -7,7 +7,7 @@ import pytest
 from support import hostile
 from support.purse_game import PURSE
 
-from evo.config.ggbench import OpponentConfig, TrainConfig
+from evo.config.measure import OpponentConfig, TrainConfig
 from evo.ggbench.box import Box, GameFaultError
 from evo.ggbench.selfplay import (
     TrainingGames,

@@ -20,21 +20,23 @@ from ray.exceptions import RayTaskError
 from archive import Archive
 from archive.errors import DamagedError
 from evo.config.schema import ClusterConfig
-from evo.jobs.cluster import STARTS, check, start_local
 from evo.jobs.executor import (
+    STARTS,
     AdapterReferences,
     RayExecutor,
     _Worker,
+    check,
     own_error,
+    start_local,
     worker_count,
 )
 from evo.jobs.job import (
     ClusterError,
     Evaluation,
     StoredAdapter,
+    Workers,
     WorkersLostError,
 )
-from evo.jobs.processes import Workers
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 
 
@@ -61,7 +63,7 @@ def test_a_cluster_has_room_for_all(
 ) -> None:
     nodes = [{"Alive": alive, "Resources": {"GPU": 0.5}} for alive in (True, True, False)]
     monkeypatch.setattr("ray.nodes", lambda: nodes)
-    monkeypatch.setattr("evo.jobs.cluster.connect", lambda cluster: None)
+    monkeypatch.setattr("evo.jobs.executor.connect", lambda cluster: None)
     config = ClusterConfig(address="auto", **changes)
     if not message:
         return check(config)
