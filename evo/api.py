@@ -52,10 +52,10 @@ class Run(ReadRun):
             raise LookupFailedError(f"{game}: found no fine-tune of it, expected a trained game")
         name = AdapterName(str(self.folder), ids[0][0], model=model)
         _, adapter, settings = adapter_of(name)
-        lm = load_model(settings.model, settings.dtype, device)
-        adapted = AdaptedModel(lm, lora_settings(settings))
+        lm = load_model(settings.model, "float32", device)
+        AdaptedModel(lm, lora_settings(settings)).merge(adapter)
         count = None if judge is None else judge.count
-        return LocalPolicy(adapted.with_adapter(adapter).__enter__(), count=count)
+        return LocalPolicy(lm, count=count)
 
 
 def grow(

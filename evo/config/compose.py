@@ -20,6 +20,7 @@ import yaml
 from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
@@ -45,20 +46,14 @@ def load(kind: type[Run], overrides: Sequence[str]) -> Run:
 
     Raises :class:`ConfigError`.
     """
-    overrides = kind.words(overrides)
+    overrides = [*kind.found_here(overrides), *kind.words(overrides)]
     _register(cast(Hashable, kind))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module(config_module="conf", version_base="1.3"):
             raw = OmegaConf.to_container(compose("run", [*map(with_home, overrides)]), resolve=True)
     except OverrideParseException as error:
-        key, _, value = (word := str(error.override)).partition("=")
-        better = quote(f"{key}={quoted(value)}")
-        if value.startswith(("[", "{")):
-            better = "each text in it in double quotes, and the whole in single ones"
-        raise ConfigError(
-            f"{excerpt(word)}: cannot be read without quotes, expected {better}"
-        ) from None
+        raise _unreadable(error) from None
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_one_sentence(str(error), kind)) from None
     except ValueError as error:  # Hydra's own, for a group that is given no name
@@ -80,17 +75,29 @@ def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str
     """
     check_resumable(kind, overrides)
     config = from_archive(kind, archived)  # an override must not hide that a key is missing
-    if not overrides:
-        return config
-    fresh = asdict(load(kind, [*config.own_words(), *overrides]))
     settings: dict[str, Any] = json.loads(json.dumps(asdict(config)))
-    for override in kind.words(overrides):
-        *groups, key = split_override(override)[0].split(".")
-        target, source = settings, fresh
+    try:
+        parsed = OverridesParser.create().parse_overrides([*map(with_home, kind.words(overrides))])
+    except OverrideParseException as error:
+        raise _unreadable(error) from None
+    for each in parsed:
+        if each.is_sweep_override():
+            raise ConfigError(f"{each.input_line}: expected one value: a command is one run")
+        *groups, key = each.key_or_group.split(".")
+        target = settings
         for group in groups:
-            target, source = target.setdefault(group, {}), source[group]
-        target[key] = source[key]
+            target = target.setdefault(group, {})
+        target[key] = each.value()
     return from_archive(kind, settings)
+
+
+def _unreadable(error: OverrideParseException) -> ConfigError:
+    """One sentence for a word that Hydra's grammar cannot read, with what to type instead."""
+    key, _, value = (word := str(error.override)).partition("=")
+    better = quote(f"{key}={quoted(value)}")
+    if value.startswith(("[", "{")):
+        better = "each text in it in double quotes, and the whole in single ones"
+    return ConfigError(f"{excerpt(word)}: cannot be read without quotes, expected {better}")
 
 
 def from_archive(kind: type[Run], archived: Mapping[str, Any]) -> Run:

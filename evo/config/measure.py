@@ -158,13 +158,6 @@ class MeasureRunConfig(AnyRun):
         ``measure.folder=``, ``measure.games=`` and ``players=[NAME]``."""
         return [_long(each) for each in words]
 
-    def own_words(self) -> list[str]:
-        names = f"[{','.join(map(quoted, self.measure.games))}]"
-        if not self.measure.folder:
-            return [*super().own_words(), f"measure={names}"]
-        games = [f"measure.games={names}"] if self.measure.games else []
-        return [*super().own_words(), f"measure={self.measure.folder}", *games]
-
 
 def _long(argument: str) -> str:
     key, _, value = argument.partition("=")

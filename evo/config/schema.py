@@ -376,9 +376,10 @@ class AnyRun:
         """A command line as Hydra takes it: what is short for other keys is written out."""
         return words
 
-    def own_words(self) -> list[str]:
-        """The words without which a command line is not one of this kind of run."""
-        return [f"+experiment={self.experiment}"]
+    @staticmethod
+    def found_here(words: Sequence[str]) -> Sequence[str]:
+        """Settings of a new run that follow from this machine, to stand before its own words."""
+        return ()
 
     def science_hash(self) -> str:
         """Hash of the settings that results depend on, 16 hex digits."""
@@ -435,10 +436,12 @@ class RunConfig(NamedRun):
 
     @staticmethod
     def words(words: Sequence[str]) -> Sequence[str]:
-        """The settings that follow from the hardware found here stand before the user's own."""
-        words = [f"++{word}" if word.startswith(MAPPINGS) else word for word in words]
-        found = models.settings_for(*models.find_gpus(), words)
-        return (*found, *models.reward_settings(words), *words)
+        """Keys of mappings are added, as they are in no default."""
+        return [f"++{word}" if word.startswith(MAPPINGS) else word for word in words]
 
-    def own_words(self) -> list[str]:
-        return [*super().own_words(), f"meta_sampler={self.meta_sampler.name}"]
+    @staticmethod
+    def found_here(words: Sequence[str]) -> Sequence[str]:
+        return (
+            *models.settings_for(*models.find_gpus(), words),
+            *models.reward_settings(words),
+        )

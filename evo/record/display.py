@@ -42,23 +42,6 @@ class TimedLines:
         self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
 
 
-class Listener:
-    """Receives reports of a run's progress, on which no result depends; this one tells nobody."""
-
-    def candidate_list(self, generation: int, parent: Task, number: int) -> None:
-        """A new list of candidates begins."""
-
-    def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
-        """``jobs`` jobs begin for these games."""
-
-    def job(self, stage: str, task: Task, tokens: int, note: str = "") -> None:
-        """One fine-tune or evaluation is committed; ``tokens`` are the player's, ``note`` is its
-        result in words."""
-
-    def decision(self, task: Task, decision: Decision) -> None:
-        """A verdict is committed."""
-
-
 def training_note(curve: Sequence[float]) -> str:
     """Mean score of training plays over the first and the last quarter of the steps, such as
     ``0.8 → 9.7 bits a play in training``."""
@@ -69,11 +52,11 @@ def training_note(curve: Sequence[float]) -> str:
     return f"{number(first, 1)} → {number(last, 1)} bits a play in training"
 
 
-class Display(Listener):
-    """The listener that writes to a console. ``made``: fine-tunes of earlier sessions;
-    ``expected``: most of the whole run; None: no limit."""
+class Display:
+    """Reports of a run's progress on a console, on which no result depends. ``made``: fine-tunes of
+    earlier sessions; ``expected``: most of the whole run; None: no limit."""
 
-    def __init__(self, console: Console, made: int, expected: int | None) -> None:
+    def __init__(self, console: Console, made: int = 0, expected: int | None = None) -> None:
         self.console, self.finetunes, self.expected = console, made, expected
         self.stages = dict[str, list[int]]()
         """Jobs of each stage: begun, and ended."""
@@ -92,8 +75,8 @@ class Display(Listener):
             self._log(f"{name}: {' '.join(dict.fromkeys(task.id.label for task in tasks))}")
 
     def job(self, stage: str, task: Task, tokens: int, note: str = "") -> None:
-        """Count a job and show the progress of its stage; for a fine-tune also its result and the
-        progress of the run."""
+        """Count a job that is committed and show the progress of its stage; for a fine-tune also
+        its result (``note``) and the progress of the run. ``tokens`` are the player's."""
         self.tokens += tokens
         self.stages[stage][1] += 1
         self._unlogged_jobs += 1

@@ -226,6 +226,21 @@ def test_of_two_gpus_a_worker_the_judge_has_one_and_the_player_the_other(
     assert (config.cluster.workers, config.player.device) == (1, "cuda:1+2+3")
 
 
+def test_a_run_goes_on_with_its_own_settings_whatever_this_machine_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    values = asdict(load(RunConfig, [RUN, "finetune=deep"]))
+    monkeypatch.setattr(models, "find_gpus", lambda: (4, 81559))
+    monkeypatch.setattr(models, "reward_settings", lambda words: ("finetune.bfloat16_rewards=x",))
+    resumed = resume(RunConfig, values, ["growth.max_accepted=9", "budget={tokens: 7}"])
+    assert (resumed.growth.max_accepted, resumed.budget.tokens) == (9, 7)
+    expected = from_archive(RunConfig, values)
+    growth = replace(expected.growth, max_accepted=9)
+    assert resumed == replace(expected, growth=growth, budget=resumed.budget)
+    with pytest.raises(ConfigError, match=r"budget.tokens=1,2: expected one value"):
+        resume(RunConfig, values, ["budget.tokens=1,2"])
+
+
 @pytest.mark.parametrize(
     ("own", "message"),
     [
@@ -275,7 +290,7 @@ def test_the_driver_says_what_is_here(
     assert find_gpus() == (0, 0)
 
 
-# -- What errors advise can be done, and what Hydra cannot read --------------------------------------
+# -- What errors advise can be done, and what Hydra cannot read -----------------------------------
 
 ROLES = {place: setting_roles(found_at(place)) for place in ALL_SETTINGS}
 WHEN_RESUMED = """

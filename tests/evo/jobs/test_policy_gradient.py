@@ -24,7 +24,7 @@ from evo.jobs.policy_gradient import (
     advantages,
     credits_of,
     move_trees,
-    policy_loss,
+    objective_loss,
     shuffle_rewards,
     update,
 )
@@ -57,8 +57,10 @@ def test_the_gradient_is_reinforce_by_hand(bonus: float) -> None:
     logprobs = logits.log_softmax(-1)
     token_logprobs = logprobs.gather(2, torch.tensor(token_ids)[:, :, None])[:, :, 0]
     entropy = -(logprobs.exp() * logprobs).sum(-1)
-    loss = policy_loss(token_logprobs, torch.tensor(mask), torch.tensor(weight), entropy, bonus)
-    loss.backward()
+    chosen = torch.tensor(mask) == 1
+    weights = torch.tensor(weight)[:, None].expand(-1, 2)[chosen] / len(weight)
+    terms = token_logprobs[chosen], entropy[chosen], weights, bonus / mask.sum()
+    objective_loss(*terms).backward()
     assert logits.grad is not None
     np.testing.assert_allclose(logits.grad.numpy(), by_hand, atol=1e-12)
 
@@ -67,14 +69,13 @@ def test_a_ratio_beyond_its_width_has_no_gradient() -> None:
     """d/dlog π of −mean_i min(ρA, clamp(ρ)A): −ρA/N, but 0 where the ratio has moved too far in the
     direction of its advantage (PPO, eq. 7)."""
     ratio = np.array([[1.0, 1.1, 1.5, 0.5], [1.0, 0.9, 1.5, 0.5]])
-    weight, clip = np.array([2.0, -3.0]), torch.tensor(0.2)
+    weight, clip = np.array([2.0, -3.0]), 0.2
     slopes = -ratio * weight[:, None] / 2
     slopes[0, 2] = slopes[1, 3] = 0.0
     made = torch.full((2, 4), -1.5, dtype=torch.float64)
     logprobs = (made + torch.tensor(np.log(ratio))).requires_grad_(True)
-    zeros, mask = torch.zeros(2, 4), torch.ones(2, 4)
-    loss = policy_loss(logprobs, mask, torch.tensor(weight), zeros, 0.0, ratio_terms=(made, clip))
-    loss.backward()
+    weights = torch.tensor(weight)[:, None] / 2
+    objective_loss(logprobs, torch.zeros(0), weights, 0.0, made, clip).backward()
     assert logprobs.grad is not None
     np.testing.assert_allclose(logprobs.grad.numpy(), slopes, atol=1e-12)
 
@@ -97,12 +98,13 @@ def test_the_expected_gradient_is_that_of_the_expected_reward(
     logprobs = torch.stack([torch.stack([first[a], second[a, b]]) for a, b in moves])
     chance = logprobs.sum(1).exp()
     [exact] = torch.autograd.grad(chance @ torch.tensor(rewards).double(), z, retain_graph=True)
-    expected, ones, name = torch.zeros_like(exact), torch.ones(2, 2), baseline[0]
+    expected, none = torch.zeros_like(exact), torch.zeros(0)
     for pair in product(range(9), repeat=2):
         credits = [credit(rewards[place], 2) for place in pair]
-        chosen, weights = logprobs[list(pair)], advantages(credits, name, False).double()
-        terms = (chosen.detach(), torch.tensor(0.2)) if has_ratio else None
-        loss = policy_loss(chosen, ones, weights, torch.zeros(2, 2), 0.0, ratio_terms=terms)
+        chosen = logprobs[list(pair)]
+        weights = advantages(credits, baseline[0], False).double()[:, None] / 2
+        terms = (chosen.detach(), 0.2) if has_ratio else ()
+        loss = objective_loss(chosen, none, weights, 0.0, *terms)
         [slope] = torch.autograd.grad(-loss, z, retain_graph=True)
         expected += chance.detach()[list(pair)].prod() * slope
     torch.testing.assert_close(expected, baseline[1] * exact, atol=1e-5, rtol=1e-5)
