@@ -32,8 +32,6 @@ from xgl.errors import ConfigError, UnknownKeyError, excerpt
 from xgl.settings import Role, role_of, science
 
 Run = TypeVar("Run", bound=AnyRun)
-OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
-"""Option names of groups' defaults, where not ``default``."""
 _OLDER = (
     "the archived settings, since an older version began this run, and results depend on it; "
     "expected a new run: this one can be read, and goes on in its own version only"
@@ -201,14 +199,14 @@ def _register(kind: Any) -> None:
             values[each.name] = None if each.default is MISSING else each.default
             continue
         own: dict[str, Any] = asdict(each.default)  # type: ignore[arg-type]
-        if each.name not in OPTIONS and not files("conf").joinpath(each.name).is_dir():
+        usual, nodes = "default", {"default": own}
+        if isinstance(each.default, MetaSamplerConfig):
+            usual = each.default.name
+            nodes = {n: {"name": n, "settings": asdict(kind())} for n, kind in SETTINGS.items()}
+        elif not files("conf").joinpath(each.name).is_dir():
             values[each.name] = own
             continue
-        usual = OPTIONS.get(each.name, "default")
         defaults.append({each.name: usual})
-        nodes = {usual: own}
-        if isinstance(each.default, MetaSamplerConfig):
-            nodes = {n: {"name": n, "settings": asdict(kind())} for n, kind in SETTINGS.items()}
         for option, node in nodes.items():
             store.store(group=each.name, name=option, node=node)
     if "player" in hints:  # conf/model holds players with their judges

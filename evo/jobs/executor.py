@@ -11,14 +11,15 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from itertools import count
 from typing import Any
 
 import ray
 from cachetools import LRUCache
-from ray._private import ray_constants, worker
+from ray._private import ray_constants
+from ray._private import worker as ray_worker
 from ray.exceptions import (
     NodeDiedError,
     ObjectLostError,
@@ -106,15 +107,6 @@ class _Worker:
         return known
 
 
-@dataclass(eq=False)
-class _Place:
-    """A worker's place: one worker after another when they die; ``node`` is empty while its worker
-    starts."""
-
-    worker: Any = None
-    node: str = ""
-
-
 class AdapterReferences:
     """References to adapters in Ray's object store, the least recently used dropped first.
 
@@ -152,10 +144,13 @@ class RayExecutor:
         self.count = worker_count(cluster, int(room.get("CPU", 1)), room.get("GPU", 0.0))
         self.references = AdapterReferences()
         self.failed_starts = 0
-        self.free = deque[_Place]()
-        self.busy: dict[Any, tuple[_Place, int | None]] = {}
-        """Place and number of a job by the reference that is waited for; number None: the worker
+        self.free = deque[Any]()
+        """Workers: actors."""
+        self.busy: dict[Any, tuple[Any, int | None]] = {}
+        """Worker and number of a job by the reference that is waited for; number None: the worker
         starts."""
+        self.nodes: dict[Any, str] = {}
+        """Ids of the nodes that workers are on."""
         self.unfinished_jobs: dict[int, Job[Any]] = {}
         """Jobs by number that no worker has done yet, with parcels in place of their adapters."""
         self.losses: Counter[int] = Counter()
@@ -163,7 +158,7 @@ class RayExecutor:
         """Numbers of jobs whose worker died; the next free worker does them."""
         self.numbers = count()
         for _ in range(self.count):
-            self._start(_Place())
+            self._start()
 
     def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
         """Yield results in the order of ``jobs``.
@@ -201,20 +196,20 @@ class RayExecutor:
         """Wait for one worker: it is ready, has done its job, or died. Raises what a job raises,
         and :class:`ClusterError` if Ray itself has ended."""
         reference = self._next()
-        place, number = self.busy.pop(reference)
+        worker, number = self.busy.pop(reference)
         try:
             outcome = ray.get(reference)
         except LOSS_ERRORS as error:
-            self._lose(place, number, error)
+            self._lose(worker, number, error)
             return None
         except RayTaskError as error:
             raise own_error(error, starting=number is None) from None
         if self.lost_jobs:
-            self._hand_over(self.lost_jobs.popleft(), place)
+            self._hand_over(self.lost_jobs.popleft(), worker)
         else:
-            self.free.append(place)
+            self.free.append(worker)
         if number is None:
-            place.node, self.failed_starts = outcome, 0
+            self.nodes[worker], self.failed_starts = outcome, 0
             return None
         del self.unfinished_jobs[number]
         return number, outcome
@@ -223,10 +218,10 @@ class RayExecutor:
         """Stop the workers and a local Ray."""
         ray.shutdown()
 
-    def _hand_over(self, number: int, place: _Place) -> None:
+    def _hand_over(self, number: int, worker: Any) -> None:
         job = self.unfinished_jobs[number]
-        method = place.worker.train if job.trains else place.worker.play
-        self.busy[method.remote(job)] = place, number
+        method = worker.train if job.trains else worker.play
+        self.busy[method.remote(job)] = worker, number
 
     def _next(self) -> Any:
         for second in count(1):
@@ -238,7 +233,7 @@ class RayExecutor:
             if starting and second % READY_SECONDS == 0:
                 log.warning("no worker is ready yet: models load, or the cluster has no room")
 
-    def _lose(self, place: _Place, number: int | None, error: Exception) -> None:
+    def _lose(self, worker: Any, number: int | None, error: Exception) -> None:
         """Log that a worker died, return its job to the queue and start another worker."""
         if number is None:
             self.failed_starts += 1
@@ -248,11 +243,11 @@ class RayExecutor:
                 ) from error
             log.warning("a worker died as it started; another one starts: %s", _cause(error))
         else:
-            self._lose_job(place, number, error)
-        ray.kill(place.worker)  # one that merely cannot be reached would keep its place
-        self._start(place)
+            self._lose_job(worker, number, error)
+        ray.kill(worker)  # one that merely cannot be reached would keep its place
+        self._start()
 
-    def _lose_job(self, place: _Place, number: int, error: Exception) -> None:
+    def _lose_job(self, worker: Any, number: int, error: Exception) -> None:
         self.losses[number] += 1
         job, losses = self.unfinished_jobs[number], self.losses[number]
         name = f"{job.name} of game {job.task.id.label}"
@@ -261,16 +256,15 @@ class RayExecutor:
                 f"{losses} workers died on {name}, the last {_cause(error)}"
             ) from error
         again = f"{name}, which is done again ({losses} of {RETRIES})"
-        log.warning("a worker on node %s died during %s", place.node, again)
+        log.warning("a worker on node %s died during %s", self.nodes.pop(worker), again)
         if self.free:
             self._hand_over(number, self.free.popleft())
         else:
             self.lost_jobs.append(number)
 
-    def _start(self, place: _Place) -> None:
-        remote = ray.remote(num_cpus=1, num_gpus=self.gpus)(_Worker)
-        place.worker, place.node = remote.remote(), ""
-        self.busy[place.worker.start.remote(self.settings)] = place, None
+    def _start(self) -> None:
+        worker = ray.remote(num_cpus=1, num_gpus=self.gpus)(_Worker).remote()
+        self.busy[worker.start.remote(self.settings)] = worker, None
 
 
 def worker_count(cluster: ClusterConfig, cores: int, gpus: float) -> int:
@@ -367,7 +361,7 @@ def connect(cluster: ClusterConfig) -> None:
     if ray.is_initialized():
         return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    worker.print_to_stdstream = _say_nothing
+    ray_worker.print_to_stdstream = _say_nothing
     if cluster.address:
         ray.init(address=cluster.address, **quiet)
         return
@@ -392,7 +386,7 @@ def _say_nothing(*_: object, **__: object) -> None:
 def check_alive() -> None:
     """Raises :class:`ClusterError` if a process is gone without which Ray ends the driver too, at
     its next call or after a minute, before the run could say a word."""
-    if (node := worker._global_node) is None:
+    if (node := ray_worker._global_node) is None:
         return
     if ended := [name for name, _ in node.dead_processes() if name in VITAL]:
         raise ClusterError(

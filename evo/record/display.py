@@ -35,10 +35,10 @@ class TimedLines:
         if time.monotonic() - self.latest >= silence:
             self.say(message)
 
-    def say(self, message: str) -> None:
-        """Print a line."""
+    def say(self, message: str, state: str = "") -> None:
+        """Print a line; ``state`` stands beside the seconds."""
         self.latest = time.monotonic()
-        head = f"[{self.latest - self.start:6.1f} s]"
+        head = f"[{self.latest - self.start:6.1f} s{state}]"
         self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
 
 
@@ -52,16 +52,19 @@ def training_note(curve: Sequence[float]) -> str:
     return f"{number(first, 1)} → {number(last, 1)} bits a play in training"
 
 
-class Display:
-    """Reports of a run's progress on a console, on which no result depends. ``made``: fine-tunes of
-    earlier sessions; ``expected``: most of the whole run; None: no limit."""
+class Display(TimedLines):
+    """Reports of a run's progress on a console, on which no result depends; without one, it tells
+    nobody. ``made``: fine-tunes of earlier sessions; ``expected``: most of the whole run; None: no
+    limit."""
 
-    def __init__(self, console: Console, made: int = 0, expected: int | None = None) -> None:
-        self.console, self.finetunes, self.expected = console, made, expected
+    def __init__(
+        self, console: Console | None = None, made: int = 0, expected: int | None = None
+    ) -> None:
+        super().__init__(console or Console(quiet=True))
+        self.finetunes, self.expected = made, expected
         self.stages = dict[str, list[int]]()
         """Jobs of each stage: begun, and ended."""
         self.tokens = self._unlogged_jobs = 0
-        self._start = self._last_line = time.monotonic()
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None:
         """Show that a list of candidates begins."""
@@ -87,7 +90,7 @@ class Display:
             self._log(f"{head}, {note}; fine-tune {self.finetunes}{most or ''}")
         elif self._deserves_lines(stage):
             self._log(f"{head}, {ended} of {jobs}")
-        elif time.monotonic() - self._last_line >= QUIET:
+        elif time.monotonic() - self.latest >= QUIET:
             self._log(f"{head}, {plural(self._unlogged_jobs, 'job')} since the last line")
 
     def decision(self, task: Task, decision: Decision) -> None:
@@ -100,10 +103,9 @@ class Display:
         return self.stages[stage][0] > 1 or stage == FINE_TUNING
 
     def _log(self, message: str) -> None:
-        self._last_line, self._unlogged_jobs = time.monotonic(), 0
+        self._unlogged_jobs = 0
         log.info(message)
-        head = f"[{self._last_line - self._start:6.1f} s, {plural(self.tokens, 'token')}]"
-        self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
+        self.say(message, f", {plural(self.tokens, 'token')}")
 
 
 def _name(task: Task) -> str:

@@ -49,9 +49,7 @@ def test_a_language_model_takes_part_in_proposing_where_one_of_size_plays(
     assert load(RunConfig, [RUN, *words]).meta_sampler.name == name
 
 
-@pytest.mark.parametrize(
-    "variant", ["playability=few_shot", "finetune=deep", "cluster=local", "meta_sampler=chat"]
-)
+@pytest.mark.parametrize("variant", ["playability=few_shot", "finetune=deep", "meta_sampler=chat"])
 def test_every_variant_composes(variant: str) -> None:
     assert load(RunConfig, [RUN, variant]).experiment == "scope_growth"
 
@@ -81,7 +79,7 @@ MISTAKES = [
     (["+growth.alpha1=0.4"], r"\+growth\.alpha1: expected growth\.alpha1=… without the sign"),
     (["seed=abc"], r"seed: found 'abc', expected a whole number"),
     (["judge=5"], r"^judge: found 5, expected a group of settings"),
-    (["cluster=none"], r"cluster: found 'none', expected one of"),
+    (["finetune=none"], r"finetune: found 'none', expected one of"),
     (["seed=1,2"], r"seed: found '1,2', expected one value: a command is one run"),
     (["~growth.alpha1"], r"growth\.alpha1: missing$"),
     (

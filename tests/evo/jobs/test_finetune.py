@@ -102,7 +102,7 @@ def refuse(*_: object) -> None:
     raise lora.NotByRowError
 
 
-@pytest.mark.parametrize(("by_row", "at_once"), [(True, True), (True, False), (False, True)])
+@pytest.mark.parametrize(("by_row", "at_once"), [(True, True), (False, False)])
 def test_several_adapters_in_one_pass_play_as_each_would_alone(
     make_model_host: MakeModelHost,
     make_task: MakeTask,
@@ -133,7 +133,7 @@ def test_several_adapters_in_one_pass_play_as_each_would_alone(
     assert [s.moves for s in together[0][4:]] != [s.moves for s in together[1]]
 
 
-@pytest.mark.parametrize("shares", [(0.01,), (0.3,), (0.25, 0.5)])
+@pytest.mark.parametrize("shares", [(0.01,), (0.25, 0.5)])
 def test_a_fine_tune_that_paused_goes_on_to_what_it_would_have_been(
     make_model_host: MakeModelHost, make_task: MakeTask, shares: list[float]
 ) -> None:

@@ -134,12 +134,11 @@ def test_baselines(baseline: str, expected: list[float]) -> None:
     np.testing.assert_allclose(unit_advantages, np.array(expected) / np.std(expected), rtol=1e-6)
 
 
-@pytest.mark.parametrize("baseline", ["group_mean", "leave_one_out"])
-@pytest.mark.parametrize("scale", [False, True])
-def test_equal_rewards_teach_nothing(baseline: str, scale: bool) -> None:
+def test_equal_rewards_teach_nothing() -> None:
     """Rounding errors of a mean are no advantages, however small the spread they are divided by."""
     credits = [credit(v, m) for m, v in ((2, 0.1), (4, -7.3), (6, 1 / 3)) for _ in range(3)]
-    assert np.abs(advantages(credits, baseline, scale).numpy()).max() < 1e-9
+    for scale in (False, True):
+        assert np.abs(advantages(credits, "group_mean", scale).numpy()).max() < 1e-9
 
 
 # -- credit ----------------------------------------------------------------------------------------
@@ -237,7 +236,7 @@ def _mean_divergence(
 Step = tuple[tuple[float, float], list[torch.Tensor]]
 
 
-def step(player: LanguageModel, adapted_model: AdaptedModel, bonus: float, *memory: int) -> Step:
+def step(player: LanguageModel, adapted_model: AdaptedModel, bonus: float) -> Step:
     """What an update by eight rollouts of growing length reports, and the adapter after it."""
     settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=bonus)
     prompts = [(player.bos, *player.encode(text)) for text in ("The king", "A small cat sat")]
@@ -247,7 +246,7 @@ def step(player: LanguageModel, adapted_model: AdaptedModel, bonus: float, *memo
         for parameter in adapted_model.parameters():
             parameter.data += 0.01
         optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
-        statistics = update(player, adapted_model, optimizer, credits, settings, *memory)
+        statistics = update(player, adapted_model, optimizer, credits, settings)
         return statistics, [p.detach().clone() for p in adapted_model.parameters()]
 
 
@@ -255,13 +254,6 @@ def check_equal(one: Step, other: Step) -> None:
     assert one[0] == pytest.approx(other[0], rel=1e-4)
     for whole, parts in zip(one[1], other[1], strict=True):
         torch.testing.assert_close(whole, parts, atol=1e-6, rtol=1e-4)
-
-
-def test_a_gradient_gathered_in_parts_is_the_same(lm: LanguageModel) -> None:
-    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
-    whole = step(lm, adapted_model, 0.1, 1 << 30)
-    for memory in (2_000_000, 1):
-        check_equal(step(lm, adapted_model, 0.1, memory), whole)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -404,7 +396,7 @@ def test_a_step_changes_the_adapter_equally(
     imitations = [[Imitation(c.move, c.map_seed, c.line, 1 + n) for n, c in enumerate(credits)]]
     lm = LanguageModel(lm.model, lm.tokenizer, lm.device)  # without passes of other tests
     adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
-    for devices, by_trees in (((), False), ((), True), (("cpu",), True), (("cpu",), True)):
+    for devices, by_trees in (((), False), ((), True), (("cpu",), True)):
         monkeypatch.setattr(captured_module, "DEVICES", devices)
         adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
         with adapted_model.new_adapter(0) as player:

@@ -16,7 +16,7 @@ from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Repetition, Training, Trainings
 from evo.record.collector import Collector
-from evo.record.display import FINE_TUNING, Listener
+from evo.record.display import FINE_TUNING, Display
 from evo.record.ledger import Ledger
 from xgl.settings import Role, role_of
 
@@ -24,12 +24,12 @@ MakeTask = Callable[..., Task]
 
 
 def collector_on(
-    archive: Archive, *settings: str, listener: Listener | None = None, **more: Any
+    archive: Archive, *settings: str, listener: Display | None = None, **more: Any
 ) -> tuple[Collector, FakeExecutor]:
     config = load(RunConfig, ["+experiment=scope_growth", *settings])
     executor = FakeExecutor(lambda _: Nature())
     return Collector(
-        config, Ledger(archive, "r"), executor, listener or Listener(), **more
+        config, Ledger(archive, "r"), executor, listener or Display(), **more
     ), executor
 
 
@@ -59,10 +59,11 @@ def test_a_null_control_keeps_the_true_rewards_of_the_games_that_are_named(
     assert all(job.true_rewards == (job.task.id == initial.id) for job in jobs)
 
 
-class Heard(Listener):
+class Heard(Display):
     """Remembers the fine-tunes that it is told of: of how many at first, then each."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.begun, self.ended = list[int](), list[tuple[Task, int, str]]()
 
     def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
