@@ -26,7 +26,6 @@ from meta_sampler import BudgetReachedError, SamplerError
 from xgl.errors import (
     BudgetError,
     ConfigError,
-    JudgeError,
     ModelNotFoundError,
     NotFiniteError,
     PlayerError,
@@ -123,7 +122,6 @@ ENDS = {
     "workers": (WorkersLostError("4 workers died"), 1),
     "Ray": (ClusterError("Ray did not start in 3 attempts"), 1),
     "endpoint": (PlayerError("refused with 401"), 1),
-    "judge's server": (JudgeError("refused with 401"), 1),
     "judge's numbers": (NotFiniteError("the judge's logits"), 2),
     "model": (ModelNotFoundError("model 'm' does not load"), 2),
     "sampler": (SamplerError("the sampler gave up"), 2),
@@ -192,7 +190,6 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
 
 MAY_CHANGE = ["budget.tokens=1", "budget={tokens: 1}", "players=[a]", "player=a"]
 KEPT = [
-    (MeasureRunConfig, "measure.rounds=3"),
     (MeasureRunConfig, "measure={rounds: 3}"),
     (RunConfig, "growth={max_accepted: 3}"),
     (RunConfig, "meta_sampler.settings.max_lines=3"),

@@ -345,7 +345,9 @@ def test_what_is_no_list_or_is_read_as_something_else_is_told(
 
 @pytest.mark.parametrize("value", ["~/日本 (1)/#2", "~", "~/it's"])
 def test_a_path_below_home_needs_no_quotes(value: str) -> None:
-    assert load(RunConfig, [RUN, f"archive.root={value}"]).archive.root == value
+    config = load(RunConfig, [RUN, f"archive.root={value}"])
+    assert config.archive.root == value
+    assert config.folder == Path(value).expanduser() / config.name
 
 
 CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0$", exclude_categories=["Cs"])

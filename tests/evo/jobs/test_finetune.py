@@ -246,17 +246,7 @@ def test_where_rows_are_not_read_one_by_one_the_plays_are_made_one_after_another
     alone: list[Finetune],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    sizes: list[int] = []
-    play_together = finetune_module.play_together
-
-    def watched(groups: list[object]) -> list[list[object]]:
-        sizes.append(len(groups))
-        return play_together(groups)  # type: ignore[arg-type,return-value]
-
     monkeypatch.setattr(lora.StackedFactors, "__call__", refuse)
-    monkeypatch.setattr(finetune_module, "play_together", watched)
     together = host.do(Trainings(trainings[0].task, tuple(trainings[:2]))).outcome
     assert [each.adapter for each in together] == [each.adapter for each in alone[:2]]
     assert [each.tokens for each in together] == [each.tokens for each in alone[:2]]
-    assert sizes[0] == 2, "it is tried once"
-    assert set(sizes[1:]) == {1}

@@ -160,19 +160,17 @@ def test_the_warm_start_ends_with_half_of_the_budget(
 def test_where_rewards_are_permuted_no_script_shows_a_move(
     make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
-    adapters = [
-        make_model_host(tokens=1, warm_start=warm, shuffle=shuffle)
-        .do(Training(make_task(), 0))
-        .outcome.adapter
-        for warm in (WARM, replace(WARM, proposals=0.0))
-        for shuffle in (True, False)
-    ]
-    assert adapters[0] == adapters[2]
-    assert len(set(adapters)) == 3
-    edits = make_model_host(tokens=1, warm_start=replace(WARM, edits=1), shuffle=True)
-    assert edits.do(Training(make_task(), 0)).outcome.adapter == adapters[0]
-    host = make_model_host(tokens=1, warm_start=WARM, shuffle=True)
-    assert host.do(Training(make_task(), 0, true_rewards=True)).outcome.adapter == adapters[1]
+    few = replace(WARM, demonstrations=2, rollouts=3)
+
+    def adapter(shuffle: bool = True, true_rewards: bool = False, **changes: float) -> bytes:
+        warm = replace(few, **changes)  # type: ignore[arg-type]
+        host = make_model_host(tokens=1, warm_start=warm, shuffle=shuffle)
+        return host.do(Training(make_task(), 0, true_rewards)).outcome.adapter
+
+    shuffled, plain = adapter(), adapter(shuffle=False)
+    assert shuffled == adapter(proposals=0.0) == adapter(edits=1)
+    assert len({shuffled, plain, adapter(shuffle=False, proposals=0.0)}) == 3
+    assert adapter(true_rewards=True) == plain
 
 
 def test_edited_moves_are_better_and_cost_no_tokens(
