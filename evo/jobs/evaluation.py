@@ -187,7 +187,7 @@ def scored_play(
 
 
 def play_row(policy_id: str, task: Task, purpose: str, play: ScoredPlay) -> dict[str, Any]:
-    """A row of ``scores``, or what one of ``rounds`` has in common with it, without the run's id."""
+    """A row of ``scores``, or most of one of ``rounds``, without the run's id."""
     facts = vars(play) | {"moves": list(play.moves)}
     seeds = facts.pop("seeds")
     maps = {"purpose": purpose, "map_seed": seeds.map_seed, "play_seed": seeds.play_seed}

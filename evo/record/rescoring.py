@@ -66,9 +66,7 @@ def _rows(
             "purpose": key.purpose,
             "map_seed": seeds.map_seed,
             "play_seed": seeds.play_seed,
-            "score": score.score,
-            "permuted_score": score.permuted_score,
-            "seconds": score.seconds,
+            **vars(score),
         }
         for seeds, score in zip(job.seeds, result.outcome, strict=True)
     ]
