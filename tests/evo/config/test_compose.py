@@ -38,20 +38,15 @@ MEASURE = ["+experiment=measure", "measure=OUT"]
     ("words", "name"),
     [
         ([], "mutate"),
-        (["model=smollm2"], "portfolio"),
         (["model=qwen3_8b"], "portfolio"),
         (["model=smollm2", "meta_sampler=local"], "local"),
+        (["playability=few_shot", "finetune=deep"], "mutate"),
     ],
 )
-def test_a_language_model_takes_part_in_proposing_where_one_of_size_plays(
+def test_every_variant_composes_and_a_model_of_size_takes_part_in_proposing(
     words: list[str], name: str
 ) -> None:
     assert load(RunConfig, [RUN, *words]).meta_sampler.name == name
-
-
-@pytest.mark.parametrize("variant", ["playability=few_shot", "finetune=deep", "meta_sampler=chat"])
-def test_every_variant_composes(variant: str) -> None:
-    assert load(RunConfig, [RUN, variant]).experiment == "scope_growth"
 
 
 def test_composed_defaults_are_those_of_python() -> None:
@@ -260,32 +255,26 @@ def test_devices_that_a_worker_has_not_are_refused(
 
 
 @pytest.mark.parametrize(
-    ("listing", "visible", "expected"),
-    [
-        ("81559\\n", None, H100),
-        ("1000\\n1000\\n", "1", (1, 1000)),
-        ("1000\\n", "", (0, 0)),
-        ("", None, (0, 0)),
-    ],
+    ("memory", "visible", "expected"),
+    [(["81559"], None, H100), (["9", "9"], "1", (1, 9)), (["9"], "", (0, 0)), ([], None, (0, 0))],
 )
 def test_the_driver_says_what_is_here(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    listing: str,
+    memory: list[str],
     visible: str | None,
     expected: tuple[int, int],
 ) -> None:
     command = tmp_path / "nvidia-smi"
-    command.write_text(f"#!/bin/sh\nprintf '{listing}'\n")
+    command.write_text("#!/bin/sh\n" + "".join(f"echo {each}\n" for each in memory))
     command.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(models, "version", lambda name: "2.11.0+cu130")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     if visible is not None:
         monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
-    assert find_gpus() == expected
-    monkeypatch.setattr(models, "version", lambda name: "2.13.0+cpu")
-    assert find_gpus() == (0, 0)
+    for build, found in (("2.11.0+cu130", expected), ("2.13.0+cpu", (0, 0))):
+        monkeypatch.setattr(models, "version", lambda name, build=build: build)
+        assert find_gpus() == found
 
 
 # -- What errors advise can be done, and what Hydra cannot read -----------------------------------
