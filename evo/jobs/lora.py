@@ -127,10 +127,10 @@ class AdaptedModel:
             stacks[path].fill(pairs, self.scale)
             handles.append(layer.register_forward_hook(_hook(stacks[path], current)))
         lm, own = self.base, names or tuple(map(str, range(len(factors))))
-        kept = {"variant": variant, "captured": lm.captured}
+        at = lm.model, lm.tokenizer, lm.device, own, current
         try:
             with self.without_adapter():
-                yield MultiLoraModel(lm.model, lm.tokenizer, lm.device, own, current, **kept)
+                yield MultiLoraModel(*at, variant=variant, captured=lm.captured)
         finally:
             for handle in handles:
                 handle.remove()
