@@ -165,7 +165,8 @@ def objective_loss(
     where the gradient is that of Σ w log π, REINFORCE.
     """
     ratio = (logprobs - (logprobs.detach() if made is None else made)).exp()
-    gains = torch.minimum(ratio * weights, ratio.clamp(1 - clip, 1 + clip) * weights)
+    near: Tensor = ratio.clamp(1 - clip, 1 + clip)  # type: ignore[arg-type]
+    gains = torch.minimum(ratio * weights, near * weights)
     return -gains.sum() - bonus * entropies.sum()
 
 
