@@ -54,7 +54,7 @@ from evo.growth.oracle import TransferOracle
 from evo.jobs.evaluation import Task
 from evo.jobs.executor import RayExecutor
 from evo.record.collector import Collector
-from evo.record.display import Listener
+from evo.record.display import Display
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity, run_row
 from evo.record.steps import run
@@ -286,7 +286,7 @@ def judge(config: RunConfig, folder: Path, reworded: bool, count: int) -> dict[s
         settings = ModelHostSettings(config.judge, config.player, config.finetune)
         executor = RayExecutor(config.cluster, settings)
         try:
-            collector = Collector(config, ledger, executor, Listener())
+            collector = Collector(config, ledger, executor, Display())
             oracle = TransferOracle(config, collector, config.transfer.confirmations)
             learning = learn_initial_scope(config, oracle.selection, initial_tasks(config))
             [parent] = run(learning, collector.do)

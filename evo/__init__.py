@@ -11,14 +11,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from evo.api import grow, resume
-    from evo.trained import Run
+    from evo.api import Run, grow, resume
     from xgl.version import __version__
 
 __all__ = ["Run", "__version__", "grow", "resume"]
 
 _HOMES = {
-    "Run": "evo.trained",
+    "Run": "evo.api",
     "__version__": "xgl.version",
     "grow": "evo.api",
     "resume": "evo.api",

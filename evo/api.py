@@ -1,6 +1,7 @@
 """Runs from Python: the same as ``python -m evo.run``, with a mapping of settings instead of words.
 
-Runner, validation and folder are the same; the result is the run, to be read.
+Runner, validation and folder are the same; the result is the run, to be read, with its trained
+players. Reading one needs fewer packages than doing one: those are loaded where they are used.
 """
 
 from __future__ import annotations
@@ -8,18 +9,53 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from archive.errors import LookupFailedError
+from archive.notebook import Run as ReadRun
 from archive.notebook import chosen_backend
-from evo.config.words import value_word
-from evo.record.ledger import Callback
-from evo.run import experiments, silence_libraries
-from evo.runner import EXPERIMENT, CommandLine, Services, complete
-from evo.trained import Run
-from xgl.console import Console
+from evo.config import BY_NAME
+from xgl.models.references import AdapterName
+from xgl.runtime.requests import Player
+
+if TYPE_CHECKING:
+    from evo.record.ledger import Callback
+    from xgl.runtime.requests import Judge
 
 _SETTING = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 Settings = Mapping[str, object]
 """Values by key; keys are dotted (``growth.alpha1``) or nested (``{"growth": {"alpha1": …}}``)."""
+
+
+class Run(ReadRun):
+    """One run of an archive, and the players that it trained."""
+
+    def player(
+        self, game: str, judge: Judge | None = None, *, model: str = "", device: str = "cpu"
+    ) -> Player:
+        """The player that was trained on a game, by the fine-tune that stands for it: something
+        that plays, for :func:`xgl.play` and in a cast. Its weights are loaded at each call.
+
+        ``judge``: counts the tokens of moves, where its tokenizer is not the player's. ``model``:
+        the base, to be named for a run that another user began. Raises
+        :class:`archive.ArchiveError` for a game without a fine-tune, and
+        :class:`~xgl.errors.ConfigError`.
+        """
+        from evo.jobs.lora import AdaptedModel, lora_settings  # torch, which reading needs not
+        from evo.jobs.merged import adapter_of
+        from xgl.judge.loading import load_model
+        from xgl.players.local import LocalPolicy
+
+        game_id = self.read.find_game(game)
+        ids = [ids for task, ids in self.read.policies.items() if task.game_id == game_id]
+        if not ids:
+            raise LookupFailedError(f"{game}: found no fine-tune of it, expected a trained game")
+        name = AdapterName(str(self.folder), ids[0][0], model=model)
+        _, adapter, settings = adapter_of(name)
+        lm = load_model(settings.model, "float32", device)
+        AdaptedModel(lm, lora_settings(settings)).merge(adapter)
+        count = None if judge is None else judge.count
+        return LocalPolicy(lm, count=count)
 
 
 def grow(
@@ -41,7 +77,7 @@ def grow(
     such as ``KeyboardInterrupt`` or an error of a callback, is raised after the last commit;
     :func:`resume` continues the run.
     """
-    words = tuple(overrides({EXPERIMENT: "scope_growth", **(settings or {})}))
+    words = tuple(overrides({"experiment": "scope_growth", **(settings or {})}))
     return _run(words, None, callbacks, quiet, backend)
 
 
@@ -69,12 +105,16 @@ def _run(
     quiet: bool,
     backend: str | None,
 ) -> Run:
+    from evo.run import silence_libraries
+    from evo.runner import CommandLine, Services, complete
+    from xgl.console import Console
+
     frames = chosen_backend(backend)  # before hours of work
     silence_libraries()
     names = (word.partition("=")[2] for word in words if word.startswith("+experiment="))
     command = CommandLine(next(names, None), folder, words)
     services = Services(console=Console(quiet=quiet), callbacks=tuple(callbacks))
-    ended_folder, outcome = complete(command, experiments(), services)
+    ended_folder, outcome = complete(command, BY_NAME, services)
     if outcome.error is not None and outcome.exit_code:
         raise outcome.error
     return Run.open(ended_folder, backend=frames)
@@ -83,11 +123,13 @@ def _run(
 def overrides(settings: Settings, path: str = "") -> Iterator[str]:
     """Settings as words of a command line. Raises :class:`ConfigError` for a value of a kind that
     no setting has."""
+    from evo.config.compose import value_word
+
     for name, value in settings.items():
         key = f"{path}{name}"
         if isinstance(value, Mapping) and all(_SETTING.fullmatch(str(each)) for each in value):
             yield from overrides(value, f"{key}.")
-        elif key == EXPERIMENT:
+        elif key == "experiment":
             yield f"+{key}={value}"
         else:
             yield f"{key}={value_word(key, value)}"

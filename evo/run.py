@@ -10,12 +10,12 @@ import sys
 import warnings
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from evo.config.registry import EXPERIMENTS, ExperimentEntry, find
+from evo.config import BY_NAME, EXPERIMENTS
 
 if TYPE_CHECKING:
-    from evo.runner import Experiment, Services
+    from evo.runner import Services
 
 _RESUME = "resume=RUN_FOLDER [growth.max_accepted=N] [budget.key=value …] [cluster.key=value …]"
 _KEYS_AND_FLAGS = """useful keys: model=smollm2  seed=N  name=NAME  growth.initial_scope=[FILE,…]
@@ -64,27 +64,12 @@ def _main(arguments: list[str], services: Services | None) -> int:
     try:
         from evo import runner
 
-        return runner.run(arguments, experiments(), services or runner.Services())
+        return runner.run(arguments, BY_NAME, services or runner.Services())
     except ModuleNotFoundError as error:
         if (message := missing_package(error)) is None:
             raise
         print(f"error: {message}", file=sys.stderr)
         return 2
-
-
-def experiments() -> dict[str, Experiment[Any]]:
-    """Every kind of run by name. The code that does one is loaded once its settings are valid."""
-    from evo.config.compose import load, resume
-    from evo.runner import Experiment
-
-    def experiment(entry: ExperimentEntry) -> Experiment[Any]:
-        return Experiment(
-            lambda words: load(find(entry.settings), words),
-            lambda archived, words: resume(find(entry.settings), archived, words),
-            lambda *facts: find(entry.plan)(*facts),
-        )
-
-    return {each.name: experiment(each) for each in EXPERIMENTS}
 
 
 def silence_libraries() -> None:

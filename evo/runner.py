@@ -17,14 +17,13 @@ from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
-from typing import Any, Generic, Protocol, Self, TypeVar
+from typing import Any, Protocol, Self
 
 from archive import Archive, ArchiveError, RunEvent
+from evo.config import MODEL_RUNS, ExperimentEntry
 from evo.config.compose import as_yaml, from_archive, split_override
 from evo.config.models import ModelHostSettings
-from evo.config.registry import MODEL_RUNS
 from evo.config.schema import ClusterConfig
-from evo.config.words import TRUSTED, check_trusted
 from evo.jobs.job import ClusterError, Executor, WorkersLostError
 from evo.jobs.merged import pinned
 from evo.record.ledger import Callback
@@ -67,6 +66,9 @@ ENDS = (
 """Errors that end a run before it is finished; committed rows stay."""
 COMMITS_STAY = "what was committed stays"
 RESUME, EXPERIMENT = "resume", "experiment"
+TRUSTED = "trusted=true"
+"""Lets a run that another user or machine began use the models, addresses and accounts that its
+settings name. In a run that this user began, the user has named them."""
 
 
 @dataclass(frozen=True)
@@ -174,22 +176,6 @@ class SettledPlan(RunPlan):
         return self.begin(self, archive)
 
 
-Config = TypeVar("Config")
-
-
-@dataclass(frozen=True)
-class Experiment(Generic[Config]):
-    """One kind of run, chosen by ``+experiment=NAME`` or by the run that is resumed."""
-
-    load: Callable[[Sequence[str]], Config]
-    """Compose and validate a new run's configuration; raises :class:`ConfigError`."""
-    resume: Callable[[dict[str, Any], Sequence[str]], Config]
-    """The archived configuration, changed where a resumed run may change; raises
-    :class:`ConfigError`."""
-    plan: Callable[[Config, Services, bool], RunPlan]
-    """Find everything that the run needs, which may be resumed; raises any of ``USER_ERRORS``."""
-
-
 @dataclass(frozen=True)
 class CommandLine:
     """A command line: the overrides of a new run, or of the one in the folder ``resume_folder``."""
@@ -226,7 +212,7 @@ def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> 
 
 
 def run(
-    arguments: Sequence[str], experiments: Mapping[str, Experiment[Any]], services: Services
+    arguments: Sequence[str], experiments: Mapping[str, ExperimentEntry], services: Services
 ) -> int:
     """Begin a run or go on with one; returns the exit code.
 
@@ -249,7 +235,7 @@ def run(
 
 
 def complete(
-    command: CommandLine, experiments: Mapping[str, Experiment[Any]], services: Services
+    command: CommandLine, experiments: Mapping[str, ExperimentEntry], services: Services
 ) -> tuple[Path, RunOutcome]:
     """Begin or continue a run, to its end; returns its folder and how it ended. Raises any of
     ``USER_ERRORS`` before a run begins."""
@@ -273,8 +259,8 @@ def complete(
 
 
 def _configure(
-    command: CommandLine, experiments: Mapping[str, Experiment[Any]]
-) -> tuple[Experiment[Any], Any]:
+    command: CommandLine, experiments: Mapping[str, ExperimentEntry]
+) -> tuple[ExperimentEntry, Any]:
     """The experiment of a command, and its configuration."""
     if command.resume_folder is None:
         # Without a known name, the first experiment's configuration says what is expected.
@@ -292,8 +278,11 @@ def _configure(
             f"{config[EXPERIMENT]}, expected none"
         )
     experiment = experiments[config[EXPERIMENT]]
-    if not (is_own or command.show):
-        check_trusted(config, command.overrides, command.resume_folder)
+    if not (is_own or command.show or TRUSTED in command.overrides):
+        raise ConfigError(
+            f"resume: {command.resume_folder} was not begun by you on this machine; to use the "
+            f"models, addresses and accounts that it names (shown by --cfg job), add {TRUSTED}"
+        )
     changes = [w for w in command.overrides if split_override(w)[0] != EXPERIMENT and w != TRUSTED]
     return experiment, experiment.resume(config, changes)
 

@@ -16,8 +16,8 @@ from support.chat_server import ChatServer, in_order, move
 
 import evo.run
 from archive.__main__ import main as archive
+from evo.config import ALL_SETTINGS, find
 from evo.config.compose import setting_roles
-from evo.config.registry import ALL_SETTINGS, find
 from evo.ggbench.__main__ import main as ggbench
 from xgl.cli import main as xgl
 from xgl.settings import Role

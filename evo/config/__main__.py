@@ -14,8 +14,8 @@ from textwrap import dedent
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from evo.config import ALL_SETTINGS, find
 from evo.config.compose import setting_roles
-from evo.config.registry import ALL_SETTINGS, find
 from meta_sampler.settings import SETTINGS, Caps
 from xgl.settings import Role, bounds_of, limits, value_text
 

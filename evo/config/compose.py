@@ -6,11 +6,13 @@ Hydra's groups come from the schema; ``conf/`` holds variants of them and the ex
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, asdict, fields, is_dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from importlib.resources import files
+from pathlib import Path
 from shlex import quote
 from typing import Any, ClassVar, TypeVar, cast, get_origin, get_type_hints
 
@@ -18,20 +20,18 @@ import yaml
 from hydra import compose, initialize_config_module
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from evo.config.registry import NAMES, experiments_of
+from evo.config import BY_NAME, experiments_of
 from evo.config.schema import AnyRun, MetaSamplerConfig
-from evo.config.words import quoted, with_home
 from meta_sampler.settings import SETTINGS, Caps
 from xgl.errors import ConfigError, UnknownKeyError, excerpt
 from xgl.settings import Role, role_of, science
 
 Run = TypeVar("Run", bound=AnyRun)
-OPTIONS = {"cluster": "local", "meta_sampler": MetaSamplerConfig().name}
-"""Option names of groups' defaults, where not ``default``."""
 _OLDER = (
     "the archived settings, since an older version began this run, and results depend on it; "
     "expected a new run: this one can be read, and goes on in its own version only"
@@ -44,27 +44,21 @@ def load(kind: type[Run], overrides: Sequence[str]) -> Run:
 
     Raises :class:`ConfigError`.
     """
-    overrides = kind.words(overrides)
+    overrides = [*kind.found_here(overrides), *kind.words(overrides)]
     _register(cast(Hashable, kind))
     GlobalHydra.instance().clear()
     try:
         with initialize_config_module(config_module="conf", version_base="1.3"):
             raw = OmegaConf.to_container(compose("run", [*map(with_home, overrides)]), resolve=True)
     except OverrideParseException as error:
-        key, _, value = (word := str(error.override)).partition("=")
-        better = quote(f"{key}={quoted(value)}")
-        if value.startswith(("[", "{")):
-            better = "each text in it in double quotes, and the whole in single ones"
-        raise ConfigError(
-            f"{excerpt(word)}: cannot be read without quotes, expected {better}"
-        ) from None
+        raise _unreadable(error) from None
     except (HydraException, OmegaConfBaseException) as error:
         raise ConfigError(_one_sentence(str(error), kind)) from None
     except ValueError as error:  # Hydra's own, for a group that is given no name
         raise ConfigError(f"{' '.join(overrides)}: {error}") from None
     assert isinstance(raw, dict)
     if raw.get("experiment") not in experiments_of(kind):
-        names = " or ".join(f"+experiment={name}" for name in NAMES)
+        names = " or ".join(f"+experiment={name}" for name in BY_NAME)
         raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
     values = {str(key): value for key, value in raw.items() if not str(key).startswith("_")}
     for key in _missing(asdict(config := kind(**values)), values):
@@ -79,17 +73,29 @@ def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str
     """
     check_resumable(kind, overrides)
     config = from_archive(kind, archived)  # an override must not hide that a key is missing
-    if not overrides:
-        return config
-    fresh = asdict(load(kind, [*config.own_words(), *overrides]))
     settings: dict[str, Any] = json.loads(json.dumps(asdict(config)))
-    for override in kind.words(overrides):
-        *groups, key = split_override(override)[0].split(".")
-        target, source = settings, fresh
+    try:
+        parsed = OverridesParser.create().parse_overrides([*map(with_home, kind.words(overrides))])
+    except OverrideParseException as error:
+        raise _unreadable(error) from None
+    for each in parsed:
+        if each.is_sweep_override():
+            raise ConfigError(f"{each.input_line}: expected one value: a command is one run")
+        *groups, key = each.key_or_group.split(".")
+        target = settings
         for group in groups:
-            target, source = target.setdefault(group, {}), source[group]
-        target[key] = source[key]
+            target = target.setdefault(group, {})
+        target[key] = each.value()
     return from_archive(kind, settings)
+
+
+def _unreadable(error: OverrideParseException) -> ConfigError:
+    """One sentence for a word that Hydra's grammar cannot read, with what to type instead."""
+    key, _, value = (word := str(error.override)).partition("=")
+    better = quote(f"{key}={quoted(value)}")
+    if value.startswith(("[", "{")):
+        better = "each text in it in double quotes, and the whole in single ones"
+    return ConfigError(f"{excerpt(word)}: cannot be read without quotes, expected {better}")
 
 
 def from_archive(kind: type[Run], archived: Mapping[str, Any]) -> Run:
@@ -128,6 +134,43 @@ def split_override(override: str) -> tuple[str, str]:
     return key.lstrip("+"), value
 
 
+def value_word(key: str, value: Any) -> str:
+    """A value in Hydra's syntax. Raises :class:`ConfigError` for a kind that no setting has."""
+    if hasattr(value, "item") and not getattr(value, "shape", ()):
+        value = value.item()  # a number of NumPy's
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return repr(value)
+        case str() | Path():
+            return quoted(str(value))
+        case list() | tuple():
+            return f"[{','.join(value_word(key, each) for each in value)}]"
+        case Mapping():
+            names = (re.sub(r"([\\()\[\]{}:=, \t])", r"\\\1", str(name)) for name in value)
+            words = (value_word(key, each) for each in value.values())
+            return f"{{{','.join(map(':'.join, zip(names, words, strict=True)))}}}"
+    raise ConfigError(
+        f"{key}: found a value of type {type(value).__name__}, expected text, a number, a truth "
+        "value, None, a list or a mapping of these"
+    )
+
+
+def quoted(text: str) -> str:
+    """The text in quotes, with backslashes doubled where a quote follows them."""
+    body = re.sub(r'(\\*)("|\Z)', lambda part: 2 * part[1] + ('\\"' if part[2] else ""), text)
+    return f'"{body}"'
+
+
+def with_home(word: str) -> str:
+    """An override with its value in quotes if that is a path below the home folder."""
+    key, _, value = word.partition("=")
+    return f"{key}={quoted(value)}" if value.startswith("~") else word
+
+
 def check_resumable(kind: Any, overrides: Sequence[str]) -> None:
     """Raises :class:`ConfigError` for an override that a resumed run of this kind may not have."""
     roles = setting_roles(kind)
@@ -156,14 +199,14 @@ def _register(kind: Any) -> None:
             values[each.name] = None if each.default is MISSING else each.default
             continue
         own: dict[str, Any] = asdict(each.default)  # type: ignore[arg-type]
-        if each.name not in OPTIONS and not files("conf").joinpath(each.name).is_dir():
+        usual, nodes = "default", {"default": own}
+        if isinstance(each.default, MetaSamplerConfig):
+            usual = each.default.name
+            nodes = {n: {"name": n, "settings": asdict(kind())} for n, kind in SETTINGS.items()}
+        elif not files("conf").joinpath(each.name).is_dir():
             values[each.name] = own
             continue
-        usual = OPTIONS.get(each.name, "default")
         defaults.append({each.name: usual})
-        nodes = {usual: own}
-        if isinstance(each.default, MetaSamplerConfig):
-            nodes = {n: {"name": n, "settings": asdict(kind())} for n, kind in SETTINGS.items()}
         for option, node in nodes.items():
             store.store(group=each.name, name=option, node=node)
     if "player" in hints:  # conf/model holds players with their judges

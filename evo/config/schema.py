@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
-from evo.config import hardware
+from evo.config import MODEL_RUNS, models
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
-from evo.config.registry import MODEL_RUNS
 from meta_sampler.settings import Caps, MutateSettings, settings_of
 from xgl.files import user_path
 from xgl.language.canonical import MOST
@@ -374,9 +373,10 @@ class AnyRun:
         """A command line as Hydra takes it: what is short for other keys is written out."""
         return words
 
-    def own_words(self) -> list[str]:
-        """The words without which a command line is not one of this kind of run."""
-        return [f"+experiment={self.experiment}"]
+    @staticmethod
+    def found_here(words: Sequence[str]) -> Sequence[str]:
+        """Settings of a new run that follow from this machine, to stand before its own words."""
+        return ()
 
     def science_hash(self) -> str:
         """Hash of the settings that results depend on, 16 hex digits."""
@@ -433,10 +433,12 @@ class RunConfig(NamedRun):
 
     @staticmethod
     def words(words: Sequence[str]) -> Sequence[str]:
-        """The settings that follow from the hardware found here stand before the user's own."""
-        words = [f"++{word}" if word.startswith(MAPPINGS) else word for word in words]
-        found = hardware.settings_for(hardware.find(), words)
-        return (*found, *hardware.reward_settings(words), *words)
+        """Keys of mappings are added, as they are in no default."""
+        return [f"++{word}" if word.startswith(MAPPINGS) else word for word in words]
 
-    def own_words(self) -> list[str]:
-        return [*super().own_words(), f"meta_sampler={self.meta_sampler.name}"]
+    @staticmethod
+    def found_here(words: Sequence[str]) -> Sequence[str]:
+        return (
+            *models.settings_for(*models.find_gpus(), words),
+            *models.reward_settings(words),
+        )

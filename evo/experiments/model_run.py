@@ -156,7 +156,7 @@ def plan_models(
     for reference in filter(None, (config.player.model, npc, *others)):
         resolve(reference)
     sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
-    from evo.jobs.cluster import check  # loads Ray: when everything else is right
+    from evo.jobs.executor import check  # loads Ray: when everything else is right
 
     check(config.cluster)
     if isinstance(sampler, Remote) and not resumed:

@@ -34,7 +34,7 @@ from archive.ratings.rating import ranks
 from archive.store.files import writing
 from archive.views.tables import add, table
 from evo.config.schema import NamedRun
-from evo.jobs.processes import Workers
+from evo.jobs.job import Workers
 from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunSession, Services, SettledPlan

@@ -15,7 +15,7 @@ from time import monotonic
 import numpy as np
 import torch
 
-from evo.config.ggbench import GGBenchConfig
+from evo.config.measure import GGBenchConfig
 from evo.ggbench.box import MCTS, Agent, Box, BoxLimits, GameFaultError, ProgramView, agent_named
 from evo.ggbench.chat import prompt
 from evo.ggbench.game import ProgramGame

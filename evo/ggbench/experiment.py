@@ -17,7 +17,7 @@ from typing import Any
 from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
 from archive.views.tables import terminal_tables
-from evo.config.ggbench import GGBenchConfig, GGBenchRunConfig
+from evo.config.measure import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench.benchmark import (
     AgentPlayer,
     ChatMover,
@@ -42,8 +42,8 @@ from evo.ggbench.selfplay import (
     searching,
     train,
 )
+from evo.jobs.job import Workers
 from evo.jobs.model_host import single_threaded
-from evo.jobs.processes import Workers
 from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.display import TimedLines

@@ -23,7 +23,7 @@ from stable_baselines3.common.vec_env import VecEnv
 
 from archive import PairPurpose
 from archive.statistics.programs import passes
-from evo.config.ggbench import QUARTERS, ROLLOUT, OpponentConfig, TrainConfig
+from evo.config.measure import QUARTERS, ROLLOUT, OpponentConfig, TrainConfig
 from evo.ggbench.box import RANDOM, Agent, Batch, Box, Floats, agent_named
 from xgl.random_streams import seed
 

@@ -15,7 +15,7 @@ from archive.run import explanation, reason_of
 from archive.schema import TaskId
 from evo.growth.algorithm import Place
 from evo.jobs.evaluation import Task
-from evo.record.display import Listener
+from evo.record.display import Display
 from evo.record.ledger import Ledger, Row
 from meta_sampler.base import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
 from xgl.analysis.static_facts import analyse, analyse_roles, learning_roles
@@ -61,7 +61,7 @@ class Proposer:
         self,
         sampler: MetaSampler,
         ledger: Ledger,
-        listener: Listener,
+        listener: Display,
         seed: int,
         decisions: Mapping[Any, Row] | None = None,
         can_play: Callable[[Game], bool] = lambda game: True,

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from archive import TABLES
 from archive.schema import TaskId
 from archive.statistics.intervals import Scores
 from xgl.analysis.static_facts import analyse
@@ -77,7 +78,7 @@ class ScoredPlay:
 
     seeds: Seeds
     score: float
-    raw: float
+    raw_score: float
     outcome: str
     permuted_score: float | None
     moves: tuple[str, ...]
@@ -174,7 +175,7 @@ def scored_play(
     return ScoredPlay(
         seeds=seeds,
         score=finite_score(play, task),
-        raw=bits if outcome == "finished" else -math.inf,
+        raw_score=bits if outcome == "finished" else -math.inf,
         outcome=outcome,
         permuted_score=finite_score(permuted, task) if permuted else None,
         moves=moves_made(play, task.role),
@@ -186,22 +187,11 @@ def scored_play(
 
 
 def play_row(policy_id: str, task: Task, purpose: str, play: ScoredPlay) -> dict[str, Any]:
-    """What the rows of ``scores`` and ``rounds`` have in common, without the run's id."""
-    return {
-        "policy_id": policy_id,
-        "game_id": task.game_id,
-        "role": task.role,
-        "purpose": purpose,
-        "map_seed": play.seeds.map_seed,
-        "play_seed": play.seeds.play_seed,
-        "score": play.score,
-        "raw_score": play.raw,
-        "outcome": play.outcome,
-        "clipped_score": play.clipped_score,
-        "moves": list(play.moves),
-        "tokens": play.tokens,
-        "seconds": play.seconds,
-    }
+    """A row of ``scores``, or most of one of ``rounds``, without the run's id."""
+    facts = vars(play) | {"moves": list(play.moves)}
+    seeds = facts.pop("seeds")
+    maps = {"purpose": purpose, "map_seed": seeds.map_seed, "play_seed": seeds.play_seed}
+    return {"policy_id": policy_id, **task.id._asdict(), **maps, **facts}
 
 
 def all_moves(play: Play, role: str) -> list[Move]:
@@ -307,20 +297,11 @@ def with_round_floor(score: RoundScore, floor: float) -> RoundScore:
 
 def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundScore]) -> list[Row]:
     """Rows of the table ``rounds``, without the run's id."""
-    return [
-        {
-            **play_row(policy_id, task, purpose, each),
-            "round": each.number,
-            "control": each.control,
-            "rounds_shown": each.rounds_shown,
-            "new_tokens": each.new_tokens,
-            "failed_ensures": each.counts.failed_ensures,
-            "format_failures": each.counts.format_failures,
-            "cut_moves": each.counts.cut_moves,
-            "cut_tokens": each.counts.cut_tokens,
-        }
+    rows = (
+        asdict(each.counts) | play_row(policy_id, task, purpose, each) | {"round": each.number}
         for each in scores
-    ]
+    )
+    return [{name: row[name] for name in TABLES["rounds"].names if name in row} for row in rows]
 
 
 @dataclass(frozen=True)
@@ -377,8 +358,8 @@ def search_unlikely_moves(
     for index, each in enumerate(seeds):
         own = plays[index * count : (index + 1) * count]
         scored = [scored_play(task, each, one, None, judge.uniform_bits, seconds) for one in own]
-        ranking = sorted(scored, key=lambda play: -play.raw)
-        finished = [play for play in ranking if math.isfinite(play.raw)] or ranking
+        ranking = sorted(scored, key=lambda play: -play.raw_score)
+        finished = [play for play in ranking if math.isfinite(play.raw_score)] or ranking
         found.append((finished[0], finished[len(finished) // 2]))
     return [list(plays) for plays in zip(*found, strict=True)]
 

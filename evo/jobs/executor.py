@@ -1,19 +1,25 @@
-"""Ray actors around model hosts: their placement, order and retries. Results do not depend on
-it."""
+"""Ray: joining a cluster or starting a local one, and actors around model hosts: their placement,
+order and retries. Results do not depend on it."""
 
 from __future__ import annotations
 
 import gc
 import logging
+import os
+import socket
+import time
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from hashlib import sha256
 from itertools import count
 from typing import Any
 
 import ray
 from cachetools import LRUCache
+from ray._private import ray_constants
+from ray._private import worker as ray_worker
 from ray.exceptions import (
     NodeDiedError,
     ObjectLostError,
@@ -26,13 +32,19 @@ from ray.exceptions import (
 from archive import ArchiveError
 from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig
-from evo.jobs.cluster import check_alive, connect
-from evo.jobs.job import Adapter, Job, Outcome, Result, WorkersLostError, content
-from xgl.errors import XGLError
+from evo.jobs.job import (
+    MOST_WORKERS,
+    Adapter,
+    ClusterError,
+    Job,
+    Outcome,
+    Result,
+    WorkersLostError,
+    content,
+)
+from xgl.errors import ConfigError, XGLError
 
 RETRIES = 3
-MOST_WORKERS = 8
-"""Without ``cluster.workers``: a list of candidates keeps no more than a few workers busy."""
 ADAPTER_BYTES = 100 * 1024**2
 """Most bytes of adapters that stay in the object store for the next job."""
 READY_SECONDS = 60
@@ -40,6 +52,18 @@ READY_SECONDS = 60
 LOSS_ERRORS = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
 """Errors of a job whose worker, or its node, died; the job is done again. What a job raises itself,
 it would raise again: this ends the run."""
+LOOPBACK = "127.0.0.1"
+OBJECT_STORE_BYTES = 200 * 1024**2
+STARTS = 3
+"""Most attempts to start a local Ray: a busy machine may need longer than Ray waits."""
+WORKERS_PER_CORE = 2
+"""Processes for each core of a machine; more are taken for a mistake."""
+VITAL = "gcs_server", "raylet"
+"""Processes of a local Ray without which nothing goes on."""
+HEAD_SECONDS = 20.0
+"""Time for the head of a cluster to come back; Ray ends the driver after a minute."""
+CONNECT_SECONDS = 10.0
+"""Time limit for the head of a cluster to answer."""
 log = logging.getLogger("evo")
 
 
@@ -83,15 +107,6 @@ class _Worker:
         return known
 
 
-@dataclass(eq=False)
-class _Place:
-    """A worker's place: one worker after another when they die; ``node`` is empty while its worker
-    starts."""
-
-    worker: Any = None
-    node: str = ""
-
-
 class AdapterReferences:
     """References to adapters in Ray's object store, the least recently used dropped first.
 
@@ -129,10 +144,13 @@ class RayExecutor:
         self.count = worker_count(cluster, int(room.get("CPU", 1)), room.get("GPU", 0.0))
         self.references = AdapterReferences()
         self.failed_starts = 0
-        self.free = deque[_Place]()
-        self.busy: dict[Any, tuple[_Place, int | None]] = {}
-        """Place and number of a job by the reference that is waited for; number None: the worker
+        self.free = deque[Any]()
+        """Workers: actors."""
+        self.busy: dict[Any, tuple[Any, int | None]] = {}
+        """Worker and number of a job by the reference that is waited for; number None: the worker
         starts."""
+        self.nodes: dict[Any, str] = {}
+        """Ids of the nodes that workers are on."""
         self.unfinished_jobs: dict[int, Job[Any]] = {}
         """Jobs by number that no worker has done yet, with parcels in place of their adapters."""
         self.losses: Counter[int] = Counter()
@@ -140,7 +158,7 @@ class RayExecutor:
         """Numbers of jobs whose worker died; the next free worker does them."""
         self.numbers = count()
         for _ in range(self.count):
-            self._start(_Place())
+            self._start()
 
     def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
         """Yield results in the order of ``jobs``.
@@ -178,20 +196,20 @@ class RayExecutor:
         """Wait for one worker: it is ready, has done its job, or died. Raises what a job raises,
         and :class:`ClusterError` if Ray itself has ended."""
         reference = self._next()
-        place, number = self.busy.pop(reference)
+        worker, number = self.busy.pop(reference)
         try:
             outcome = ray.get(reference)
         except LOSS_ERRORS as error:
-            self._lose(place, number, error)
+            self._lose(worker, number, error)
             return None
         except RayTaskError as error:
             raise own_error(error, starting=number is None) from None
         if self.lost_jobs:
-            self._hand_over(self.lost_jobs.popleft(), place)
+            self._hand_over(self.lost_jobs.popleft(), worker)
         else:
-            self.free.append(place)
+            self.free.append(worker)
         if number is None:
-            place.node, self.failed_starts = outcome, 0
+            self.nodes[worker], self.failed_starts = outcome, 0
             return None
         del self.unfinished_jobs[number]
         return number, outcome
@@ -200,10 +218,10 @@ class RayExecutor:
         """Stop the workers and a local Ray."""
         ray.shutdown()
 
-    def _hand_over(self, number: int, place: _Place) -> None:
+    def _hand_over(self, number: int, worker: Any) -> None:
         job = self.unfinished_jobs[number]
-        method = place.worker.train if job.trains else place.worker.play
-        self.busy[method.remote(job)] = place, number
+        method = worker.train if job.trains else worker.play
+        self.busy[method.remote(job)] = worker, number
 
     def _next(self) -> Any:
         for second in count(1):
@@ -215,7 +233,7 @@ class RayExecutor:
             if starting and second % READY_SECONDS == 0:
                 log.warning("no worker is ready yet: models load, or the cluster has no room")
 
-    def _lose(self, place: _Place, number: int | None, error: Exception) -> None:
+    def _lose(self, worker: Any, number: int | None, error: Exception) -> None:
         """Log that a worker died, return its job to the queue and start another worker."""
         if number is None:
             self.failed_starts += 1
@@ -225,11 +243,11 @@ class RayExecutor:
                 ) from error
             log.warning("a worker died as it started; another one starts: %s", _cause(error))
         else:
-            self._lose_job(place, number, error)
-        ray.kill(place.worker)  # one that merely cannot be reached would keep its place
-        self._start(place)
+            self._lose_job(worker, number, error)
+        ray.kill(worker)  # one that merely cannot be reached would keep its place
+        self._start()
 
-    def _lose_job(self, place: _Place, number: int, error: Exception) -> None:
+    def _lose_job(self, worker: Any, number: int, error: Exception) -> None:
         self.losses[number] += 1
         job, losses = self.unfinished_jobs[number], self.losses[number]
         name = f"{job.name} of game {job.task.id.label}"
@@ -238,16 +256,15 @@ class RayExecutor:
                 f"{losses} workers died on {name}, the last {_cause(error)}"
             ) from error
         again = f"{name}, which is done again ({losses} of {RETRIES})"
-        log.warning("a worker on node %s died during %s", place.node, again)
+        log.warning("a worker on node %s died during %s", self.nodes.pop(worker), again)
         if self.free:
             self._hand_over(number, self.free.popleft())
         else:
             self.lost_jobs.append(number)
 
-    def _start(self, place: _Place) -> None:
-        remote = ray.remote(num_cpus=1, num_gpus=self.gpus)(_Worker)
-        place.worker, place.node = remote.remote(), ""
-        self.busy[place.worker.start.remote(self.settings)] = place, None
+    def _start(self) -> None:
+        worker = ray.remote(num_cpus=1, num_gpus=self.gpus)(_Worker).remote()
+        self.busy[worker.start.remote(self.settings)] = worker, None
 
 
 def worker_count(cluster: ClusterConfig, cores: int, gpus: float) -> int:
@@ -270,3 +287,180 @@ def own_error(error: RayTaskError, starting: bool) -> Exception:
 def _cause(error: Exception) -> str:
     """Cause of a worker's death, for a message."""
     return "out of memory" if isinstance(error, OutOfMemoryError) else "for a cause unknown to Ray"
+
+
+# -- joining Ray -----------------------------------------------------------------------------------
+
+
+def check(cluster: ClusterConfig) -> None:
+    """Raises :class:`ConfigError` for a cluster that cannot be joined or a GPU that is not there.
+
+    Joins a cluster that is given by address; a local Ray is started by :func:`connect`.
+    """
+    if cluster.address is None:
+        most = max(WORKERS_PER_CORE * cores(), 8)
+        if (count := cluster.workers or 0) > most:
+            raise ConfigError(
+                f"cluster.workers: found {count} processes, each with its models, for {cores()} "
+                f"cores, expected at most {most}; on a cluster, name its cluster.address"
+            )
+        if cluster.gpus_per_worker > 0:
+            _check_room(cluster, [_gpus_here()], "this machine")
+        return
+    expected = "expected null, auto, or host:port of a running Ray"
+    host, _, port = cluster.address.rpartition(":")
+    if host and port.isdigit() and "//" not in host:
+        try:
+            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+        except (OSError, OverflowError) as error:
+            raise ConfigError(
+                f"cluster.address: {cluster.address} does not answer ({error}), {expected}"
+            ) from None
+    try:
+        connect(cluster)
+    except (ConnectionError, RuntimeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"cluster.address: {cluster.address}: {reason}, {expected}") from None
+    try:
+        gpus = [node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]]
+        _check_room(cluster, gpus, "the cluster")
+    except ConfigError:
+        ray.shutdown()
+        raise
+
+
+def cores() -> int:
+    """Number of cores of this machine that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> None:
+    """Some machine, of those with so many GPUs, must be large enough for a worker, and all together
+    for all workers, or the run would wait for ever."""
+    share, most = cluster.gpus_per_worker, max(gpus, default=0)
+    key = f"cluster.gpus_per_worker: found {cluster.gpus_per_worker}"
+    if not most and whose == "this machine":
+        raise ConfigError(f"{key}, but torch sees no GPU here, expected 0")
+    if share > most and whose == "the cluster":
+        raise ConfigError(
+            f"{key}, but no node of the cluster has more than {most:g} GPUs, expected a share that "
+            "a node has"
+        )
+    if (total := (cluster.workers or 1) * share) > sum(gpus) + 1e-6:
+        raise ConfigError(
+            f"{key}: all workers, with their judges, take {total:g} GPUs, expected at most the "
+            f"{sum(gpus):g} of {whose}"
+        )
+
+
+def connect(cluster: ClusterConfig) -> None:
+    """Join the cluster, or start a local Ray; once for each process.
+
+    Raises :class:`ClusterError` when a local Ray does not start on a machine that is too busy.
+    """
+    if ray.is_initialized():
+        return
+    quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
+    ray_worker.print_to_stdstream = _say_nothing
+    if cluster.address:
+        ray.init(address=cluster.address, **quiet)
+        return
+    with _loopback():
+        start_local(
+            lambda: ray.init(
+                address="local",  # None would join whatever cluster was started on this machine
+                num_cpus=cluster.workers,
+                include_dashboard=False,
+                object_store_memory=OBJECT_STORE_BYTES,
+                _node_ip_address=LOOPBACK,
+                **quiet,
+            )
+        )
+
+
+def _say_nothing(*_: object, **__: object) -> None:
+    """In the place of Ray's printing pages of its log when one of its processes ends: the log is in
+    a file, and the run says what happened."""
+
+
+def check_alive() -> None:
+    """Raises :class:`ClusterError` if a process is gone without which Ray ends the driver too, at
+    its next call or after a minute, before the run could say a word."""
+    if (node := ray_worker._global_node) is None:
+        return
+    if ended := [name for name, _ in node.dead_processes() if name in VITAL]:
+        raise ClusterError(
+            f"Ray's process {ended[0]} has ended (killed, or out of memory), which all workers need"
+        )
+    if not node.all_processes:  # they are those of a cluster
+        _check_head(node.gcs_address)
+        _check_own_node(node.raylet_socket_name)
+
+
+def _check_head(address: str) -> None:
+    """Raises :class:`ClusterError` if nothing listens at the address for ``HEAD_SECONDS``."""
+    host, _, port = address.rpartition(":")
+    end = time.monotonic() + HEAD_SECONDS
+    while True:
+        try:
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
+            return
+        except OSError as error:
+            if time.monotonic() > end:
+                raise ClusterError(
+                    f"the head of the cluster, {address}, no longer answers ({error})"
+                ) from None
+        time.sleep(1)
+
+
+def _check_own_node(raylet: str) -> None:
+    """Raises :class:`ClusterError` if nothing listens at the socket of this machine's node, through
+    which the driver reaches all others: without it, Ray would wait for ever."""
+    if not hasattr(socket, "AF_UNIX") or not raylet.startswith("/"):
+        return
+    with socket.socket(socket.AF_UNIX) as own:
+        try:
+            own.connect(raylet)
+        except OSError as error:
+            raise ClusterError(
+                f"Ray's process raylet of this machine has ended ({error.strerror}), through which "
+                "the run reaches the cluster; join it again, then resume"
+            ) from None
+
+
+@contextmanager
+def _loopback() -> Iterator[None]:
+    """A Ray that starts in the context listens on ``LOOPBACK`` alone. Where clusters are possible,
+    Ray replaces this address by the machine's own, and listens on all interfaces."""
+    before = ray_constants.ENABLE_RAY_CLUSTER
+    ray_constants.ENABLE_RAY_CLUSTER = False  # as on Windows and macOS
+    try:
+        yield
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
+
+
+def start_local(start: Callable[[], object], pause: float = 2.0) -> None:
+    """Call ``start`` until it succeeds, ``STARTS`` times at most, ``pause`` seconds apart.
+
+    Raises :class:`ClusterError` with the last cause.
+    """
+    for attempt in range(1, STARTS + 1):
+        try:
+            start()
+            return
+        except Exception as error:  # Ray's are of no common type
+            cause = str(error).partition("\n")[0]
+            if attempt == STARTS:
+                raise ClusterError(
+                    f"Ray did not start in {STARTS} attempts, the last: {cause}"
+                ) from error
+        log.warning("Ray did not start, attempt %d of %d", attempt, STARTS)
+        ray.shutdown()  # one that started only in part
+        time.sleep(pause)
+
+
+def _gpus_here() -> int:
+    import torch  # loads slowly, and most machines that ask for no GPU have none
+
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0

@@ -1,5 +1,5 @@
 """Jobs, their results, and executors: what a run sends to its workers. A job is a function of a
-model host.
+model host; plain functions go to processes without models.
 
 This module loads no model library; only a worker, where a :class:`~evo.jobs.model_host.ModelHost`
 does the jobs, needs one.
@@ -7,9 +7,16 @@ does the jobs, needs one.
 
 from __future__ import annotations
 
+import ctypes
 import logging
+import multiprocessing
+import os
+import signal
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -336,3 +343,82 @@ class ClusterError(Exception):
 
 class WorkersLostError(Exception):
     """A job's worker died more often than the job is retried, or no worker started."""
+
+
+# -- processes that compute plain functions side by side, without models ---------------------------
+
+MOST_WORKERS = 8
+"""Where a user sets no number: a list of candidates keeps no more than a few busy."""
+MOST_LOSSES = 2
+"""Times that a job's processes may be lost before the run ends."""
+PR_SET_PDEATHSIG = 1
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+def end_with_parent() -> None:
+    """Let this worker process end when the run is killed."""
+    with suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class Workers:
+    """``count`` processes; None: one for each core, at most eight. ``setting``: the key by which a
+    user sets ``count``.
+
+    If one dies (for example, killed by the system for its memory), the pool and its running jobs
+    are lost; these jobs begin again in a new pool. A job is a function of its arguments, so only
+    time is lost.
+    """
+
+    def __init__(self, count: int | None, setting: str) -> None:
+        self.count = count or min(os.cpu_count() or 1, MOST_WORKERS)
+        self.setting = setting
+        self._pool: ProcessPoolExecutor | None = None
+
+    def compute(
+        self, jobs: Sequence[tuple[Key, Callable[[], Value]]]
+    ) -> Iterator[tuple[Key, Value]]:
+        """Each job's key and result. Raises what a job raises, and :class:`WorkersLostError`."""
+        if min(self.count, len(jobs)) <= 1:
+            for key, job in jobs:
+                yield key, job()
+            return
+        futures, index, losses = self._submit(jobs), 0, 0
+        while index < len(jobs):
+            try:
+                result = futures[index].result()
+            except BrokenProcessPool as error:
+                losses += 1
+                self.close()
+                if losses > MOST_LOSSES:
+                    raise WorkersLostError(
+                        f"worker processes died {losses} times, which may be for want of memory "
+                        f"(fewer: {self.setting})"
+                    ) from error
+                lost = [n for n, future in enumerate(futures) if not _is_done(future)]
+                for n, future in zip(lost, self._submit([jobs[n] for n in lost]), strict=True):
+                    futures[n] = future
+                continue
+            yield jobs[index][0], result
+            index, losses = index + 1, 0
+
+    def close(self) -> None:
+        """Stop the processes; running jobs are lost."""
+        if self._pool is not None:
+            for process in list((self._pool._processes or {}).values()):
+                with suppress(OSError):
+                    process.kill()
+            self._pool.shutdown(wait=True, cancel_futures=True)
+            self._pool = None
+
+    def _submit(self, jobs: Sequence[tuple[Key, Callable[[], Value]]]) -> list[Future[Value]]:
+        if self._pool is None:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.count, context, initializer=end_with_parent)
+        return [self._pool.submit(job) for _, job in jobs]
+
+
+def _is_done(future: Future[Any]) -> bool:
+    return future.done() and not isinstance(future.exception(), BrokenProcessPool)

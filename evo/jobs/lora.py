@@ -91,38 +91,58 @@ class AdaptedModel:
             f.to(each.weight.device) for each, pair in zip(layers, pairs, strict=True) for f in pair
         ]
 
-    def with_adapter(self, adapter: bytes | None) -> AbstractContextManager[LanguageModel]:
-        """The base model with a stored adapter; with None the base model as it is."""
-        # Kept here: collected while it is entered, a context would end, and the model lose its
-        # adapter unseen.
-        self._context = self._with_adapter(adapter)
-        return self._context
-
     @contextmanager
-    def _with_adapter(self, adapter: bytes | None) -> Iterator[LanguageModel]:
+    def with_adapter(self, adapter: bytes | None) -> Iterator[LanguageModel]:
+        """The base model with a stored adapter; with None the base model as it is."""
         if adapter is None:
             with self.without_adapter():
                 yield self.base
             return
-        state = self._tensors(adapter)
-        with self.attached([state[name] for name in self._names]) as lm:
+        with self.attached(self._tensors(adapter)) as lm:
             yield lm
 
-    @contextmanager
-    def with_adapters(self, adapters: Mapping[str, bytes | None]) -> Iterator[LanguageModel]:
+    def with_adapters(
+        self, adapters: Mapping[str, bytes | None]
+    ) -> AbstractContextManager[LanguageModel]:
         """The base model with several stored adapters; each row of a batch names its own."""
-        states = {name: self._tensors(each) if each else {} for name, each in adapters.items()}
-        with self.without_adapter(), multi_lora(self.base, states, self.scale) as lm:
-            yield lm
+        factors = [self._tensors(each) if each else None for each in adapters.values()]
+        return self.with_factors(factors, tuple(adapters))
 
     @contextmanager
-    def with_factors(self, factors: Sequence[Sequence[Tensor]]) -> Iterator[LanguageModel]:
-        """The same with the tensors of several adapters, the policies "0", "1", and so on."""
-        states = {
-            str(n): dict(zip(self._names, each, strict=True)) for n, each in enumerate(factors)
-        }
-        with self.without_adapter(), multi_lora(self.base, states, self.scale) as lm:
-            yield lm
+    def with_factors(
+        self, factors: Sequence[Sequence[Tensor] | None], names: tuple[str, ...] = ()
+    ) -> Iterator[LanguageModel]:
+        """The same with the tensors of several adapters, in the order of :meth:`parameters` (None:
+        no adapter); the policies are called "0", "1", and so on unless they have ``names``.
+
+        The stacked factors keep their place in memory where as many policies come again.
+        """
+        current: list[RowGroups] = []
+        handles, variant = [], (len(factors), len(self._layers))
+        stacks = self.base.captured.setdefault(f"factors of {variant}", {})
+        for place, (path, layer) in enumerate(self._layers.items()):
+            pairs = [None if each is None else each[2 * place : 2 * place + 2] for each in factors]
+            if path not in stacks:
+                stacks[path] = self._room(layer, len(factors))
+            stacks[path].fill(pairs, self.scale)
+            handles.append(layer.register_forward_hook(_hook(stacks[path], current)))
+        lm, own = self.base, names or tuple(map(str, range(len(factors))))
+        at = lm.model, lm.tokenizer, lm.device, own, current
+        try:
+            with self.without_adapter():
+                yield MultiLoraModel(*at, variant=variant, captured=lm.captured)
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    def _room(self, layer: Any, policies: int) -> StackedFactors:
+        """Room for a layer's factors: float32, but on a GPU the dtype of the model, in which its
+        matrix units are fast."""
+        (width, height), rank = _widths(layer), self.settings.rank
+        device = layer.weight.device
+        dtype = torch.float32 if device.type == "cpu" else self.base.model.dtype
+        shapes = (policies, width, rank), (policies, rank, height)
+        return StackedFactors(*(torch.empty(s, dtype=dtype, device=device) for s in shapes))
 
     @contextmanager
     def without_adapter(self) -> Iterator[None]:
@@ -135,9 +155,9 @@ class AdaptedModel:
 
     def merge(self, adapter: bytes) -> None:
         """Add a stored adapter to the base model's own weights, for good."""
-        state = self._tensors(adapter)
-        for path, layer in self._layers.items():
-            down, up = (state[name].to(layer.weight) for name in factor_names(path))
+        tensors = iter(self._tensors(adapter))
+        for layer in self._layers.values():
+            down, up = (next(tensors).to(layer.weight) for _ in _FACTORS)
             update = self.scale * (up @ down)
             layer.weight.data += update if isinstance(layer, nn.Linear) else update.T
 
@@ -189,8 +209,9 @@ class AdaptedModel:
         }
         return bytes(save({name: state[name] for name in sorted(state)}))
 
-    def _tensors(self, adapter: bytes) -> dict[str, Tensor]:
-        """The tensors of a stored adapter; raises ModelNotFoundError for one of another model."""
+    def _tensors(self, adapter: bytes) -> list[Tensor]:
+        """The tensors of a stored adapter, in the order of :meth:`parameters`; raises
+        ModelNotFoundError for one of another model."""
         rank, shapes = self.settings.rank, dict[str, tuple[int, ...]]()
         for path, layer in self._layers.items():
             width, height = _widths(layer)
@@ -199,7 +220,7 @@ class AdaptedModel:
         with loading(f"an archived adapter of {self.base.model.name_or_path}"):
             tensors: dict[str, Tensor] = load(adapter)
             check_tensors(tensors, shapes)
-        return tensors
+        return [tensors[name] for name in shapes]
 
     @contextmanager
     def attached(self, values: Sequence[Tensor]) -> Iterator[LanguageModel]:
@@ -389,6 +410,12 @@ class StackedFactors:
     down: Tensor
     up: Tensor
 
+    def fill(self, pairs: Sequence[Sequence[Tensor] | None], scale: float) -> None:
+        """Put in the factors (r, in) and (out, r) of each policy; None: of none."""
+        for down, up, pair in zip(self.down, self.up, pairs, strict=True):
+            down.copy_(pair[0].T if pair else torch.zeros(()))
+            up.copy_(scale * pair[1].T.float() if pair else torch.zeros(()))
+
     def __call__(self, inputs: Tensor, groups: RowGroups) -> Tensor:
         """Term to be added to the layer's output, (N, T, out), from its inputs (N, T, in); some
         models put rows and positions into one dimension, (N·T, in)."""
@@ -426,43 +453,6 @@ class MultiLoraModel(LanguageModel):
             self.current.clear()
 
 
-@contextmanager
-def multi_lora(
-    lm: LanguageModel, adapters: Mapping[str, Mapping[str, Tensor]], scale: float
-) -> Iterator[MultiLoraModel]:
-    """``lm`` as several policies: each name with its adapter's tensors, none for the base model.
-
-    ``scale`` is alpha over the rank, one for all. Meanwhile ``lm`` must have no other adapter.
-    The factors keep their place in memory where as many policies come again.
-    """
-    states = list(adapters.values())
-    current: list[RowGroups] = []
-    handles = []
-    keys = {key for state in states for key in state}
-    paths = sorted({key.removeprefix(PREFIX).rsplit(".lora_", 1)[0] for key in keys})
-    variant = len(states), len(paths)
-    stacks = lm.captured.setdefault(f"factors of {variant}", {})
-    for path in paths:
-        layer = lm.model.get_submodule(path)
-        if path not in stacks:
-            stacks[path] = _stack(path, states, lm.model.dtype, layer.weight.device)
-        _fill(stacks[path], path, states, scale)
-        handles.append(layer.register_forward_hook(_hook(stacks[path], current)))
-    try:
-        yield MultiLoraModel(
-            lm.model,
-            lm.tokenizer,
-            lm.device,
-            tuple(adapters),
-            current,
-            variant=variant,
-            captured=lm.captured,
-        )
-    finally:
-        for handle in handles:
-            handle.remove()
-
-
 def _hook(stack: StackedFactors, current: list[RowGroups]) -> Any:
     def add_product(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
         if not current:  # the base player's pass
@@ -470,31 +460,6 @@ def _hook(stack: StackedFactors, current: list[RowGroups]) -> Any:
         return output + stack(inputs[0], current[0]).to(output.dtype)
 
     return add_product
-
-
-def _stack(
-    path: str,
-    states: Sequence[Mapping[str, Tensor]],
-    dtype: torch.dtype,
-    device: torch.device,
-) -> StackedFactors:
-    """Room for a layer's factors: float32, but on a GPU the dtype of the model, in which its
-    matrix units are fast."""
-    names = factor_names(path)
-    down, up = next([s[name].T for name in names] for s in states if names[0] in s)
-    kind = torch.float32 if device.type == "cpu" else dtype
-    return StackedFactors(
-        *(torch.empty(len(states), *f.shape, dtype=kind, device=device) for f in (down, up))
-    )
-
-
-def _fill(
-    stack: StackedFactors, path: str, states: Sequence[Mapping[str, Tensor]], scale: float
-) -> None:
-    names = factor_names(path)
-    for down, up, state in zip(stack.down, stack.up, states, strict=True):
-        down.copy_(state[names[0]].T if names[0] in state else torch.zeros(()))
-        up.copy_(scale * state[names[1]].T.float() if names[0] in state else torch.zeros(()))
 
 
 def factor_names(path: str) -> tuple[str, str]:

@@ -60,17 +60,13 @@ def _adapter_hashes(archive: Archive, beginning: str) -> set[str]:
         for row in curricula
         if row["curriculum"] == curriculum and row["replicate"] == int(replicate or 0)
     }
-    finetunes = (*archive.rows("finetunes"), *curricula)
-    by_key = [
-        {r["adapter_hash"] for r in rows if str(r.get(key, "")).startswith(beginning)}
-        for key, rows in (
-            ("finetune_id", finetunes),
-            ("adapter_hash", finetunes),
-            # a game means its whole fine-tune, not one that paused
-            ("game_id", [row for row in finetunes if row.get("state_hash") is None]),
-        )
-    ]
-    return named or set().union(*by_key)
+    begin = set[str]()
+    for row in (*archive.rows("finetunes"), *curricula):
+        # a game means its whole fine-tune, not one that paused
+        game_id = str(row.get("game_id", "")) if row.get("state_hash") is None else ""
+        ids = row["finetune_id"], row["adapter_hash"], game_id
+        begin |= {row["adapter_hash"]} if any(id_.startswith(beginning) for id_ in ids) else set()
+    return named or begin
 
 
 def pinned(reference: str) -> str:

@@ -8,6 +8,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -149,34 +150,24 @@ def advantages(credits: Sequence[Credit], baseline: str, scale: bool) -> Tensor:
     return torch.tensor(deviations / spread if scale and spread > ROUNDING else deviations).float()
 
 
-def policy_loss(
+def objective_loss(
     logprobs: Tensor,
-    mask: Tensor,
-    advantages: Tensor,
-    entropy: Tensor,
-    bonus: float,
-    whole: tuple[int, int] | None = None,
-    divergence: Tensor | None = None,
-    ratio_terms: tuple[Tensor, Tensor] | None = None,
+    entropies: Tensor,
+    weights: Tensor,
+    bonus: float | Tensor,
+    made: Tensor | None = None,
+    clip: float | Tensor = math.inf,
 ) -> Tensor:
-    """−mean_i A_i Σ_t log π(i, t) − bonus · mean entropy + mean divergence.
+    """−Σ_t min(ρ_t w_t, clamp(ρ_t, 1 − clip, 1 + clip) w_t) − bonus · Σ_t H_t over tokens of any
+    shape, with ρ = exp(``logprobs`` − ``made``) (PPO, Schulman et al. 2017, eq. 7), in nats.
 
-    ``logprobs``, ``mask``, ``entropy`` and ``divergence`` (weighted already) are (N, T),
-    ``advantages`` (N,); entropy and divergence in nats. ``whole``: rows and tokens of the batch
-    that these rows are a part of, so that the losses of its parts add up to its own.
-    ``ratio_terms``: log-probabilities (N, T) at which the moves were made, and the width of the
-    clipped ratio that then replaces log π (:func:`surrogate`).
+    ``made``: log-probabilities at which the tokens were sampled; None, or the present ones: ρ = 1,
+    where the gradient is that of Σ w log π, REINFORCE.
     """
-    rows, tokens = whole or (len(mask), int(mask.sum()))
-    terms = logprobs * advantages[:, None]
-    if ratio_terms is not None:
-        terms = surrogate(logprobs, advantages[:, None], *ratio_terms)
-    loss = -(terms * mask).sum() / rows
-    if bonus:
-        loss = loss - bonus * (entropy * mask).sum() / tokens
-    if divergence is not None:
-        loss = loss + (divergence * mask).sum() / tokens
-    return loss
+    ratio = (logprobs - (logprobs.detach() if made is None else made)).exp()
+    near: Tensor = ratio.clamp(1 - clip, 1 + clip)  # type: ignore[arg-type]
+    gains = torch.minimum(ratio * weights, near * weights)
+    return -gains.sum() - bonus * entropies.sum()
 
 
 def update(
@@ -210,23 +201,27 @@ def gradient_step(
     clip: float | None = None,
     kl: float = 0.0,
 ) -> tuple[float, float]:
-    """One step along the gradient of :func:`add_gradient` of moves with their weights, unless it is
-    not finite; returns the moves' entropy, summed, in nats, and the gradient norm.
+    """One step along the gradient of :func:`objective_loss` of moves with their weights, unless it
+    is not finite; returns the moves' entropy, summed, in nats, and the gradient norm.
 
-    The gradient is gathered from parts that fit into ``memory_bytes`` and, if memory still runs
-    out, from halves of them; ``what``: what the moves are, in the words of the log.
+    ``whole``: rows and tokens of the batch, by which weights and ``bonus`` are divided; ``kl``:
+    weight of the mean divergence from the base player. The gradient is gathered from parts that fit
+    into ``memory_bytes`` and, if memory still runs out, from halves of them; ``what``: what the
+    moves are, in the words of the log.
     """
+    shares = [(move, weight / whole[0]) for move, weight in moves]
+    terms = bonus / whole[1], clip, kl / whole[1]
 
     def gather(part: Sequence[tuple[Move, float]]) -> list[float]:
-        return add_gradient(lm, adapted_model, part, whole, bonus, clip, kl)
+        return add_gradient(lm, adapted_model, part, *terms)
 
     adapted_model.zero_gradient()
     if not kl and _reads_trees(lm, adapted_model, [move.prompt_ids for move, _ in moves]):
         trees = tree_parts(lm, move_trees([move for move, _ in moves]), memory_bytes)
-        parts = [[moves[place] for tree in part for place in tree.members] for part in trees]
+        parts = [[shares[place] for tree in part for place in tree.members] for part in trees]
     else:
         rows = [(move.prompt_ids, len(move.token_ids)) for move, _ in moves]
-        parts = [list(moves[part]) for part in micro_batches(lm, rows, memory_bytes)]
+        parts = [list(shares[part]) for part in micro_batches(lm, rows, memory_bytes)]
     nats = sum(e for part in parts for e in retry_in_halves(gather, part, what))
     norm = torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), largest_norm)
     if torch.isfinite(norm):
@@ -238,36 +233,50 @@ def add_gradient(
     lm: LanguageModel,
     adapted_model: AdaptedModel,
     part: Sequence[tuple[Move, float]],
-    whole: tuple[int, int],
     bonus: float,
     clip: float | None,
     kl: float,
 ) -> list[float]:
-    """Add the gradient of :func:`policy_loss` of a part of a batch (moves with their weights),
-    completely or not at all; returns each move's entropy, summed, in nats."""
-    moves = [move for move, _ in part]
-    if not kl:
-        shares = [weight / whole[0] for _, weight in part]
-        on = lm, adapted_model, moves, shares
-        if (entropies := add_captured_gradient(*on, bonus / whole[1], clip)) is not None:
+    """Add the gradient of a part of a batch, completely or not at all: over trees of prompts, by a
+    captured pass, or over padded rows; returns each move's entropy, summed, in nats."""
+    moves, weights = [move for move, _ in part], [weight for _, weight in part]
+    prompts = [move.prompt_ids for move in moves]
+    if not kl and _reads_trees(lm, adapted_model, prompts):
+        with adapted_model.whole_gradient():
+            return _add_tree_gradient(lm, moves, weights, bonus, clip)
+    if not kl and can_capture(lm, prompts):
+        captured_pass = partial(_add_in_place, lm, adapted_model, moves, weights, bonus, clip)
+        if (entropies := captured(lm, captured_pass)) is not None:
             return entropies
     with adapted_model.whole_gradient():
-        logits, ids, mask = continuation_logits(
-            lm, [move.prompt_ids for move in moves], [move.token_ids for move in moves]
-        )
-        logprobs = logits.log_softmax(-1)
+        logits, ids, mask = continuation_logits(lm, prompts, [move.token_ids for move in moves])
+        logprobs, made_here = logits.log_softmax(-1), mask > 0
         with torch.set_grad_enabled(bonus != 0):
             entropy = -(logprobs.exp() * logprobs).sum(-1)
-        divergence = kl * _divergence(lm, adapted_model, moves, logprobs) if kl else None
-        move_logprobs = logprobs.gather(2, ids[:, :, None])[:, :, 0]
-        weights = torch.tensor([weight for _, weight in part], device=lm.device)
-        ratio_terms = None
-        if clip is not None:
-            made = pad_logprobs(moves, ids.shape[1]).to(lm.device)
-            ratio_terms = made, torch.tensor(clip, device=lm.device)
-        terms = move_logprobs, mask, weights, entropy, bonus, whole, divergence, ratio_terms
-        policy_loss(*terms).backward()
+        chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0][made_here]
+        loss = objective_loss(
+            chosen, entropy[made_here], *_token_terms(lm, moves, weights, bonus, clip)
+        )
+        if kl:
+            loss = loss + kl * _divergence(lm, adapted_model, moves, logprobs)[made_here].sum()
+        loss.backward()
     return (entropy.detach() * mask).sum(1).tolist()
+
+
+def _token_terms(
+    lm: LanguageModel,
+    moves: Sequence[Move],
+    weights: Sequence[float],
+    bonus: float,
+    clip: float | None,
+) -> tuple[Any, ...]:
+    """The last arguments of :func:`objective_loss` for the tokens of moves, one after another."""
+    of_tokens = [w for move, w in zip(moves, weights, strict=True) for _ in move.token_ids]
+    spread = torch.tensor(of_tokens, device=lm.device)
+    if clip is None:
+        return spread, bonus
+    made = [each for move in moves for each in move.logprobs]
+    return spread, bonus, torch.tensor(made, device=lm.device), clip
 
 
 def _divergence(
@@ -329,26 +338,9 @@ def _state_gradient(
     return of_logits.to(states.dtype) @ head.weight
 
 
-def surrogate(logprobs: Tensor, advantages: Tensor, made: Tensor, clip: Tensor) -> Tensor:
-    """min(ρ·A, clamp(ρ, 1 − clip, 1 + clip)·A), ρ = exp(``logprobs`` − ``made``), elementwise (PPO,
-    Schulman et al. 2017). At ρ = 1 its gradient is that of A · ``logprobs``."""
-    ratio = (logprobs - made).exp()
-    return torch.minimum(ratio * advantages, ratio.clamp(1 - clip, 1 + clip) * advantages)
-
-
-def pad_logprobs(moves: Sequence[Move], width: int) -> Tensor:
-    """(N, width) float32: log-probabilities (nats) at which the tokens of moves were sampled."""
-    rows = [(*move.logprobs, *[0.0] * (width - len(move.logprobs))) for move in moves]
-    return torch.tensor(rows)
-
-
 class GradientPlace:
     """A batch of ``rows`` moves of at most ``steps`` tokens after ``prompts`` different prompts of
-    at most ``width`` tokens; adds to the adapter's gradient that of
-
-    −Σ_i w_i Σ_t log π(i, t) − b Σ_it H(i, t),
-
-    or with the clipped ratio (:func:`surrogate`) in the place of log π."""
+    at most ``width`` tokens; adds the gradient of :func:`objective_loss` to the adapter's."""
 
     bytes = 0
     """Of keys and values, which are intermediate results here."""
@@ -380,9 +372,11 @@ class GradientPlace:
         self.integers[1].clamp_(min=1)
         self.bonus.fill_(bonus)
         self.has_ratio.fill_(clip is not None)
+        self.clip.fill_(1.0 if clip is None else clip)
         if clip is not None:
-            self.clip.fill_(clip)
-            self.made[: len(moves)].copy_(pad_logprobs(moves, self.made.shape[1]))
+            width = self.made.shape[1]
+            made = [(*m.logprobs, *[0.0] * (width - len(m.logprobs))) for m in moves]
+            self.made[: len(moves)].copy_(torch.tensor(made))
         self.add(self._add)
         summed: list[float] = self.entropies[: len(moves)].tolist()
         return summed
@@ -395,12 +389,10 @@ class GradientPlace:
         if not isinstance(head, nn.Linear):
             raise NotCapturableError("its head is more than a matrix")
         logprobs, entropies = TokenTerms.apply(hidden.flatten(0, 1), head, ids.flatten())
-        chosen, weights = logprobs.view(ids.shape), self.weights[:, None]
-        made = torch.where(self.has_ratio, self.made, chosen.detach())
-        by_ratio = surrogate(chosen, weights, made, self.clip)
-        terms = torch.where(self.has_ratio, by_ratio, chosen * weights) * mask
+        chosen, weights = logprobs.view(ids.shape), self.weights[:, None] * mask
+        made = torch.where(self.has_ratio & (mask > 0), self.made, chosen.detach())
         entropy = (entropies.view(ids.shape) * mask).sum(1)
-        (-terms.sum() - self.bonus * entropy.sum()).backward()
+        objective_loss(chosen, entropy, weights, self.bonus, made, self.clip).backward()
         self.entropies.copy_(entropy.detach())
 
     def _states(self, prompts: Tensor, lengths: Tensor, owner: Tensor, ids: Tensor) -> Tensor:
@@ -472,48 +464,29 @@ def _add_tree_gradient(
     places = [place for tree in trees for place in tree.members]
     states, targets = tree_states(lm, trees)
     logprobs, entropies = TokenTerms.apply(states, lm.head, targets)
+    in_order = [moves[place] for place in places], [weights[place] for place in places]
+    objective_loss(logprobs, entropies, *_token_terms(lm, *in_order, bonus, clip)).backward()
     owner = torch.tensor([place for place in places for _ in moves[place].token_ids])
-    owner = owner.to(lm.device)
-    of_tokens = torch.tensor(weights, device=lm.device)[owner]
-    if clip is None:
-        terms = of_tokens * logprobs
-    else:
-        at = [each for place in places for each in moves[place].logprobs]
-        made, width = (torch.tensor(each, device=lm.device) for each in (at, clip))
-        terms = surrogate(logprobs, of_tokens, made, width)
-    (-terms.sum() - bonus * entropies.sum()).backward()
-    summed = torch.zeros(len(moves), device=lm.device).index_add(0, owner, entropies.detach())
+    summed = torch.zeros(len(moves)).index_add(0, owner, entropies.detach().cpu())
     return [float(each) for each in summed]
 
 
-def add_captured_gradient(
+def _add_in_place(
     lm: LanguageModel,
     adapted_model: AdaptedModel,
     moves: Sequence[Move],
     weights: Sequence[float],
     bonus: float,
-    clip: float | None = None,
-) -> list[float] | None:
-    """Add the gradient of :class:`GradientPlace`, completely or not at all; returns each move's
-    entropy, summed, in nats, or None where the pass is neither captured nor one over trees."""
-    prompts = [move.prompt_ids for move in moves]
-    if _reads_trees(lm, adapted_model, prompts):
-        with adapted_model.whole_gradient():
-            return _add_tree_gradient(lm, moves, weights, bonus, clip)
-    if not can_capture(lm, prompts):
-        return None
+    clip: float | None,
+) -> list[float]:
     shape = (
-        size_class(len(set(prompts)), 1),
-        size_class(max(map(len, prompts)), 32),
+        size_class(len({move.prompt_ids for move in moves}), 1),
+        size_class(max(len(move.prompt_ids) for move in moves), 32),
         size_class(len(moves), 8),
         size_class(max(len(move.token_ids) for move in moves), 8),
     )
-
-    def add() -> list[float]:
-        with adapted_model.whole_gradient():
-            place: GradientPlace = Places.of(lm).get(
-                ("gradient", lm.variant, shape), lambda pool: GradientPlace(lm, shape, pool)
-            )
-            return place(moves, weights, bonus, clip)
-
-    return captured(lm, add)
+    with adapted_model.whole_gradient():
+        place: GradientPlace = Places.of(lm).get(
+            ("gradient", lm.variant, shape), lambda pool: GradientPlace(lm, shape, pool)
+        )
+        return place(moves, weights, bonus, clip)

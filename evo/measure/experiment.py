@@ -34,9 +34,8 @@ from archive.statistics.ratings import (
 from archive.store.files import writing
 from archive.text import plural
 from archive.views.ratings import show as show_ratings
-from evo.config.hardware import PASS_SHARE
 from evo.config.measure import MeasureRunConfig
-from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
+from evo.config.models import PASS_SHARE, JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.jobs.evaluation import (
     RoundScore,
     Row,

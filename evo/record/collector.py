@@ -22,7 +22,7 @@ from archive.statistics.rule import Calibration, Decision, Limits, refusal, show
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
 from evo.jobs.job import Executor, Result, StoredAdapter
-from evo.record.display import FINE_TUNING, Listener
+from evo.record.display import FINE_TUNING, Display
 from evo.record.ledger import Ledger, Row
 from evo.record.playability import (
     SEARCHED_MAPS,
@@ -98,7 +98,7 @@ class Collector:
         config: RunConfig,
         ledger: Ledger,
         executor: Executor,
-        listener: Listener,
+        listener: Display,
         unshuffled: frozenset[TaskId] = frozenset(),
     ) -> None:
         self.config, self.ledger, self.unshuffled = config, ledger, unshuffled

@@ -35,28 +35,11 @@ class TimedLines:
         if time.monotonic() - self.latest >= silence:
             self.say(message)
 
-    def say(self, message: str) -> None:
-        """Print a line."""
+    def say(self, message: str, state: str = "") -> None:
+        """Print a line; ``state`` stands beside the seconds."""
         self.latest = time.monotonic()
-        head = f"[{self.latest - self.start:6.1f} s]"
+        head = f"[{self.latest - self.start:6.1f} s{state}]"
         self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
-
-
-class Listener:
-    """Receives reports of a run's progress, on which no result depends; this one tells nobody."""
-
-    def candidate_list(self, generation: int, parent: Task, number: int) -> None:
-        """A new list of candidates begins."""
-
-    def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
-        """``jobs`` jobs begin for these games."""
-
-    def job(self, stage: str, task: Task, tokens: int, note: str = "") -> None:
-        """One fine-tune or evaluation is committed; ``tokens`` are the player's, ``note`` is its
-        result in words."""
-
-    def decision(self, task: Task, decision: Decision) -> None:
-        """A verdict is committed."""
 
 
 def training_note(curve: Sequence[float]) -> str:
@@ -69,16 +52,19 @@ def training_note(curve: Sequence[float]) -> str:
     return f"{number(first, 1)} → {number(last, 1)} bits a play in training"
 
 
-class Display(Listener):
-    """The listener that writes to a console. ``made``: fine-tunes of earlier sessions;
-    ``expected``: most of the whole run; None: no limit."""
+class Display(TimedLines):
+    """Reports of a run's progress on a console, on which no result depends; without one, it tells
+    nobody. ``made``: fine-tunes of earlier sessions; ``expected``: most of the whole run; None: no
+    limit."""
 
-    def __init__(self, console: Console, made: int, expected: int | None) -> None:
-        self.console, self.finetunes, self.expected = console, made, expected
+    def __init__(
+        self, console: Console | None = None, made: int = 0, expected: int | None = None
+    ) -> None:
+        super().__init__(console or Console(quiet=True))
+        self.finetunes, self.expected = made, expected
         self.stages = dict[str, list[int]]()
         """Jobs of each stage: begun, and ended."""
         self.tokens = self._unlogged_jobs = 0
-        self._start = self._last_line = time.monotonic()
 
     def candidate_list(self, generation: int, parent: Task, number: int) -> None:
         """Show that a list of candidates begins."""
@@ -92,8 +78,8 @@ class Display(Listener):
             self._log(f"{name}: {' '.join(dict.fromkeys(task.id.label for task in tasks))}")
 
     def job(self, stage: str, task: Task, tokens: int, note: str = "") -> None:
-        """Count a job and show the progress of its stage; for a fine-tune also its result and the
-        progress of the run."""
+        """Count a job that is committed and show the progress of its stage; for a fine-tune also
+        its result (``note``) and the progress of the run. ``tokens`` are the player's."""
         self.tokens += tokens
         self.stages[stage][1] += 1
         self._unlogged_jobs += 1
@@ -104,7 +90,7 @@ class Display(Listener):
             self._log(f"{head}, {note}; fine-tune {self.finetunes}{most or ''}")
         elif self._deserves_lines(stage):
             self._log(f"{head}, {ended} of {jobs}")
-        elif time.monotonic() - self._last_line >= QUIET:
+        elif time.monotonic() - self.latest >= QUIET:
             self._log(f"{head}, {plural(self._unlogged_jobs, 'job')} since the last line")
 
     def decision(self, task: Task, decision: Decision) -> None:
@@ -117,10 +103,9 @@ class Display(Listener):
         return self.stages[stage][0] > 1 or stage == FINE_TUNING
 
     def _log(self, message: str) -> None:
-        self._last_line, self._unlogged_jobs = time.monotonic(), 0
+        self._unlogged_jobs = 0
         log.info(message)
-        head = f"[{self._last_line - self._start:6.1f} s, {plural(self.tokens, 'token')}]"
-        self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
+        self.say(message, f", {plural(self.tokens, 'token')}")
 
 
 def _name(task: Task) -> str:

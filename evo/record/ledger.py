@@ -176,41 +176,27 @@ def decision_key(row: Row) -> tuple[Any, ...]:
 
 def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[ScoredPlay]) -> list[Row]:
     """Rows of one evaluation."""
-    return [
-        {
-            **play_row(policy_id, task, purpose, each),
-            "permuted_score": each.permuted_score,
-            "permuted_clipped_score": each.permuted_clipped_score,
-        }
-        for each in scores
-    ]
+    return [play_row(policy_id, task, purpose, each) for each in scores]
 
 
 def finetune_row(
     task: Task, finetune: Finetune, finetune_id: str, seed: int, settings: str, adapter_hash: str
 ) -> Row:
     """Row of one fine-tune that made no pause."""
+    facts = vars(finetune).items()
     return {
         "finetune_id": finetune_id,
-        "game_id": task.game.game_id,
-        "role": task.role,
+        **task.id._asdict(),
         "replicate": 0,
         "seed": seed,
         "share": 1.0,
         "continues": None,
         "state_hash": None,
         "steps": len(finetune.curve),
-        "prompt_tokens": finetune.prompt_tokens,
-        "generated_tokens": finetune.generated_tokens,
-        "curve": finetune.curve,
-        "entropy": finetune.entropy,
-        "grad_norm": finetune.grad_norm,
-        "distinct_moves": finetune.distinct_moves,
-        "forfeit_rate": finetune.forfeit_rate,
         "adapter_hash": adapter_hash,
         "settings_json": settings,
         "tokens": finetune.tokens,
-        "seconds": finetune.seconds,
+        **{name: value for name, value in facts if name not in ("adapter", "state")},
     }
 
 

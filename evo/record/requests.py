@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey
-from evo.jobs.evaluation import RANDOM_MOVES, Task, floor_of, round_rows, with_floor
+from evo.jobs.evaluation import RANDOM_MOVES, ScoredPlay, Task, floor_of, round_rows, with_floor
 from evo.jobs.job import (
     Evaluation,
     Finetune,
@@ -153,10 +153,13 @@ class PlayRequest(Request):
         for each, plays in zip(together, result.outcome, strict=True):
             scores = plays
             if self.purpose is Purpose.CALIBRATION:
-                floor = floor_of([(play.outcome, play.score) for play in plays], self.task)
+                floor = self._floor(plays)
                 scores = [with_floor(play, floor) for play in plays]
             rows += score_rows(each.policy_id, each.task, self.purpose, scores)
         return {"scores": rows, "maps": facts.map_rows(result, self.purpose)}
+
+    def _floor(self, plays: Sequence[ScoredPlay]) -> float:
+        return floor_of([(play.outcome, play.score) for play in plays], self.task)
 
 
 @dataclass(frozen=True)
@@ -173,12 +176,8 @@ class UnlikelyRequest(PlayRequest):
         names = (each.policy_id.removeprefix(SCRIPT_POLICY) for each in together)
         return UnlikelyMoves(self.task, tuple(names), self.seeds)
 
-    def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
-        rows: list[Row] = []
-        for each, plays in zip(together, result.outcome, strict=True):
-            scores = [with_floor(play, self.floor) for play in plays]
-            rows += score_rows(each.policy_id, self.task, self.purpose, scores)
-        return {"scores": rows}
+    def _floor(self, plays: Sequence[ScoredPlay]) -> float:
+        return self.floor
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from archive.report.games import best_plays, scored_text_rows, unarchived_moves
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.replay import accepted_cases, plays_behind
 from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
-from evo.record.display import Listener
+from evo.record.display import Display
 from evo.record.ledger import Ledger, Row
 from xgl.runtime.requests import Seeds
 
@@ -21,7 +21,7 @@ SECOND_JUDGE, BEST_PLAYS = "another judge", "best plays"
 """Stages, as the display names them."""
 
 
-def score_again(ledger: Ledger, executor: Executor, listener: Listener, judge: str) -> None:
+def score_again(ledger: Ledger, executor: Executor, listener: Display, judge: str) -> None:
     """Every play that an acceptance rests on, under ``judge``; one commit for each policy on each
     game. What the archive holds is not scored again."""
     pending = _plays_to_judge(ledger, judge)
@@ -66,15 +66,13 @@ def _rows(
             "purpose": key.purpose,
             "map_seed": seeds.map_seed,
             "play_seed": seeds.play_seed,
-            "score": score.score,
-            "permuted_score": score.permuted_score,
-            "seconds": score.seconds,
+            **vars(score),
         }
         for seeds, score in zip(job.seeds, result.outcome, strict=True)
     ]
 
 
-def score_best_plays(ledger: Ledger, executor: Executor, listener: Listener) -> None:
+def score_best_plays(ledger: Ledger, executor: Executor, listener: Display) -> None:
     """Bits for each token of the best plays of the newest scope; one commit for each game. What the
     archive holds is not scored again."""
     jobs = _unscored_plays(ledger)

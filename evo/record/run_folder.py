@@ -95,12 +95,9 @@ def stored_config(folder: str) -> tuple[dict[str, Any], bool]:
 def run_row(identity: RunIdentity, event: RunEvent) -> dict[str, Any]:
     """A row of the table ``runs``: what happened to a run, now."""
     return {
-        "run_id": identity.run_id,
+        **vars(identity),
         "event": event,
         "at": datetime.now(UTC),
-        "seed": identity.seed,
-        "config_json": identity.config_json,
-        "config_hash": identity.config_hash,
         "schema_version": SCHEMA_VERSION,
         "code_version": _code_version(),
     }

@@ -14,7 +14,7 @@ import psutil
 import pytest
 from ray.cluster_utils import Cluster
 
-from evo.jobs.cluster import VITAL
+from evo.jobs.executor import VITAL
 
 pytestmark = pytest.mark.long
 
@@ -72,7 +72,7 @@ def test_a_killed_process_of_ones_own_node_ends_the_run_in_one_sentence(
 LISTENERS = """
 import json, psutil, ray
 from evo.config.schema import ClusterConfig
-from evo.jobs.cluster import connect
+from evo.jobs.executor import connect
 
 @ray.remote
 class Worker:

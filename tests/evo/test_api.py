@@ -32,7 +32,7 @@ class World:
         executor = FakeExecutor(lambda _: Nature())
         sampler = Listed([code(limit) for limit in LIMITS])
         services = partial(Services, executor=lambda *_: executor, sampler=lambda *_: sampler)
-        monkeypatch.setattr("evo.api.Services", services)
+        monkeypatch.setattr("evo.runner.Services", services)
         (folder / "parent.xent").write_text(code(PARENT))
 
     def settings(self, name: str) -> dict[str, Any]:

@@ -30,15 +30,12 @@ from xgl.library import find
 Capsys = pytest.CaptureFixture[str]
 
 ACCEPTING = of_limits(l4=Nature(teaches=0.9, covered=0.1))
-NEVER = of_limits(l4=Nature(teaches=0.1, covered=0.9))
 ENDS: dict[str, tuple[World, tuple[str, ...], int | None]] = {
     "accepts": (ACCEPTING, (), None),
-    "accepts nothing": (NEVER, (), None),
     "before its first job": (ACCEPTING, (), 0),
     "before its first scope": (ACCEPTING, (), 2),
     "after its first scope": (ACCEPTING, (), 6),
     "two budgets": (ACCEPTING, ("budget.tokens=3", "budget.seconds=0.3"), None),
-    "later": (ACCEPTING, ("budget.tokens=1234567", "budget.seconds=30"), None),
     "open-ended": (
         ACCEPTING,
         ("growth.schedule=open_ended", "growth.max_accepted=1", "growth.max_candidates=2"),
@@ -92,7 +89,7 @@ def test_a_folder_of_any_name_is_quoted(
     assert Path(f"{folder}-games").is_dir()
 
 
-@pytest.mark.parametrize("name", ["~", "~x", "$HOME", "a$b", "${HOME}"])
+@pytest.mark.parametrize("name", ["~x", "${HOME}"])
 def test_no_name_is_another_folder_when_it_is_typed_again(
     name: str, search: Search, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -21,12 +21,11 @@ from evo.config.schema import RunConfig
 from evo.experiments.toy import ToyRunConfig
 from evo.jobs.job import ClusterError, WorkersLostError
 from evo.record.run_folder import RunIdentity
-from evo.runner import Experiment, RunOutcome, Services, run
+from evo.runner import RunOutcome, Services, run
 from meta_sampler import BudgetReachedError, SamplerError
 from xgl.errors import (
     BudgetError,
     ConfigError,
-    JudgeError,
     ModelNotFoundError,
     NotFiniteError,
     PlayerError,
@@ -94,8 +93,8 @@ def out() -> StringIO:
 
 def go(counting: Counting, out: StringIO, *arguments: str) -> int:
     services = Services(console=Console(file=out, width=200))
-    experiment = Experiment(counting.load, counting.resume, counting.plan)
-    return run(list(arguments), {"counting": experiment}, services)
+    experiments: dict[str, Any] = {"counting": counting}
+    return run(list(arguments), experiments, services)
 
 
 def events(folder: Path) -> list[str]:
@@ -123,7 +122,6 @@ ENDS = {
     "workers": (WorkersLostError("4 workers died"), 1),
     "Ray": (ClusterError("Ray did not start in 3 attempts"), 1),
     "endpoint": (PlayerError("refused with 401"), 1),
-    "judge's server": (JudgeError("refused with 401"), 1),
     "judge's numbers": (NotFiniteError("the judge's logits"), 2),
     "model": (ModelNotFoundError("model 'm' does not load"), 2),
     "sampler": (SamplerError("the sampler gave up"), 2),
@@ -192,7 +190,6 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
 
 MAY_CHANGE = ["budget.tokens=1", "budget={tokens: 1}", "players=[a]", "player=a"]
 KEPT = [
-    (MeasureRunConfig, "measure.rounds=3"),
     (MeasureRunConfig, "measure={rounds: 3}"),
     (RunConfig, "growth={max_accepted: 3}"),
     (RunConfig, "meta_sampler.settings.max_lines=3"),

@@ -18,7 +18,7 @@ from support.purse_game import PURSE, PURSE_FOLDER
 from archive import Archive
 from archive.__main__ import main as archive_main
 from archive.statistics.programs import NAMES
-from evo.config.ggbench import OpponentConfig, TrainConfig
+from evo.config.measure import OpponentConfig, TrainConfig
 from evo.ggbench.box import Box, GameFaultError
 from evo.ggbench.selfplay import (
     TrainingGames,

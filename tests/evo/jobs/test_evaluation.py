@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-
-import pytest
+from dataclasses import dataclass, replace
 
 from archive import Purpose
 from evo.jobs.evaluation import (
@@ -64,7 +62,9 @@ def test_scores_and_control_are_single_plays(cast: Cast, make_task: MakeTask) ->
     for place, score in enumerate(scores):
         other = SEEDS[(place + 1) % len(SEEDS)]
         assert score.moves == (by_map(score.seeds),)
-        assert score.score == score.raw == literal(task, cast, score.seeds, by_map(score.seeds))
+        assert (
+            score.score == score.raw_score == literal(task, cast, score.seeds, by_map(score.seeds))
+        )
         assert score.permuted_score == literal(task, cast, score.seeds, by_map(other))
         assert score.outcome == "finished"
         assert score.tokens == 7
@@ -83,7 +83,7 @@ def test_a_forfeit_is_minus_infinity_raw_and_the_floor_for_means(
         is_forfeit = place == 2
         assert score.outcome == ("forfeit" if is_forfeit else "finished")
         assert (score.score == -33.0) == is_forfeit
-        assert (score.raw == -math.inf) == is_forfeit
+        assert (score.raw_score == -math.inf) == is_forfeit
 
 
 def test_a_move_of_another_map_that_the_rules_refuse_counts_as_the_floor(
@@ -117,18 +117,11 @@ def test_the_floor_is_the_worst_feasible_score_less_a_bit_for_each_token(
     assert floor_of(plays[1:2], task) == floor_of([], task) == 0
 
 
-@pytest.mark.parametrize(
-    ("outcome", "permuted_score", "expected"),
-    [
-        ("finished", -math.inf, (5.0, -7.0)),
-        ("forfeit", 2.0, (-7.0, 2.0)),
-        ("oversize", None, (-7.0, None)),
-    ],
-)
-def test_a_calibration_score_gets_its_floor(
-    outcome: str, permuted_score: float | None, expected: tuple[float, float | None]
-) -> None:
-    score = ScoredPlay(SEEDS[0], 5.0, 5.0, outcome, permuted_score, ("m",), 3, 0.1)
-    result = with_floor(score, -7.0)
-    assert (result.score, result.permuted_score) == expected
-    assert result.raw == 5.0
+def test_a_calibration_score_gets_its_floor() -> None:
+    finished = ScoredPlay(SEEDS[0], 5.0, 5.0, "finished", -math.inf, ("m",), 3, 0.1)
+    forfeited = replace(finished, outcome="forfeit", permuted_score=2.0)
+    both = [with_floor(score, -7.0) for score in (finished, forfeited)]
+    assert [(each.score, each.permuted_score, each.raw_score) for each in both] == [
+        (5.0, -7.0, 5.0),
+        (-7.0, 2.0, 5.0),
+    ]

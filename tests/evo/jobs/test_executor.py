@@ -6,10 +6,8 @@ from __future__ import annotations
 import os
 import pickle
 import signal
-from collections import deque
 from functools import partial
 from hashlib import sha256
-from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -20,27 +18,28 @@ from ray.exceptions import RayTaskError
 from archive import Archive
 from archive.errors import DamagedError
 from evo.config.schema import ClusterConfig
-from evo.jobs.cluster import STARTS, check, start_local
 from evo.jobs.executor import (
+    STARTS,
     AdapterReferences,
-    RayExecutor,
     _Worker,
+    check,
     own_error,
+    start_local,
     worker_count,
 )
 from evo.jobs.job import (
     ClusterError,
     Evaluation,
     StoredAdapter,
+    Workers,
     WorkersLostError,
 )
-from evo.jobs.processes import Workers
-from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
+from xgl.errors import ConfigError
 
 
 @pytest.mark.parametrize(
     ("cores", "gpus", "share", "count"),
-    [(1, 0, 0, 1), (2, 0, 0, 2), (64, 0, 0, 8), (64, 2, 1.0, 2), (64, 2, 0.5, 4), (64, 2, 0.1, 8)],
+    [(2, 0, 0, 2), (64, 0, 0, 8), (64, 2, 0.5, 4), (64, 2, 0.1, 8)],
 )
 def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_have_room_for(
     cores: int, gpus: float, share: float, count: int
@@ -61,7 +60,7 @@ def test_a_cluster_has_room_for_all(
 ) -> None:
     nodes = [{"Alive": alive, "Resources": {"GPU": 0.5}} for alive in (True, True, False)]
     monkeypatch.setattr("ray.nodes", lambda: nodes)
-    monkeypatch.setattr("evo.jobs.cluster.connect", lambda cluster: None)
+    monkeypatch.setattr("evo.jobs.executor.connect", lambda cluster: None)
     config = ClusterConfig(address="auto", **changes)
     if not message:
         return check(config)
@@ -69,49 +68,30 @@ def test_a_cluster_has_room_for_all(
         check(config)
 
 
-@pytest.fixture
-def objects(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
-    """What is put into an object store that a test may look into."""
-    put: list[bytes] = []
-    monkeypatch.setattr("ray.put", lambda each: put.append(each) or f"reference {len(put)}")
-    return put
-
-
-def test_what_waits_holds_no_adapter_and_each_is_read_once(
-    tmp_path: Path, make_task: Any, objects: list[bytes], monkeypatch: pytest.MonkeyPatch
+def test_each_adapter_is_read_once_and_fetched_once(
+    tmp_path: Path, make_task: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sixty jobs with six adapters: the driver reads and checks each adapter once and keeps none,
-    and a worker fetches each once."""
-    archive, reads = Archive.create(tmp_path / "archive"), list[str]()
+    """Sixty jobs with six adapters: the driver reads each once and keeps none, and a worker fetches
+    each once."""
+    archive, objects = Archive.create(tmp_path / "archive"), list[bytes]()
+    reads, fetched = list[str](), list[int]()
     digests = [archive.put_adapter(bytes([n]) * 100_000) for n in range(6)]
     read = archive.get_adapter
     monkeypatch.setattr(archive, "get_adapter", lambda each: reads.append(each) or read(each))
+    monkeypatch.setattr("ray.put", lambda each: objects.append(each) or len(objects))
+    monkeypatch.setattr("ray.get", lambda at: fetched.append(at) or objects[at - 1])
     stored, task = [StoredAdapter(each, archive) for each in digests], make_task()
     jobs = [Evaluation(task, (stored[n % 6],), ()) for n in range(60)]
-    executor = RayExecutor.__new__(RayExecutor)
-    executor.references, executor.numbers = AdapterReferences(), count()
-    executor.unfinished_jobs, executor.free = {}, deque(cast(Any, range(60)))
-    monkeypatch.setattr("evo.jobs.executor.check_alive", lambda: None)
-    monkeypatch.setattr(executor, "_hand_over", lambda number, place: None)
     assert reads == [], "a job that waits has read nothing"
-    for job in jobs:
-        executor.begin(job)
+    references, worker = AdapterReferences(), _Worker()
+    sent: list[Any] = [job.with_adapters(references.parcel) for job in jobs]
     assert reads == digests
-    assert len(objects) == 6
-    kept = list(executor.unfinished_jobs.values())
-    assert len(pickle.dumps(kept)) < 100_000, "less than one adapter"
-    worker, fetched = _Worker(), list[str]()
+    assert len(pickle.dumps(sent)) < 100_000, "less than one adapter"
     worker.model_host = cast(Any, SimpleNamespace(do=lambda job: job.adapters))
-
-    def get(reference: str) -> bytes:
-        fetched.append(reference)
-        return objects[int(reference.split()[1]) - 1]
-
-    monkeypatch.setattr("ray.get", get)
-    for job in cast(Any, kept):
+    for job in sent:
         [adapter] = cast(Any, worker.play(job))
         assert sha256(adapter).hexdigest() == job.adapters[0][0]
-    assert len(fetched) == 6
+    assert (len(objects), len(fetched)) == (6, 6)
 
 
 def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture) -> None:
@@ -131,18 +111,11 @@ def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture
     assert len(starts) == STARTS
 
 
-def raised(cause: Exception) -> RayTaskError:
-    """What ``ray.get`` raises if a worker raised ``cause``."""
-    return RayTaskError("play", "Traceback …", cause)
-
-
 @pytest.mark.parametrize("starting", [True, False])
-@pytest.mark.parametrize("kind", [ModelNotFoundError, ConfigError, JudgeError, DamagedError])
-def test_what_a_worker_refuses_is_refused_in_its_words(
-    kind: type[Exception], starting: bool
-) -> None:
-    cause = kind("a.xent", "x", "y") if kind is DamagedError else kind("a.xent does not fit")
-    assert own_error(raised(cause), starting) is cause
+def test_what_a_worker_refuses_is_refused_in_its_words(starting: bool) -> None:
+    for cause in (ConfigError("a.xent does not fit"), DamagedError("a.xent", "x", "y")):
+        # what Ray's ``get`` raises if a worker raised the cause
+        assert own_error(RayTaskError("play", "Traceback …", cause), starting) is cause
 
 
 # -- Processes beside the run ----------------------------------------------------------------------

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 from peft import (
@@ -18,14 +16,13 @@ from peft import (
     get_peft_model_state_dict,
     set_peft_model_state_dict,
 )
-from safetensors.torch import load, load_file, save, save_file
+from safetensors.torch import load, save
 from support.faulty_weights import FAULTS
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from evo.jobs.lora import (
     CONFIG,
-    WEIGHTS,
     AdaptedModel,
     LoraSettings,
     weight_sharing_copy,
@@ -33,9 +30,7 @@ from evo.jobs.lora import (
 )
 from xgl.errors import ConfigError, ModelNotFoundError
 from xgl.judge.loading import load_judge
-from xgl.lm.language_model import LanguageModel, encode_prompts, pad
-from xgl.lm.sampling import sample
-from xgl.random_streams import stream
+from xgl.lm.language_model import LanguageModel, pad
 
 IDS = torch.tensor([[0, 5, 77, 1200, 9]])
 
@@ -138,12 +133,9 @@ def test_archived_adapters_fill_their_model_or_are_refused(
 TARGETS = ["q_proj", "v_proj"]
 OPTIONS: dict[str, dict[str, Any]] = {
     "plain": {},
-    "pattern": {"target_modules": r".*\.[23]\.mlp\..*_proj"},
     "rank patterns": {"rank_pattern": {"layers.1.self_attn.q_proj": 2}},
-    "alpha patterns": {"alpha_pattern": {"v_proj": 64}},
     "DoRA": {"use_dora": True},
     "modules to save": {"modules_to_save": ["lm_head"]},
-    "embedding": {"target_modules": [*TARGETS, "embed_tokens"]},
     "repeated layers": {"layer_replication": [[0, 2], [1, 4]]},
 }
 
@@ -173,28 +165,11 @@ def test_a_folder_of_peft_plays_as_peft_plays_it(tmp_path: Path, option: str) ->
     assert not torch.allclose(adapted, base, atol=1e-2)
 
 
-FAULTY = [("plain", fault) for fault in FAULTS]
-FAULTY += [(option, next(iter(FAULTS))) for option in ("DoRA", "modules to save")]
-
-
-@pytest.mark.parametrize(("option", "fault"), FAULTY)
-def test_a_folder_of_peft_fills_its_model_or_is_refused(
-    tmp_path: Path, fault: str, option: str
-) -> None:
-    folder = peft_folder(tmp_path, **OPTIONS[option])
-    tensors, named = fault_in(fault, load_file(folder / WEIGHTS))
-    save_file(tensors, folder / WEIGHTS)
-    with pytest.raises(ConfigError, match=named) as error:
-        with_peft_folder(load_judge("embedded").lm, folder)
-    assert str(folder) in str(error.value)
-
-
 @pytest.mark.parametrize(
     ("saved", "promised"),
     [
         ({}, {"use_dora": True}),
         ({}, {"target_modules": [*TARGETS, "up_proj"]}),
-        ({}, {"modules_to_save": ["lm_head"]}),
         ({"modules_to_save": ["lm_head"]}, {"target_modules": ["q_proj"]}),
         ({}, {"an_option_of_tomorrow": 3}),
         ({}, {"r": 0}),
@@ -247,31 +222,3 @@ def test_each_row_is_read_by_its_own_policy(
             with adapted_model.with_adapter(adapters[policy]) as one:
                 [alone] = hidden_states(one, [text])
             torch.testing.assert_close(states, alone, atol=1e-4, rtol=1e-4)
-
-
-@pytest.fixture
-def multi(
-    adapted_model: AdaptedModel, adapters: dict[str, bytes | None]
-) -> Iterator[LanguageModel]:
-    with adapted_model.with_adapters(adapters) as lm:
-        yield lm
-
-
-def test_rows_without_a_suffix_wait_while_others_read_theirs(multi: LanguageModel) -> None:
-    """One policy's prompts have a common prefix, the other's are their own prefixes."""
-    long = multi.encode("Once upon a time there was a small cat who lived by the sea")
-    prompts = [(*long, 7, 8), (*long, 9), (*long, 10, 11, 12), multi.encode("The king")]
-    policies = ["one", "one", "one", "two"]
-    with torch.inference_mode():
-        state = encode_prompts(multi, prompts, policies)
-        assert state.lengths.tolist() == list(map(len, prompts))
-        for row, (prompt, policy) in enumerate(zip(prompts, policies, strict=True)):
-            [alone] = encode_prompts(multi, [prompt], [policy]).last
-            torch.testing.assert_close(state.last[row], alone, atol=1e-4, rtol=1e-4)
-    draws = np.stack([stream("mixture", row).random(6) for row in range(4)])
-    never = torch.zeros(int(multi.model.config.vocab_size), dtype=torch.bool)
-    together = sample(multi, prompts, [6] * 4, draws, never, policies=policies)
-    for row, prompt in enumerate(prompts):
-        [one] = sample(multi, [prompt], [6], draws[row : row + 1], never, policies=[policies[row]])
-        assert one.ids == together[row].ids
-        assert one.logprobs == pytest.approx(together[row].logprobs, abs=1e-4)

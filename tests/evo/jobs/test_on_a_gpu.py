@@ -37,7 +37,7 @@ def check_equal(run: dict[str, Any], expected: dict[str, Any]) -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("devices", ["gpu:0/gpu:1", "gpu:0/gpu:1+0", "gpu:1+0"])
+@pytest.mark.parametrize("devices", ["gpu:0/gpu:1", "gpu:1+0"])
 def test_judge_and_player_on_two_gpus_and_one_over_both(
     runs: dict[str, dict[str, Any]], devices: str
 ) -> None:
@@ -75,25 +75,19 @@ def test_fine_tunes_in_lockstep_share_the_passes_of_player_and_judge() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("schedule", ["paper", "open_ended"])
-def test_a_growth_decides_the_same_where_candidates_are_learned_in_lockstep(schedule: str) -> None:
-    """Those of one list that have something to learn."""
-    settings = f"growth.schedule={schedule}", "growth.virtual_workers=1"
-    alone, together = (
-        told("growth", "in place", "gpu:0", *settings, f"player.policies_per_pass={n}")
-        for n in (1, 4)
+def test_a_growth_decides_alike_on_a_cpu_and_where_fine_tunes_are_made_in_lockstep() -> None:
+    """Of three candidates, those that have something to learn are learned in one job."""
+    settings = "growth.schedule=open_ended", "growth.virtual_workers=1"
+    on_cpu, alone, together = (
+        told("growth", "in place", device, *settings, f"player.policies_per_pass={n}")
+        for device, n in (("cpu", 1), ("gpu:0", 1), ("gpu:0", 4))
     )
+    assert alone["exit code"] == 0
+    assert not alone["refused"]
+    assert alone["decisions"] == on_cpu["decisions"]
+    assert alone["jobs"] == on_cpu["jobs"]
+    assert alone["jobs"]["the fine-tune"] >= 2
+    assert alone["counts"]["reads in decoding steps"] == 0
     assert sorted(together["decisions"]) == sorted(alone["decisions"])
     assert "the fine-tunes" not in alone["jobs"]
     assert together["jobs"]["the fine-tunes"] == 1
-
-
-@pytest.mark.long
-def test_a_growth_of_three_candidates_decides_on_a_gpu_as_on_a_cpu() -> None:
-    on_gpu, on_cpu = (told("growth", "in place", device) for device in ("gpu:0", "cpu"))
-    assert on_gpu["exit code"] == 0
-    assert not on_gpu["refused"]
-    assert on_gpu["decisions"] == on_cpu["decisions"]
-    assert on_gpu["jobs"] == on_cpu["jobs"]
-    assert on_gpu["jobs"]["the fine-tune"] >= 2
-    assert on_gpu["counts"]["reads in decoding steps"] == 0

@@ -24,7 +24,7 @@ from evo.jobs.policy_gradient import (
     advantages,
     credits_of,
     move_trees,
-    policy_loss,
+    objective_loss,
     shuffle_rewards,
     update,
 )
@@ -57,8 +57,10 @@ def test_the_gradient_is_reinforce_by_hand(bonus: float) -> None:
     logprobs = logits.log_softmax(-1)
     token_logprobs = logprobs.gather(2, torch.tensor(token_ids)[:, :, None])[:, :, 0]
     entropy = -(logprobs.exp() * logprobs).sum(-1)
-    loss = policy_loss(token_logprobs, torch.tensor(mask), torch.tensor(weight), entropy, bonus)
-    loss.backward()
+    chosen = torch.tensor(mask) == 1
+    weights = torch.tensor(weight)[:, None].expand(-1, 2)[chosen] / len(weight)
+    terms = token_logprobs[chosen], entropy[chosen], weights, bonus / mask.sum()
+    objective_loss(*terms).backward()
     assert logits.grad is not None
     np.testing.assert_allclose(logits.grad.numpy(), by_hand, atol=1e-12)
 
@@ -67,14 +69,13 @@ def test_a_ratio_beyond_its_width_has_no_gradient() -> None:
     """d/dlog π of −mean_i min(ρA, clamp(ρ)A): −ρA/N, but 0 where the ratio has moved too far in the
     direction of its advantage (PPO, eq. 7)."""
     ratio = np.array([[1.0, 1.1, 1.5, 0.5], [1.0, 0.9, 1.5, 0.5]])
-    weight, clip = np.array([2.0, -3.0]), torch.tensor(0.2)
+    weight, clip = np.array([2.0, -3.0]), 0.2
     slopes = -ratio * weight[:, None] / 2
     slopes[0, 2] = slopes[1, 3] = 0.0
     made = torch.full((2, 4), -1.5, dtype=torch.float64)
     logprobs = (made + torch.tensor(np.log(ratio))).requires_grad_(True)
-    zeros, mask = torch.zeros(2, 4), torch.ones(2, 4)
-    loss = policy_loss(logprobs, mask, torch.tensor(weight), zeros, 0.0, ratio_terms=(made, clip))
-    loss.backward()
+    weights = torch.tensor(weight)[:, None] / 2
+    objective_loss(logprobs, torch.zeros(0), weights, 0.0, made, clip).backward()
     assert logprobs.grad is not None
     np.testing.assert_allclose(logprobs.grad.numpy(), slopes, atol=1e-12)
 
@@ -97,12 +98,13 @@ def test_the_expected_gradient_is_that_of_the_expected_reward(
     logprobs = torch.stack([torch.stack([first[a], second[a, b]]) for a, b in moves])
     chance = logprobs.sum(1).exp()
     [exact] = torch.autograd.grad(chance @ torch.tensor(rewards).double(), z, retain_graph=True)
-    expected, ones, name = torch.zeros_like(exact), torch.ones(2, 2), baseline[0]
+    expected, none = torch.zeros_like(exact), torch.zeros(0)
     for pair in product(range(9), repeat=2):
         credits = [credit(rewards[place], 2) for place in pair]
-        chosen, weights = logprobs[list(pair)], advantages(credits, name, False).double()
-        terms = (chosen.detach(), torch.tensor(0.2)) if has_ratio else None
-        loss = policy_loss(chosen, ones, weights, torch.zeros(2, 2), 0.0, ratio_terms=terms)
+        chosen = logprobs[list(pair)]
+        weights = advantages(credits, baseline[0], False).double()[:, None] / 2
+        terms = (chosen.detach(), 0.2) if has_ratio else ()
+        loss = objective_loss(chosen, none, weights, 0.0, *terms)
         [slope] = torch.autograd.grad(-loss, z, retain_graph=True)
         expected += chance.detach()[list(pair)].prod() * slope
     torch.testing.assert_close(expected, baseline[1] * exact, atol=1e-5, rtol=1e-5)
@@ -132,12 +134,11 @@ def test_baselines(baseline: str, expected: list[float]) -> None:
     np.testing.assert_allclose(unit_advantages, np.array(expected) / np.std(expected), rtol=1e-6)
 
 
-@pytest.mark.parametrize("baseline", ["group_mean", "leave_one_out"])
-@pytest.mark.parametrize("scale", [False, True])
-def test_equal_rewards_teach_nothing(baseline: str, scale: bool) -> None:
+def test_equal_rewards_teach_nothing() -> None:
     """Rounding errors of a mean are no advantages, however small the spread they are divided by."""
     credits = [credit(v, m) for m, v in ((2, 0.1), (4, -7.3), (6, 1 / 3)) for _ in range(3)]
-    assert np.abs(advantages(credits, baseline, scale).numpy()).max() < 1e-9
+    for scale in (False, True):
+        assert np.abs(advantages(credits, "group_mean", scale).numpy()).max() < 1e-9
 
 
 # -- credit ----------------------------------------------------------------------------------------
@@ -235,7 +236,7 @@ def _mean_divergence(
 Step = tuple[tuple[float, float], list[torch.Tensor]]
 
 
-def step(player: LanguageModel, adapted_model: AdaptedModel, bonus: float, *memory: int) -> Step:
+def step(player: LanguageModel, adapted_model: AdaptedModel, bonus: float) -> Step:
     """What an update by eight rollouts of growing length reports, and the adapter after it."""
     settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=bonus)
     prompts = [(player.bos, *player.encode(text)) for text in ("The king", "A small cat sat")]
@@ -245,7 +246,7 @@ def step(player: LanguageModel, adapted_model: AdaptedModel, bonus: float, *memo
         for parameter in adapted_model.parameters():
             parameter.data += 0.01
         optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
-        statistics = update(player, adapted_model, optimizer, credits, settings, *memory)
+        statistics = update(player, adapted_model, optimizer, credits, settings)
         return statistics, [p.detach().clone() for p in adapted_model.parameters()]
 
 
@@ -253,13 +254,6 @@ def check_equal(one: Step, other: Step) -> None:
     assert one[0] == pytest.approx(other[0], rel=1e-4)
     for whole, parts in zip(one[1], other[1], strict=True):
         torch.testing.assert_close(whole, parts, atol=1e-6, rtol=1e-4)
-
-
-def test_a_gradient_gathered_in_parts_is_the_same(lm: LanguageModel) -> None:
-    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
-    whole = step(lm, adapted_model, 0.1, 1 << 30)
-    for memory in (2_000_000, 1):
-        check_equal(step(lm, adapted_model, 0.1, memory), whole)
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -392,17 +386,17 @@ def test_a_play_is_learned_in_one_reading_of_its_last_view(
     assert len(tree_parts(lm, trees, 1 << 50)) == 1
 
 
-@pytest.mark.parametrize("kind", ["reinforce", "clipped ratio", "imitate", "with a divergence"])
+@pytest.mark.parametrize("kind", ["reinforce", "clipped ratio", "imitate"])
 def test_a_step_changes_the_adapter_equally(
     lm: LanguageModel, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    own = {"with a divergence": {"kl": 0.1}, "clipped ratio": {"clipped_ratio": 0.5}}
     credits = credits_of_three_maps()
-    settings = FinetuneConfig(gradient_clip=1e9, **own.get(kind, {}))  # type: ignore[arg-type]
+    ratio = 0.5 if kind == "clipped ratio" else None
+    settings = FinetuneConfig(gradient_clip=1e9, clipped_ratio=ratio)
     imitations = [[Imitation(c.move, c.map_seed, c.line, 1 + n) for n, c in enumerate(credits)]]
     lm = LanguageModel(lm.model, lm.tokenizer, lm.device)  # without passes of other tests
     adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
-    for devices, by_trees in (((), False), ((), True), (("cpu",), True), (("cpu",), True)):
+    for devices, by_trees in (((), False), ((), True), (("cpu",), True)):
         monkeypatch.setattr(captured_module, "DEVICES", devices)
         adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
         with adapted_model.new_adapter(0) as player:
@@ -417,10 +411,8 @@ def test_a_step_changes_the_adapter_equally(
                 numbers = update(player, adapted_model, optimizer, credits, settings)
             results.append((numbers, [p.detach().clone() for p in adapted_model.parameters()]))
     assert not lm.captured.get("refused")
-    used = [
-        key for key in captured_module.Places.of(lm).places if key[:2] == ("gradient", "adapter")
-    ]
-    assert bool(used) == (kind != "with a divergence")
+    keys = captured_module.Places.of(lm).places
+    assert [key for key in keys if key[:2] == ("gradient", "adapter")]
     for numbers, adapter in results[1:]:
         assert numbers == pytest.approx(results[0][0], rel=1e-4)
         for one, other in zip(results[0][1], adapter, strict=True):

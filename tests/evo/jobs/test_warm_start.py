@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +21,6 @@ from evo.growth.initial_scope import metadata
 from evo.jobs import finetune as finetune_module
 from evo.jobs.evaluation import Task, evaluation_seeds, finite_score
 from evo.jobs.job import Evaluation, Training
-from evo.jobs.lora import AdaptedModel, LoraSettings
 from evo.jobs.model_host import ModelHost
 from evo.jobs.policy_gradient import Credit
 from evo.jobs.warm_start import (
@@ -33,16 +31,14 @@ from evo.jobs.warm_start import (
     best_of_groups,
     best_scripts,
     edit,
-    imitate,
     mixed_batches,
     words_in_view,
 )
 from xgl import game, parse
-from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.lm.language_model import LanguageModel
 from xgl.players import FixedMovesPlayer
-from xgl.players.local import LocalPolicy
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
+from xgl.runtime.requests import Item, Move, Seeds, View
 
 MakeModelHost = Callable[..., ModelHost]
 MakeTask = Callable[..., Task]
@@ -53,11 +49,6 @@ RIVAL = "assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x) -
 
 def view(*items: Item) -> View:
     return View("black", "elicit(t, 8)", items, "t")
-
-
-def turn(play_seed: int, *items: Item) -> Turn:
-    view_items = items or (Item("s", STORY),)
-    return Turn(MoveRequest(view(*view_items), 8, 0), Seeds(2, play_seed))
 
 
 # -- moves made of words in view -------------------------------------------------------------------
@@ -149,34 +140,6 @@ def test_batches_hold_every_move_once_one_game_each_and_those_of_a_map_together(
             assert len(runs) == len(set(maps))
 
 
-def test_what_is_imitated_becomes_likelier_by_its_weight(lm: LanguageModel) -> None:
-    policy, adapted_model = LocalPolicy(lm), AdaptedModel(lm, LoraSettings(4, 8))
-    moves = [
-        policy.move_for_text(turn(0), text) for text in ("white lighthouse", "stood above the sea")
-    ]
-    assert all(isinstance(move, Move) for move in moves)
-    best = best_of_groups(
-        [Credit(m, v, (0, 0, 0)) for m, v in zip(moves, (4.0, 0.0), strict=True)],  # type: ignore[arg-type]
-        WarmStartConfig(),
-    )
-    with adapted_model.new_adapter(0):
-        before = [_logprob(lm, move) for move in moves]  # type: ignore[arg-type]
-        optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=3e-3)
-        on = optimizer, [best], WarmStartConfig(), 1.0, np.random.default_rng(0), 1 << 30
-        entropy, norm = imitate(lm, adapted_model, *on)
-        after = [_logprob(lm, move) for move in moves]  # type: ignore[arg-type]
-    assert 0 < entropy < 12
-    assert norm > 0
-    assert after[0] - before[0] > max(0.5, after[1] - before[1])
-
-
-def _logprob(lm: LanguageModel, move: Move) -> float:
-    with torch.no_grad():
-        logits, ids, mask = continuation_logits(lm, [move.prompt_ids], [move.token_ids])
-    token_logprobs = logits.log_softmax(-1).gather(2, ids[:, :, None])[:, :, 0]
-    return float((token_logprobs * mask).sum())
-
-
 # -- in a fine-tune --------------------------------------------------------------------------------
 
 WARM = WarmStartConfig(rounds=3, maps=2, rollouts=4, demonstrations=8, epochs=1)
@@ -197,19 +160,17 @@ def test_the_warm_start_ends_with_half_of_the_budget(
 def test_where_rewards_are_permuted_no_script_shows_a_move(
     make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
-    adapters = [
-        make_model_host(tokens=1, warm_start=warm, shuffle=shuffle)
-        .do(Training(make_task(), 0))
-        .outcome.adapter
-        for warm in (WARM, replace(WARM, proposals=0.0))
-        for shuffle in (True, False)
-    ]
-    assert adapters[0] == adapters[2]
-    assert len(set(adapters)) == 3
-    edits = make_model_host(tokens=1, warm_start=replace(WARM, edits=1), shuffle=True)
-    assert edits.do(Training(make_task(), 0)).outcome.adapter == adapters[0]
-    host = make_model_host(tokens=1, warm_start=WARM, shuffle=True)
-    assert host.do(Training(make_task(), 0, true_rewards=True)).outcome.adapter == adapters[1]
+    few = replace(WARM, demonstrations=2, rollouts=3)
+
+    def adapter(shuffle: bool = True, true_rewards: bool = False, **changes: float) -> bytes:
+        warm = replace(few, **changes)  # type: ignore[arg-type]
+        host = make_model_host(tokens=1, warm_start=warm, shuffle=shuffle)
+        return host.do(Training(make_task(), 0, true_rewards)).outcome.adapter
+
+    shuffled, plain = adapter(), adapter(shuffle=False)
+    assert shuffled == adapter(proposals=0.0) == adapter(edits=1)
+    assert len({shuffled, plain, adapter(shuffle=False, proposals=0.0)}) == 3
+    assert adapter(true_rewards=True) == plain
 
 
 def test_edited_moves_are_better_and_cost_no_tokens(

@@ -323,8 +323,6 @@ def test_a_strangers_run_asks_nobody_until_the_user_trusts_it(
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert added(error) == ["trusted=true"]
-        assert server.url in error
-        assert key in error
         assert server.received == []
         assert run("resume=moved/measure-OUT", "budget.tokens=null", *added(error)) == 0
         assert {each.headers["authorization"] for each in server.received} == {"Bearer sk-mine"}

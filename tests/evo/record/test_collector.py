@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits
 
 from archive import Archive
@@ -16,21 +18,17 @@ from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Repetition, Training, Trainings
 from evo.record.collector import Collector
-from evo.record.display import FINE_TUNING, Listener
+from evo.record.display import Display
 from evo.record.ledger import Ledger
 from xgl.settings import Role, role_of
 
 MakeTask = Callable[..., Task]
 
 
-def collector_on(
-    archive: Archive, *settings: str, listener: Listener | None = None, **more: Any
-) -> tuple[Collector, FakeExecutor]:
+def collector_on(archive: Archive, *settings: str, **more: Any) -> tuple[Collector, FakeExecutor]:
     config = load(RunConfig, ["+experiment=scope_growth", *settings])
     executor = FakeExecutor(lambda _: Nature())
-    return Collector(
-        config, Ledger(archive, "r"), executor, listener or Listener(), **more
-    ), executor
+    return Collector(config, Ledger(archive, "r"), executor, Display(), **more), executor
 
 
 @pytest.fixture
@@ -59,25 +57,13 @@ def test_a_null_control_keeps_the_true_rewards_of_the_games_that_are_named(
     assert all(job.true_rewards == (job.task.id == initial.id) for job in jobs)
 
 
-class Heard(Listener):
-    """Remembers the fine-tunes that it is told of: of how many at first, then each."""
-
-    def __init__(self) -> None:
-        self.begun, self.ended = list[int](), list[tuple[Task, int, str]]()
-
-    def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
-        self.begun += [jobs] if name == FINE_TUNING else []
-
-    def job(self, stage: str, task: Task, tokens: int, note: str = "") -> None:
-        self.ended += [(task, tokens, note)] if stage == FINE_TUNING else []
-
-
 def test_fine_tunes_of_one_job_are_stored_and_told_one_by_one(
     make_task: MakeTask, archive: Archive
 ) -> None:
-    one, heard = make_task(), Heard()
+    one, lines = make_task(), StringIO()
     other = make_task(code=one.game.code.replace("8", "7"))
-    collector, executor = collector_on(archive, "player.policies_per_pass=4", listener=heard)
+    collector, executor = collector_on(archive, "player.policies_per_pass=4")
+    collector.listener = Display(Console(file=lines, width=200))
     collector.calibrate([one, other])
     learn(collector, one, other)
     rows = archive.rows("finetunes")
@@ -89,9 +75,9 @@ def test_fine_tunes_of_one_job_are_stored_and_told_one_by_one(
         (ids[0], one.game_id, 1000),
         (ids[1], other.game_id, 1000),
     ]
-    note = "1.0 → 2.0 bits a play in training"
-    assert heard.begun == [2]
-    assert heard.ended == [(one, 2000, note), (other, 0, note)], "the tokens of all once"
+    note = "ended, 1.0 → 2.0 bits a play in training; fine-tune"
+    assert [f"{note} {n}" in lines.getvalue() for n in (1, 2)] == [True, True]
+    assert collector.listener.tokens == 2000 + sum(r["tokens"] for r in archive.rows("scores"))
 
 
 def test_no_setting_that_a_resumed_run_may_change_is_in_the_key_of_a_fine_tune(

@@ -31,24 +31,6 @@ def of_policy(name: str, task: Task, first: int, count: int) -> PlayRequest:
     return PlayRequest(name, task, Purpose.SELECTION, seeds)
 
 
-def test_plays_of_one_game_are_one_job_where_a_pass_has_several_policies(
-    make_task: MakeTask,
-) -> None:
-    task = make_task()
-    other = make_task(code=task.game.code.replace("8", "7"))
-    base, own = of_policy("a", task, 4, 12), of_policy("b", task, 0, 4)
-    cross, elsewhere = of_policy("b", task, 4, 12), of_policy("c", other, 4, 12)
-    script, training = (
-        of_policy("script:nothing", task, 4, 12),
-        TrainingRequest("f", task, 0, 7, "{}"),
-    )
-    plays = [base, own, elsewhere, cross, script]
-    assert jobs_of([*plays, training], 4) == [
-        (training,), (base, own, cross), (elsewhere,), (script,),
-    ]  # fmt: skip
-    assert jobs_of(plays, 1) == [(each,) for each in plays], "on a CPU each alone"
-
-
 def test_fine_tunes_of_any_games_are_one_job_where_a_pass_has_several_policies(
     make_task: MakeTask,
 ) -> None:

@@ -291,7 +291,7 @@ def _plus(play: ScoredPlay, bits: float) -> ScoredPlay:
     """The same play with a higher score, by a player that costs no tokens."""
     if play.outcome != "finished":
         return replace(play, tokens=0)
-    return replace(play, score=play.score + bits, raw=play.raw + bits, tokens=0)
+    return replace(play, score=play.score + bits, raw_score=play.raw_score + bits, tokens=0)
 
 
 def _by_token(play: BestPlay) -> BestPlay:

@@ -24,7 +24,7 @@ from transformers import (
     MistralForCausalLM,
 )
 
-from evo.jobs.lora import AdaptedModel, LoraSettings, multi_lora
+from evo.jobs.lora import AdaptedModel, LoraSettings
 from xgl.errors import PlayerError
 from xgl.language.canonical import Metadata, game
 from xgl.language.parser import parse
@@ -329,7 +329,8 @@ def test_any_batches_give_the_logits_of_whole_prompts(
 ) -> None:
     """Each prompt continues one of the batch before, cut anywhere, of one policy or of two; with
     room for every batch, or only for some."""
-    with multi_lora(lm, {"a": {}, "b": {}}, 1.0) if several else nullcontext(lm) as model:
+    two = AdaptedModel(lm, LoraSettings(4, 8)).with_factors([None, None], ("a", "b"))
+    with two if several else nullcontext(lm) as model:
         caches, known = PromptCaches(bound), [(lm.bos, *range(10, 50))]
         for batch in batches:
             prompts = [
