@@ -296,7 +296,12 @@ def discriminating_games(scores: Scores, tolerance: float) -> tuple[tuple[int, .
     tell apart. Raises ValueError for scores of fewer than two models, or of equal ones, which no
     game tells apart.
     """
-    if len(scores) < 2 or not np.isfinite(scores).all() or np.ptp(scores.mean(axis=1)) <= 0:
+    if (
+        len(scores) < 2
+        or not scores.size
+        or not np.isfinite(scores).all()
+        or np.ptp(scores.mean(axis=1)) <= 0
+    ):
         raise ValueError("found no two models with different scores on all games")
     members = tuple(range(scores.shape[1]))
     for size in range(1, len(members)):

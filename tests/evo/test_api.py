@@ -57,7 +57,7 @@ def test_a_run_is_the_command_line_s(
     assert search.run(lambda _: Nature(), "growth.list_size=2", sampler=sampler) == 0
     assert search.tables("mine") == search.tables("run")
     assert run.decisions().num_rows == len(LIMITS)
-    assert "Game A" in run._repr_html_()
+    assert run.decisions()["game_id"][0].as_py()[:8] in run._repr_html_()
 
 
 def test_callbacks_hear_what_was_committed_and_change_nothing(world: World, tmp_path: Path) -> None:
@@ -105,7 +105,7 @@ def test_names_are_listed_and_others_are_refused() -> None:
 def test_the_player_of_a_run_plays() -> None:
     """The trained player has learned its game, as the archive says: it earns more than the base."""
     run = evo.Run.open(EXAMPLE, backend="pyarrow")
-    name = run.scope()["name"].to_pylist()[0]
+    name = run.scope()["game_id"].to_pylist()[0]
     whole, judge = run.game(name), load_judge("embedded")
     player, base = run.player(name, judge), LocalPolicy(judge.lm)
     trained, untrained = (

@@ -183,9 +183,9 @@ def test_no_game_begins_with_the_caches_of_another(
         def watch(owner: Any, *arguments: Any) -> Any:
             [policy] = [each for each in arguments if isinstance(each, LocalPolicy)]
             assert policy.caches is not None
-            before = len(policy.caches)
+            before = len(policy.caches.kept)
             result = function(owner, *arguments)
-            kept.append((before, len(policy.caches)))
+            kept.append((before, len(policy.caches.kept)))
             return result
 
         return watch
