@@ -1,5 +1,5 @@
-"""Any table of scores as outcomes to rate (docs/how-to/leaderboard.md): CSV, JSONL and Parquet,
-with a row for each model or score."""
+"""Any table of results as outcomes to rate (docs/how-to/leaderboard.md): CSV, JSONL and Parquet,
+with a row for each model, score or judged pair of models."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from archive.errors import RatingError
-from archive.ratings.normal_form import Array, check_memory
+from archive.ratings.normal_form import Array, Indices, check_memory
 from archive.ratings.preferences import Preference, margins, resample_tasks, wins
 from archive.schema import TaskId
 from archive.statistics.ratings import RatedBlock, joined, left_out
@@ -45,6 +45,17 @@ WORDS = MISSING | {
     **dict.fromkeys(_words("false no fail failed unresolved incorrect loss lose lost"), 0.0),
     **dict.fromkeys(_words("draw tie"), 0.5),
 }
+PAIR = _words("model_a model_1 model1 system_a"), _words("model_b model_2 model2 system_b")
+WINNER = _words("winner verdict judgement judgment preference")
+VERDICTS = {
+    **dict.fromkeys((*PAIR[0], *_words("a 1 1.0 left first A>>B")), 1.0),
+    **dict.fromkeys((*PAIR[1], *_words("b 2 2.0 right second B>>A")), -1.0),
+    **dict.fromkeys(_words("tie draw equal both neither bothbad both_bad tie_bothbad A=B"), 0.0),
+    **{"A>B": 0.5, "B>A": -0.5},
+}
+"""What judges write, as the preference for the first model of a pair."""
+POOLED = "all judgements"
+"""The one task of judgements that are not divided into tasks."""
 Scored = tuple[list[str], list[str], Array, list[str]]
 """Models, tasks, scores (models, tasks) with NaN for what is missing, and what is left out."""
 
@@ -62,7 +73,13 @@ class TableChoice(NamedTuple):
 def read_block(path: Path, preference: Preference, choice: TableChoice) -> RatedBlock:
     """The block of a CSV, JSONL or Parquet file. Raises :class:`RatingError` for what is no such
     table, with the row and the column."""
-    models, tasks, scores, notes = _Table(path, choice).scores()
+    table = _Table(path, choice)
+    pair, winner = [table.find(side) for side in PAIR], table.find(WINNER)
+    if pair[0] and pair[1] and winner:
+        if preference is Preference.MARGIN:
+            raise RatingError("--preference margin: found judged pairs, expected a table of scores")
+        return _judged_block(table, (pair[0], pair[1], winner))
+    models, tasks, scores, notes = table.scores()
     if len(models) < 2:
         raise RatingError(f"found one model, {models[0]}, expected two or more to compare")
     check_memory((len(tasks), len(models), len(models)))
@@ -89,6 +106,59 @@ def read_block(path: Path, preference: Preference, choice: TableChoice) -> Rated
         resampled="tasks" if len(columns) > 1 else "",
         resample=resample_tasks,
     )
+
+
+def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
+    """The mean verdicts of judges of pairs on each task, as in the paper: on tasks on which every
+    pair of models was judged. If there is none, all judgements are one task, and models that were
+    not judged against all others are left out."""
+    sides, judged = [table.names(column) for column in columns[:2]], table.cells[columns[2]]
+    places = [place for place, text in enumerate(judged) if text]
+    models, named = sorted({*sides[0], *sides[1]}), table.choice.task or table.find(TASK)
+    pairs = np.array([[models.index(side[place]) for side in sides] for place in places], int)
+    pairs = pairs.reshape(-1, 2)
+    verdicts = np.array([table.verdict(place, columns) for place in places])
+    parts = map(table.names, [named] if isinstance(named, str) else named or ())
+    names = [", ".join(each) for each in zip(*parts, strict=True)] or [POOLED] * len(judged)
+    tasks, rows = np.unique([names[place] for place in places], return_inverse=True)
+    notes = [f"{len(judged) - len(places):,} rows without a winner"] * (len(places) < len(judged))
+    preferences, known = _mean_verdicts(rows, pairs, verdicts, (len(tasks), len(models)))
+    kept, seats = np.flatnonzero(known.all(axis=(1, 2))).tolist(), list(range(len(models)))
+    if places and not kept and not table.choice.task:
+        notes.append("all judgements count as one task, since no task has some of every pair")
+        tasks, kept = np.array([POOLED]), [0]
+        preferences, known = _mean_verdicts(0 * rows, pairs, verdicts, (1, len(models)))
+        while not (present := known[0][np.ix_(seats, seats)]).all():
+            seats.pop(int(np.argmin(present.sum(axis=1))))
+    if not kept or len(seats) < 2:
+        raise RatingError("found no two models that were compared on one task, expected some")
+    preferences = preferences[np.ix_(kept, seats, seats)]
+    notes += left_out("task", tasks.tolist(), kept) + left_out("model", models, seats)
+    return RatedBlock(
+        models=tuple(models[seat] for seat in seats),
+        tasks=tuple(TaskId(str(tasks[row]), "") for row in kept),
+        outcomes=tuple(preferences[:, None]),
+        means=(1 + preferences.mean(axis=0).sum(axis=1) / (len(seats) - 1)) / 2,
+        left_out=tuple(notes),
+        mean_of="win rate",
+        noun="task",
+        resampled="tasks" if len(kept) > 1 else "",
+        resample=resample_tasks,
+    )
+
+
+def _mean_verdicts(
+    rows: Indices, pairs: Indices, verdicts: Array, shape: tuple[int, int]
+) -> tuple[Array, NDArray[np.bool_]]:
+    """Mean verdicts (tasks, models, models), antisymmetric, of judgements (n,) on tasks ``rows`` of
+    ``pairs`` (n, 2); and of which pairs there are some, a model beside itself included."""
+    count, size = shape
+    check_memory((count, size, size))
+    sums, counts = np.zeros((2, count, size, size))
+    np.add.at(sums, (rows, *pairs.T), verdicts)
+    np.add.at(counts, (rows, *pairs.T), 1)
+    both = counts + counts.swapaxes(1, 2)
+    return (sums - sums.swapaxes(1, 2)) / np.maximum(both, 1), (both + np.eye(size)) > 0
 
 
 def _complete(known: NDArray[np.bool_]) -> tuple[list[int], list[int]]:
@@ -146,6 +216,18 @@ class _Table:
         if "" in self.cells[column]:
             raise self.fault(self.cells[column].index(""), column, "a name")
         return self.cells[column]
+
+    def verdict(self, row: int, columns: tuple[str, str, str]) -> float:
+        """The verdict in a row, in favour of the first of the columns' two models."""
+        first, second = (self.cells[column][row] for column in columns[:2])
+        if first == second:
+            raise self.fault(row, columns[1], f"another model than that of {columns[0]}")
+        known, text = {**VERDICTS, first: 1.0, second: -1.0}, self.cells[columns[2]][row]
+        for key in (text, column_key(text)):
+            if key in known:
+                return known[key]
+        expected = "model_a, model_b, tie, A>>B or the name of one of the two models"
+        raise self.fault(row, columns[2], expected)
 
     def numbers(self, column: str) -> list[float]:
         """The scores in a column. Raises :class:`RatingError` for a cell that is none."""

@@ -78,7 +78,49 @@ def test_the_committed_example_has_a_clear_leader(capsys: Capsys) -> None:
     assert leader["first"] > 0.9
 
 
+def judged(path: Path, verdicts: list[tuple[str, str, str, str]]) -> Path:
+    rows = [",".join(each) for each in (("model_a", "model_b", "prompt", "winner"), *verdicts)]
+    return write(path, "\n".join(rows) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "tie"),
+    [("model_a", "model_b", "tie (bothbad)"), ("A>>B", "B>>A", "A=B"), ("ann", "bob", "Tie")],
+)
+def test_judged_pairs_are_rated_by_their_mean_verdicts(
+    first: str, second: str, tie: str, tmp_path: Path, capsys: Capsys
+) -> None:
+    """On x ann wins twice and loses once, on y both are equal; a row without a verdict is none."""
+    verdicts = [("ann", "bob", "x", each) for each in (first, first, second)]
+    verdicts += [("ann", "bob", "y", tie), ("bob", "ann", "y", ""), ("ann", "cid", "z", "model_a")]
+    document = rate(capsys, judged(tmp_path / "t.csv", verdicts[:-1]))
+    assert {each["model"]: each["mean"] for each in document["models"]} == {
+        "ann": pytest.approx(7 / 12),
+        "bob": pytest.approx(5 / 12),
+    }
+    assert tasks(document) == {"x", "y"}
+
+
+def test_battles_on_prompts_of_their_own_are_one_task(tmp_path: Path, capsys: Capsys) -> None:
+    names = ["ann", "bob", "cid"]
+    verdicts = [
+        (names[a], names[b], f"{a}{b}", "model_a" if a < b else "model_b")
+        for a in range(3)
+        for b in range(3)
+        if a != b
+    ]
+    verdicts.append(("ann", "dan", "ad", "model_b"))  # dan met nobody else, and is left out
+    document = rate(capsys, judged(tmp_path / "t.csv", verdicts), resamples=5)
+    assert tasks(document) == {"all judgements"}
+    assert [each["model"] for each in document["models"]] == names
+    assert [each["mean"] for each in document["models"]] == [1.0, 0.5, 0.0]
+
+
+PAIRS = "model_a,model_b,prompt,winner\nann,bob,q,model_a\n"
 FAULTS = [
+    (f"{PAIRS}bob,ann,q,cid\n", "row 3, column winner: found 'cid', expected model_a, model_b"),
+    (f"{PAIRS}ann,ann,q,tie\n", "row 3, column model_b: found 'ann', expected another model"),
+    ("model_a,model_b,prompt,winner\nann,bob,q,\n", "found no two models that were compared"),
     ("model,x\nann,1\nbob,nan\n", "row 3, column x: found 'nan', expected a finite number"),
     ("model,x\nann,1\nann,2\n", "row 3, column model: found 'ann', expected each once (row 2"),
     ("model,x\nann,1\n", "found one model, ann, expected two or more"),
@@ -107,6 +149,8 @@ def test_files_and_arguments_that_do_not_fit_are_answered_in_a_sentence(
         capsys, "found no column size, expected one of model", "--table", table, "--score", "size"
     )
     refused(capsys, "found", "--table", str(write(tmp_path / "t.parquet", "PAR1")))
+    pairs = str(write(tmp_path / "pairs.csv", PAIRS))
+    refused(capsys, "found judged pairs", "--table", pairs, "--preference", "margin")
 
 
 def refused(capsys: Capsys, message: str, *arguments: str) -> None:
