@@ -96,7 +96,7 @@ RUN = (
     Argument("--run-id", "default: the last run; may be short", metavar="ID"),
 )
 """RUN, and which run of its archive is meant; without RUN the one last written to of ./runs."""
-GAME = Argument("game", "its id, may be short", metavar="GAME")
+GAME = Argument("game", "its id, may be short, or its name in the report", metavar="GAME")
 JSON = flag("--json", "for programs")
 
 
@@ -282,7 +282,7 @@ _COVER = (
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
     flag("--sweep", "a cover for each η from 0 to 1"),
 )
-_DECISIONS = (Argument("--why", "a game: explain its decision", metavar="GAME"),)
+_DECISIONS = (Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),)
 _REPORT = (
     Argument("-o --output", "default: report.html", metavar="FILE.html", default="report.html"),
     Argument(

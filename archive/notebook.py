@@ -59,7 +59,7 @@ class Run:
     """One run of an archive, as it was when it was opened.
 
     Tables come as data frames of ``backend``. Only ``report`` writes a file.
-    Games are named by id, which may be short. Methods raise
+    Games are named by id, which may be short, or by their name in the scope. Methods raise
     :class:`archive.ArchiveError`: one sentence that says what was expected.
     """
 
@@ -109,10 +109,13 @@ class Run:
         return self._frame(self._rows(name))
 
     def scope(self) -> DataFrame:
-        """The newest scope, oldest first: title, id, role, parent, γ when accepted, program."""
-        members, titles = self.read.newest_scope[1], self.read.titles
-        ordered = sorted(members, key=lambda member: member.generation)
-        rows = [{"title": titles.get(m.task_id), **asdict(m)} for m in ordered]
+        """The newest scope, oldest first: name, title, id, role, parent, γ, program."""
+        members = {member.task_id: member for member in self.read.newest_scope[1]}
+        titles = self.read.titles
+        rows = [
+            {"name": name, "title": titles.get(task_id), **asdict(members[task_id])}
+            for task_id, name in self.read.names.items()
+        ]
         return self._frame(self._with_programs(pa.Table.from_pylist(rows)))
 
     def decisions(self) -> DataFrame:

@@ -1,5 +1,8 @@
 """A run as read from its archive: the one way in which views, reports, exports, checks and
-notebooks read what a run has recorded."""
+notebooks read what a run has recorded.
+
+Games have names by descent, as the report gives them, beside their ids.
+"""
 
 from __future__ import annotations
 
@@ -11,13 +14,16 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cache, cached_property
+from itertools import chain, count
 from pathlib import Path
 from shlex import quote
+from string import ascii_uppercase
 from typing import Any, NamedTuple, Self
 
 import pyarrow as pa
 
+import xgl.library
 from archive.errors import ArchiveError, DamagedError, LookupFailedError, NotAnArchiveError
 from archive.plays import SCORE_COLUMNS, Plays, plays_of, policies_of, representative_policies
 from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId, Verdict
@@ -33,6 +39,21 @@ from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import StoryRequest
 
 
+def library_title(row: Mapping[str, Any]) -> str:
+    """Title of the library's game that a row of ``games`` equals; empty if there is none."""
+    return _library_titles().get((row["dialect"], row["code"]), "")
+
+
+@cache
+def _library_titles() -> Mapping[tuple[str, str], str]:
+    """Titles of the library's games by (dialect, canonical text)."""
+    titles: dict[tuple[str, str], str] = {}
+    for entry in xgl.library.entries():
+        code = make_game(parse(entry.text, entry.dialect)).code
+        titles.setdefault((entry.dialect, code), entry.title)
+    return titles
+
+
 def parents(members: Sequence[ScopeRow]) -> list[int | None]:
     """The place of each member's parent, a game in a role; None if it has none, or none that came
     before it. A parent without a role is the first member of its game."""
@@ -44,6 +65,27 @@ def parents(members: Sequence[ScopeRow]) -> list[int | None]:
         first.setdefault((member.game_id, member.role), place)
         first.setdefault((member.game_id, None), place)
     return places
+
+
+def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list[str]:
+    """``Rival.2`` is the second game that was accepted from ``Rival``; a game without a parent has
+    its library title or a letter."""
+    letters, used_names = chain(ascii_uppercase, map(str, count(27))), set()
+    names: list[str] = []
+    child_counts: dict[int, int] = {}
+    several = len({member.role for member in members}) > 1
+    for place, parent in enumerate(parents(members)):
+        if parent is None:
+            name = titles[place] if titles[place] not in used_names else ""
+            name = name or f"Game {next(letters)}"
+            if several and members[place].role:
+                name = f"{name} ({members[place].role})"
+        else:
+            child_counts[parent] = child_counts.get(parent, 0) + 1
+            name = f"{names[parent]}.{child_counts[parent]}"
+        used_names.add(name)
+        names.append(name)
+    return names
 
 
 GROWTH = "scope_growth"
@@ -238,24 +280,40 @@ class Run:
         return games(self.archive, game_ids)
 
     @cached_property
+    def _newest_games(self) -> list[tuple[ScopeRow, Row]]:
+        """The newest scope's members with their games; none without a scope."""
+        *_, newest = [[], *self.scopes.values()]
+        rows = self.games(member.game_id for member in newest)
+        return [(member, rows[member.game_id]) for member in newest]
+
+    @cached_property
+    def names(self) -> Mapping[TaskId, str]:
+        """Names of the newest scope's members in the order of acceptance; none without a scope."""
+        ordered = sorted(self._newest_games, key=lambda each: each[0].generation)
+        members = [member for member, _ in ordered]
+        names = names_by_descent(members, [library_title(row) for _, row in ordered])
+        return {member.task_id: name for member, name in zip(members, names, strict=True)}
+
+    @cached_property
     def titles(self) -> Mapping[TaskId, str]:
         """What each member of the newest scope pays for, in a few words
         (:mod:`xgl.analysis.plain_english`); none for a game that this version cannot read."""
-        *_, newest = [[], *self.scopes.values()]
-        rows, found = self.games(member.game_id for member in newest), dict[TaskId, str]()
-        for member in newest:
+        found: dict[TaskId, str] = {}
+        for member, row in self._newest_games:
             with suppress(DamagedError):
-                found[member.task_id] = title(stored_game(rows[member.game_id]), member.role)
+                found[member.task_id] = title(stored_game(row), member.role)
         return dict(zip(found, unique(found.values()), strict=True))
 
     def find_game(self, text: str, known_ids: Iterable[str] | None = None) -> str:
-        """The id of the game that ``text`` names: an id, which may be short.
+        """The id of the game that ``text`` names: an id, which may be short, or the game's name in
+        the newest scope, in any case of letters.
 
         Raises LookupFailedError unless it is one of ``known_ids``, by default those of the archive.
         """
+        ids = {name.casefold(): task_id.game_id for task_id, name in self.names.items()}
         if known_ids is None:
             known_ids = self.table("games", ["game_id"])["game_id"].to_pylist()
-        return resolve(text, known_ids)
+        return resolve(ids.get(text.casefold(), text), known_ids, self.names.values())
 
     # -- policies ----------------------------------------------------------------------------
 
@@ -349,8 +407,8 @@ def runs(archive: Archive) -> list[RunHistory]:
     ]
 
 
-def resolve(id_prefix: str, known_ids: Iterable[str]) -> str:
-    """The one known id that is, or begins with, `id_prefix`.
+def resolve(id_prefix: str, known_ids: Iterable[str], names: Iterable[str] = ()) -> str:
+    """The one known id that is, or begins with, `id_prefix`; `names`: what else might be said.
 
     Raises LookupFailedError, naming the matches or the nearest id, when there is not exactly one.
     """
@@ -369,6 +427,8 @@ def resolve(id_prefix: str, known_ids: Iterable[str]) -> str:
     near = get_close_matches(id_prefix, [known_id[:length] for known_id in ids], n=1, cutoff=0.0)
     hint = next((known_id for known_id in ids if near and known_id.startswith(near[0])), None)
     expected = f"an id such as {hint}" if hint else "an id, of which there are none"
+    if names := list(names):
+        expected += f", or a name such as {(get_close_matches(id_prefix, names, n=1) or names)[0]}"
     raise LookupFailedError(f"found no id {id_prefix!r}, expected {expected}")
 
 

@@ -215,6 +215,7 @@ class GameFacts:
 
     place: int
     member: ScopeRow
+    name: str
     title: str
     row: Row
     parent: int | None
@@ -235,11 +236,6 @@ class GameFacts:
         """The game in its role."""
         return self.member.task_id
 
-    @property
-    def name(self) -> str:
-        """Its id, shortened, with its role if that is not black."""
-        return self.task_id.label
-
 
 def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
     """Facts of each member of the newest scope, oldest first, and the transfer values between all
@@ -259,6 +255,7 @@ def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
         card = GameFacts(
             place=place,
             member=member,
+            name=run.names[task_id],
             title=run.titles.get(task_id, ""),
             row=row,
             parent=parent_places[place],

@@ -65,8 +65,7 @@ def _outcome(report: RunReport) -> str:
     trained_count = finetunes.group_by(["game_id", "role"]).aggregate([]).num_rows
     start = plural(initial_count, "starting game")
     if initial_count <= MOST_NAMES:
-        initial = [game for game in report.games if game.member.generation == 0]
-        start += f" ({listed([game.title or game.name for game in initial])})"
+        start += f" ({listed([game.name for game in report.games if game.member.generation == 0])})"
     grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
     new = plural(new_count, "new game") if new_count else "no new game"
     effort = []

@@ -39,7 +39,7 @@ Step = dict[str, Any]
 
 
 def explain(run: Run, game: str) -> list[dict[str, Any]]:
-    """Every decision of the run on a game, given by its id.
+    """Every decision of the run on a game, given by id or name.
 
     Raises LookupFailedError if the run decided nothing on such a game.
     """
