@@ -69,7 +69,7 @@ def test_the_notebook_runs_on_a_finished_run(first: Any, monkeypatch: pytest.Mon
     place = {"metadata": {"path": str(first.commands.folder / "docs")}}
     NotebookClient(page, timeout=90, kernel_name="python3", resources=place).execute()
     assert [_kinds(cell) for cell in page.cells] == output_kinds
-    assert sum("image/svg+xml" in kinds for kinds in output_kinds) == 2
+    assert sum("text/html" in kinds for kinds in output_kinds) > 5
     with Archive.open(first.commands.folder / "runs" / "first") as archive:
         assert Run(archive).run_id in str(page.cells[1].outputs)
 
