@@ -8,15 +8,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom
 from support.rows import row
 
 from archive.statistics.programs import (
+    PairPurpose,
     Tally,
     as_json,
     bootstrap,
     null_rates,
     over_answers,
     over_plays,
+    passes,
 )
 
 GAMES = (
@@ -140,3 +145,29 @@ def test_the_papers_table_leaves_faults_out_of_the_denominator(
     percent = [[100 * number for number in rate] for rate in rates]
     assert percent[0] == pytest.approx(table_cell, abs=0.005)
     assert percent[1] == pytest.approx(of_plays, abs=0.005)
+
+
+COUNTS = st.integers(0, 40)
+TALLIES = st.lists(
+    st.builds(lambda won, lost, faults: Tally(won, won + lost + faults, faults), *[COUNTS] * 3),
+    min_size=1,
+    max_size=20,
+).filter(lambda tallies: all(tally.plays for tally in tallies))
+
+
+@given(TALLIES)
+def test_leaving_faults_out_never_lowers_a_rate(tallies: list[Tally]) -> None:
+    for tally in tallies:
+        paper = over_answers([tally])
+        assert paper is None or paper >= over_plays([tally])
+    low, high = bootstrap(tallies)
+    assert (low, high) == bootstrap(tallies)
+    assert 0 <= low <= high <= 1
+
+
+def test_fresh_games_are_hardly_ever_won_by_equals() -> None:
+    fewest = min(wins for wins in range(31) if passes(PairPurpose.CONFIRMATION, wins, 30))
+    assert fewest == 24
+    assert binom.sf(fewest - 1, 30, 0.5) == pytest.approx(null_rates()[1])
+    assert null_rates()[1] < 0.001
+    assert binom.sf(fewest - 1, 30, 0.9) > 0.97

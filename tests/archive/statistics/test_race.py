@@ -228,3 +228,24 @@ def test_a_gain_on_every_map_alike_is_an_artifact() -> None:
     decision, _ = verdicts(of_candidate((9.0, 20.0), (8.0, 0.0)), DecisionRule.CROSS_RATIO, 0)
     assert decision is not None
     assert (decision.verdict, decision.decided) == (Verdict.ARTIFACT, True)
+
+
+def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> None:
+    """Accepting asks for every bound, refusing for one of many."""
+    rng = np.random.default_rng(0)
+    others = {TaskId(f"g{k}", "black"): TaskId(f"g{k}", "black") for k in range(30)}
+    means = {(game, CANDIDATE): (4.5, 0.0) for game in others} | {(CANDIDATE, CANDIDATE): (9.0, 0)}
+    gains, game = Gains(means, rng), next(iter(others))
+
+    def scope_value_bounds(rule: DecisionRule, scope: dict[TaskId, TaskId]) -> tuple[float, float]:
+        thresholds = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, rule)
+        bounds = CandidateBounds(gains, TEST_LOOKS, thresholds, CANDIDATE, PARENT, scope)
+        interval = bounds._scope_value(game, 192)
+        return interval.low, interval.high
+
+    alone = scope_value_bounds(DecisionRule.CROSS_RATIO, {game: game})
+    among = scope_value_bounds(DecisionRule.CROSS_RATIO, others)
+    value_bounds = scope_value_bounds(DecisionRule.VALUES, others)
+    assert alone[1] == among[1] < value_bounds[1]
+    assert alone[0] > among[0]
+    assert among[0] < value_bounds[0], "the cross-ratios have a part of the error"

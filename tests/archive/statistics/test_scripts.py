@@ -76,3 +76,9 @@ def test_one_good_script_among_bad_ones_is_met_at_the_stated_rate() -> None:
         bad = {f"script:{k}": sample(rng.normal(-30, 5, 32)) for k in range(7)}
         beyond += compare([policy], {"script:good": good, **bad}, policy, 0.95).total.low > 0
     assert 0.03 < beyond / trials < 0.07
+
+
+@given(FIVE_SCORES, FIVE_SCORES)
+def test_what_is_earned_blindly_is_no_headroom(first: list[int], second: list[int]) -> None:
+    """Scripts that earn the same with whatever moves; silence earns nothing."""
+    assert headroom([sample(bits, bits) for bits in (first, second, [0] * 5)]).bits == 0
