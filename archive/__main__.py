@@ -165,7 +165,7 @@ def cover(arguments: Namespace) -> CommandResult:
     with open_run(arguments) as run:
         finetuned, skip = arguments.source == "finetuned", arguments.skip_unplayable
         question = CoverQuestion(arguments.eta, *run.deciding_value, finetuned, skip)
-        answer = gather(run, question, arguments.sweep)
+        answer = gather(run, question)
         rows = run.games(game_id for game_id, _ in answer["cover"]["members"])
     programs = {game_id: row["code"] for game_id, row in rows.items()}
     return CommandResult(answer, lambda _, console: show(answer, programs, console))
@@ -280,7 +280,6 @@ _COVER = (
         default="scope",
     ),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
-    flag("--sweep", "a cover for each η from 0 to 1"),
 )
 _DECISIONS = (Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),)
 _REPORT = (
@@ -330,11 +329,6 @@ _EXPORT = (
         "load no judge, and do not score the best known moves",
         dest="scores",
         action="store_false",
-    ),
-    count(
-        "--playable",
-        "number of games drawn from all learned ones, accepted or not, instead of a cover",
-        0,
     ),
     numeric(
         "--discriminating",

@@ -1,6 +1,5 @@
 """Figures of the page: how the scope grew, which game was accepted from which, which candidates
-passed; the transfer matrix, in which games that teach alike are next to each other; mean scores
-while training."""
+passed; the transfer matrix; mean scores while training."""
 
 from __future__ import annotations
 
@@ -9,7 +8,6 @@ from collections.abc import Iterator, Sequence
 from itertools import count, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from archive.charts import (
     Plot,
@@ -189,10 +187,7 @@ def learning_curve(curve: Sequence[float]) -> Element | None:
     return canvas((400, 190), title, *shapes, class_="curve")
 
 
-# -- the transfer matrix ---------------------------------------------------------------------------
-
-
-# -- shades of values and bits,  -------------------------------------------------------
+# -- the transfer matrix: shades of values and bits, and the squares -------------------------------
 
 DARKEST = 9
 """Classes of values: q0 (no transfer) to q9 (all of it, or more)."""
@@ -228,15 +223,11 @@ MOST = 60
 """Games of which every pair is drawn."""
 MARGIN = 40.0
 
-Values = NDArray[np.float64]
-
 
 def heat_map(matrix: TransferMatrix, games: Sequence[GameFacts], definition: Definition) -> Element:
-    """Rows are trained on, columns are played; neighbours teach alike. Of more games than a screen
-    has room for, the newest ones."""
-    shown = [*range(len(games))][-MOST:]
-    similar = similar_order(matrix.values(definition)[np.ix_(shown, shown)])
-    order = [games[shown[place]] for place in similar]
+    """Rows are trained on, columns are played, in the order of acceptance. Of more games than a
+    screen has room for, the newest ones."""
+    order = games[-MOST:]
     count = len(order)
     side = 38.0 if count <= 14 else 24.0 if count <= 30 else 16.0
     left = 40.0 + max((len(game.name) for game in order), default=0) * 8.2
@@ -286,30 +277,3 @@ def cell_in_words(cell: Cell | None, definition: Definition) -> str:
         amount += f", gain {gain.value:+.1f} bits".replace("-", "−")
     plays = "plays that also chose games" if cell.purpose == "selection" else "fresh plays"
     return f"{amount} ({cell.plays} {plays})"
-
-
-# -- order ----------------------------------------------------------------------------------------
-
-
-def similar_order(values: Values) -> list[int]:
-    """An order of the rows and columns of a square matrix of transfer values (n, n).
-
-    Games are clustered by average linkage on their profiles, what they teach and what teaches
-    them; unknown values (NaN, −inf) count as their column's mean. Deterministic.
-    """
-    from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
-
-    count = len(values)
-    if count < 3:
-        return list(range(count))
-    profile = np.concatenate([_fill_unknown(values), _fill_unknown(values.T)], axis=1)
-    tree = optimal_leaf_ordering(linkage(profile, "average"), profile)
-    order = [int(index) for index in leaves_list(tree)]
-    return order if order.index(0) < count / 2 else order[::-1]
-
-
-def _fill_unknown(values: Values) -> Values:
-    """Values clipped to [−0.5, 1.5], unknown ones at the mean of the column's known values."""
-    clipped, unknown = np.clip(values, -0.5, 1.5), ~np.isfinite(values)
-    means = np.ma.array(clipped, mask=unknown).mean(axis=0)
-    return np.where(unknown, np.ma.filled(means, 0.0), clipped)

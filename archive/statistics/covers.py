@@ -14,7 +14,7 @@ does (docs/specification.md, "Xent Measures").
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -115,18 +115,6 @@ def _out_of_reach(eta: float, largest: float, unknown: int) -> str:
         f"found η {eta:g}, expected at most {rounded_down:g}: these games teach no larger "
         f"share of every game's lesson{end}"
     )
-
-
-def smallest_covers(values: Scores, etas: Sequence[float]) -> Iterator[tuple[float, Cover | None]]:
-    """The optimal cover at each η, ascending; None where η is out of reach.
-
-    Up to the Δ of an exact cover no other cover is better, so the search goes on only beyond it.
-    """
-    cover, largest = None, largest_eta(values)
-    for eta in etas:
-        if eta <= largest and (cover is None or not cover.exact or eta > cover.delta):
-            cover = best_cover(values, eta)
-        yield eta, cover if eta <= largest else None
 
 
 def fewest(reaches: Truths, whole: bool = True, enough: int = 1) -> tuple[tuple[int, ...], int]:
