@@ -21,7 +21,7 @@ from archive.charts import (
     text,
 )
 from archive.report.games import GameFacts
-from archive.report.gathering import Candidate
+from archive.report.summary import Candidate
 from archive.run import Row
 from archive.schema import Definition
 from archive.statistics.intervals import Interval

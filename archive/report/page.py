@@ -28,13 +28,12 @@ from archive.report.figures import (
     thresholds,
     token_shade,
 )
-from archive.report.gathering import RunReport, gather_report
 from archive.report.measures import (
     histograms,
     rated_games,
     share_bar,
 )
-from archive.report.summary import kept_reason, summary
+from archive.report.summary import RunReport, gather_report, kept_reason, summary
 from archive.run import Run, read_settings, stored_game
 from archive.schema import SCHEMA_VERSION
 from archive.statistics.programs import gather as gather_programs

@@ -10,7 +10,7 @@ from support.rows import row as make_row
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.report.games import BestPlay, GameFacts, gather_games, replayed_plays, scored_text_rows
-from archive.report.gathering import gather_report
+from archive.report.summary import gather_report
 from archive.schema import TaskId
 from xgl import Cast, Metadata, game, parse
 from xgl.cli.session import bench

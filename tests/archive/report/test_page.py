@@ -17,9 +17,9 @@ from support.rows import game_row, row, write
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.ratings.preferences import Preference
-from archive.report.gathering import gather_report
 from archive.report.measures import rated_games
 from archive.report.page import page
+from archive.report.summary import gather_report
 from archive.statistics.ratings import RatingQuestion, measure_block, rate_block
 from archive.text import signed
 
