@@ -17,7 +17,6 @@ from archive.charts import (
     mark,
     polyline,
     rect,
-    running_mean,
     text,
 )
 from archive.report.games import GameFacts
@@ -97,8 +96,6 @@ def _node(game: GameFacts, x: float, y: float) -> Element:
 
 
 EDGE, HEAD, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
-CROWD = 200
-"""With more candidates than this, points are small and have no error bars."""
 
 
 def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str]) -> Element:
@@ -121,7 +118,7 @@ def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str
         text(edge + 5, HEAD + 13, f"α1 = {alpha1:g}", "limitname"),
         text(EDGE + 4, limit - 6, f"1 − α2 = {most:g}", "limitname"),
         *(
-            _point(each, plot, letter, names, small=len(candidates) > CROWD)
+            _point(each, plot, letter, names)
             for each in sorted(candidates, key=lambda each: each.place is not None)  # on top
         ),
     ]
@@ -138,9 +135,7 @@ def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
     return max(min(0.0, *known), -0.6) - 0.05, min(max(1.0, *known), 1.6) + 0.05
 
 
-def _point(
-    candidate: Candidate, plot: Plot, letter: str, names: Sequence[str], small: bool
-) -> Element:
+def _point(candidate: Candidate, plot: Plot, letter: str, names: Sequence[str]) -> Element:
     x, y = plot.place(candidate.value.value or 0.0, candidate.gamma.value or 0.0)
     name = f"{candidate.row['game_id'][:8]}" if candidate.place is None else names[candidate.place]
     verdict = f"{candidate.row['verdict']} ({candidate.row['reason']})"
@@ -150,8 +145,7 @@ def _point(
         line(plot.x(candidate.value.low), y, plot.x(candidate.value.high), y, "whisker"),
         line(x, plot.y(candidate.gamma.low), x, plot.y(candidate.gamma.high), "whisker"),
     ]
-    dot = circle(x, y, 2.5 if small else 5, "dot")
-    marks = [*([] if small else whiskers), dot]
+    marks = [*whiskers, circle(x, y, 5, "dot")]
     if candidate.place is None:
         return mark(label, *marks, class_=candidate.row["verdict"])
     title = el("title", label)
@@ -159,12 +153,12 @@ def _point(
     return el("a", title, *marks, class_="mark accepted", href=link, aria_label=label)
 
 
-POINTS = 60
+POINTS = 24
 """Points that a learning curve is drawn with at most."""
 
 
 def learning_curve(curve: Sequence[float]) -> Element | None:
-    """Bits by step: each step's mean, and a running mean over it; None for less than two steps."""
+    """Bits by step, as means over short stretches of steps; None for less than two steps."""
     if len(curve) < 2:
         return None
     parts = np.array_split(np.arange(len(curve)), min(POINTS, len(curve)))
@@ -174,11 +168,9 @@ def learning_curve(curve: Sequence[float]) -> Element | None:
     plot = Plot.box(
         (46, 24), (342, 122), (1, len(curve)), (low, high if high > low else low + 1), "x"
     )
-    smooth = running_mean(values, max(2, len(values) // 6))
     shapes = [
         *plot.grid("gradient step", "mean score, bits", 4, 4),
-        polyline(plot.places(steps, values), "raw"),
-        polyline(plot.places(steps, smooth), "smooth"),
+        polyline(plot.places(steps, values), "smooth"),
     ]
     title = (
         f"Learning curve over {len(curve)} steps: mean score from {curve[0]:.1f} to "

@@ -28,17 +28,12 @@ from archive.report.figures import (
     thresholds,
     token_shade,
 )
-from archive.report.measures import (
-    histograms,
-    rated_games,
-    share_bar,
-)
+from archive.report.measures import histograms, share_bar
 from archive.report.summary import RunReport, gather_report, kept_reason, summary
 from archive.run import Run, read_settings, stored_game
 from archive.schema import SCHEMA_VERSION
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.programs import program_tables
-from archive.statistics.ratings import MeasureRatings, notes
 from archive.store.archive import Archive
 from archive.store.files import require_ending, writing
 from archive.text import bounds, cell, duration, interval, listed, number, percent, plural, signed
@@ -65,18 +60,6 @@ def write_report(
         text = rendered("programs.html", rows=rows, tables=tables, run_id=run_id)
         return _write(path, text)
     return _write(path, page(gather_report(run, measured_archives)))
-
-
-def write_ratings(ratings: MeasureRatings, title: str, path: str | Path, *, force: bool) -> None:
-    """Write the ratings section of a report as a page of its own. Raises WriteError."""
-    path = user_path(path)
-    require_free(path, force)
-    facts: dict[str, Any] = {
-        "result": ratings,
-        "games": rated_games(ratings),
-        "notes": list(notes(ratings)),
-    }
-    _write(path, rendered("ratings.html", title=title, **facts))
 
 
 def _write(path: Path, text: str) -> int:

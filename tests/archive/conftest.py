@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.archives import write_large
 from support.measured import Given
 from support.rows import AT, game_row, row, write
 from support.search import Listed, Nature, Search, code, of_limits
@@ -149,6 +148,6 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def grown_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of sixteen games."""
-    return write_large(tmp_path_factory.mktemp("grown"), 16, 4)
+def grown_run() -> Path:
+    """A finished run of three games."""
+    return Path(__file__).parents[2] / "docs" / "example" / "run"
