@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from support.measured import Given
 from support.rows import AT, game_row, row, write
-from support.search import Listed, Nature, Search, code, of_limits
 
 from archive import Archive
 from xgl import Metadata
@@ -90,16 +89,6 @@ def run_folder(tmp_path: Path, small_archive: Path) -> Path:
     folder = tmp_path / "runs" / "small"
     shutil.copytree(small_archive, folder / "archive")
     return folder
-
-
-@pytest.fixture(scope="session")
-def kept_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its folder. Content words earn more than training on the kept game."""
-    folder = tmp_path_factory.mktemp("kept")
-    world = of_limits(l20=Nature(scripted=14.0), l21=Nature(own=0.0))
-    search, sampler = Search(folder), Listed([code(20), code(21)])
-    assert search.run(world, "growth.list_size=2", sampler=sampler) == 0
-    return folder / "run"
 
 
 @pytest.fixture(scope="session")

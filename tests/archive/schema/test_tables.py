@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 from importlib.resources import files
-from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from archive import TABLES, Archive, Reason, Verdict
+from archive import TABLES, Reason, Verdict
 
 PAGE = (files("archive.schema") / "tables.md").read_text(encoding="utf-8")
 
@@ -22,13 +20,6 @@ def test_every_column_has_unit_meaning_and_null_meaning() -> None:
             assert column.meaning
             assert column.null != ""
             assert "|" not in column.meaning, "it would end the cell of a Markdown table"
-
-
-def test_metadata_travel_in_the_files(tmp_path: Path) -> None:
-    Archive.create(tmp_path / "a").close()
-    field = pq.read_schema(tmp_path / "a" / "scores" / "000000.parquet").field("permuted_score")
-    assert field.metadata[b"unit"] == b"bits"
-    assert field.metadata[b"null"] == b"not computed"
 
 
 @pytest.mark.parametrize("enum", [*StrEnum.__subclasses__()], ids=lambda enum: enum.__name__)
