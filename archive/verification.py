@@ -15,7 +15,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from archive.errors import DamagedError, LookupFailedError
-from archive.plays import policies_of
 from archive.run import Row, Run, runs
 from archive.schema import (
     BASE_POLICY,
@@ -160,23 +159,15 @@ def names(archive: Archive) -> Iterator[Mismatch]:
 
 
 def policies(archive: Archive) -> Iterator[Mismatch]:
-    """Checks that every policy is the base player, a script, or a fine-tuning of the same run, and
-    that decisions name fine-tunings of their game."""
-    rows = archive.rows("finetunes", ["run_id", "finetune_id", "game_id", "role"])
-    task_of = {(row["run_id"], row["finetune_id"]): TaskId.of(row) for row in rows}
-    rows = archive.rows("curricula", ["run_id", "finetune_id"])
-    curricula = {(row["run_id"], row["finetune_id"]) for row in rows}
+    """Checks that every policy is the base player, a script, or a fine-tuning of the same run."""
+    names = ["run_id", "finetune_id"]
+    rows = [row for table in ("finetunes", "curricula") for row in archive.rows(table, names)]
+    trained = {(row["run_id"], row["finetune_id"]) for row in rows}
     for row in _distinct(archive, "scores", ["run_id", "policy_id"]).to_pylist():
         policy = row["policy_id"]
         untrained = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY)
-        if not untrained and (row["run_id"], policy) not in task_of.keys() | curricula:
+        if not untrained and (row["run_id"], policy) not in trained:
             yield _absent("scores", "policy_id", policy, f"a fine-tuning of run {row['run_id']}")
-    columns = ["run_id", "finetune_id", "game_id", "role"]
-    for row in archive.rows("decisions", columns):
-        task_id = task_of.get((row["run_id"], row["finetune_id"]))
-        if row["finetune_id"] is not None and task_id != TaskId.of(row):
-            tune = row["finetune_id"]
-            yield _absent("decisions", "finetune_id", tune, "a fine-tuning of its game")
 
 
 def outcomes(archive: Archive) -> Iterator[Mismatch]:
@@ -274,20 +265,12 @@ def _accepted(run: Run) -> list[ScopeRow]:
 
 
 def kept_adapters(run: Run, stored_digests: frozenset[str]) -> Iterator[Mismatch]:
-    """Checks that the adapters of the scope and of undecided games are stored, for the newest
-    fine-tunes of a game; all adapters if the run keeps all."""
-    members = {m.task_id for scope in run.scopes.values() for m in scope}
-    refused_tasks = {TaskId.of(row) for row in run.decisions} - members
-    keeps = run.setting("archive", "keep") == "all"
-    newest = {
-        policy_id
-        for ids in policies_of(run.finetunes, run.replicates).values()
-        for policy_id in ids
-    }
+    """Checks that the adapters that stand for the games of the scope are stored."""
+    members = {member.task_id for scope in run.scopes.values() for member in scope}
+    needed = {policy for task_id in members for policy in run.policies.get(task_id, ())}
     for row in run.finetunes:
-        must_exist = keeps or (TaskId.of(row) not in refused_tasks and row["finetune_id"] in newest)
         digest = row["adapter_hash"]
-        if must_exist and digest is not None and digest not in stored_digests:
+        if row["finetune_id"] in needed and digest and digest not in stored_digests:
             name = f"finetunes, run {run.run_id}, finetune_id {row['finetune_id']}"
             yield Mismatch(name, "a missing adapter", f"adapters/{digest}.safetensors")
 

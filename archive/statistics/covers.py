@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from itertools import combinations
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -291,31 +292,22 @@ def discriminating_games(scores: Scores, tolerance: float) -> tuple[tuple[int, .
         or np.ptp(scores.mean(axis=1)) <= 0
     ):
         raise ValueError("found no two models with different scores on all games")
+
+    def best(subsets: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+        rated = ((*_error_and_gap(scores, each), each) for each in subsets if each)
+        kept = ((gap, each) for error, gap, each in rated if gap > 0 and error <= tolerance)
+        return max(kept, key=itemgetter(0), default=(0.0, ()))[1]
+
     members = tuple(range(scores.shape[1]))
     for size in range(1, len(members)):
         if math.comb(len(members), size) > MOST_SUBSETS:
-            while len(members) > 1:
-                smaller = [tuple(m for m in members if m != out) for out in members]
-                if not (found := _best_subset(scores, smaller, tolerance)):
-                    break
-                members = found
+            while smaller := best(combinations(members, len(members) - 1)):
+                members = smaller
             break
-        if found := _best_subset(scores, combinations(members, size), tolerance):
+        if found := best(combinations(members, size)):
             members = found
             break
     return members, _error_and_gap(scores, members)[0]
-
-
-def _best_subset(
-    scores: Scores, subsets: Iterable[tuple[int, ...]], tolerance: float
-) -> tuple[int, ...]:
-    """The subset with the largest gap among those that keep the measure; empty without one."""
-    largest, best = 0.0, tuple[int, ...]()
-    for members in subsets:
-        error, gap = _error_and_gap(scores, members)
-        if gap > largest and error <= tolerance:
-            largest, best = gap, members
-    return best
 
 
 def _error_and_gap(scores: Scores, members: tuple[int, ...]) -> tuple[float, float]:
