@@ -1,5 +1,5 @@
-"""Figures of the page: how the scope grew, which game was accepted from which, which candidates
-passed; the transfer matrix; mean scores while training."""
+"""Figures of the page: how the scope grew, which game was accepted from which; the transfer matrix;
+mean scores while training."""
 
 from __future__ import annotations
 
@@ -20,10 +20,7 @@ from archive.charts import (
     text,
 )
 from archive.report.games import GameFacts
-from archive.report.summary import Candidate
-from archive.run import Row
 from archive.schema import Definition
-from archive.statistics.intervals import Interval
 from archive.statistics.matrix import Cell, TransferMatrix
 from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
@@ -93,64 +90,6 @@ def _node(game: GameFacts, x: float, y: float) -> Element:
         data_game=game.place,
         data_parent=game.parent,
     )
-
-
-EDGE, HEAD, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
-
-
-def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str]) -> Element:
-    """A point for each candidate that has both values; in the corner are those that pass."""
-    letter = Definition(limits["definition"]).symbol
-    alpha1, most = limits["alpha1"], 1 - limits["alpha2"]
-    xs = _range([c.value for c in candidates], alpha1)
-    ys = _range([c.gamma for c in candidates], most)
-    plot = Plot.box((EDGE, HEAD), (WIDTH, HEIGHT), xs, ys)
-    edge, limit = plot.place(alpha1, most)
-    right, bottom = EDGE + WIDTH, HEAD + HEIGHT
-    shapes = [
-        rect(edge, limit, right - edge, bottom - limit, "region"),
-        *plot.grid(
-            f"{letter}: how much of its parent it teaches →",
-            "γ: how much of it the scope teaches already",
-        ),
-        line(edge, HEAD, edge, bottom, "limit"),
-        line(EDGE, limit, right, limit, "limit"),
-        text(edge + 5, HEAD + 13, f"α1 = {alpha1:g}", "limitname"),
-        text(EDGE + 4, limit - 6, f"1 − α2 = {most:g}", "limitname"),
-        *(
-            _point(each, plot, letter, names)
-            for each in sorted(candidates, key=lambda each: each.place is not None)  # on top
-        ),
-    ]
-    title = (
-        f"{plural(len(candidates), 'candidate')} by {letter} and γ; accepted are those with "
-        f"{letter} at least {alpha1:g} and γ at most {most:g}"
-    )
-    return canvas((460, 400), title, *shapes, class_="thresholds")
-
-
-def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
-    """A range that shows 0 to 1, the threshold and most values, but no outlier's far end."""
-    known = [limit, *(interval.value for interval in values if interval.value is not None)]
-    return max(min(0.0, *known), -0.6) - 0.05, min(max(1.0, *known), 1.6) + 0.05
-
-
-def _point(candidate: Candidate, plot: Plot, letter: str, names: Sequence[str]) -> Element:
-    x, y = plot.place(candidate.value.value or 0.0, candidate.gamma.value or 0.0)
-    name = f"{candidate.row['game_id'][:8]}" if candidate.place is None else names[candidate.place]
-    verdict = f"{candidate.row['verdict']} ({candidate.row['reason']})"
-    label = f"{name}, {verdict}: {letter} {bounds(candidate.value)}, γ {bounds(candidate.gamma)}"
-    # an infinite bound ends where the figure ends
-    whiskers = [
-        line(plot.x(candidate.value.low), y, plot.x(candidate.value.high), y, "whisker"),
-        line(x, plot.y(candidate.gamma.low), x, plot.y(candidate.gamma.high), "whisker"),
-    ]
-    marks = [*whiskers, circle(x, y, 5, "dot")]
-    if candidate.place is None:
-        return mark(label, *marks, class_=candidate.row["verdict"])
-    title = el("title", label)
-    link = f"#game-{candidate.place}"
-    return el("a", title, *marks, class_="mark accepted", href=link, aria_label=label)
 
 
 POINTS = 24

@@ -25,7 +25,6 @@ from archive.report.figures import (
     heat_map,
     learning_curve,
     lineage,
-    thresholds,
     token_shade,
 )
 from archive.report.measures import histograms, share_bar
@@ -116,10 +115,8 @@ def rendered(template: str, script: str = "", **facts: Any) -> str:
 
 
 def _figures(report: RunReport) -> dict[str, Any]:
-    limits, games, value = report.limits, report.games, report.definition
-    names = [game.name for game in games]
+    games, value = report.games, report.definition
     wholes = [measure.whole for measure in report.measures]
-    points = report.candidates
     return {
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
@@ -133,7 +130,6 @@ def _figures(report: RunReport) -> dict[str, Any]:
             for measure in report.measures
             if len(measure.scopes) > 1
         ],
-        "thresholds": thresholds(points, limits, names) if limits and points else None,
         "players": wholes and histograms(wholes, "normalised score"),
     }
 
