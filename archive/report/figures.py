@@ -1,5 +1,5 @@
-"""Figures of the page: how the scope grew, which game was accepted from which; the transfer matrix;
-mean scores while training."""
+"""Figures of the page: how the scope grew, which game was accepted from which; the transfer
+matrix."""
 
 from __future__ import annotations
 
@@ -7,15 +7,11 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import count, product
 
-import numpy as np
-
 from archive.charts import (
-    Plot,
     canvas,
     circle,
     line,
     mark,
-    polyline,
     rect,
     text,
 )
@@ -90,32 +86,6 @@ def _node(game: GameFacts, x: float, y: float) -> Element:
         data_game=game.place,
         data_parent=game.parent,
     )
-
-
-POINTS = 24
-"""Points that a learning curve is drawn with at most."""
-
-
-def learning_curve(curve: Sequence[float]) -> Element | None:
-    """Bits by step, as means over short stretches of steps; None for less than two steps."""
-    if len(curve) < 2:
-        return None
-    parts = np.array_split(np.arange(len(curve)), min(POINTS, len(curve)))
-    steps = [float(part.mean()) + 1 for part in parts]
-    values = np.array([np.asarray(curve, float)[part].mean() for part in parts])
-    low, high = float(values.min()), float(values.max())
-    plot = Plot.box(
-        (46, 24), (342, 122), (1, len(curve)), (low, high if high > low else low + 1), "x"
-    )
-    shapes = [
-        *plot.grid("gradient step", "mean score, bits", 4, 4),
-        polyline(plot.places(steps, values), "smooth"),
-    ]
-    title = (
-        f"Learning curve over {len(curve)} steps: mean score from {curve[0]:.1f} to "
-        f"{curve[-1]:.1f} bits"
-    )
-    return canvas((400, 190), title, *shapes, class_="curve")
 
 
 # -- the transfer matrix: shades of values and bits, and the squares -------------------------------

@@ -23,7 +23,6 @@ from archive.charts import plain, style_sheet
 from archive.errors import WriteError
 from archive.report.figures import (
     heat_map,
-    learning_curve,
     lineage,
     token_shade,
 )
@@ -143,7 +142,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"bar": share_bar, "curve": learning_curve}
+    environment.globals["bar"] = share_bar
     environment.filters |= {
         "bounds": bounds,
         "cell": cell,
