@@ -7,14 +7,7 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import count, product
 
-from archive.charts import (
-    canvas,
-    circle,
-    line,
-    mark,
-    rect,
-    text,
-)
+from archive.charts import canvas, circle, line, mark, rect, text
 from archive.report.games import GameFacts
 from archive.schema import Definition
 from archive.statistics.matrix import Cell, TransferMatrix

@@ -21,11 +21,7 @@ from markupsafe import Markup
 
 from archive.charts import plain, style_sheet
 from archive.errors import WriteError
-from archive.report.figures import (
-    heat_map,
-    lineage,
-    token_shade,
-)
+from archive.report.figures import heat_map, lineage, token_shade
 from archive.report.measures import histograms, share_bar
 from archive.report.summary import RunReport, gather_report, kept_reason, summary
 from archive.run import Run, read_settings, stored_game

@@ -41,13 +41,7 @@ from archive.statistics.race import (
     run,
     selection,
 )
-from archive.statistics.rule import (
-    Decision,
-    Evidence,
-    Looks,
-    Thresholds,
-    decide,
-)
+from archive.statistics.rule import Decision, Evidence, Looks, Thresholds, decide
 from xgl.analysis.static_facts import analyse
 
 Attempts = Sequence[Sequence[str]]

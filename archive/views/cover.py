@@ -10,13 +10,7 @@ from rich.table import Table
 
 from archive.run import Run
 from archive.schema import Definition, TaskId
-from archive.statistics.covers import (
-    Cover,
-    CoverQuestion,
-    best_cover,
-    largest_eta,
-    scope_cover,
-)
+from archive.statistics.covers import Cover, CoverQuestion, best_cover, largest_eta, scope_cover
 from archive.statistics.intervals import CONFIDENCE
 from archive.statistics.matrix import simultaneous_matrix
 from archive.text import number, percent, plural

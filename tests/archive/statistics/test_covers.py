@@ -12,12 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive import CoverError
-from archive.statistics.covers import (
-    best_cover,
-    discriminating_games,
-    largest_eta,
-    transfer_cover,
-)
+from archive.statistics.covers import best_cover, discriminating_games, largest_eta, transfer_cover
 
 NAN = math.nan
 

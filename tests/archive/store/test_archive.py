@@ -19,14 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.rows import row as make_row
 
-from archive import (
-    TABLES,
-    Archive,
-    DamagedError,
-    LockedError,
-    LookupFailedError,
-    RowError,
-)
+from archive import TABLES, Archive, DamagedError, LockedError, LookupFailedError, RowError
 from archive.schema import Column
 from archive.store.files import to_arrow
 
