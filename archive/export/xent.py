@@ -326,8 +326,8 @@ def _json(value: Any) -> str:
 
 def readme(selection: GameSelection, members: Sequence[ExportedGame], with_judge: bool) -> str:
     """Markdown; programs and their reasons are indented blocks."""
-    options = {"undefined": jinja2.StrictUndefined, "keep_trailing_newline": True}
-    page = jinja2.Template(template("measure_readme.md"), **options)
+    text, strict = template("measure_readme.md"), jinja2.StrictUndefined
+    page = jinja2.Template(text, undefined=strict, keep_trailing_newline=True)
     return page.render(
         selection=selection,
         members=members,

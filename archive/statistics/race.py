@@ -195,9 +195,10 @@ def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Eviden
 
 def _merge(evidence: Evidence, bounds: Bounds) -> Evidence:
     """Evidence in which newer bounds replace older ones, in a mapping game by game."""
-    old = {name: getattr(evidence, name) for name in bounds}
-    both = {n: {**old[n], **new} if isinstance(new, dict) else new for n, new in bounds.items()}
-    return replace(evidence, **both)
+    merged = dict(bounds)
+    for name in bounds.keys() & {"scope_values", "scope_cross_ratios"}:
+        merged[name] = {**getattr(evidence, name), **bounds[name]}
+    return replace(evidence, **merged)
 
 
 def run(race: Race, answer: Callable[[Question], Bounds]) -> tuple[Decision | None, Evidence]:

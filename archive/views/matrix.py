@@ -32,9 +32,11 @@ ABOUT = {
 """Kinds of gains, in words."""
 
 
-def read_matrix(run: Run, everything: bool) -> tuple[GainKind, TransferMatrix]:
-    """The matrix by the gain that the run decides by, after that gain. Games: the newest scope, or
-    all fine-tuned, which a run without a scope shows anyway.
+def read_matrix(
+    run: Run, everything: bool, kind: GainKind | None = None, confidence: float = CONFIDENCE
+) -> tuple[GainKind, TransferMatrix]:
+    """The matrix and the gain that it uses (``kind``; None: what the run decides by). Games: the
+    newest scope, or all fine-tuned, which a run without a scope shows anyway.
 
     Raises LookupFailedError if there is no such game.
     """
@@ -43,8 +45,8 @@ def read_matrix(run: Run, everything: bool) -> tuple[GainKind, TransferMatrix]:
         games = tuple(member.task_id for member in run.newest_scope[1])
     if not games:
         _ = run.newest_scope  # raises, with the kind of run that has a scope
-    kind = run.deciding_value[1]
-    return kind, transfer_matrix(run.plays, run.policies, games, games, kind)
+    kind = kind or run.deciding_value[1]
+    return kind, transfer_matrix(run.plays, run.policies, games, games, kind, confidence)
 
 
 def estimates(cell: Cell) -> dict[str, dict[str, float | None]]:
@@ -56,10 +58,12 @@ def estimates(cell: Cell) -> dict[str, dict[str, float | None]]:
     }
 
 
-def gather(run: Run, everything: bool) -> dict[str, Any]:
+def gather(
+    run: Run, everything: bool = False, kind: GainKind | None = None, confidence: float = CONFIDENCE
+) -> dict[str, Any]:
     """All measured pairs; ``unmeasured``: those without common plays; ``shares``: for each game the
     share of the budget that its fine-tune had. Raises LookupFailedError."""
-    kind, matrix = read_matrix(run, everything)
+    kind, matrix = read_matrix(run, everything, kind, confidence)
     shares = {row["finetune_id"]: row["share"] for row in run.finetunes}
     policies = [run.policies.get(task_id, ("",)) for task_id in matrix.sources]
     pairs = [
@@ -79,7 +83,7 @@ def gather(run: Run, everything: bool) -> dict[str, Any]:
         "games": _ids(matrix.sources),
         "shares": [shares.get(each[0], 1.0) for each in policies],
         "gain_kind": kind,
-        "confidence": CONFIDENCE,
+        "confidence": confidence,
         "pairs": pairs,
         "unmeasured": [_ids(pair) for pair in matrix.unmeasured_pairs()],
     }
