@@ -323,6 +323,7 @@ _EXPORT = (
         dest="scores",
         action="store_false",
     ),
+    count("--playable", "so many games, drawn from all learned ones, instead of a cover", 0),
     numeric(
         "--discriminating",
         "of a measured run: the fewest games that rank its players as all do, with no mean narms "

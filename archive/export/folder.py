@@ -51,8 +51,9 @@ class Options:
     for the format); ``judge``: the run's judge, to be named where another user began the run.
 
     Of a measure: ``with_judge``: weights in the folder (None: where they are small); ``scores``:
-    load the judge and score the best known moves; ``discriminating``: the tolerance of the fewest
-    games that tell a measured run's players apart (None: all its games).
+    load the judge and score the best known moves; ``playable``: number of games drawn from all
+    playable ones instead of a cover; ``discriminating``: the tolerance of the fewest games that
+    tell a measured run's players apart (None: all its games).
     """
 
     format: str = "xgl"
@@ -63,6 +64,7 @@ class Options:
     allow_inexact: bool = False
     with_judge: bool | None = None
     scores: bool = True
+    playable: int | None = None
     discriminating: float | None = None
 
 

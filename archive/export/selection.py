@@ -161,14 +161,14 @@ def archived_game(row: Mapping[str, Any]) -> Game:
 
 def choose(run: Run, options: Options) -> GameSelection:
     """The optimal cover at η by the run's own value and gain; without η every game of the newest
-    scope, each covering itself. Of a measured run its games, or the fewest that tell its players
-    apart.
+    scope, each covering itself, or ``playable`` games drawn at random from all playable ones, for
+    comparison. Of a measured run its games, or the fewest that tell its players apart.
 
-    Raises ExportError for an η out of reach, naming the largest, and for players that no game
-    tells apart; LookupFailedError if the run has no scope.
+    Raises ExportError for an η out of reach, naming the largest, for more games than are playable,
+    and for players that no game tells apart; LookupFailedError if the run has no scope.
     """
     eta, tolerance = options.eta, options.discriminating
-    if run.is_measured:
+    if run.is_measured and options.playable is None:
         if eta is not None:
             raise ExportError(f"--eta: found {eta:g} and a measured run, expected a growth")
         tasks = played_tasks(run) if tolerance is None else discriminating(run, tolerance)[0]
@@ -178,7 +178,15 @@ def choose(run: Run, options: Options) -> GameSelection:
     number, members = run.newest_scope
     scope = [member.task_id for member in members]
     value, gain = run.deciding_value
-    if eta is not None:
+    if (count := options.playable) is not None:
+        playable = playable_tasks(run)
+        if not 0 < count <= len(playable):
+            raise ExportError(
+                f"--playable: found {count}, expected a number from 1 to {len(playable)}, the "
+                "number of games that the run's fine-tunes surely learned"
+            )
+        scope = draw_tasks(playable, count, 0, "playable games")
+    elif eta is not None:
         question = CoverQuestion(eta, value, gain, skip_unplayable=options.skip_unplayable)
         try:
             answer = scope_cover(run, scope, question)

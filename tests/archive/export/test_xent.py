@@ -13,11 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.doubles import WordJudge
 from support.measured import Given, build, story
+from support.rows import row as make_row
 
 from archive import Archive, Run
 from archive.errors import ExportError
 from archive.export.folder import Options, export
-from archive.export.selection import Map
+from archive.export.selection import Map, choose
 from archive.export.xent import TEMPLATE, fill_template, with_texts
 from archive.run import ArchivedStories
 from xgl import Cast, Game, Instance, Metadata, Seeds, analyse, game, parse, play_all, read_game
@@ -94,6 +95,30 @@ def test_a_map_s_text_is_one_literal_in_its_line(first: str, second: str) -> Non
         for line in lines
     ]
     assert values == [["story() é", "é", first], [second]]
+
+
+# -- random playable games -----------------------------------------------------------------------
+
+
+def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path) -> None:
+    """The initial games, and what a fine-tune surely learned, accepted or refused."""
+    many = [Given(f"assign(s=story())\nelicit(t, {n})\nreward(xed(s | t))") for n in range(4, 9)]
+    folder = build(tmp_path / "archive", many)
+    lows = {4: (1.0, 1.0), 5: (1.0, -1.0), 6: (0.5, 0.5)}
+    decisions = []
+    for n, (own, total) in lows.items():
+        ids = {"run_id": "r1", "game_id": f"g{n}", "role": "black"}
+        decisions.append(make_row("decisions", **ids, own_gain_low=own, total_gain_low=total))
+    with Archive.open(folder, "a") as archive:
+        archive.commit({"decisions": decisions})
+        run = Run(archive, "r1")
+        everything = {each.game_id for each in choose(run, Options(playable=7)).covers}
+        assert {"g4", "g6"} < everything
+        assert "g5" not in everything
+        drawn = [choose(run, Options(playable=3)).covers for _ in range(2)]
+        assert (len(drawn[0]), drawn[0]) == (3, drawn[1])
+        with pytest.raises(ExportError, match="--playable: found 8, expected a number from 1 to 7"):
+            choose(run, Options(playable=8))
 
 
 # -- what a user can get wrong ------------------------------------------------------------------
