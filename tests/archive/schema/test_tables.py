@@ -7,7 +7,7 @@ from importlib.resources import files
 
 import pytest
 
-from archive import TABLES, Reason, Verdict
+from archive import TABLES
 
 PAGE = (files("archive.schema") / "tables.md").read_text(encoding="utf-8")
 
@@ -27,11 +27,3 @@ def test_the_page_lists_the_words_of_its_enumerations(enum: type[StrEnum]) -> No
     name, words = enum.__name__, ", ".join(enum)
     if enum.__module__ == "archive.schema" and f"| {name} | enum |" in PAGE:
         assert f"| {name} | {words} |" in PAGE
-
-
-# -- The words that columns hold -------------------------------------------------------------------
-
-
-def test_every_reason_has_a_verdict_and_a_meaning() -> None:
-    assert all(isinstance(reason.verdict, Verdict) for reason in Reason)
-    assert all(len(reason.meaning) > 20 for reason in Reason)

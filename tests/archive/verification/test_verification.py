@@ -92,15 +92,6 @@ def rows(folder: Path, table: str) -> list[Row]:
     return Archive.open(folder).rows(table)
 
 
-def test_a_searched_archive_fits(search_folder: Path) -> None:
-    report = verify(Archive.open(search_folder))
-    assert list(report.faults) == []
-    assert {row["verdict"] for row in rows(search_folder, "decisions")} >= {"accepted", "refused"}
-    assert report.checked["decisions"] == len(rows(search_folder, "decisions")) == 7
-    reasons = {row["reason"] for row in rows(search_folder, "decisions")}
-    assert {"not playable", "constant score", "does not help its parent"} <= reasons
-
-
 def test_a_changed_score_is_named_with_its_row(folder: Path) -> None:
     def fresh(row: Row) -> bool:
         return row["policy_id"] != "base" and row["purpose"] == "acceptance"
