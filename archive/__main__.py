@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
 from inspect import getdoc
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from archive.errors import ArchiveError, RatingError
@@ -165,7 +164,7 @@ def cover(arguments: Namespace) -> CommandResult:
     with open_run(arguments) as run:
         finetuned, skip = arguments.source == "finetuned", arguments.skip_unplayable
         question = CoverQuestion(arguments.eta, *run.deciding_value, finetuned, skip)
-        answer = gather(run, question, arguments.sweep)
+        answer = gather(run, question)
         rows = run.games(game_id for game_id, _ in answer["cover"]["members"])
     programs = {game_id: row["code"] for game_id, row in rows.items()}
     return CommandResult(answer, lambda _, console: show(answer, programs, console))
@@ -185,7 +184,6 @@ def ratings(arguments: Namespace) -> CommandResult:
     """A leaderboard that copies of a task do not change, of a measure or of any table of scores
     (docs/explanation/ratings.md)."""
     from archive.ratings.preferences import Preference
-    from archive.report.page import require_free, write_ratings
     from archive.statistics.outcome_table import TableChoice, read_block
     from archive.statistics.ratings import RatingQuestion, measure_block, rate_block
     from archive.views.ratings import as_json, show
@@ -193,8 +191,6 @@ def ratings(arguments: Namespace) -> CommandResult:
     if bool(arguments.runs) == bool(arguments.table):
         found = "both" if arguments.table else "neither"
         raise RatingError(f"ratings: found {found}, expected runs, or --table FILE")
-    if arguments.output:
-        require_free(user_path(arguments.output), arguments.force)
     preference, count = Preference(arguments.preference), arguments.resamples
     if arguments.table:
         choice = TableChoice(arguments.model, arguments.task, arguments.score, arguments.tasks)
@@ -209,9 +205,6 @@ def ratings(arguments: Namespace) -> CommandResult:
     if count is not None:
         question = question._replace(resamples=count)
     ratings = rate_block(block, question)
-    if arguments.output:
-        title = Path(arguments.table).name if arguments.table else "Models of a measure"
-        write_ratings(ratings, title, arguments.output, force=arguments.force)
     return CommandResult(as_json(ratings), lambda _, console: show(ratings, console))
 
 
@@ -280,7 +273,6 @@ _COVER = (
         default="scope",
     ),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
-    flag("--sweep", "a cover for each η from 0 to 1"),
 )
 _DECISIONS = (Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),)
 _REPORT = (
@@ -331,11 +323,7 @@ _EXPORT = (
         dest="scores",
         action="store_false",
     ),
-    count(
-        "--playable",
-        "number of games drawn from all learned ones, accepted or not, instead of a cover",
-        0,
-    ),
+    count("--playable", "so many games, drawn from all learned ones, instead of a cover", 0),
     numeric(
         "--discriminating",
         "of a measured run: the fewest games that rank its players as all do, with no mean narms "
@@ -354,8 +342,6 @@ _RATINGS = (
         choices=("win", "margin"),
         default="win",
     ),
-    Argument("-o --output", "also write the page of a report", metavar="FILE.html"),
-    flag("--force", "replace an existing file"),
     Argument(
         "--table",
         "instead of runs: scores of models on tasks, as CSV, JSONL or Parquet",

@@ -15,9 +15,8 @@ import pyarrow as pa
 from archive import run
 from archive.charts import plain
 from archive.errors import LookupFailedError
-from archive.report.gathering import gather_report
 from archive.report.page import write_report
-from archive.report.summary import summary
+from archive.report.summary import gather_report, summary
 from archive.statistics.covers import CoverQuestion, scope_cover
 from archive.store.archive import Archive
 from archive.views import matrix as views

@@ -6,8 +6,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 from typing import Any, NamedTuple
@@ -16,29 +15,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from archive.errors import DamagedError, LookupFailedError
-from archive.plays import policies_of
-from archive.run import Row, Run, explanation, runs
+from archive.run import Row, Run, runs
 from archive.schema import (
     BASE_POLICY,
     SCRIPT_POLICY,
     TABLES,
     PlayOutcome,
-    Purpose,
     Reason,
     ScopeRow,
     TaskId,
     Verdict,
 )
-from archive.statistics.replay import (
-    MissingPlaysError,
-    calibrations,
-    cases,
-    decide_again,
-    limits,
-    replay,
-)
-from archive.statistics.rule import REASONS, Calibration, Decision, Limits, refusal, value_columns
-from archive.statistics.scripts import replay_headroom, replay_script_comparison, script_columns
+from archive.statistics.replay import MissingPlaysError, cases, decide_again, replay
+from archive.statistics.rule import Decision, value_columns
+from archive.statistics.scripts import replay_script_comparison, script_columns
 from archive.store.archive import Archive
 from archive.store.files import (
     ADAPTERS,
@@ -169,23 +159,15 @@ def names(archive: Archive) -> Iterator[Mismatch]:
 
 
 def policies(archive: Archive) -> Iterator[Mismatch]:
-    """Checks that every policy is the base player, a script, or a fine-tuning of the same run, and
-    that decisions name fine-tunings of their game."""
-    rows = archive.rows("finetunes", ["run_id", "finetune_id", "game_id", "role"])
-    task_of = {(row["run_id"], row["finetune_id"]): TaskId.of(row) for row in rows}
-    rows = archive.rows("curricula", ["run_id", "finetune_id"])
-    curricula = {(row["run_id"], row["finetune_id"]) for row in rows}
+    """Checks that every policy is the base player, a script, or a fine-tuning of the same run."""
+    names = ["run_id", "finetune_id"]
+    rows = [row for table in ("finetunes", "curricula") for row in archive.rows(table, names)]
+    trained = {(row["run_id"], row["finetune_id"]) for row in rows}
     for row in _distinct(archive, "scores", ["run_id", "policy_id"]).to_pylist():
         policy = row["policy_id"]
         untrained = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY)
-        if not untrained and (row["run_id"], policy) not in task_of.keys() | curricula:
+        if not untrained and (row["run_id"], policy) not in trained:
             yield _absent("scores", "policy_id", policy, f"a fine-tuning of run {row['run_id']}")
-    columns = ["run_id", "finetune_id", "game_id", "role"]
-    for row in archive.rows("decisions", columns):
-        task_id = task_of.get((row["run_id"], row["finetune_id"]))
-        if row["finetune_id"] is not None and task_id != TaskId.of(row):
-            tune = row["finetune_id"]
-            yield _absent("decisions", "finetune_id", tune, "a fine-tuning of its game")
 
 
 def outcomes(archive: Archive) -> Iterator[Mismatch]:
@@ -221,19 +203,14 @@ def _absent(table: str, column: str, value: str, expected: str) -> Mismatch:
 
 
 def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
-    """Recomputes every decision. Those with a reason that does not follow from plays are counted in
+    """Recomputes every decision that rests on plays of a fine-tune; the others are counted in
     ``unchecked_counts``."""
     accepted_rows = [row for row in run.decisions if row["verdict"] == Verdict.ACCEPTED]
     accepting = set() if run.is_open_ended else {_list(row) for row in accepted_rows}
-    is_refused = None
-    if known_limits := limits(run):
-        is_refused = partial(_refusal, run, calibrations(run), known_limits)
     for row, case in cases(run):
         if case is None:
-            yield from _without_plays(row, unchecked_counts, is_refused)
+            yield from _without_plays(row, unchecked_counts)
             continue
-        if early_refusal := is_refused and is_refused(row):
-            yield Mismatch(where(row), "a fine-tuned game", f"refused, {str(early_refusal)!r}")
         policies = run.policies_at(row)
         try:
             result = replay(case, run.plays, policies)
@@ -288,60 +265,24 @@ def _accepted(run: Run) -> list[ScopeRow]:
 
 
 def kept_adapters(run: Run, stored_digests: frozenset[str]) -> Iterator[Mismatch]:
-    """Checks that the adapters of the scope and of undecided games are stored, for the newest
-    fine-tunes of a game; all adapters if the run keeps all."""
-    members = {m.task_id for scope in run.scopes.values() for m in scope}
-    refused_tasks = {TaskId.of(row) for row in run.decisions} - members
-    keeps = run.setting("archive", "keep") == "all"
-    newest = {
-        policy_id
-        for ids in policies_of(run.finetunes, run.replicates).values()
-        for policy_id in ids
-    }
+    """Checks that the adapters that stand for the games of the scope are stored."""
+    members = {member.task_id for scope in run.scopes.values() for member in scope}
+    needed = {policy for task_id in members for policy in run.policies.get(task_id, ())}
     for row in run.finetunes:
-        must_exist = keeps or (TaskId.of(row) not in refused_tasks and row["finetune_id"] in newest)
         digest = row["adapter_hash"]
-        if must_exist and digest is not None and digest not in stored_digests:
+        if row["finetune_id"] in needed and digest and digest not in stored_digests:
             name = f"finetunes, run {run.run_id}, finetune_id {row['finetune_id']}"
             yield Mismatch(name, "a missing adapter", f"adapters/{digest}.safetensors")
 
 
-def _without_plays(
-    row: Row, unchecked_counts: Counter[str], is_refused: Callable[[Row], Decision | None] | None
-) -> Iterator[Mismatch]:
-    """Checks a decision without plays of a fine-tune: a refusal for a reason that follows from the
-    calibration plays; ``is_refused`` is None where limits are not known."""
+def _without_plays(row: Row, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
+    """Checks that a decision without plays of a fine-tune is a refusal for a known reason."""
     if row["verdict"] == Verdict.ACCEPTED:
         yield Mismatch(where(row), "accepted without plays", "refused")
     elif row["reason"] not in list(Reason):
         yield Mismatch(where(row), f"reason {row['reason']!r}", f"one of {', '.join(Reason)}")
-    elif row["reason"] not in {*REASONS, Reason.NO_HEADROOM} or is_refused is None:
+    else:
         unchecked_counts[row["reason"]] += 1
-    elif (decision := is_refused(row)) is None:
-        yield Mismatch(where(row), explanation(row), "a game to fine-tune on")
-    elif (row["verdict"], row["reason"]) != (decision.verdict, decision.reason) or (
-        row["detail"] not in (decision.detail, None)
-    ):
-        actual = f"{row['verdict']}, {explanation(row)!r}"
-        expected = f"{decision.verdict}, {str(decision)!r}, from the calibration plays"
-        yield Mismatch(where(row), actual, expected)
-
-
-def _refusal(
-    run: Run, calibrations: Mapping[TaskId, Calibration], limits: Limits, row: Row
-) -> Decision | None:
-    """The refusal of a game before its fine-tuning; None if it was to be fine-tuned."""
-    task_id = TaskId.of(row)
-    calibration, least = calibrations.get(task_id), run.setting("transfer", "headroom")
-    if calibration is None:
-        return None
-    if (early := refusal(calibration, limits)) or least is None:
-        return early
-    plays, selection = (
-        run.setting("transfer", f"{name}_plays") for name in ("script", "selection")
-    )
-    headroom = replay_headroom(run.plays, task_id, Purpose.SELECTION, min(plays, selection[0]))
-    return None if headroom is None else headroom.refusal(least)
 
 
 def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterator[Mismatch]:
@@ -391,7 +332,7 @@ _ROWS = (game_ids, keys, names, policies, outcomes)
 
 
 def verify(archive: Archive) -> Verification:
-    """Recomputes every hash, follows every reference, and recomputes every decision and scope.
+    """Recomputes every hash, follows every reference, and recomputes scopes and decisions.
 
     Rows are checked only if all files are intact. Raises LookupFailedError for an archive without
     runs, and DamagedError if a commit record cannot be read.

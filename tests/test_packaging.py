@@ -133,9 +133,7 @@ def part(
 
 
 def test_reading_needs_the_base_alone(tmp_path: Path) -> None:
-    from support.archives import write_large
-
-    run = write_large(tmp_path / "run", 4, 2)
+    run = Path(__file__).parents[1] / "docs" / "example" / "run"
     process = part(set().union(*EXTRA.values()), READING, run, tmp_path / "page.html")
     assert process.returncode == 0, process.stderr
     messages = [line for line in process.stderr.splitlines() if "not installed" in line]

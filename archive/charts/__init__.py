@@ -14,9 +14,6 @@ from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from xgl.diagram.svg import NAMESPACE, Element, Point, el, points, render
 
 SERIES = 6
@@ -208,13 +205,6 @@ def _ends(values: Sequence[float]) -> tuple[float, float]:
 def series(index: int) -> str:
     """The class of the colour of the series at this place."""
     return f"s{index % SERIES}"
-
-
-def running_mean(values: Sequence[float] | NDArray[np.float64], reach: int) -> NDArray[np.float64]:
-    """Means over windows of ``reach`` around each value, shorter at the ends: float64 (n,)."""
-    window, start = np.ones(reach), (reach - 1) // 2
-    sums, counts = (np.convolve(array, window) for array in (values, np.ones(len(values))))
-    return (sums / counts)[start : start + len(values)]
 
 
 def plain(value: float) -> str:

@@ -162,8 +162,7 @@ def archived_game(row: Mapping[str, Any]) -> Game:
 def choose(run: Run, options: Options) -> GameSelection:
     """The optimal cover at η by the run's own value and gain; without η every game of the newest
     scope, each covering itself, or ``playable`` games drawn at random from all playable ones, for
-    comparison with a growth's choice. Of a measured run its games, or the fewest that tell its
-    players apart.
+    comparison. Of a measured run its games, or the fewest that tell its players apart.
 
     Raises ExportError for an η out of reach, naming the largest, for more games than are playable,
     and for players that no game tells apart; LookupFailedError if the run has no scope.
@@ -179,8 +178,14 @@ def choose(run: Run, options: Options) -> GameSelection:
     number, members = run.newest_scope
     scope = [member.task_id for member in members]
     value, gain = run.deciding_value
-    if options.playable is not None:
-        scope = _random_playable(run, options.playable)
+    if (count := options.playable) is not None:
+        playable = playable_tasks(run)
+        if not 0 < count <= len(playable):
+            raise ExportError(
+                f"--playable: found {count}, expected a number from 1 to {len(playable)}, the "
+                "number of games that the run's fine-tunes surely learned"
+            )
+        scope = draw_tasks(playable, count, 0, "playable games")
     elif eta is not None:
         question = CoverQuestion(eta, value, gain, skip_unplayable=options.skip_unplayable)
         try:
@@ -205,16 +210,6 @@ def playable_tasks(run: Run) -> list[TaskId]:
 def draw_tasks(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> list[TaskId]:
     """``count`` of the games, or all if there are fewer, in their order."""
     return [tasks[index] for index in sorted(stream(name, seed).permutation(len(tasks))[:count])]
-
-
-def _random_playable(run: Run, count: int) -> list[TaskId]:
-    playable = playable_tasks(run)
-    if not 0 < count <= len(playable):
-        raise ExportError(
-            f"--playable: found {count}, expected a number from 1 to {len(playable)}, the "
-            "number of games that the run's fine-tunes surely learned"
-        )
-    return draw_tasks(playable, count, 0, "playable games")
 
 
 def gather(

@@ -17,6 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import jinja2
+
 from archive.errors import ExportError
 from archive.export import folder as judges
 from archive.export.folder import Files, Options, template
@@ -324,45 +326,15 @@ def _json(value: Any) -> str:
 
 def readme(selection: GameSelection, members: Sequence[ExportedGame], with_judge: bool) -> str:
     """Markdown; programs and their reasons are indented blocks."""
-    rows = (
-        f"| `{member.name}` | {member.role} | {len(selection.covers[member.task_id])} "
-        f"| {len(member.maps)} |\n"
-        for member in members
-    )
-    return template("measure_readme.md").format(
-        count=plural(len(members), "game"),
-        origin=_origin(selection),
+    text, strict = template("measure_readme.md"), jinja2.StrictUndefined
+    page = jinja2.Template(text, undefined=strict, keep_trailing_newline=True)
+    return page.render(
+        selection=selection,
+        members=members,
+        with_judge=with_judge,
         xent=XENT_VERSION,
         rounds=ROUNDS,
-        judge="" if with_judge else "; the judge's weights go into `judge/` first, in float32",
-        file=members[0].file,
-        rows="".join(rows),
-        games="".join(map(_game, members)),
+        plural=plural,
+        code_span=code_span,
+        code_block=code_block,
     )
-
-
-def _origin(selection: GameSelection) -> str:
-    run = f"run {code_span(selection.run_id)}"
-    if selection.scope is None:
-        return f"measured in {run}"
-    found = f"found by scope growth ({run}, scope {selection.scope})"
-    if selection.eta is None:
-        return f"{found}: its whole scope"
-    delta = "" if selection.delta is None else f", Δ = {selection.delta:.3f}"
-    cover = f"a smallest cover of its scope at η = {selection.eta:g} ({selection.definition})"
-    return f"{found}: {cover}{delta}"
-
-
-def _game(member: ExportedGame) -> str:
-    program = code_block(member.lowered_game.text)
-    lowered_game = member.lowered_game
-    remarks = "".join(
-        f"* {kind}: {code_span(what)}\n"
-        for kind, list_ in (
-            ("said otherwise", lowered_game.changes),
-            ("**not exact**", lowered_game.inexact),
-            ("differs", lowered_game.notes),
-        )
-        for what in list_
-    )
-    return f"\n### {member.name}\n\n{program}\n{remarks}"

@@ -218,15 +218,13 @@ FLOOR = 1e-9
 """Share of the uniform strategy in every target: no action is forbidden from the start."""
 
 
-def distances(game: NormalFormGame, player: int, *, own_payoff: bool = False) -> Array:
+def distances(game: NormalFormGame, player: int) -> Array:
     """D (|A_i|, |A_i|) of (6), in squared units of payoff: the mean over independent mixed
     strategies of the opponents, uniform on their simplices (App. C). The largest over all players'
-    payoffs, or with ``own_payoff``, as in the paper, of the player's own.
-
-    By the task's own payoff only, a task that one model wins equals a task that its rival wins.
+    payoffs, where the paper takes the player's own: by the task's own payoff only, a task that one
+    model wins equals a task that its rival wins.
     """
-    payoffs = game.payoffs[player : player + 1] if own_payoff else game.payoffs
-    points = [mixed_points(np.moveaxis(payoff, player, 0)) for payoff in payoffs]
+    points = [mixed_points(np.moveaxis(payoff, player, 0)) for payoff in game.payoffs]
     return np.maximum.reduce([cdist(each, each, "sqeuclidean") for each in points])
 
 

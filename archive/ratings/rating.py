@@ -67,12 +67,11 @@ class TargetEntropy(StrEnum):
 @dataclass(frozen=True)
 class RatingSettings:
     """``variance`` σ² of the kernel, squared units of payoff; ``temperature`` in units of payoff,
-    0 for the limit. ``own_payoff``: the paper's kernel, of each player's own payoff."""
+    0 for the limit."""
 
     solution: EquilibriumKind = EquilibriumKind.NE
     selection: TargetEntropy = TargetEntropy.AFFINITY
     variance: float = VARIANCE
-    own_payoff: bool = False
     temperature: float = 0.0
 
 
@@ -154,8 +153,8 @@ def default_targets(
     small = classes.reduce(game)
     shares = []
     for player in game.players:
-        squared_distances = distances(small, player, own_payoff=settings.own_payoff)
-        shares.append(classes.share(player, target(kernel(squared_distances, settings.variance))))
+        similarity = kernel(distances(small, player), settings.variance)
+        shares.append(classes.share(player, target(similarity)))
     return shares
 
 

@@ -1,6 +1,5 @@
-"""Figures of the page: how the scope grew, which game was accepted from which, which candidates
-passed; the transfer matrix, in which games that teach alike are next to each other; mean scores
-while training."""
+"""Figures of the page: how the scope grew, which game was accepted from which; the transfer
+matrix."""
 
 from __future__ import annotations
 
@@ -8,25 +7,9 @@ import math
 from collections.abc import Iterator, Sequence
 from itertools import count, product
 
-import numpy as np
-from numpy.typing import NDArray
-
-from archive.charts import (
-    Plot,
-    canvas,
-    circle,
-    line,
-    mark,
-    polyline,
-    rect,
-    running_mean,
-    text,
-)
+from archive.charts import canvas, circle, line, mark, rect, text
 from archive.report.games import GameFacts
-from archive.report.gathering import Candidate
-from archive.run import Row
 from archive.schema import Definition
-from archive.statistics.intervals import Interval
 from archive.statistics.matrix import Cell, TransferMatrix
 from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
@@ -98,101 +81,7 @@ def _node(game: GameFacts, x: float, y: float) -> Element:
     )
 
 
-EDGE, HEAD, WIDTH, HEIGHT = 44.0, 28.0, 402.0, 322.0
-CROWD = 200
-"""With more candidates than this, points are small and have no error bars."""
-
-
-def thresholds(candidates: Sequence[Candidate], limits: Row, names: Sequence[str]) -> Element:
-    """A point for each candidate that has both values; in the corner are those that pass."""
-    letter = Definition(limits["definition"]).symbol
-    alpha1, most = limits["alpha1"], 1 - limits["alpha2"]
-    xs = _range([c.value for c in candidates], alpha1)
-    ys = _range([c.gamma for c in candidates], most)
-    plot = Plot.box((EDGE, HEAD), (WIDTH, HEIGHT), xs, ys)
-    edge, limit = plot.place(alpha1, most)
-    right, bottom = EDGE + WIDTH, HEAD + HEIGHT
-    shapes = [
-        rect(edge, limit, right - edge, bottom - limit, "region"),
-        *plot.grid(
-            f"{letter}: how much of its parent it teaches →",
-            "γ: how much of it the scope teaches already",
-        ),
-        line(edge, HEAD, edge, bottom, "limit"),
-        line(EDGE, limit, right, limit, "limit"),
-        text(edge + 5, HEAD + 13, f"α1 = {alpha1:g}", "limitname"),
-        text(EDGE + 4, limit - 6, f"1 − α2 = {most:g}", "limitname"),
-        *(
-            _point(each, plot, letter, names, small=len(candidates) > CROWD)
-            for each in sorted(candidates, key=lambda each: each.place is not None)  # on top
-        ),
-    ]
-    title = (
-        f"{plural(len(candidates), 'candidate')} by {letter} and γ; accepted are those with "
-        f"{letter} at least {alpha1:g} and γ at most {most:g}"
-    )
-    return canvas((460, 400), title, *shapes, class_="thresholds")
-
-
-def _range(values: Sequence[Interval], limit: float) -> tuple[float, float]:
-    """A range that shows 0 to 1, the threshold and most values, but no outlier's far end."""
-    known = [limit, *(interval.value for interval in values if interval.value is not None)]
-    return max(min(0.0, *known), -0.6) - 0.05, min(max(1.0, *known), 1.6) + 0.05
-
-
-def _point(
-    candidate: Candidate, plot: Plot, letter: str, names: Sequence[str], small: bool
-) -> Element:
-    x, y = plot.place(candidate.value.value or 0.0, candidate.gamma.value or 0.0)
-    name = f"{candidate.row['game_id'][:8]}" if candidate.place is None else names[candidate.place]
-    verdict = f"{candidate.row['verdict']} ({candidate.row['reason']})"
-    label = f"{name}, {verdict}: {letter} {bounds(candidate.value)}, γ {bounds(candidate.gamma)}"
-    # an infinite bound ends where the figure ends
-    whiskers = [
-        line(plot.x(candidate.value.low), y, plot.x(candidate.value.high), y, "whisker"),
-        line(x, plot.y(candidate.gamma.low), x, plot.y(candidate.gamma.high), "whisker"),
-    ]
-    dot = circle(x, y, 2.5 if small else 5, "dot")
-    marks = [*([] if small else whiskers), dot]
-    if candidate.place is None:
-        return mark(label, *marks, class_=candidate.row["verdict"])
-    title = el("title", label)
-    link = f"#game-{candidate.place}"
-    return el("a", title, *marks, class_="mark accepted", href=link, aria_label=label)
-
-
-POINTS = 60
-"""Points that a learning curve is drawn with at most."""
-
-
-def learning_curve(curve: Sequence[float]) -> Element | None:
-    """Bits by step: each step's mean, and a running mean over it; None for less than two steps."""
-    if len(curve) < 2:
-        return None
-    parts = np.array_split(np.arange(len(curve)), min(POINTS, len(curve)))
-    steps = [float(part.mean()) + 1 for part in parts]
-    values = np.array([np.asarray(curve, float)[part].mean() for part in parts])
-    low, high = float(values.min()), float(values.max())
-    plot = Plot.box(
-        (46, 24), (342, 122), (1, len(curve)), (low, high if high > low else low + 1), "x"
-    )
-    smooth = running_mean(values, max(2, len(values) // 6))
-    shapes = [
-        *plot.grid("gradient step", "mean score, bits", 4, 4),
-        polyline(plot.places(steps, values), "raw"),
-        polyline(plot.places(steps, smooth), "smooth"),
-    ]
-    title = (
-        f"Learning curve over {len(curve)} steps: mean score from {curve[0]:.1f} to "
-        f"{curve[-1]:.1f} bits"
-    )
-    return canvas((400, 190), title, *shapes, class_="curve")
-
-
-# -- the transfer matrix ---------------------------------------------------------------------------
-
-
-# -- shades of values and bits,  -------------------------------------------------------
+# -- the transfer matrix: shades of values and bits, and the squares -------------------------------
 
 DARKEST = 9
 """Classes of values: q0 (no transfer) to q9 (all of it, or more)."""
@@ -228,15 +117,11 @@ MOST = 60
 """Games of which every pair is drawn."""
 MARGIN = 40.0
 
-Values = NDArray[np.float64]
-
 
 def heat_map(matrix: TransferMatrix, games: Sequence[GameFacts], definition: Definition) -> Element:
-    """Rows are trained on, columns are played; neighbours teach alike. Of more games than a screen
-    has room for, the newest ones."""
-    shown = [*range(len(games))][-MOST:]
-    similar = similar_order(matrix.values(definition)[np.ix_(shown, shown)])
-    order = [games[shown[place]] for place in similar]
+    """Rows are trained on, columns are played, in the order of acceptance. Of more games than a
+    screen has room for, the newest ones."""
+    order = games[-MOST:]
     count = len(order)
     side = 38.0 if count <= 14 else 24.0 if count <= 30 else 16.0
     left = 40.0 + max((len(game.name) for game in order), default=0) * 8.2
@@ -286,30 +171,3 @@ def cell_in_words(cell: Cell | None, definition: Definition) -> str:
         amount += f", gain {gain.value:+.1f} bits".replace("-", "−")
     plays = "plays that also chose games" if cell.purpose == "selection" else "fresh plays"
     return f"{amount} ({cell.plays} {plays})"
-
-
-# -- order ----------------------------------------------------------------------------------------
-
-
-def similar_order(values: Values) -> list[int]:
-    """An order of the rows and columns of a square matrix of transfer values (n, n).
-
-    Games are clustered by average linkage on their profiles, what they teach and what teaches
-    them; unknown values (NaN, −inf) count as their column's mean. Deterministic.
-    """
-    from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
-
-    count = len(values)
-    if count < 3:
-        return list(range(count))
-    profile = np.concatenate([_fill_unknown(values), _fill_unknown(values.T)], axis=1)
-    tree = optimal_leaf_ordering(linkage(profile, "average"), profile)
-    order = [int(index) for index in leaves_list(tree)]
-    return order if order.index(0) < count / 2 else order[::-1]
-
-
-def _fill_unknown(values: Values) -> Values:
-    """Values clipped to [−0.5, 1.5], unknown ones at the mean of the column's known values."""
-    clipped, unknown = np.clip(values, -0.5, 1.5), ~np.isfinite(values)
-    means = np.ma.array(clipped, mask=unknown).mean(axis=0)
-    return np.where(unknown, np.ma.filled(means, 0.0), clipped)

@@ -17,14 +17,7 @@ import pyarrow as pa
 
 from archive.errors import DamagedError
 from archive.plays import PURPOSES
-from archive.run import (
-    ArchivedStories,
-    Row,
-    Run,
-    parents,
-    stored_game,
-    story_texts,
-)
+from archive.run import ArchivedStories, Row, Run, parents, stored_game, story_texts
 from archive.schema import BASE_POLICY, ScopeRow, TaskId
 from archive.statistics.matrix import TransferMatrix, transfer_matrix
 from archive.statistics.rule import OwnGain

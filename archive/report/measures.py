@@ -1,5 +1,5 @@
 """Xent Measures: the normalised scores of measured players, over the newest scope and by scope
-number, drawn as histograms one above the other on one scale; and games rated together."""
+number, drawn as histograms one above the other on one scale."""
 
 from __future__ import annotations
 
@@ -12,10 +12,6 @@ from archive.charts import Plot, canvas, line, mark, rect, text
 from archive.run import Row, Run
 from archive.schema import ScopeRow, TaskId
 from archive.statistics.measure import XentMeasure, xent_measure
-from archive.statistics.ratings import (
-    GameRating,
-    MeasureRatings,
-)
 from archive.store.archive import Archive
 from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
@@ -99,24 +95,6 @@ def _measure(
         tuple(histograms),
         bool(covers),
     )
-
-
-RatedGame = tuple[GameRating, str, list[str], float]
-"""Games that count as one: the first of them, its name, those of the others, the mass of all."""
-
-
-def rated_games(ratings: MeasureRatings) -> list[RatedGame]:
-    """Games with those that count as one together, the largest mass first."""
-    classes: dict[int, list[tuple[GameRating, str]]] = {}
-    for game in ratings.games:
-        whole = game.task_id.game_id
-        title = whole[:12] if ratings.noun == "game" else whole
-        classes.setdefault(game.equal_to, []).append((game, title))
-    games = [
-        (*members[0], [name for _, name in members[1:]], sum(g.mass.value for g, _ in members))
-        for members in classes.values()
-    ]
-    return sorted(games, key=lambda rated: (-rated[3], -rated[0].rating.value))
 
 
 ROW = 76.0

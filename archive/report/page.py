@@ -21,25 +21,13 @@ from markupsafe import Markup
 
 from archive.charts import plain, style_sheet
 from archive.errors import WriteError
-from archive.report.figures import (
-    heat_map,
-    learning_curve,
-    lineage,
-    thresholds,
-    token_shade,
-)
-from archive.report.gathering import RunReport, gather_report
-from archive.report.measures import (
-    histograms,
-    rated_games,
-    share_bar,
-)
-from archive.report.summary import kept_reason, summary
+from archive.report.figures import heat_map, lineage, token_shade
+from archive.report.measures import histograms, share_bar
+from archive.report.summary import RunReport, gather_report, kept_reason, summary
 from archive.run import Run, read_settings, stored_game
 from archive.schema import SCHEMA_VERSION
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.programs import program_tables
-from archive.statistics.ratings import MeasureRatings, notes
 from archive.store.archive import Archive
 from archive.store.files import require_ending, writing
 from archive.text import bounds, cell, duration, interval, listed, number, percent, plural, signed
@@ -66,18 +54,6 @@ def write_report(
         text = rendered("programs.html", rows=rows, tables=tables, run_id=run_id)
         return _write(path, text)
     return _write(path, page(gather_report(run, measured_archives)))
-
-
-def write_ratings(ratings: MeasureRatings, title: str, path: str | Path, *, force: bool) -> None:
-    """Write the ratings section of a report as a page of its own. Raises WriteError."""
-    path = user_path(path)
-    require_free(path, force)
-    facts: dict[str, Any] = {
-        "result": ratings,
-        "games": rated_games(ratings),
-        "notes": list(notes(ratings)),
-    }
-    _write(path, rendered("ratings.html", title=title, **facts))
 
 
 def _write(path: Path, text: str) -> int:
@@ -134,10 +110,8 @@ def rendered(template: str, script: str = "", **facts: Any) -> str:
 
 
 def _figures(report: RunReport) -> dict[str, Any]:
-    limits, games, value = report.limits, report.games, report.definition
-    names = [game.name for game in games]
+    games, value = report.games, report.definition
     wholes = [measure.whole for measure in report.measures]
-    points = report.candidates
     return {
         "lineage": lineage(games),
         "matrix": heat_map(report.matrix, games, value),
@@ -151,7 +125,6 @@ def _figures(report: RunReport) -> dict[str, Any]:
             for measure in report.measures
             if len(measure.scopes) > 1
         ],
-        "thresholds": thresholds(points, limits, names) if limits and points else None,
         "players": wholes and histograms(wholes, "normalised score"),
     }
 
@@ -165,7 +138,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals |= {"bar": share_bar, "curve": learning_curve}
+    environment.globals["bar"] = share_bar
     environment.filters |= {
         "bounds": bounds,
         "cell": cell,

@@ -14,8 +14,9 @@ does (docs/specification.md, "Xent Measures").
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,18 +116,6 @@ def _out_of_reach(eta: float, largest: float, unknown: int) -> str:
         f"found η {eta:g}, expected at most {rounded_down:g}: these games teach no larger "
         f"share of every game's lesson{end}"
     )
-
-
-def smallest_covers(values: Scores, etas: Sequence[float]) -> Iterator[tuple[float, Cover | None]]:
-    """The optimal cover at each η, ascending; None where η is out of reach.
-
-    Up to the Δ of an exact cover no other cover is better, so the search goes on only beyond it.
-    """
-    cover, largest = None, largest_eta(values)
-    for eta in etas:
-        if eta <= largest and (cover is None or not cover.exact or eta > cover.delta):
-            cover = best_cover(values, eta)
-        yield eta, cover if eta <= largest else None
 
 
 def fewest(reaches: Truths, whole: bool = True, enough: int = 1) -> tuple[tuple[int, ...], int]:
@@ -303,31 +292,22 @@ def discriminating_games(scores: Scores, tolerance: float) -> tuple[tuple[int, .
         or np.ptp(scores.mean(axis=1)) <= 0
     ):
         raise ValueError("found no two models with different scores on all games")
+
+    def best(subsets: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+        rated = ((*_error_and_gap(scores, each), each) for each in subsets if each)
+        kept = ((gap, each) for error, gap, each in rated if gap > 0 and error <= tolerance)
+        return max(kept, key=itemgetter(0), default=(0.0, ()))[1]
+
     members = tuple(range(scores.shape[1]))
     for size in range(1, len(members)):
         if math.comb(len(members), size) > MOST_SUBSETS:
-            while len(members) > 1:
-                smaller = [tuple(m for m in members if m != out) for out in members]
-                if not (found := _best_subset(scores, smaller, tolerance)):
-                    break
-                members = found
+            while smaller := best(combinations(members, len(members) - 1)):
+                members = smaller
             break
-        if found := _best_subset(scores, combinations(members, size), tolerance):
+        if found := best(combinations(members, size)):
             members = found
             break
     return members, _error_and_gap(scores, members)[0]
-
-
-def _best_subset(
-    scores: Scores, subsets: Iterable[tuple[int, ...]], tolerance: float
-) -> tuple[int, ...]:
-    """The subset with the largest gap among those that keep the measure; empty without one."""
-    largest, best = 0.0, tuple[int, ...]()
-    for members in subsets:
-        error, gap = _error_and_gap(scores, members)
-        if gap > largest and error <= tolerance:
-            largest, best = gap, members
-    return best
 
 
 def _error_and_gap(scores: Scores, members: tuple[int, ...]) -> tuple[float, float]:

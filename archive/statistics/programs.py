@@ -236,14 +236,6 @@ def program_tables(rows: Mapping[str, Rows]) -> list[ProgramTable]:
     return [part for part in parts if part.rows]
 
 
-def as_json(rows: Mapping[str, Rows]) -> dict[str, list[dict[str, Any]]]:
-    """The same by title, each row by column."""
-    return {
-        part.title: [dict(zip(part.columns, cells, strict=True)) for cells in part.rows]
-        for part in program_tables(rows)
-    }
-
-
 def stage_of(rows: Mapping[str, Rows], game: Row) -> str:
     """The state of a game: ready, waiting, or refused with the reason."""
     if game["failed"]:

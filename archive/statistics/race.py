@@ -9,9 +9,9 @@ same code as searches. A question that an interval has decided is not asked agai
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from archive.schema import DecisionRule, Definition, GainKind, Reason, TaskId
 from archive.statistics.intervals import (
@@ -56,18 +56,8 @@ class Question:
     own_gain_plays: int = 0
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """The answer to a question; bounds that it does not ask for are None, or absent."""
-
-    own: OwnGain | None = None
-    values: TransferValues | None = None
-    help_gain: Interval | None = None
-    scope_values: Mapping[TaskId, Interval] = field(default_factory=dict)
-    parent_cross_ratio: Interval | None = None
-    scope_cross_ratios: Mapping[TaskId, Interval] = field(default_factory=dict)
-
-
+Bounds = Mapping[str, Any]
+"""The answer to a question: what it asks for, by its name in the evidence."""
 Race = Generator[Question, Bounds, tuple[Decision | None, Evidence]]
 """The returned decision is None if the candidate is to be ranked."""
 
@@ -96,7 +86,7 @@ def _ask_own(
     """Ask for the own gain, look by look; returns the number of plays too."""
     plays = 0
     for plays in settings.looks.plays:
-        evidence = merge_bounds(evidence, (yield Question(plays, own=True)))
+        evidence = _merge(evidence, (yield Question(plays, own=True)))
         if is_learned(evidence.own, settings.thresholds.rule) is not Answer.OPEN:
             break
     return evidence, plays
@@ -110,7 +100,7 @@ def selection(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidenc
     if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
         return _not_learned_decision(evidence, thresholds), evidence
     for plays in settings.looks.plays:
-        evidence = merge_bounds(evidence, (yield Question(plays, helps=True, own_gain_plays=last)))
+        evidence = _merge(evidence, (yield Question(plays, helps=True, own_gain_plays=last)))
         if evidence.useful(thresholds) is not Answer.OPEN:
             break
     if not _seems_useful(evidence, thresholds):
@@ -137,7 +127,7 @@ def _ask_cross_ratios(
     most = evidence.gamma.task_id
     games = () if most is None else (most,)
     question = Question(plays, parent_cross_ratio=True, cross_ratio_games=games)
-    return merge_bounds(evidence, (yield question))
+    return _merge(evidence, (yield question))
 
 
 def _seems_useful(evidence: Evidence, thresholds: Thresholds) -> bool:
@@ -164,7 +154,7 @@ def _scan(
     remaining = tuple(scope)
     for plays in settings.looks.plays:
         for chunk in chunks(remaining, settings.scan):
-            evidence = merge_bounds(evidence, (yield Question(plays, scope_games=chunk)))
+            evidence = _merge(evidence, (yield Question(plays, scope_games=chunk)))
             if evidence.gamma.interval.low > bar:
                 return evidence
         if evidence.gamma.interval.high <= bar:
@@ -185,13 +175,13 @@ def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Eviden
         last = plays if asks_own else last
         if asks_own or asks_help:
             question = Question(plays, own=asks_own, helps=asks_help, own_gain_plays=last)
-            evidence = merge_bounds(evidence, (yield question))
+            evidence = _merge(evidence, (yield question))
         if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
             continue
         if evidence.useful(thresholds) is Answer.NO:
             break
         for chunk in chunks(remaining, settings.scan):
-            evidence = merge_bounds(evidence, (yield Question(plays, scope_games=chunk)))
+            evidence = _merge(evidence, (yield Question(plays, scope_games=chunk)))
             if evidence.gamma.interval.low > bar:
                 break
         values = evidence.scope_values
@@ -203,17 +193,12 @@ def acceptance(settings: RaceSettings, scope: Sequence[TaskId], evidence: Eviden
     return decide(evidence, thresholds), evidence
 
 
-def merge_bounds(evidence: Evidence, bounds: Bounds) -> Evidence:
-    """Evidence in which newer bounds replace older ones."""
-    return replace(
-        evidence,
-        own=bounds.own or evidence.own,
-        values=bounds.values or evidence.values,
-        help_gain=bounds.help_gain or evidence.help_gain,
-        scope_values={**evidence.scope_values, **bounds.scope_values},
-        parent_cross_ratio=bounds.parent_cross_ratio or evidence.parent_cross_ratio,
-        scope_cross_ratios={**evidence.scope_cross_ratios, **bounds.scope_cross_ratios},
-    )
+def _merge(evidence: Evidence, bounds: Bounds) -> Evidence:
+    """Evidence in which newer bounds replace older ones, in a mapping game by game."""
+    merged = dict(bounds)
+    for name in bounds.keys() & {"scope_values", "scope_cross_ratios"}:
+        merged[name] = {**getattr(evidence, name), **bounds[name]}
+    return replace(evidence, **merged)
 
 
 def run(race: Race, answer: Callable[[Question], Bounds]) -> tuple[Decision | None, Evidence]:
@@ -261,20 +246,20 @@ class CandidateBounds(Generic[TaskT]):
     def bounds(self, question: Question) -> Bounds:
         """The bounds that a question asks for: of the own gain, of the value on the parent, of each
         of the scope's values (γ is the largest). Raises ``LookupError`` for missing plays."""
-        plays, helps, gain = question.plays, None, None
+        plays, bounds = question.plays, dict[str, Any]()
+        if question.own:
+            bounds["own"] = self.own(plays)
         if question.helps:
             level, pair = two_sided(self.looks.confidence(plays)), (self.candidate, self.parent)
-            helps = self._values(*pair, plays, level, question.own_gain_plays)
-            gain = mean_interval(self.gain_source.gains(*pair, plays, GainKind.TOTAL), level)
-        ratios = question.cross_ratio_games
-        return Bounds(
-            self.own(plays) if question.own else None,
-            helps,
-            gain,
-            {game: self._scope_value(game, plays) for game in question.scope_games},
-            self._cross_ratio(self.parent, plays) if question.parent_cross_ratio else None,
-            {game: self._cross_ratio(self.scope[game], plays) for game in ratios},
-        )
+            bounds["values"] = self._values(*pair, plays, level, question.own_gain_plays)
+            gains = self.gain_source.gains(*pair, plays, GainKind.TOTAL)
+            bounds["help_gain"] = mean_interval(gains, level)
+        values = {game: self._scope_value(game, plays) for game in question.scope_games}
+        if question.parent_cross_ratio:
+            bounds["parent_cross_ratio"] = self._cross_ratio(self.parent, plays)
+        others = {game: self.scope[game] for game in question.cross_ratio_games}
+        ratios = {game: self._cross_ratio(other, plays) for game, other in others.items()}
+        return bounds | {"scope_values": values, "scope_cross_ratios": ratios}
 
     def own(self, plays: int, rank: int = 0) -> OwnGain:
         """Own gain of the candidate's attempt with this rank."""

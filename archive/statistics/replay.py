@@ -41,15 +41,7 @@ from archive.statistics.race import (
     run,
     selection,
 )
-from archive.statistics.rule import (
-    Calibration,
-    Decision,
-    Evidence,
-    Limits,
-    Looks,
-    Thresholds,
-    decide,
-)
+from archive.statistics.rule import Decision, Evidence, Looks, Thresholds, decide
 from xgl.analysis.static_facts import analyse
 
 Attempts = Sequence[Sequence[str]]
@@ -170,35 +162,6 @@ class _Reader:
 
 
 # -- the cases of a run: for each decision its candidate, scope and plays -------------------------
-
-
-def limits(run: Run) -> Limits | None:
-    """The run's limits for calibration plays; None if its settings do not say."""
-    parts = [run.setting("transfer", key) for key in ("max_forfeit_rate", "min_steps")]
-    parts += [run.setting("finetune", key) for key in ("tokens", "maps", "rollouts")]
-    warm = run.setting("finetune", "warm_start")
-    if not all(isinstance(part, int | float) for part in parts) or not isinstance(warm, Mapping):
-        return None
-    rate, steps, tokens, maps, rollouts = parts
-    first = warm["rounds"] * (warm["maps"] * warm["rollouts"] + warm["demonstrations"])
-    return Limits(rate, tokens, maps * rollouts, steps, int(first))
-
-
-def calibrations(run: Run) -> dict[TaskId, Calibration]:
-    """The base player's calibration plays of each game."""
-    columns = ["game_id", "role", "outcome", "tokens", "score", "permuted_score"]
-    filters = [("policy_id", "=", BASE_POLICY), ("purpose", "=", Purpose.CALIBRATION.value)]
-    rows: dict[TaskId, list[Row]] = {}
-    for row in run.rows("scores", columns, filters):
-        rows.setdefault(TaskId.of(row), []).append(row)
-    return {
-        task_id: Calibration(
-            tuple(row["outcome"] for row in plays),
-            tuple(row["tokens"] for row in plays),
-            *(np.array([row[name] for row in plays], float) for name in columns[4:]),
-        )
-        for task_id, plays in rows.items()
-    }
 
 
 def cases(run: Run) -> Iterator[tuple[Row, Case | None]]:

@@ -310,12 +310,6 @@ def chunks(items: Sequence[ItemT], first: int) -> list[tuple[ItemT, ...]]:
     return parts
 
 
-REASONS = frozenset(
-    {Reason.NEVER_FEASIBLE, Reason.FORFEIT_RATE, Reason.TOO_LONG, Reason.CONSTANT_SCORE}
-)
-"""Reasons for a refusal on calibration plays."""
-
-
 class Calibration(NamedTuple):
     """The base player's calibration plays of one game: outcomes, player tokens of each play, scores
     with its own moves and with moves made for other maps, each (n,) float64 in bits."""

@@ -116,20 +116,6 @@ def headroom(scripts: Sequence[Plays]) -> Headroom:
     return Headroom(float(np.mean(own_best) - np.mean(blind_best)), difference.low)
 
 
-def replay_headroom(
-    plays: Mapping[PlaysKey, Plays], task_id: TaskId, purpose: str, count: int
-) -> Headroom | None:
-    """The headroom from the archive, on the first ``count`` plays; None if scripts made fewer."""
-    samples = [
-        sample.of_play_seeds(range(count))
-        for key, sample in plays.items()
-        if key.scripted and key[1:] == (task_id, purpose)
-    ]
-    if not samples or any(len(sample.own) < count for sample in samples):
-        return None
-    return headroom(samples)
-
-
 def beyond_scripts(
     plays: Mapping[PlaysKey, Plays],
     policies: Sequence[str],

@@ -1,10 +1,8 @@
 """The commit log, one small JSON file for each commit, naming the data files that count; and these:
 Parquet written whole with its SHA-256, and read in batches of bounded size.
 
-Rows become Arrow strictly: a value that does not fit the schema raises and is never repaired.
-Conversions that keep the value are allowed: an int in a float column, a NumPy scalar, a member
-of a StrEnum. A column is checked whole, by its set of types and by Arrow; value by value only to
-name the first row at fault.
+Rows become Arrow by their declared schema: a value that does not fit raises. Conversions that keep
+the value are allowed: an int in a float column, a NumPy scalar, a member of a StrEnum.
 
 Files and folders are atomic: written under a temporary name, then renamed.
 """
@@ -16,45 +14,30 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
-from datetime import datetime
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from archive.errors import DamagedError, RowError, WriteError
-from archive.schema import BOOL, FLOAT64, INSTANT, INT32, INT64, STRING, TABLES, Column, Table
+from archive.schema import FLOAT64, STRING, TABLES, Column, Table
 from xgl.errors import wrong_ending
 from xgl.files import flush_folder, is_inside, read_bytes, read_json, write_whole
 
 Row = Mapping[str, object]
 
-_ACCEPTED: Mapping[pa.DataType, tuple[type, ...]] = {
-    STRING: (str,),
-    BOOL: (bool, np.bool_),
-    INT32: (int, np.integer),
-    INT64: (int, np.integer),
-    FLOAT64: (float, int, np.floating, np.integer),
-    INSTANT: (datetime,),
-}
-"""The Python types of a column's values. A bool is an int only by inheritance: it needs naming."""
-
 
 def to_arrow(name: str, rows: Sequence[Row]) -> pa.Table:
     """The rows as an Arrow table of exactly the declared schema.
 
-    Raises RowError, naming table, row and column, for an unknown table, a missing or unknown
-    column, a null where null has no meaning, a value of another type or out of range, a naive
-    datetime, a NaN, an infinity in a finite column, or a word that is not of the enum.
+    Raises RowError, naming table and column, for a missing or unknown column, a null where null
+    has no meaning, a value that Arrow cannot hold in the column's type, a NaN, an infinity in a
+    finite column, or a word that is not of the enum.
     """
-    if name not in TABLES:
-        raise RowError(f"found table {name!r}, expected one of {', '.join(TABLES)}")
     table = TABLES[name]
     for number, row in enumerate(rows):
         if odd := row.keys() ^ set(table.names):
@@ -67,37 +50,14 @@ def to_arrow(name: str, rows: Sequence[Row]) -> pa.Table:
 
 
 def _array(table: Table, column: Column, values: list[object]) -> pa.Array:
-    if (array := _fitting(column, values)) is not None:
-        return array
-    # One by one, to name the first at fault.
-    number = next(n for n, value in enumerate(values) if _fitting(column, [value]) is None)
-    found = values[number]
-    text = "null" if found is None else f"{ascii(found)[:60]} of type {type(found).__name__}"
+    with suppress(pa.ArrowException, OverflowError, UnicodeError, TypeError, ValueError):
+        array = pa.array(values, type=column.type)
+        if _is_sound(column, array):
+            return array
+    found = ascii(values)[:60]
     kind = f"{'finite ' if column.finite else ''}{column.type} ({column.unit})"
     expected = f"one of {', '.join(column.values)}" if column.values else kind
-    raise RowError(
-        f"{table.name} row {number}, column {column.name!r}: found {text}, expected {expected}"
-    )
-
-
-def _fitting(column: Column, values: list[object]) -> pa.Array | None:
-    """The values as the column has them; None if one of them does not fit."""
-    kind, types = column.type, set(map(type, values)) - {type(None)}
-    if pa.types.is_list(kind):
-        if not types <= {list, tuple}:
-            return None
-        lists = (value for value in values if isinstance(value, list | tuple))
-        kind, types = kind.value_type, set(map(type, chain.from_iterable(lists)))
-    allowed = _ACCEPTED[kind]
-    if not all(issubclass(t, allowed) and (t is not bool or bool in allowed) for t in types):
-        return None
-    if any(isinstance(value, datetime) and value.tzinfo is None for value in values):
-        return None
-    try:
-        array = pa.array(values, type=column.type)
-    except (pa.ArrowException, OverflowError, UnicodeError, TypeError, ValueError):
-        return None  # out of range, or a lone surrogate
-    return array if _is_sound(column, array) else None
+    raise RowError(f"{table.name}, column {column.name!r}: found {found}, expected {expected}")
 
 
 def _is_sound(column: Column, array: pa.Array | pa.ChunkedArray) -> bool:

@@ -10,13 +10,7 @@ from rich.table import Table
 
 from archive.run import Run
 from archive.schema import Definition, TaskId
-from archive.statistics.covers import (
-    Cover,
-    CoverQuestion,
-    largest_eta,
-    scope_cover,
-    smallest_covers,
-)
+from archive.statistics.covers import Cover, CoverQuestion, best_cover, largest_eta, scope_cover
 from archive.statistics.intervals import CONFIDENCE
 from archive.statistics.matrix import simultaneous_matrix
 from archive.text import number, percent, plural
@@ -24,23 +18,21 @@ from archive.views.tables import add, finite, plain_text, table
 
 _MOST_NAMES = 10
 """Most unknown values that are named one by one."""
-_ETAS = [step / 20 for step in range(21)]
 _Facts = Mapping[str, Any]
 
 
-def gather(run: Run, question: CoverQuestion, sweep: bool) -> dict[str, Any]:
-    """The cover of the newest scope, that which bounds that hold together prove (``confident``),
-    and, with ``sweep``, both at η = 0, 0.05, …, 1. What is unbounded or out of reach is None.
-    Raises CoverError, and LookupFailedError without a scope."""
+def gather(run: Run, question: CoverQuestion) -> dict[str, Any]:
+    """The cover of the newest scope, and that which bounds that hold together prove
+    (``confident``). What is unbounded or out of reach is None. Raises CoverError, and
+    LookupFailedError without a scope."""
     scope = [member.task_id for member in run.newest_scope[1]]
     answer = scope_cover(run, scope, question)
-    values, sources, targets = answer.values, answer.matrix.sources, answer.matrix.targets
+    sources, targets = answer.matrix.sources, answer.matrix.targets
     sample = run.plays, run.policies, sources, targets, question.gain
     bounds, statements = simultaneous_matrix(*sample)
     lower = bounds.lower(question.definition)
-    [(_, confident)] = smallest_covers(lower, [question.eta])
-    etas = _ETAS if sweep else []
-    both = zip(smallest_covers(values, etas), smallest_covers(lower, etas), strict=True)
+    is_in_reach = question.eta <= largest_eta(lower)
+    confident = best_cover(lower, question.eta) if is_in_reach else None
     unknown = answer.matrix.unmeasured_pairs()
     covers = [[list(target) for target in each] for each in answer.covers.values()]
     return {
@@ -52,7 +44,7 @@ def gather(run: Run, question: CoverQuestion, sweep: bool) -> dict[str, Any]:
         "sources": len(sources),
         "targets": len(targets),
         "cover": _cover(answer.cover, sources) | {"covers": covers},
-        "largest_eta": finite(largest_eta(values)),
+        "largest_eta": finite(largest_eta(answer.values)),
         "skipped": [list(task_id) for task_id in answer.skipped_targets],
         "unknown": [[list(source), list(target)] for source, target in unknown],
         "confident": {
@@ -61,11 +53,6 @@ def gather(run: Run, question: CoverQuestion, sweep: bool) -> dict[str, Any]:
             "largest_eta": finite(largest_eta(lower)),
             "cover": confident and _cover(confident, sources),
         },
-        "sweep": [
-            {"eta": eta}
-            | {n: c and _cover(c, sources) for n, c in (("cover", one), ("confident", sure))}
-            for (eta, one), (_, sure) in both
-        ],
     }
 
 
@@ -80,18 +67,10 @@ def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
 
 
 def show(answer: _Facts, programs: Mapping[str, str], console: Console) -> None:
-    """Prints the cover, what is unknown, the simultaneous cover and the sweep; ``programs`` by game
-    id."""
+    """Prints the cover, what is unknown and the simultaneous cover; ``programs`` by game id."""
     console.print(_members(answer, programs))
     for line in (*_summary(answer), _unknown(answer), _simultaneous(answer["confident"])):
         console.print(plain_text(line), soft_wrap=True)
-    if answer["sweep"]:
-        view = table("Covers by η", "η", "games", "Δ", f"games at {percent(CONFIDENCE)}")
-        for step in answer["sweep"]:
-            cover, confident = step["cover"], step["confident"]
-            delta = number(cover and cover["delta"], 3)
-            add(view, number(step["eta"]), _size(cover), delta, _size(confident))
-        console.print(view)
 
 
 def _members(answer: _Facts, programs: Mapping[str, str]) -> Table:
@@ -147,13 +126,6 @@ def _simultaneous(confident: _Facts) -> str:
     games = plural(len(cover["members"]), "game")
     names = ", ".join(map(_short_id, cover["members"]))
     return f"{lead}{games}, Δ ≥ {number(cover['delta'], 3)}: {names}."
-
-
-def _size(cover: _Facts | None) -> str:
-    if cover is None:
-        return "–"
-    least, found = cover["at_least"], len(cover["members"])
-    return str(found) if least == found else f"{least}–{found}"
 
 
 def _short_id(task_id: Sequence[str]) -> str:

@@ -45,13 +45,7 @@ def explain(run: Run, game: str) -> list[dict[str, Any]]:
     """
     if not run.decisions:
         raise LookupFailedError(f"run {run.run_id}: found no decision, expected at least one")
-    initial_ids = [member.game_id for member in run.scopes.get(0, ())]
-    decided_ids = [row["game_id"] for row in run.decisions]
-    game_id = run.find_game(game, [*decided_ids, *initial_ids])
-    if game_id not in decided_ids:
-        raise LookupFailedError(
-            f"game {game_id}: found no decision, since the run began with it; expected another game"
-        )
+    game_id = run.find_game(game, [row["game_id"] for row in run.decisions])
     return [_why(run, row, case) for row, case in cases(run) if row["game_id"] == game_id]
 
 

@@ -120,6 +120,8 @@ class MeasureRunConfig(AnyRun):
     budget: PaidBudget = PaidBudget()
 
     def __post_init__(self) -> None:
+        if self.measure.folder and self.measure.games:
+            raise ValueError("measure.games: found games and a folder, expected one of them")
         if not (self.measure.folder or self.measure.games):
             raise ValueError(
                 "measure.folder: found none, expected games, as in measure=[single_text,rival], or "

@@ -18,6 +18,7 @@ from typing import Any
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import BASE_POLICY, DecisionRule, Definition, GainKind, TaskId
+from archive.statistics.intervals import TransferValues
 from archive.statistics.race import Question, Race, RaceSettings, acceptance, learning, selection
 from archive.statistics.rule import (
     Decision,
@@ -280,8 +281,8 @@ class TransferOracle:
         )
         values: dict[Task, float] = {}
         for parent in parents:
-            bounds = stage.bounds(task, parent, (), question)
-            value = bounds.values.of(self.thresholds.definition).value if bounds.values else None
+            found: TransferValues = stage.bounds(task, parent, (), question)["values"]
+            value = found.of(self.thresholds.definition).value
             if value is not None and value >= self.thresholds.alpha1:
                 values[parent] = value
         return sorted(values, key=lambda parent: -values[parent])

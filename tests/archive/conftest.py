@@ -8,10 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.archives import write_large
 from support.measured import Given
 from support.rows import AT, game_row, row, write
-from support.search import Listed, Nature, Search, code, of_limits
 
 from archive import Archive
 from xgl import Metadata
@@ -94,16 +92,6 @@ def run_folder(tmp_path: Path, small_archive: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def kept_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its folder. Content words earn more than training on the kept game."""
-    folder = tmp_path_factory.mktemp("kept")
-    world = of_limits(l20=Nature(scripted=14.0), l21=Nature(own=0.0))
-    search, sampler = Search(folder), Listed([code(20), code(21)])
-    assert search.run(world, "growth.list_size=2", sampler=sampler) == 0
-    return folder / "run"
-
-
-@pytest.fixture(scope="session")
 def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A run whose every string is an attack: a valid game, and one that is no program at all."""
     folder = tmp_path_factory.mktemp("hostile")
@@ -149,6 +137,6 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def grown_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A finished run of sixteen games."""
-    return write_large(tmp_path_factory.mktemp("grown"), 16, 4)
+def grown_run() -> Path:
+    """A finished run of three games."""
+    return Path(__file__).parents[2] / "docs" / "example" / "run"

@@ -7,10 +7,7 @@ import re
 from pathlib import Path
 
 import duckdb
-import polars as pl
 import pytest
-
-from archive import TABLES
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "archive.md"
 QUERIES = re.findall(r"```sql\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
@@ -35,20 +32,3 @@ def test_the_queries_of_the_page_run(
 ) -> None:
     monkeypatch.chdir(run_folder.parents[1])
     assert duckdb.sql(query.replace("NAME", run_folder.name)).fetchall() == expected
-
-
-def test_rows_that_no_commit_names_can_be_left_out(
-    run_folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    scores = run_folder / "archive" / "scores"
-    (scores / "000009.parquet").write_bytes((scores / "000002.parquet").read_bytes())
-    monkeypatch.chdir(run_folder.parents[1])
-    assert duckdb.sql(QUERIES[-1].replace("NAME", run_folder.name)).fetchall() == [(4,)]
-
-
-def test_polars_reads_every_table_by_its_columns(run_folder: Path) -> None:
-    archive = run_folder / "archive"
-    for name, table in TABLES.items():
-        assert pl.read_parquet(f"{archive}/{name}/*.parquet").columns == list(table.names)
-    decisions = pl.read_parquet(f"{archive}/decisions/*.parquet")
-    assert decisions.filter(pl.col("verdict") == "accepted")["captured_high"][0] == float("inf")

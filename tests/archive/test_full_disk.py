@@ -79,21 +79,3 @@ def test_the_judges_weights_do_not_fit(folder: Path, capsys: Capsys) -> None:
     assert "File too large" in error
     assert contents(folder) == before
     assert {path.name for path in folder.iterdir()} == {"archive", "game.xgl"}
-
-
-@pytest.mark.parametrize(
-    ("main", "arguments"),
-    [(archive, ["inspect", "archive"]), (evolve, ["+experiment=toy_growth", "--cfg", "job"])],
-)
-def test_an_output_on_a_full_disk(
-    main: Callable[[Sequence[str]], int],
-    arguments: list[str],
-    folder: Path,
-    capsys: Capsys,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    with open("/dev/full", "w", encoding="utf-8") as full:
-        monkeypatch.setattr("sys.stdout", full)
-        assert main(arguments) == 2
-        monkeypatch.undo()
-    assert capsys.readouterr().err == "error: standard output: No space left on device\n"

@@ -56,12 +56,12 @@ def test_frames_are_of_the_library_that_is_asked_for(grown_run: Path) -> None:
     for backend, kind in kinds.items():
         frame = Run.open(grown_run, backend=backend).curves()
         assert isinstance(frame, kind)
-        assert frame.shape == (16 * 40, 8)
+        assert frame.shape == (97, 8)
     assert isinstance(Run.open(grown_run).curves(), pd.DataFrame)
 
 
 def test_a_run_shows_itself_and_hides_no_markup(run: Run, hostile_run: Path) -> None:
-    assert "large-seed0" in run._repr_html_()
+    assert "scope_growth-seed0" in run._repr_html_()
     hostile = Run.open(hostile_run)
     html = hostile._repr_html_()
     assert "<script>" not in html

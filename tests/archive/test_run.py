@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
@@ -71,14 +70,6 @@ OF_GAMES = [
     for argument in command.arguments
     if argument.options.get("metavar") == "GAME"
 ]
-
-
-def test_the_names_are_those_of_the_page() -> None:
-    page = (EXAMPLE / "report.html").read_text(encoding="utf-8")
-    assert re.findall(r'<span class="name">(.*?)</span>', page) == [*IDS]
-    with Archive.open(EXAMPLE / "run") as archive:
-        names = Run(archive).names
-    assert {name: task_id.game_id[:8] for task_id, name in names.items()} == IDS
 
 
 @pytest.mark.parametrize("words", OF_GAMES, ids="-".join)

@@ -13,8 +13,8 @@ from support.search import GROWING, Nature, Search, World, by_hash
 from archive import Archive
 from archive.__main__ import main
 from archive.notebook import Run
-from archive.report.gathering import RunReport, gather_report
 from archive.report.page import page
+from archive.report.summary import RunReport, gather_report
 from archive.run import Run as ArchivedRun
 from archive.schema import TaskId
 from archive.statistics.rule import bounds_of

@@ -10,11 +10,9 @@ import pytest
 from support.chat_server import ChatServer, Received, Sent, move, reply
 from support.exported import write_measure
 from support.frameworks import Framework
-from support.measured import Given, build
 
 import evo.run
 from archive import Archive
-from archive.__main__ import main
 from archive.export.folder import template
 
 LEVELS = {"b": 1.0, "theta": 0.5, "m": 4, "rounds": 4, "maps": 3, "k_m": 3, "floor": -5.0}
@@ -25,16 +23,6 @@ def answer(request: Received) -> Sent:
     """A function of what was said last; now and then without a move."""
     checksum = crc32(request.last.encode())
     return reply("I pass.") if checksum % 5 == 0 else move(WORDS[checksum % len(WORDS)])
-
-
-def test_the_export_has_a_task_beside_the_games(tmp_path: Path) -> None:
-    member = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
-    folder, out = build(tmp_path / "archive", [member]), tmp_path / "out"
-    arguments = ["export", str(folder), str(out), "--format", "inspect", "--no-scores"]
-    assert main(arguments) == 0
-    assert (out / "task.py").read_text() == template("inspect_task.py")
-    assert (out / "measure.json").is_file()
-    compile(template("inspect_task.py"), "task", "exec")
 
 
 @pytest.mark.long

@@ -10,7 +10,13 @@ from scipy.linalg import block_diag
 from scipy.special import entr
 from support.payoffs import random_game
 
-from archive.ratings.normal_form import distances, kernel, normalised_columns, target
+from archive.ratings.normal_form import (
+    NormalFormGame,
+    distances,
+    kernel,
+    normalised_columns,
+    target,
+)
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=5)
 
@@ -35,16 +41,17 @@ def mixed_strategy(seed: int, actions: int = 5) -> np.ndarray:
 
 @pytest.mark.parametrize("shape", [(4, 3), (3, 2, 2, 2)])
 def test_distances_are_means_over_independent_mixed_opponents(shape: tuple[int, ...]) -> None:
-    game, rng = random_game(0, shape), np.random.default_rng(1)
+    payoff, rng = random_game(0, shape).payoffs[0], np.random.default_rng(1)
+    game = NormalFormGame((payoff, *[np.zeros(shape)] * (len(shape) - 1)))
     squares = []
     for _ in range(4_000):
         x = [rng.dirichlet(np.ones(size)) for size in shape]
-        gains = game.payoffs[0]
+        gains = payoff
         for strategy in reversed(x[1:]):
             gains = gains @ strategy
         squares.append((gains[:, None] - gains[None]) ** 2)
     estimate = np.mean(squares, axis=0)
-    assert distances(game, 0, own_payoff=True) == pytest.approx(estimate, rel=0.12)
+    assert distances(game, 0) == pytest.approx(estimate, rel=0.12)
 
 
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.3, 1.0]))

@@ -11,16 +11,12 @@ import pytest
 from support.markup import Markup
 from support.measured import CONFIG, Given
 from support.measured import build as build_played
-from support.rated import CODE, THREE, build, draw_scores, games
+from support.rated import CODE, THREE, build, draw_scores
 from support.rows import game_row, row, write
 
 from archive import Archive, Run
 from archive.__main__ import main
-from archive.ratings.preferences import Preference
-from archive.report.gathering import gather_report
-from archive.report.measures import rated_games
-from archive.report.page import page
-from archive.statistics.ratings import RatingQuestion, measure_block, rate_block
+from archive.report.summary import gather_report
 from archive.text import signed
 
 
@@ -39,9 +35,9 @@ def test_the_page_has_every_section_and_card(grown_page: str) -> None:
     ids = read.values("id")
     assert read.open == []
     assert len(ids) == len(set(ids))
-    sections = {"growth", "transfer", "decisions", "measures", "games", "run"}
+    sections = {"growth", "transfer", "decisions", "games", "run"}
     assert sections <= set(ids)
-    assert sum(name.startswith("game-") for name in ids) == 16
+    assert sum(name.startswith("game-") for name in ids) == 3
     links = {link for link in read.values("href") if link.startswith("#")}
     assert links <= {f"#{name}" for name in ids}
 
@@ -52,8 +48,7 @@ def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_pag
     assert "<svg" not in opening
     heading = r"<h2><a href=\"#game-(\d+)\">(.*?)</a>: (.*?)</h2>(.*?)</li>\n"
     games = re.findall(heading, opening, re.S)
-    assert len(games) == 6
-    assert "7 more new games" in opening
+    assert len(games) == 2
     with Archive.open(grown_run / "archive") as archive:
         run = Run(archive)
         report, accepted = gather_report(run), run.accepted
@@ -81,34 +76,11 @@ def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) 
     assert "unsafe" not in grown_page.split("</head>")[0].split("<style>")[0]
 
 
-def test_a_page_is_a_function_of_the_archive(grown_run: Path, grown_page: str) -> None:
-    with Archive.open(grown_run / "archive") as archive:
-        again = page(gather_report(Run(archive)))
-    date_pattern = re.compile(r"Made [\d :-]+ UTC")
-    assert date_pattern.sub("", again) == date_pattern.sub("", grown_page)
-
-
-def test_copies_are_folded(tmp_path: Path) -> None:
-    scores = {name: [*each[:2], each[0]] for name, each in draw_scores(0, THREE, 8).items()}
-    first, _, last = (each.game_id[:12] for each in games(3))
-    block = measure_block([Archive.open(build(tmp_path, scores, range(3)))], Preference.WIN)
-    rated = rated_games(rate_block(block, RatingQuestion(resamples=2)))
-    copies = [{name, *copies} for _, name, copies, _ in rated if copies]
-    assert (len(rated), copies) == (2, [{first, last}])
-    assert sum(mass for *_, mass in rated) == pytest.approx(1)
-
-
 # -- What archives may hold or lack is rendered, undefined names being errors ----------------------
 
 
 DUEL = "assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward(xed(s | t) - xed(s | x))"
 EXAMPLE = Path(__file__).parents[3] / "docs" / "example" / "run"
-
-
-TABLES = {
-    "scores": ["model,a,b", "ann,1,2", "bob,2,1", "cid,0,0"],
-}
-"""Tables that are rated, as lines of CSV."""
 
 
 def _write_measured(folder: Path, run: Path) -> Path:
@@ -161,20 +133,14 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
     for name, run in {**runs, "attacks": hostile_run, "example": EXAMPLE}.items():
         more = ["--measured", str(measured[name])] if name in measured else []
         texts[name] = _write_page(run, folder / f"{name}.html", *more)
-    for name, lines in TABLES.items():
-        table, out = folder / f"{name}.csv", folder / f"{name}.html"
-        table.write_text("\n".join(lines))
-        assert main(["ratings", "--table", str(table), "-o", str(out), "--resamples", "2"]) == 0
-        texts[name] = out.read_text(encoding="utf-8")
     return texts
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("few", ("Definition 37", "no move", "the whole scope")),
+        ("few", ("Definition 37", "no move", "the whole scope", "normalised score")),
         ("one", ("No game has joined",)),
-        ("scores", ("Which tasks matter", "It is no probability")),
         ("attacks", ("cannot read it",)),
         ("example", ("token by token",)),
     ],

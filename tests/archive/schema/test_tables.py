@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 from importlib.resources import files
-from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
-from archive import TABLES, Archive, Reason, Verdict
+from archive import TABLES
 
 PAGE = (files("archive.schema") / "tables.md").read_text(encoding="utf-8")
 
@@ -24,23 +22,8 @@ def test_every_column_has_unit_meaning_and_null_meaning() -> None:
             assert "|" not in column.meaning, "it would end the cell of a Markdown table"
 
 
-def test_metadata_travel_in_the_files(tmp_path: Path) -> None:
-    Archive.create(tmp_path / "a").close()
-    field = pq.read_schema(tmp_path / "a" / "scores" / "000000.parquet").field("permuted_score")
-    assert field.metadata[b"unit"] == b"bits"
-    assert field.metadata[b"null"] == b"not computed"
-
-
 @pytest.mark.parametrize("enum", [*StrEnum.__subclasses__()], ids=lambda enum: enum.__name__)
 def test_the_page_lists_the_words_of_its_enumerations(enum: type[StrEnum]) -> None:
     name, words = enum.__name__, ", ".join(enum)
     if enum.__module__ == "archive.schema" and f"| {name} | enum |" in PAGE:
         assert f"| {name} | {words} |" in PAGE
-
-
-# -- The words that columns hold -------------------------------------------------------------------
-
-
-def test_every_reason_has_a_verdict_and_a_meaning() -> None:
-    assert all(isinstance(reason.verdict, Verdict) for reason in Reason)
-    assert all(len(reason.meaning) > 20 for reason in Reason)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import combinations, pairwise
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -12,14 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from archive import CoverError
-from archive.report.figures import similar_order
-from archive.statistics.covers import (
-    best_cover,
-    discriminating_games,
-    largest_eta,
-    smallest_covers,
-    transfer_cover,
-)
+from archive.statistics.covers import best_cover, discriminating_games, largest_eta, transfer_cover
 
 NAN = math.nan
 
@@ -123,24 +116,3 @@ def test_the_example_is_true() -> None:
     assert best_cover(values, 0.65).members == (0, 1, 2)
     assert largest_eta(values) == 1
     assert best_cover(values, 1.0).members == (0, 1, 2, 3)
-
-
-# -- What the figures promise: orders, covers by η -------------------------------------------------
-
-
-def test_families_stand_together() -> None:
-    family = np.array([k % 3 for k in range(12)])
-    values = np.where(family[:, None] == family[None, :], 0.9, 0.05)
-    families = [int(family[place]) for place in similar_order(values)]
-    assert sum(a != b for a, b in pairwise(families)) == 2
-
-
-@settings(max_examples=10, deadline=None)
-@given(matrices())
-def test_covers_by_eta_are_the_best_at_each(values: np.ndarray) -> None:
-    etas = [step / 4 for step in range(1, 6)]
-    for eta, found in smallest_covers(values, etas):
-        assert (found is None) == (eta > 1)
-        if found is not None:
-            cover = best_cover(values, eta)
-            assert (len(found.members), found[1:3]) == (len(cover.members), cover[1:3])

@@ -13,11 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from archive import TABLES
-from archive.plays import (
-    SCORE_COLUMNS,
-    plays_of,
-    representative_policies,
-)
+from archive.plays import SCORE_COLUMNS, plays_of, representative_policies
 from archive.schema import TaskId
 from archive.statistics.intervals import ratio_interval, transfer_values
 from archive.statistics.matrix import TransferMatrix, links, transfer_matrix

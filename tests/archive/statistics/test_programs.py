@@ -16,12 +16,12 @@ from support.rows import row
 from archive.statistics.programs import (
     PairPurpose,
     Tally,
-    as_json,
     bootstrap,
     null_rates,
     over_answers,
     over_plays,
     passes,
+    program_tables,
 )
 
 GAMES = (
@@ -61,7 +61,10 @@ def rows() -> dict[str, list[dict[str, Any]]]:
 
 @pytest.fixture(scope="module")
 def tables() -> dict[str, list[dict[str, Any]]]:
-    return as_json(rows())
+    return {
+        part.title: [dict(zip(part.columns, cells, strict=True)) for cells in part.rows]
+        for part in program_tables(rows())
+    }
 
 
 def test_table_1_compares_all_texts_with_those_that_are_kept(tables: dict[str, Any]) -> None:

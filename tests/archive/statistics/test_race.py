@@ -58,14 +58,17 @@ class Oracle:
         width = {32: 0.2, 96: 0.1}[asked.plays]
         own, helps = about(self.own, 10 * width), about(self.helps, width)
         decides = own if self.about_map is None else about(self.about_map, 10 * width)
-        return Bounds(
-            OwnGain(decides, total=own) if asked.own else None,
-            TransferValues(UNDEFINED, helps, UNDEFINED) if asked.helps else None,
-            about(9 * self.helps, 10 * width) if asked.helps else None,
-            {g: about(self.scope_values.get(g, 0.1), width) for g in asked.scope_games},
-            about(self.ratio, width) if asked.parent_cross_ratio else None,
-            {g: about(0.1, width) for g in asked.cross_ratio_games},
-        )
+        values = {g: about(self.scope_values.get(g, 0.1), width) for g in asked.scope_games}
+        ratios = {g: about(0.1, width) for g in asked.cross_ratio_games}
+        bounds: Bounds = {"scope_values": values, "scope_cross_ratios": ratios}
+        if asked.own:
+            bounds |= {"own": OwnGain(decides, total=own)}
+        if asked.helps:
+            bounds |= {"values": TransferValues(UNDEFINED, helps, UNDEFINED)}
+            bounds |= {"help_gain": about(9 * self.helps, 10 * width)}
+        if asked.parent_cross_ratio:
+            bounds |= {"parent_cross_ratio": about(self.ratio, width)}
+        return bounds
 
 
 @pytest.mark.parametrize(
@@ -126,16 +129,16 @@ def test_a_game_at_the_threshold_is_rarely_accepted(scope: int) -> None:
             n, plain = question.plays, two_sided(LOOKS.confidence(question.plays))
             wide = two_sided(LOOKS.confidence(question.plays, scope))
             helps = TransferValues(UNDEFINED, Interval(0.9, 0.8, 1.0), UNDEFINED)
-            bounds = {
+            values = {
                 g: ratio_interval(teaching_gains[g][:n], own[:n], wide, plain)
                 for g in question.scope_games
             }
             gain = mean_interval(own[:n], plain)
-            help_values = (helps, Interval(8.0, 7.0, 9.0)) if question.helps else (None, None)
             apart = dict.fromkeys(question.cross_ratio_games, Interval(0.1, 0.0, 0.2))
-            return Bounds(
-                OwnGain(gain, total=gain), *help_values, bounds, Interval(0.1, 0.0, 0.2), apart
-            )
+            bounds = {"own": OwnGain(gain, total=gain), "scope_values": values}
+            bounds |= {"parent_cross_ratio": Interval(0.1, 0.0, 0.2), "scope_cross_ratios": apart}
+            help_values = {"values": helps, "help_gain": Interval(8.0, 7.0, 9.0)}
+            return bounds | help_values if question.helps else bounds
 
         decision, _ = run(acceptance(SETTINGS, games, NOTHING), answer)
         acceptances += decision is not None and decision.verdict is Verdict.ACCEPTED

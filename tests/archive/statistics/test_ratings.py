@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.rated import THREE, Scores, build, draw_scores, games
 
-from archive import TABLES, Archive
+from archive import Archive
 from archive.__main__ import main
 from archive.ratings.preferences import Preference, wins
 from archive.statistics.ratings import (
@@ -23,7 +23,6 @@ from archive.statistics.ratings import (
     largest_block,
     measure_block,
     rate_block,
-    rating_rows,
 )
 
 Capsys = pytest.CaptureFixture[str]
@@ -86,12 +85,6 @@ def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
     assert ratings.games[0].separates == ("high", "low")
     assert ratings.above[0].tolist() == [0.5, 1.0]
     assert ratings.by_game.sum(axis=1) == pytest.approx([m.rating.value for m in ratings.models])
-
-
-def test_rows_have_every_column(tmp_path: Path) -> None:
-    folder = build(tmp_path / "a", draw_scores(0, THREE), levels=(0, 1, 2))
-    rows = [{"run_id": "measured", **row} for row in rating_rows(rate(folder))]
-    assert all(set(row) == set(TABLES["ratings"].names) for row in rows)
 
 
 # -- ``python -m archive ratings``: tables that are hardly any, and those that are none ------------

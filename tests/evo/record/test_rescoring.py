@@ -12,7 +12,7 @@ import pytest
 from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_limits
 
 from archive import Archive, Run
-from archive.report.gathering import gather_report
+from archive.report.summary import gather_report
 from archive.schema import PlaysKey
 from archive.statistics.replay import Survival, read_survivals
 from archive.verification import verify
