@@ -28,6 +28,7 @@ from pydantic import NonNegativeInt, TypeAdapter
 from meta_sampler.base import (
     BudgetReachedError,
     Fate,
+    MetaSampler,
     Outcome,
     Proposal,
     Provenance,
@@ -184,8 +185,8 @@ MOST_REFUSED = 200
 """Refusals that are remembered; the oldest are forgotten first."""
 
 
-class Chat(PaidAnswers):
-    """A :class:`~meta_sampler.base.MetaSampler` that remembers what was refused.
+class Chat(PaidAnswers, MetaSampler):
+    """A sampler that remembers what was refused.
 
     Raises :class:`SamplerError` if the key is not in the environment.
     """

@@ -40,7 +40,7 @@ def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAY
     phrases = [] if learning_roles(program) else [report.degenerate]
     if len(report.read_before_set) > len(analyse(parent.program).read_before_set):
         phrases += [f"{name} is read before it is set" for name in report.read_before_set]
-    phrases += sorted(map(str, lint_warnings(program) - lint_warnings(parent.program)))
+    phrases += sorted(lint_warnings(program) - lint_warnings(parent.program))
     if not phrases and not _reads_back(program):
         phrases.append("its canonical text means something else")
     return phrases

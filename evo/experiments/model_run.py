@@ -27,7 +27,7 @@ from evo.record.display import Display
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, RunPlan, Services, shown
-from meta_sampler.base import MetaSampler, Remote
+from meta_sampler.base import MetaSampler
 from xgl.errors import ConfigError
 from xgl.judge.stories import check_source, texts_digest
 from xgl.models.references import is_server
@@ -159,7 +159,7 @@ def plan_models(
     from evo.jobs.executor import check  # loads Ray: when everything else is right
 
     check(config.cluster)
-    if isinstance(sampler, Remote) and not resumed:
+    if not resumed:
         sampler.check()
     return ModelPlan(config, initial, sampler, services, make_session)
 

@@ -13,7 +13,7 @@ from support.chat_server import HangUp, refusal, reply
 from support.chat_turns import KEY, Ask
 
 import xgl
-from meta_sampler import BudgetReachedError, Outcome, Progress, Proposal, Remote, SamplerError
+from meta_sampler import BudgetReachedError, Outcome, Progress, Proposal, SamplerError
 from meta_sampler.chat import Chat
 from xgl.errors import MAX_MESSAGE
 
@@ -175,7 +175,6 @@ def test_the_budget_stops_before_the_next_request_and_what_came_is_kept(ask: Ask
     assert len(propose(richer, 3)) == 3
     assert len(server.received) == 3
     poor, _ = ask(reply("nothing"), budget_tokens=1000, cache=None, **few)
-    assert isinstance(poor, Remote)
     poor.charge(tokens=1000, dollars=0.1)
     with pytest.raises(BudgetReachedError, match="1000 tokens"):
         propose(poor, 1)
@@ -197,7 +196,7 @@ def test_refusals_are_shown_the_parents_own_first(ask: Ask) -> None:
     outcomes = [Outcome("a", (), Progress.ACCEPTED, "new", PARENT.game_id, GOOD[1])]
     for i, parent in enumerate(("other", PARENT.game_id, "other")):
         code = f"assign(s=story())\nelicit(t, 1{i})\nreward(xed(s | t))"
-        outcomes.append(Outcome(f"g{i}", (), Progress.COVERED, f"reason {i}", parent, code))
+        outcomes.append(Outcome(f"g{i}", (), Progress.REFUSED, f"reason {i}", parent, code))
     sampler.observe(outcomes)
     propose(sampler, 1)
     prompt = server.prompts[0]

@@ -173,7 +173,7 @@ def test_every_name_of_the_language_is_in_the_system_prompt(dialect: str) -> Non
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     parent, other = parents.SCOPE[dialect]
-    refused = Outcome("g", (), Progress.COVERED, "covered", code=other.code)
+    refused = Outcome("g", (), Progress.REFUSED, "covered", code=other.code)
     brief = Brief(parent, (other,), (refused,), 5)
     system, user = messages(brief, replace(SETTINGS, library_games=99))
     drafts = programs_in(user["content"].rpartition("Answer with 5 games")[0])

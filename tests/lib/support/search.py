@@ -307,7 +307,7 @@ def limit(game_: Game) -> int:
 
 
 @dataclass
-class Listed:
+class Listed(MetaSampler):
     """A meta-sampler that always proposes the same texts."""
 
     texts: Sequence[str]
