@@ -251,14 +251,14 @@ class Chat(PaidAnswers, MetaSampler):
         children = []
         for program in programs_in(answer.text)[-brief.games :]:  # drafts come first
             child = child_of(program.text, brief.parent, self.settings, brief.role)
-            facts = {"raw": program.raw, "repairs": child.repairs, "intent": program.intent}
-            children.append((child, replace(origin, **facts)))
+            about = replace(origin, raw=program.raw, intent=program.intent)
+            children.append((child, replace(about, repairs=child.repairs)))
         if not children:
             nothing = Child("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
             children = [(nothing, replace(origin, raw=excerpt(answer.text, MAX_ANSWER)))]
         first, made = children[0]
-        cost = {"tokens": usage.tokens, "seconds": answer.seconds, "dollars": usage.dollars}
-        return [(first, replace(made, **cost)), *children[1:]]
+        paid = replace(made, tokens=usage.tokens, dollars=usage.dollars, seconds=answer.seconds)
+        return [(first, paid), *children[1:]]
 
     # -- what is known of earlier proposals ----------------------------------------------------
 

@@ -52,8 +52,7 @@ class MeasureConfig:
     games: tuple[str, ...] = ()
     """Without a folder: the games, names of the library or files, with :role for another main
     player, as in measure=[single_text,message:bob,my/game.xent]. Their maps follow from the seed,
-    and the base player sets their levels. With a folder: those of its games that are measured, by
-    name."""
+    and the base player sets their levels."""
     rounds: Count = 16
     """K: rounds on each map. 1: scores of single plays, and normalised ones where the folder has
     levels."""
@@ -120,6 +119,8 @@ class MeasureRunConfig(AnyRun):
     budget: PaidBudget = PaidBudget()
 
     def __post_init__(self) -> None:
+        if self.measure.folder and self.measure.games:
+            raise ValueError("measure.games: found games and a folder, expected one of them")
         if not (self.measure.folder or self.measure.games):
             raise ValueError(
                 "measure.folder: found none, expected games, as in measure=[single_text,rival], or "
@@ -144,8 +145,7 @@ class MeasureRunConfig(AnyRun):
     @property
     def source(self) -> str:
         """Where the games come from, in words."""
-        folder, games = self.measure.folder, ", ".join(self.measure.games)
-        return f"{folder}: {games}" if folder and games else folder or games
+        return self.measure.folder or ", ".join(self.measure.games)
 
     @property
     def folder(self) -> Path:

@@ -25,7 +25,7 @@ from evo.record.collector import Collector
 from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
 from evo.record.steps import run
-from evo.runner import RunOutcome, Services
+from evo.runner import Plan, RunOutcome, Services
 from meta_sampler.base import BudgetReachedError
 from xgl.errors import ConfigError
 
@@ -99,9 +99,9 @@ class LedgerRunner:
 # -- the experiment --------------------------------------------------------------------------------
 
 
-def plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
+def plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> Plan:
     """Find the initial games and models; raises what :func:`plan_models` raises."""
-    return plan_models(config, services, resumed, ScopeGrowth)
+    return "", partial(ScopeGrowth, plan_models(config, services, resumed))
 
 
 STAGES = (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
 from typing import Annotated, Literal
 
@@ -23,7 +24,8 @@ from evo.config.schema import GrowthSettings, NamedRun
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place, ScopeMember, grow
 from evo.record.run_folder import RunIdentity, run_row
 from evo.record.steps import Steps
-from evo.runner import RunOutcome, RunSession, Services, SettledPlan
+from evo.runner import Plan, RunOutcome, RunSession, Services
+from xgl.console import Console
 from xgl.diagram.svg import Element, el
 from xgl.files import write_whole
 from xgl.random_streams import stream
@@ -173,24 +175,24 @@ def scopes(
     return list(grow(start, ToyOracle(), Neighbourhood(RADIUS, seed), settings, seed))
 
 
-def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> SettledPlan:
+def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> Plan:
     """The plan of a run."""
-    return SettledPlan(config, services.console, ToySession, f"{config.toy.seeds} growths")
+    return f"{config.toy.seeds} growths", partial(ToySession, config, services.console)
 
 
 class ToySession(RunSession):
     """Grows and archives. Each growth is a commit, under a run id of its own; a
     toy game is a row of ``games`` whose code lists its skills."""
 
-    def __init__(self, plan: SettledPlan, archive: Archive) -> None:
-        self.plan, self.archive, name = plan, archive, plan.config.name
-        self.identity = replace(RunIdentity.of(plan.config, name, archive), run_id=name)
+    def __init__(self, config: ToyRunConfig, console: Console, archive: Archive) -> None:
+        self.config, self.console, self.archive = config, console, archive
+        self.identity = replace(RunIdentity.of(config, config.name, archive), run_id=config.name)
         self.growths: list[tuple[float, int, Scope]] = []
         """Share of the grid that the last scope covers at 1 − α2, seed, and that scope."""
 
     def work(self) -> RunOutcome:
         """Grow, and draw the growth in the middle; raises :class:`archive.ArchiveError`."""
-        config, toy = self.plan.config, self.plan.config.toy
+        config, toy = self.config, self.config.toy
         archived = {row["run_id"] for row in self.archive.rows("scopes", ["run_id"])}
         games, least = grid(toy.grid), 1 - FIG61.alpha2
         for seed in range(config.seed, config.seed + toy.seeds):
@@ -202,9 +204,9 @@ class ToySession(RunSession):
             self.growths.append((share, seed, grown[-1]))
         self.growths.sort(key=lambda growth: growth[0])
         middle = self.growths[(len(self.growths) - 1) // 2]
-        with writing(self.plan.folder):
+        with writing(self.config.folder):
             content = document(figure(*middle, least)).encode()
-            write_whole(self.plan.folder / "figure.svg", content)
+            write_whole(self.config.folder / "figure.svg", content)
         message = f"{len(self.growths)} growths came to their end"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
@@ -242,9 +244,9 @@ class ToySession(RunSession):
         games = sum(len(scope) for _, _, scope in self.growths) / len(shares)
         ends = (percent(s, 2) for s in (shares[0], sum(shares) / len(shares), shares[-1]))
         add(view, len(shares), f"{games:.1f}", *ends, sum(share >= 0.99 for share in shares))
-        self.plan.console.print(view)
-        message = f"figure   {self.plan.folder / 'figure.svg'}"
-        self.plan.console.print(message, highlight=False, soft_wrap=True)
+        self.console.print(view)
+        message = f"figure   {self.config.folder / 'figure.svg'}"
+        self.console.print(message, highlight=False, soft_wrap=True)
 
 
 def skills_of(scope: Scope) -> Skills:

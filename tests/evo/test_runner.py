@@ -53,12 +53,9 @@ class Counting:
         check_resumable(RunConfig, overrides)
         return self
 
-    def plan(self, config: Counting, services: Services, resumed: bool) -> Counting:
+    def plan(self, config: Counting, services: Services, resumed: bool) -> tuple[str, Any]:
         self.resumed = resumed
-        return self
-
-    def announce(self) -> None:
-        pass
+        return "", self.session
 
     def session(self, archive: Archive) -> Counting:
         config = {"experiment": "counting", "name": "", "archive": {}}

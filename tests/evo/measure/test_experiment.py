@@ -257,7 +257,7 @@ WRONG = (
     (["measure=OUT", "player=vllm:m@http://localhost:8000/v1"], "a judge, expected embed"),
     (["measure=OUT", "measure.base=chat:m@http://h/v1"], "none of this machine"),
     (["measure=OUT", "players=[embedded,embedded]"], "is listed twice"),
-    (["measure=OUT", "measure.games=[third]"], "found 'third', expected games of the folder"),
+    (["measure=OUT", "measure.games=[rival]"], "measure.games: found games and a folder"),
     (["measure=[rival,rival]"], "measure.games: found 'rival' twice"),
     (["measure=[message]"], "expected :alice or :bob after the game's name"),
 )
