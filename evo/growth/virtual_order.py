@@ -34,20 +34,16 @@ class Runner(Protocol[RequestT]):
 
     def joins(self, group: tuple[RequestT, ...]) -> bool:
         """Whether a group can be done together with others of which this is true as well."""
-        ...
 
     def groups(self, requests: Sequence[RequestT]) -> list[tuple[RequestT, ...]]:
         """``requests`` in groups, each of which is done, and committed, as a whole."""
-        ...
 
     def length(self, group: tuple[RequestT, ...]) -> float:
         """Expected duration of a group, in a unit of the runner's own."""
-        ...
 
     def finish(self, groups: Sequence[tuple[RequestT, ...]]) -> Cost:
         """Do the first group and commit it; free workers may begin the later groups, in this order.
         Returns the cost of the first group."""
-        ...
 
 
 @dataclass
