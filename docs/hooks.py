@@ -72,7 +72,7 @@ def _with_bars(code: re.Match[str]) -> str:
 
 def lint_rules() -> str:
     """A table of the lint rules."""
-    rows = (f"| `{name}` | {rule.warning} |" for name, rule in RULES.items())
+    rows = (f"| `{name}` | {warning} |" for name, warning in RULES.items())
     return "\n".join(["| rule | warning |", "| --- | --- |", *rows])
 
 

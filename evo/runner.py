@@ -11,13 +11,14 @@ import logging
 import signal
 import sys
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
 from shlex import quote
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 from archive import Archive, ArchiveError, RunEvent
 from evo.config import MODEL_RUNS, ExperimentEntry
@@ -114,17 +115,19 @@ class Services:
     """Are called with the fine-tunes, decisions and scopes of a run on language models."""
 
 
-class RunSession(Protocol):
-    """A run at work in an open archive; entering starts what it works with. A session that inherits
-    from it starts nothing, has no budget and names no commands unless it says so."""
+class RunSession(ABC):
+    """A run at work in an open archive; entering starts what it works with. It starts nothing, has
+    no budget and names no commands unless it says so."""
 
     identity: RunIdentity
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_: object) -> None: ...
+    def __exit__(self, *_: object) -> None:
+        return
 
+    @abstractmethod
     def work(self) -> RunOutcome:
         """Do what the archive does not hold yet, in commits; raises any of ``ENDS``."""
 
@@ -132,6 +135,7 @@ class RunSession(Protocol):
         """Settings with which a run whose budget is spent can continue."""
         return ()
 
+    @abstractmethod
     def show(self, outcome: RunOutcome) -> None:
         """The results so far, for a person."""
 
@@ -140,40 +144,10 @@ class RunSession(Protocol):
         return ()
 
 
-class RunPlan(Protocol):
-    """A run whose settings are valid and whose models are at hand; nothing is written yet. A plan
-    that inherits from it announces nothing unless it says so."""
-
-    config: Any
-
-    @property
-    def folder(self) -> Path:
-        """Folder of the run."""
-        folder: Path = self.config.folder
-        return folder
-
-    def announce(self) -> None:
-        """Print what will be done."""
-        return
-
-    def session(self, archive: Archive) -> RunSession:
-        """Raises :class:`ConfigError` if the archive is not of this run."""
-
-
-@dataclass(frozen=True)
-class SettledPlan(RunPlan):
-    """A run that needs nothing but its settings: ``text`` says what it will do."""
-
-    config: Any
-    console: Console
-    begin: Callable[[SettledPlan, Archive], RunSession]
-    text: str
-
-    def announce(self) -> None:
-        self.console.print(self.text, highlight=False, markup=False, soft_wrap=True)
-
-    def session(self, archive: Archive) -> RunSession:
-        return self.begin(self, archive)
+Plan = tuple[str, Callable[[Archive], RunSession]]
+"""A run whose settings are valid and whose models are at hand; nothing is written yet: what it will
+do, in words or empty, and its session, which raises :class:`ConfigError` if the archive is not of
+this run."""
 
 
 @dataclass(frozen=True)
@@ -249,13 +223,15 @@ def complete(
         config = from_archive(type(config), _pinned(asdict(config)))
     if not resumed:
         check_new(config.folder)
-    plan = experiment.plan(config, services, resumed)
-    plan.announce()
-    with open_archive(plan.folder, resumed) as archive:
-        session = plan.session(archive)
-        write_config(plan.folder, as_yaml(config))
-        with log_to_folder(plan.folder):
-            return plan.folder, _work(session, archive, plan.folder, resumed, services.console)
+    text, begin = experiment.plan(config, services, resumed)
+    if text:
+        services.console.print(text, highlight=False, markup=False, soft_wrap=True)
+    folder: Path = config.folder
+    with open_archive(folder, resumed) as archive:
+        session = begin(archive)
+        write_config(folder, as_yaml(config))
+        with log_to_folder(folder):
+            return folder, _work(session, archive, folder, resumed, services.console)
 
 
 def _configure(

@@ -9,7 +9,6 @@ from meta_sampler.base import (
     Progress,
     Proposal,
     Provenance,
-    Remote,
     SamplerError,
 )
 from meta_sampler.mutate import Mutate
@@ -26,7 +25,6 @@ __all__ = [
     "Progress",
     "Proposal",
     "Provenance",
-    "Remote",
     "SamplerError",
     "make",
 ]

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from hashlib import sha256
-from typing import Protocol, runtime_checkable
 
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
@@ -79,16 +79,13 @@ class Proposal:
 
 
 class Progress(Enum):
-    """How far a candidate progressed in its tests; later members mean more progress."""
+    """How far a candidate came, and the credit of who made it: acceptances are rare, so a candidate
+    that another run might accept counts too."""
 
-    UNPLAYABLE = auto()  # the base player cannot play it, or playing it costs too much
-    UNLEARNED = auto()  # fine-tuning taught nothing about the map
-    UNCONFIRMED = auto()  # what fine-tuning taught was not confirmed on fresh maps
-    UNHELPFUL = auto()  # what was learned does not help its parent
-    COVERED = auto()  # a game of the scope teaches it already
-    OPEN = auto()  # plays ran out before help or coverage was decided
-    OUTRANKED = auto()  # another game of its list was preferred
-    ACCEPTED = auto()
+    REFUSED = 0.0
+    OPEN = 0.25
+    """Plays ran out before help or coverage was decided, or another of its list was preferred."""
+    ACCEPTED = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,37 +110,27 @@ class Outcome:
         return self.progress is Progress.ACCEPTED
 
 
-class MetaSampler(Protocol):
+class MetaSampler(ABC):
     """Λ of Algorithm 1. What it has learned changes only in ``observe``; a resumed run observes
     again what its archive holds.
 
     ``propose`` is a pure function of that and its arguments: same seed, same proposals.
     """
 
+    @abstractmethod
     def propose(
         self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
     ) -> list[Proposal]:
         """At most ``n`` games related to ``parent``, none of them in ``scope``; ``role``: the
         main player of the parent."""
-        ...
 
-    def observe(self, outcomes: Sequence[Outcome]) -> None:
+    def observe(self, outcomes: Sequence[Outcome]) -> None:  # noqa: B027
         """Learn from committed decisions, given in index order; a sampler without memory does
         not."""
-        return
 
+    def check(self) -> None:  # noqa: B027
+        """Raises :class:`SamplerError` if a service that it needs cannot be used, so that a run
+        with a wrong key, model or address does not begin."""
 
-@runtime_checkable
-class Remote(Protocol):
-    """A :class:`MetaSampler` whose proposals come from a service that may be paid for."""
-
-    def check(self) -> None:
-        """Send one short request, so that a run with a wrong key, model or address does not begin.
-
-        Raises :class:`SamplerError`.
-        """
-        ...
-
-    def charge(self, tokens: int, dollars: float) -> None:
-        """Count the cost of an earlier session's proposals towards the budget."""
-        ...
+    def charge(self, tokens: int, dollars: float) -> None:  # noqa: B027
+        """Count the cost of an earlier session's proposals towards its budget, if it has one."""

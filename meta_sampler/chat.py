@@ -1,8 +1,7 @@
 """The sampler ``chat``: a model behind an OpenAI-compatible endpoint invents games.
 
-One request asks for a list of games; every program of the answer is checked, and one that cannot be
-used is sent back once with all its problems. Given the cache of answers, proposals are a function
-of state and arguments.
+One request asks for a list of games; every program of the answer is checked. Given the cache of
+answers, proposals are a function of state and arguments.
 
 Paid answers are on disk, one small file each, named by the request. The key is everything that
 an answer depends on: endpoint and model, messages, sampling parameters, the seed of the round
@@ -22,13 +21,14 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from pydantic import NonNegativeInt, TypeAdapter
 
 from meta_sampler.base import (
     BudgetReachedError,
     Fate,
+    MetaSampler,
     Outcome,
     Proposal,
     Provenance,
@@ -38,10 +38,8 @@ from meta_sampler.base import (
 from meta_sampler.chat_texts import (
     MAX_ANSWER,
     Brief,
-    ProgramText,
     messages,
     programs_in,
-    repair_messages,
 )
 from meta_sampler.settings import ChatSamplerSettings
 from meta_sampler.soundness import Child, KnownGames, child_of
@@ -183,33 +181,12 @@ class PaidAnswers:
 
 
 NAME = "chat"
-ASKED_AGAIN = "asked again"
-"""Name of the repair: the program was sent back with its errors."""
-BETWEEN = "\n\n[asked again]\n\n"
-"""Separates the first version from the second one in ``raw``."""
-
-
-class AnswerSlot(NamedTuple):
-    """The program at one ``place`` of the answer to request ``draw``, and how it was made."""
-
-    draw: int
-    place: int
-    program: ProgramText
-    candidate: Child
-    origin: Provenance
-
-    @property
-    def is_repairable(self) -> bool:
-        """Whether it is a program that cannot be used."""
-        return self.candidate.game is None and self.candidate.fate is not Fate.NO_PROGRAM
-
-
 MOST_REFUSED = 200
 """Refusals that are remembered; the oldest are forgotten first."""
 
 
-class Chat(PaidAnswers):
-    """A :class:`~meta_sampler.base.MetaSampler` that remembers what was refused.
+class Chat(PaidAnswers, MetaSampler):
+    """A sampler that remembers what was refused.
 
     Raises :class:`SamplerError` if the key is not in the environment.
     """
@@ -255,57 +232,33 @@ class Chat(PaidAnswers):
         briefs = [brief._replace(games=each + (draw < larger)) for draw in range(requests)]
         with _sampler_errors():
             work = [partial(self._draw, own, seed, draw) for draw, own in enumerate(briefs)]
-            slots = [slot for answer in self.gather(work) for slot in answer]
-            for attempt in range(1, 1 + self.settings.ask_again):
-                if any(slot.is_repairable for slot in slots):
-                    repair = partial(self._repair, brief, seed, attempt)
-                    slots = self.gather([partial(repair, slot) for slot in slots])
-        return list(_proposals(slots, (parent, *scope)))
+            children = [child for answer in self.gather(work) for child in answer]
+        known_games = KnownGames((parent, *scope))
+        return [known_games.proposal(*each) for each in children]
 
     async def _draw(
         self, brief: Brief, seed: int, draw: int, batch: RequestBatch
-    ) -> list[AnswerSlot]:
+    ) -> list[tuple[Child, Provenance]]:
         """The programs of the answer to one request, the first with its cost."""
         request = messages(brief, self.settings)
         try:
             answer, usage = await self.answer(batch, request, seed, draw)
         except UnusableAnswerError as error:
             raise SamplerError(f"{self.endpoint.place}: {error}") from None
-        model, digest = self.settings.model, prompt_hash(request)
-        origin = Provenance(NAME, ("invent",), brief.shown_ids, model, digest)
-        programs = programs_in(answer.text)[-brief.games :]  # drafts come first
-        slots = [
-            AnswerSlot(draw, place, program, self._candidate(program, brief), origin)
-            for place, program in enumerate(programs)
-        ]
-        if not programs:
+        origin = Provenance(
+            NAME, ("invent",), brief.shown_ids, self.settings.model, prompt_hash(request)
+        )
+        children = []
+        for program in programs_in(answer.text)[-brief.games :]:  # drafts come first
+            child = child_of(program.text, brief.parent, self.settings, brief.role)
+            about = replace(origin, raw=program.raw, intent=program.intent)
+            children.append((child, replace(about, repairs=child.repairs)))
+        if not children:
             nothing = Child("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
-            program = ProgramText("", "", excerpt(answer.text, MAX_ANSWER))
-            slots = [AnswerSlot(draw, 0, program, nothing, origin)]
-        return [slots[0]._replace(origin=_paid(origin, answer, usage)), *slots[1:]]
-
-    async def _repair(
-        self, brief: Brief, seed: int, attempt: int, slot: AnswerSlot, batch: RequestBatch
-    ) -> AnswerSlot:
-        """The program after one repair; unchanged if it needs none, if the answer holds none, or if
-        it is too long to be sent back."""
-        if not slot.is_repairable:
-            return slot
-        request = repair_messages(brief, self.settings, slot.program.text, slot.candidate.errors)
-        try:
-            answer, usage = await self.answer(batch, request, seed, slot.draw, slot.place, attempt)
-        except UnusableAnswerError:
-            return slot
-        raw = f"{slot.program.raw}{BETWEEN}{excerpt(answer.text, MAX_ANSWER)}"
-        repaired_program = [slot.program, *programs_in(answer.text)][-1]
-        program = repaired_program._replace(raw=raw, intent=slot.program.intent)
-        origin = _paid(slot.origin, answer, usage)
-        origin = replace(origin, repairs=(*origin.repairs, ASKED_AGAIN))
-        child = self._candidate(program, brief)
-        return slot._replace(program=program, candidate=child, origin=origin)
-
-    def _candidate(self, program: ProgramText, brief: Brief) -> Child:
-        return child_of(program.text, brief.parent, self.settings, brief.role)
+            children = [(nothing, replace(origin, raw=excerpt(answer.text, MAX_ANSWER)))]
+        first, made = children[0]
+        paid = replace(made, tokens=usage.tokens, dollars=usage.dollars, seconds=answer.seconds)
+        return [(first, paid), *children[1:]]
 
     # -- what is known of earlier proposals ----------------------------------------------------
 
@@ -325,24 +278,6 @@ class Chat(PaidAnswers):
         newest = self._refusals[::-1]
         own_first = sorted(newest, key=lambda each: each.parent_id != parent.game_id)
         return own_first[: self.settings.refused_games]
-
-
-def _paid(origin: Provenance, answer: CachedAnswer, usage: Usage) -> Provenance:
-    return replace(
-        origin,
-        tokens=origin.tokens + usage.tokens,
-        seconds=origin.seconds + answer.seconds,
-        dollars=origin.dollars + usage.dollars,
-    )
-
-
-def _proposals(slots: Sequence[AnswerSlot], games: Sequence[Game]) -> Iterator[Proposal]:
-    """Proposals in the order of draws and places; repetitions are refused."""
-    known_games = KnownGames(games)
-    for _, _, program, child, origin in slots:
-        repairs = (*origin.repairs, *child.repairs)
-        origin = replace(origin, raw=program.raw, repairs=repairs, intent=program.intent)
-        yield known_games.proposal(child, origin)
 
 
 @contextmanager

@@ -4,7 +4,7 @@ and the programs in what it writes: in fences, lists, or prose in any language."
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -99,26 +99,9 @@ def messages(brief: Brief, settings: ChatSamplerSettings) -> list[Message]:
     shown = ["Examples of games:", *examples] if examples else []
     form = ANSWER_FORM.format(n=brief.games)
     request = "\n\n".join([*shown, *_family_parts(brief), _ways(brief, settings), form])
-    return [_system(brief, settings), {"role": "user", "content": request}]
-
-
-def repair_messages(
-    brief: Brief, settings: ChatSamplerSettings, text: str, errors: Sequence[str]
-) -> list[Message]:
-    """The request to repair one program, with all that is wrong with it."""
-    problems = excerpt_bytes("\n".join(f"- {error}" for error in errors))
-    request = (
-        f"You wrote this game, related to the game\n\n{fence(brief.parent.code)}\n\n"
-        f"{fence(text)}\n\nIt cannot be used:\n{problems}\n\n"
-        "Answer with the mended program alone, between ``` and ```, and nothing else."
-    )
-    return [_system(brief, settings), {"role": "user", "content": request}]
-
-
-def _system(brief: Brief, settings: ChatSamplerSettings) -> Message:
     players = admitted_players(brief.parent, settings.players)
-    content = system_prompt(brief.parent.dialect, settings, players, brief.role)
-    return {"role": "system", "content": content}
+    system = system_prompt(brief.parent.dialect, settings, players, brief.role)
+    return [{"role": "system", "content": system}, {"role": "user", "content": request}]
 
 
 def fence(code: str) -> str:

@@ -1,7 +1,7 @@
 """Lint warnings: signs, found without playing, that a valid program is degenerate.
 
-:data:`RULES` is the table: the name of a rule, the warning that archives and chat models are given,
-and a function that says whether a program's symbolic play breaks the rule.
+Each rule is a function that says whether a program's symbolic play breaks it; its warning is what
+archives and samplers are given.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain
-from typing import NamedTuple
 
 from meta_sampler import symbolic as sym
 from meta_sampler.symbolic import LinearForm, Part, String, SymbolicPlay, string_of
@@ -22,44 +21,38 @@ from xgl.language.visitors import find, reads, writes
 Lines = tuple[syn.Instruction, ...]
 
 
-class LintRule(NamedTuple):
-    name: str
-    warning: str
-    broken_by: Callable[[SymbolicPlay], bool]
-
-    def __str__(self) -> str:
-        return self.warning
+Rule = Callable[[SymbolicPlay], bool]
+RULES: dict[str, str] = {}
+"""The warning of each rule, by the rule's name."""
+_BROKEN: dict[str, Rule] = {}
+"""Whether a play breaks the rule, by its warning."""
 
 
-RULES: dict[str, LintRule] = {}
-"""The rules by name."""
-
-
-def _rule(warning: str) -> Callable[[Callable[[SymbolicPlay], bool]], LintRule]:
+def _rule(warning: str) -> Callable[[Rule], Rule]:
     """Enter the decorated function in the table as a rule."""
 
-    def enter(broken_by: Callable[[SymbolicPlay], bool]) -> LintRule:
-        name = broken_by.__name__
-        return RULES.setdefault(name, LintRule(name, warning, broken_by))
+    def enter(rule: Rule) -> Rule:
+        RULES[rule.__name__], _BROKEN[warning] = warning, rule
+        return rule
 
     return enter
 
 
 @lru_cache(maxsize=4096)
-def lint_warnings(program: syn.Program) -> frozenset[LintRule]:
-    """The rules that a program breaks; empty for a sensible one.
+def lint_warnings(program: syn.Program) -> frozenset[str]:
+    """The warnings of the rules that a program breaks; empty for a sensible one.
 
     A program that cannot be played symbolically has one warning, which says why.
     """
     play = SymbolicPlay(program)
     try:
-        return frozenset(rule for rule in RULES.values() if rule.broken_by(play))
+        return frozenset(warning for warning, rule in _BROKEN.items() if rule(play))
     except sym.TooLongError:
-        return frozenset({long_string})
+        return frozenset({RULES["long_string"]})
     except FlagMissingError:
-        return frozenset({unpaired_flag})
+        return frozenset({RULES["unpaired_flag"]})
     except FlowError:
-        return frozenset({flag_order})
+        return frozenset({RULES["flag_order"]})
 
 
 # -- scores ----------------------------------------------------------------------------------------
@@ -386,10 +379,4 @@ def blind_move(play: SymbolicPlay) -> bool:
 
 
 # Symbolic play stops at a string of more than ``MAX_SIZE`` parts, and at flag_1 behind flag_2.
-long_string, flag_order = (
-    RULES.setdefault(name, LintRule(name, warning, lambda play: False))
-    for name, warning in (
-        ("long_string", "a string grows too long"),
-        ("flag_order", "flags in the wrong order"),
-    )
-)
+RULES |= {"long_string": "a string grows too long", "flag_order": "flags in the wrong order"}

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from meta_sampler import operators as ops
-from meta_sampler.base import Outcome, Progress, Proposal, Provenance
+from meta_sampler.base import MetaSampler, Outcome, Proposal, Provenance
 from meta_sampler.program_editor import (
     PRUNE,
     EditContext,
@@ -94,7 +94,7 @@ Donors = list[tuple[str, Lines]]
 """Games whose lines may enter a child: their ids and those lines."""
 
 
-class Mutate:
+class Mutate(MetaSampler):
     """A :class:`~meta_sampler.base.MetaSampler` of random edits; every proposal is valid.
 
     Children keep the parent's dialect and metadata, obey the settings' caps, which widen with the
@@ -185,7 +185,7 @@ class Mutate:
                     sums[name] *= self.settings.decay
             for name in self._trials.keys() & outcome.operators:
                 self._trials[name] += 1.0
-                self._credits[name] += CREDITS[outcome.progress]
+                self._credits[name] += outcome.progress.value
 
 
 def _donors(parent: Game, scope: Sequence[Game], context: EditContext) -> Donors:
@@ -200,9 +200,3 @@ SPREAD = 4.0
 
 PRIOR = 8.0
 """Weight of the common rate, in outcomes of an operator."""
-
-CREDITS: MappingProxyType[Progress, float] = MappingProxyType(
-    dict.fromkeys(Progress, 0.0)
-    | {Progress.OPEN: 0.25, Progress.OUTRANKED: 0.25, Progress.ACCEPTED: 1.0}
-)
-"""Credit of a child: acceptances are rare, so one that another run might accept counts too."""

@@ -13,16 +13,16 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
-from meta_sampler.base import MetaSampler, Outcome, Proposal, Remote, SamplerError
-from meta_sampler.mutate import CREDITS, Mutate
+from meta_sampler.base import MetaSampler, Outcome, Proposal, SamplerError
+from meta_sampler.mutate import Mutate
 from meta_sampler.settings import SETTINGS, Caps, settings_of
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.models.resolve import resolve
 
 
-class Portfolio:
-    """A :class:`~meta_sampler.base.MetaSampler` of others, by name."""
+class Portfolio(MetaSampler):
+    """A sampler of others, by name."""
 
     def __init__(self, members: Mapping[str, MetaSampler]) -> None:
         self.members = dict(members)
@@ -56,19 +56,18 @@ class Portfolio:
         for outcome in outcomes:
             if outcome.sampler in self.members:
                 self._trials[outcome.sampler] += 1.0
-                self._credits[outcome.sampler] += CREDITS[outcome.progress]
+                self._credits[outcome.sampler] += outcome.progress.value
                 by_member[outcome.sampler].append(outcome)
         for name, own in by_member.items():
             self.members[name].observe(own)
 
+    def check(self) -> None:
+        for member in self.members.values():
+            member.check()
 
-class PaidPortfolio(Portfolio):
-    """A portfolio with a sampler behind an endpoint, whose check and budget are those of all: a
-    :class:`~meta_sampler.base.Remote`."""
-
-    def __init__(self, members: Mapping[str, MetaSampler], remote: Remote) -> None:
-        super().__init__(members)
-        self.check, self.charge = remote.check, remote.charge
+    def charge(self, tokens: int, dollars: float) -> None:
+        for member in self.members.values():
+            member.charge(tokens, dollars)
 
 
 def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSampler:
@@ -95,6 +94,4 @@ def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSam
             return Chat(values)
         case "mutate":
             return Mutate(values)
-    members = {each: make(each, own) for each, own in values.members().items()}
-    chat = members.get("chat")
-    return PaidPortfolio(members, chat) if isinstance(chat, Remote) else Portfolio(members)
+    return Portfolio({each: make(each, own) for each, own in values.members().items()})

@@ -163,8 +163,6 @@ class ChatSamplerSettings(Caps, Paid):
 
     model: ModelName = "gpt-4o-mini"
     """The model's name at the endpoint."""
-    ask_again: Natural = 1
-    """How often a program that is not sound is sent back with all its problems."""
     games: Count = 6
     """Most games that one request asks for."""
     library_games: Natural = 8
@@ -192,7 +190,6 @@ class ChatSamplerSettings(Caps, Paid):
         return ChatSettings(
             self.model,
             self.base_url,
-            ask_again=self.ask_again,
             prices=Prices(self.price_prompt, self.price_new),
             budget=Budget(tokens=self.budget_tokens, dollars=self.budget_dollars),
             **shared_values(self, Requests),

@@ -40,7 +40,7 @@ def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAY
     phrases = [] if learning_roles(program) else [report.degenerate]
     if len(report.read_before_set) > len(analyse(parent.program).read_before_set):
         phrases += [f"{name} is read before it is set" for name in report.read_before_set]
-    phrases += sorted(map(str, lint_warnings(program) - lint_warnings(parent.program)))
+    phrases += sorted(lint_warnings(program) - lint_warnings(parent.program))
     if not phrases and not _reads_back(program):
         phrases.append("its canonical text means something else")
     return phrases
@@ -234,22 +234,12 @@ def splice(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
     return lines[:position] + new + lines[position + 1 :]
 
 
-_COUNTED = {
-    "max_lines": "lines",
-    "max_steps": "steps when its loops are unrolled",
-    "max_stories": "stories",
-    "max_terms": "terms in one sum",
-    "max_joined": "registers joined in one text",
-    "max_move_tokens": "tokens of moves by one player",
-}
-
-
 def excess(program: Program, caps: Caps, parent: Game) -> list[str]:
     """The caps that a child breaks, each with its value and its limit; empty if there are
     none."""
     most = _limits(caps, parent)
     return [
-        f"{count} {_COUNTED[name]}, at most {most[name]} are allowed"
+        f"{name}: found {count}, expected at most {most[name]}"
         for name, count in _counts(program, parent.metadata).items()
         if count > most[name]
     ]

@@ -14,7 +14,6 @@ import verdicts
 from growths import null_counts, null_row
 from held_out import compare, counts
 from scipy import stats
-from scipy.stats import kendalltau
 from support.rows import row as archive_row
 from universality import SPLITS, Measured, agreement, answer
 from verdicts import QUESTIONS, Decision
@@ -60,13 +59,6 @@ def measure(name: str, levels: np.ndarray, noise: float, seed: int) -> Measured:
     whole = levels + draw.normal(0, noise, len(levels))
     halves = levels[:, None] + draw.normal(0, 1.4 * noise, (len(levels), 2 * SPLITS))
     return Measured(MODELS, frozenset({name}), np.column_stack([whole, halves]))
-
-
-def test_the_agreement_of_two_is_kendalls_tau() -> None:
-    rng = np.random.default_rng(1)
-    one, other = (measure(n, rng.integers(0, 5, 12).astype(float), 0.0, 0) for n in "ab")
-    tau = kendalltau(one.values[:, 0], other.values[:, 0]).statistic
-    assert agreement([one, other], [], 1).values[0] == pytest.approx(tau)
 
 
 def test_a_true_claim_is_supported_and_a_false_one_falsified() -> None:
@@ -172,17 +164,6 @@ KRIPPENDORFF = [
 
 def test_alpha_is_that_of_the_published_example() -> None:
     assert verdicts.agreement(np.array(KRIPPENDORFF).T)[1] == pytest.approx(0.743, abs=5e-4)
-
-
-def test_same_answers_agree_wholly_and_random_ones_by_chance() -> None:
-    column = np.array([0.0, 1, 1, 0, 1])
-    assert verdicts.agreement(np.stack([column] * 3, axis=1)) == (1.0, 1.0)
-    assert verdicts.agreement(np.ones((4, 2)))[0] == 1.0
-    assert math.isnan(verdicts.agreement(np.ones((4, 2)))[1])
-    share, alpha = verdicts.agreement(
-        np.random.default_rng(0).integers(0, 2, (4000, 3)).astype(float)
-    )
-    assert (share, alpha) == (pytest.approx(0.5, abs=0.02), pytest.approx(0.0, abs=0.04))
 
 
 @pytest.mark.parametrize(

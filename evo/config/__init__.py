@@ -16,7 +16,7 @@ class ExperimentEntry(NamedTuple):
     """One experiment, chosen by ``+experiment=NAME``, for which ``conf/experiment/NAME.yaml`` is
     composed. ``settings``: place of the class of all its settings; ``planner``: place of a function
     of the settings, the services and whether the run is resumed, which returns a
-    :class:`evo.runner.RunPlan`; ``usage``: what may follow its name on a command line;
+    :data:`evo.runner.Plan`; ``usage``: what may follow its name on a command line;
     ``variant_of``: the experiment under whose name its runs are archived, where not its own."""
 
     name: str

@@ -52,8 +52,7 @@ class MeasureConfig:
     games: tuple[str, ...] = ()
     """Without a folder: the games, names of the library or files, with :role for another main
     player, as in measure=[single_text,message:bob,my/game.xent]. Their maps follow from the seed,
-    and the base player sets their levels. With a folder: those of its games that are measured, by
-    name."""
+    and the base player sets their levels."""
     rounds: Count = 16
     """K: rounds on each map. 1: scores of single plays, and normalised ones where the folder has
     levels."""
@@ -146,8 +145,7 @@ class MeasureRunConfig(AnyRun):
     @property
     def source(self) -> str:
         """Where the games come from, in words."""
-        folder, games = self.measure.folder, ", ".join(self.measure.games)
-        return f"{folder}: {games}" if folder and games else folder or games
+        return self.measure.folder or ", ".join(self.measure.games)
 
     @property
     def folder(self) -> Path:

@@ -36,7 +36,7 @@ from evo.record.collector import Collector
 from evo.record.display import FINE_TUNING, training_note
 from evo.record.ledger import Ledger, Row
 from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request
-from evo.runner import RunOutcome, Services, shown
+from evo.runner import Plan, RunOutcome, Services, shown
 from xgl.errors import ConfigError
 from xgl.random_streams import seed as named_seed
 
@@ -45,13 +45,14 @@ Courses = Mapping[str, tuple[Task, ...]]
 """Lists of different games, by the name of the curriculum."""
 
 
-def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
+def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Plan:
     """Read the growth; raises what :func:`plan_models` raises, and :class:`ConfigError` if the
     growth cannot be read or had other models."""
     held_out = library_tasks(config, config.curriculum.held_out)
-    make = partial(CurriculumSession, courses=read_courses(config, held_out), held_out=held_out)
+    courses = read_courses(config, held_out)
     # The games of growth.initial_scope are another run's: this one does not play them.
-    return replace(plan_models(config, services, resumed, make), initial=[])
+    plan = replace(plan_models(config, services, resumed), initial=[])
+    return "", partial(CurriculumSession, plan, courses=courses, held_out=held_out)
 
 
 def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
@@ -231,9 +232,9 @@ class CurriculumSession(ModelSession):
     def commands(self) -> Sequence[tuple[str, str]]:
         """The command that inspects the archive, and that which measures the first player whose
         training is done."""
-        lines = [("inspect", f"python -m archive inspect {shown(self.plan.folder)}")]
+        lines = [("inspect", f"python -m archive inspect {shown(self.config.folder)}")]
         for row in self.ledger.archive.rows("curricula")[:1]:
-            player = quote(f"player=adapter:{self.plan.folder}:{row['curriculum']}")
+            player = quote(f"player=adapter:{self.config.folder}:{row['curriculum']}")
             measure = f"python -m evo.run +experiment=measure measure=FOLDER {player}"
             lines.append(("measure", measure))
         return lines

@@ -3,8 +3,8 @@ watches the budget, a display."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from abc import abstractmethod
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain, count
@@ -26,8 +26,8 @@ from evo.record.collector import Collector
 from evo.record.display import Display
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, RunPlan, Services, shown
-from meta_sampler.base import MetaSampler, Remote
+from evo.runner import RunOutcome, RunSession, Services, shown
+from meta_sampler.base import MetaSampler
 from xgl.errors import ConfigError
 from xgl.judge.stories import check_source, texts_digest
 from xgl.models.references import is_server
@@ -36,27 +36,23 @@ from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 
 
 @dataclass(frozen=True)
-class ModelPlan(RunPlan):
-    """A validated run on language models."""
+class ModelPlan:
+    """What a run on language models begins with: valid settings, and all that they name, found."""
 
     config: RunConfig
     initial: list[Task]
     sampler: MetaSampler
     services: Services
-    make_session: Callable[[ModelPlan, Archive], ModelSession]
-
-    def session(self, archive: Archive) -> ModelSession:
-        """Raises :class:`ConfigError` if the initial games or a file of stories have changed, or a
-        budget is spent."""
-        _check_stories(archive, self.config)
-        _check_unchanged(archive, self.config, self.initial)
-        return self.make_session(self, archive)
 
 
-class ModelSession(ABC):
+class ModelSession(RunSession):
     """A run on language models at work."""
 
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
+        """Raises :class:`ConfigError` if the initial games or a file of stories have changed, or a
+        budget is spent."""
+        _check_stories(archive, plan.config)
+        _check_unchanged(archive, plan.config, plan.initial)
         self.plan, self.config, self.console = plan, plan.config, plan.services.console
         digest = texts_digest(self.config.judge.stories)
         facts = {"stories_digest": digest} if digest else {}
@@ -94,10 +90,6 @@ class ModelSession(ABC):
         return frozenset()
 
     @abstractmethod
-    def work(self) -> RunOutcome:
-        """Do what the archive does not hold yet."""
-
-    @abstractmethod
     def expected_finetunes(self) -> int | None:
         """Largest number of fine-tunes of the whole run; None if there is no limit."""
 
@@ -115,13 +107,13 @@ class ModelSession(ABC):
         if self.ledger.newest_scope:
             kept = Run(self.ledger.archive, self.ledger.run_id)
             games, survivals = gather_games(kept)[0], read_survivals(kept)
-            show(games, survivals, self.console, shown(self.plan.folder))
+            show(games, survivals, self.console, shown(self.config.folder))
             self.console.print()
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """Commands that read the archive as far as it has come: files of earlier sessions are
         replaced or left alone."""
-        run, page = self.plan.folder, Path(f"{self.plan.folder}.html")
+        run, page = self.config.folder, Path(f"{self.config.folder}.html")
         ends = chain([""], map("-{}".format, count(2)))
         paths = (Path(f"{run}-games{end}") for end in ends)
         games = next(path for path in paths if not path.exists())
@@ -136,12 +128,7 @@ class ModelSession(ABC):
         return lines
 
 
-def plan_models(
-    config: RunConfig,
-    services: Services,
-    resumed: bool,
-    make_session: Callable[[ModelPlan, Archive], ModelSession],
-) -> ModelPlan:
+def plan_models(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
     """Find games, sampler, models and cluster; raises what each of them raises."""
     initial, judge = initial_tasks(config), config.judge
     if is_server(judge.model):
@@ -159,9 +146,9 @@ def plan_models(
     from evo.jobs.executor import check  # loads Ray: when everything else is right
 
     check(config.cluster)
-    if isinstance(sampler, Remote) and not resumed:
+    if not resumed:
         sampler.check()
-    return ModelPlan(config, initial, sampler, services, make_session)
+    return ModelPlan(config, initial, sampler, services)
 
 
 def _statements_by_chance(config: RunConfig, initial: Sequence[Task]) -> str:

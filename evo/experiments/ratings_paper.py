@@ -37,7 +37,8 @@ from evo.config.schema import NamedRun
 from evo.jobs.job import Workers
 from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, RunSession, Services, SettledPlan
+from evo.runner import Plan, RunOutcome, RunSession, Services
+from xgl.console import Console
 from xgl.diagram.svg import Element
 from xgl.files import write_whole
 from xgl.random_streams import seed as named_seed
@@ -162,24 +163,22 @@ def rate_redundant(
     return rows
 
 
-def plan_ratings_paper(
-    config: RatingsPaperRunConfig, services: Services, resumed: bool
-) -> SettledPlan:
+def plan_ratings_paper(config: RatingsPaperRunConfig, services: Services, resumed: bool) -> Plan:
     """The plan of a run, which needs nothing but its settings."""
     ours = config.ratings_paper
     text = (
         f"{4 * ours.trials} paths of improvement, redundancy among {TASKS} tasks and {MODELS} "
         f"models in {ours.tables} draws"
     )
-    return SettledPlan(config, services.console, RatingsPaperSession, text)
+    return text, partial(RatingsPaperSession, config, services.console)
 
 
 class RatingsPaperSession(RunSession):
     """Computes what is not in the archive yet."""
 
-    def __init__(self, plan: SettledPlan, archive: Archive) -> None:
-        self.plan, self.config, self.archive = plan, plan.config, archive
-        self.lines = TimedLines(plan.console)
+    def __init__(self, config: RatingsPaperRunConfig, console: Console, archive: Archive) -> None:
+        self.config, self.console, self.archive = config, console, archive
+        self.lines = TimedLines(console)
         self.identity = RunIdentity.of(self.config, self.config.name, archive)
         self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in (PATHS, REDUNDANCY)}
         count = self.config.ratings_paper.workers or os.cpu_count()
@@ -209,11 +208,11 @@ class RatingsPaperSession(RunSession):
     def show(self, outcome: RunOutcome) -> None:
         """Print the paper's claims with our results so far; draw its figures."""
         rows = self.rows[PATHS], self.rows[REDUNDANCY]
-        self.plan.console.print(claims_table(*rows))
-        with writing(self.plan.folder):
+        self.console.print(claims_table(*rows))
+        with writing(self.config.folder):
             for name, content in figures(*rows).items():
-                write_whole(self.plan.folder / name, content.encode())
-        self.plan.console.print(f"figures  {self.plan.folder}", highlight=False, soft_wrap=True)
+                write_whole(self.config.folder / name, content.encode())
+        self.console.print(f"figures  {self.config.folder}", highlight=False, soft_wrap=True)
 
 
 # -- claims ----------------------------------------------------------------------------------------

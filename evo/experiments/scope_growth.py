@@ -25,9 +25,8 @@ from evo.record.collector import Collector
 from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
 from evo.record.steps import run
-from evo.runner import RunOutcome, Services
+from evo.runner import Plan, RunOutcome, Services
 from meta_sampler.base import BudgetReachedError
-from xgl.errors import ConfigError
 
 # -- work for free workers -------------------------------------------------------------------------
 
@@ -99,9 +98,9 @@ class LedgerRunner:
 # -- the experiment --------------------------------------------------------------------------------
 
 
-def plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
+def plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> Plan:
     """Find the initial games and models; raises what :func:`plan_models` raises."""
-    return plan_models(config, services, resumed, ScopeGrowth)
+    return "", partial(ScopeGrowth, plan_models(config, services, resumed))
 
 
 STAGES = (
@@ -118,12 +117,6 @@ class ScopeGrowth(ModelSession):
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
         super().__init__(plan, archive)
         self.console.print(STAGES, highlight=False)
-        most = self.max_accepted
-        if most is not None and self.n_joined > most:
-            raise ConfigError(
-                f"growth.max_accepted: found {most}, expected at least {self.n_joined}, since so "
-                "many games have joined already"
-            )
 
     def expected_finetunes(self) -> int | None:
         """Largest number of fine-tunes of initial games and examined candidates, with replicates;
@@ -141,17 +134,6 @@ class ScopeGrowth(ModelSession):
     def unshuffled(self) -> frozenset[TaskId]:
         """The initial games: in a null control only candidates have nothing to learn."""
         return frozenset(task.id for task in self.plan.initial)
-
-    @property
-    def max_accepted(self) -> int | None:
-        """Number of games that may join the scope; None: no limit, as in Algorithm 1."""
-        growth = self.config.growth
-        return growth.max_accepted if growth.schedule == "open_ended" else None
-
-    @property
-    def n_joined(self) -> int:
-        """Number of games that have joined the scope."""
-        return sum(row["generation"] > 0 for row in self.ledger.newest_scope)
 
     def work(self) -> RunOutcome:
         """Grow to the schedule's end and return the reason; then, also if a budget ended it, score

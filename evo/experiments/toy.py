@@ -5,11 +5,10 @@ The figure shows the space, what a scope covers of it, and its games by generati
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from hashlib import sha256
-from operator import itemgetter
 from typing import Annotated, Literal
 
 import numpy as np
@@ -25,32 +24,19 @@ from evo.config.schema import GrowthSettings, NamedRun
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place, ScopeMember, grow
 from evo.record.run_folder import RunIdentity, run_row
 from evo.record.steps import Steps
-from evo.runner import RunOutcome, RunSession, Services, SettledPlan
+from evo.runner import Plan, RunOutcome, RunSession, Services
+from xgl.console import Console
 from xgl.diagram.svg import Element, el
 from xgl.files import write_whole
 from xgl.random_streams import stream
 from xgl.settings import Count, settings
 
-# -- settings --------------------------------------------------------------------------------------
-
-NAME = "toy_growth"
 CLAIM = "Fig. 6.1"
 """What the archive calls the growths of a run."""
-
-
-Game = tuple[float, ...]
-"""The skills of a game."""
-
-
-def in_space(games: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Mask (n,) of the points (n, d) that are games of Fig. 6.1: g_i ≥ 0, not all 0, Σ √g_i ≤ 1."""
-    roots = np.sqrt(games.clip(0)).sum(axis=1)
-    inside: NDArray[np.bool_] = (games >= 0).all(axis=1) & (roots <= 1) & (roots > 0)
-    return inside
-
-
 FIG61 = GrowthSettings(alpha1=0.9, alpha2=0.05, generations=100, list_size=100)
 """The parameters of Algorithm 1."""
+Game = tuple[float, ...]
+"""The skills of a game."""
 START: tuple[Game, ...] = ((0.05, 0.05),)
 """Σ_0."""
 RADIUS = 0.1
@@ -84,6 +70,13 @@ Skills = NDArray[np.float64]
 """Games, shape (n, d)."""
 DRAWS, WIDEST = 10_000, 64
 """Most draws from a neighbourhood for each requested candidate, in all and at a time."""
+
+
+def in_space(games: Skills) -> NDArray[np.bool_]:
+    """Mask (n,) of the points (n, d) that are games of Fig. 6.1: g_i ≥ 0, not all 0, Σ √g_i ≤ 1."""
+    roots = np.sqrt(games.clip(0)).sum(axis=1)
+    inside: NDArray[np.bool_] = (games >= 0).all(axis=1) & (roots <= 1) & (roots > 0)
+    return inside
 
 
 def transfer(sources: Skills, targets: Skills) -> Skills:
@@ -173,8 +166,6 @@ def grid(points: int) -> Skills:
 
 
 Scope = list[ScopeMember[Game]]
-Growth = tuple[float, int, Scope]
-"""The share of the grid that the last scope of a growth covers at 1 − α2, the seed, that scope."""
 
 
 def scopes(
@@ -184,39 +175,42 @@ def scopes(
     return list(grow(start, ToyOracle(), Neighbourhood(RADIUS, seed), settings, seed))
 
 
-def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> SettledPlan:
+def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> Plan:
     """The plan of a run."""
-    return SettledPlan(config, services.console, ToySession, f"{config.toy.seeds} growths")
+    return f"{config.toy.seeds} growths", partial(ToySession, config, services.console)
 
 
 class ToySession(RunSession):
     """Grows and archives. Each growth is a commit, under a run id of its own; a
     toy game is a row of ``games`` whose code lists its skills."""
 
-    def __init__(self, plan: SettledPlan, archive: Archive) -> None:
-        self.plan, self.archive, self.growths = plan, archive, list[Growth]()
-        self.identity = self._identity(plan.config.name, plan.config.seed)
+    def __init__(self, config: ToyRunConfig, console: Console, archive: Archive) -> None:
+        self.config, self.console, self.archive = config, console, archive
+        self.identity = replace(RunIdentity.of(config, config.name, archive), run_id=config.name)
+        self.growths: list[tuple[float, int, Scope]] = []
+        """Share of the grid that the last scope covers at 1 − α2, seed, and that scope."""
 
     def work(self) -> RunOutcome:
         """Grow, and draw the growth in the middle; raises :class:`archive.ArchiveError`."""
-        config, toy = self.plan.config, self.plan.config.toy
+        config, toy = self.config, self.config.toy
         archived = {row["run_id"] for row in self.archive.rows("scopes", ["run_id"])}
         games, least = grid(toy.grid), 1 - FIG61.alpha2
         for seed in range(config.seed, config.seed + toy.seeds):
-            run_id = f"{CLAIM}, seed {seed}"
+            identity = replace(self.identity, run_id=f"{CLAIM}, seed {seed}", seed=seed)
             grown = scopes(seed)  # in seconds, so that a resumed run grows it again
-            if run_id not in archived:
-                self._commit(run_id, seed, grown)
+            if identity.run_id not in archived:
+                self._commit(identity, grown)
             share = float((coverage(skills_of(grown[-1]), games) >= least).mean())
             self.growths.append((share, seed, grown[-1]))
-        self.growths.sort(key=itemgetter(0))
+        self.growths.sort(key=lambda growth: growth[0])
         middle = self.growths[(len(self.growths) - 1) // 2]
-        with writing(self.plan.folder):
-            write_whole(self.plan.folder / "figure.svg", document(figure(middle, least)).encode())
+        with writing(self.config.folder):
+            content = document(figure(*middle, least)).encode()
+            write_whole(self.config.folder / "figure.svg", content)
         message = f"{len(self.growths)} growths came to their end"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
-    def _commit(self, run_id: str, seed: int, scopes: Sequence[Scope]) -> None:
+    def _commit(self, identity: RunIdentity, scopes: Sequence[Scope]) -> None:
         known = set(self.archive.table("games", ["game_id"])["game_id"].to_pylist())
         new = {game_id(member.game): member.game for member in scopes[-1]}
         common = {"dialect": "skills", "metadata_json": "{}", "steps": 0}
@@ -226,7 +220,7 @@ class ToySession(RunSession):
         ]
         rows = [
             {
-                "run_id": run_id,
+                "run_id": identity.run_id,
                 "scope": number,
                 "game_id": game_id(member.game),
                 "role": "all",
@@ -237,12 +231,8 @@ class ToySession(RunSession):
             for number, scope in enumerate(scopes)
             for member in scope
         ]
-        finished = run_row(self._identity(run_id, seed), RunEvent.FINISHED)
+        finished = run_row(identity, RunEvent.FINISHED)
         self.archive.commit({"games": games, "scopes": rows, "runs": [finished]})
-
-    def _identity(self, run_id: str, seed: int) -> RunIdentity:
-        settings = json.dumps(asdict(self.plan.config), sort_keys=True)
-        return RunIdentity(run_id, seed, settings, sha256(settings.encode()).hexdigest()[:16])
 
     def show(self, outcome: RunOutcome) -> None:
         """Print the shares covered over all seeds, once all growths are archived."""
@@ -254,9 +244,9 @@ class ToySession(RunSession):
         games = sum(len(scope) for _, _, scope in self.growths) / len(shares)
         ends = (percent(s, 2) for s in (shares[0], sum(shares) / len(shares), shares[-1]))
         add(view, len(shares), f"{games:.1f}", *ends, sum(share >= 0.99 for share in shares))
-        self.plan.console.print(view)
-        message = f"figure   {self.plan.folder / 'figure.svg'}"
-        self.plan.console.print(message, highlight=False, soft_wrap=True)
+        self.console.print(view)
+        message = f"figure   {self.config.folder / 'figure.svg'}"
+        self.console.print(message, highlight=False, soft_wrap=True)
 
 
 def skills_of(scope: Scope) -> Skills:
@@ -277,10 +267,9 @@ SQUARES = 55
 """Squares along an axis that are drawn as covered or not."""
 
 
-def figure(growth: Growth, least: float) -> Element:
+def figure(share: float, seed: int, members: Scope, least: float) -> Element:
     """The unit square whose corner (0, 0) is at the lower left: what is covered at ``least``, the
     games, darker by generation, lines from parents, and a legend beneath."""
-    share, seed, members = growth
     last = max(member.generation for member in members)
     plot, below = Plot.box((LEFT, TOP), (SIDE, SIDE), (0, 1), (0, 1)), TOP + SIDE + 60
     marks = {

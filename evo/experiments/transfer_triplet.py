@@ -7,6 +7,7 @@ plays every game on common fresh maps. All facts are rows; gains and values are 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -17,19 +18,19 @@ from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.store.files import writing
 from archive.views import matrix
 from evo.config.schema import RunConfig
-from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
+from evo.experiments.model_run import ModelSession, plan_models
 from evo.growth.initial_scope import short_name
 from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet, WatchedTrainingRequest
-from evo.runner import RunOutcome, Services
+from evo.runner import Plan, RunOutcome, Services
 from xgl.diagram.svg import Element
 from xgl.files import write_whole
 
 
-def plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
+def plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) -> Plan:
     """Find the games and models; raises what :func:`plan_models` raises."""
-    return plan_models(config, services, resumed, TransferTriplet)
+    return "", partial(TransferTriplet, plan_models(config, services, resumed))
 
 
 class TransferTriplet(ModelSession):
@@ -44,9 +45,9 @@ class TransferTriplet(ModelSession):
         refuses."""
         collect(self.config, self.collector, self.plan.initial)
         by_game = evaluations(self.config, self.collector, self.plan.initial)
-        with writing(self.plan.folder):
+        with writing(self.config.folder):
             content = document(evaluation_figure(by_game)).encode()
-            write_whole(self.plan.folder / FIGURE, content)
+            write_whole(self.config.folder / FIGURE, content)
         message = "every fine-tune has played every game"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
@@ -56,7 +57,7 @@ class TransferTriplet(ModelSession):
             run = Run(self.ledger.archive, self.ledger.run_id)
             for kind in GainKind:  # two-sided bounds at 95 %, over plays and training seeds
                 matrix.show(matrix.gather(run, True, kind, (1 + CONFIDENCE) / 2), self.console)
-            place = self.plan.folder / FIGURE
+            place = self.config.folder / FIGURE
             self.console.print(f"figure   {place}", highlight=False, soft_wrap=True)
         super().show(outcome)
 

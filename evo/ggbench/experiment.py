@@ -48,13 +48,14 @@ from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, RunSession, Services, SettledPlan, shown
+from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
 from xgl.chat.settings import ChatSettings, Usage
+from xgl.console import Console
 from xgl.errors import ConfigError
 
 
-def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> SettledPlan:
+def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> Plan:
     """Find games and players; raises what each of them raises."""
     settings = config.ggbench
     models = {}
@@ -82,8 +83,8 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
         f"{len(games) + settings.count * ('author' in models)} games, {settings.train.steps} steps "
         f"of self-play each; {settings.plays} plays each of {', '.join(settings.players)}"
     )
-    begin = partial(GGBenchSession, games=games, players=players, models=models)
-    return SettledPlan(config, services.console, begin, text)
+    begin = partial(GGBenchSession, config, services.console)
+    return text, partial(begin, games=games, players=players, models=models)
 
 
 Row = dict[str, Any]
@@ -102,16 +103,17 @@ class GGBenchSession(RunSession):
 
     def __init__(
         self,
-        plan: SettledPlan,
+        config: GGBenchRunConfig,
+        console: Console,
         archive: Archive,
         games: Sequence[ProgramGame],
         players: Sequence[Player],
         models: Mapping[str, ChatSettings],
     ) -> None:
         self.games, self.players, self.models = games, players, models
-        self.plan, self.archive, self.config = plan, archive, plan.config
-        self.settings, self.seed = plan.config.ggbench, plan.config.seed
-        self.lines = TimedLines(plan.console)
+        self.config, self.console, self.archive = config, console, archive
+        self.settings, self.seed = config.ggbench, config.seed
+        self.lines = TimedLines(console)
         self.identity = RunIdentity.of(self.config, self.config.name, archive)
         self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in NAMES}
         self.workers = Workers(self.settings.workers, "ggbench.workers")
@@ -142,11 +144,11 @@ class GGBenchSession(RunSession):
     def show(self, outcome: RunOutcome) -> None:
         """Print tables of the results so far."""
         for part in terminal_tables(self.rows):
-            self.plan.console.print(part)
+            self.console.print(part)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """The commands that show the archive."""
-        run, page = self.plan.folder, Path(f"{self.plan.folder}.html")
+        run, page = self.config.folder, Path(f"{self.config.folder}.html")
         force = " --force" if page.exists() else ""
         report = f"python -m archive report {shown(run)} -o {shown(page)}{force}"
         inspect = ("inspect", f"python -m archive inspect {shown(run)}")
@@ -296,7 +298,7 @@ class GGBenchSession(RunSession):
     def _endpoint(self, model: ChatSettings) -> tuple[ChatSettings, Path]:
         """A model within what may still be paid, and the folder of answers that are paid for."""
         budget = remaining(self.config.budget, self._cost())
-        return replace(model, budget=budget), self.plan.folder / "answers"
+        return replace(model, budget=budget), self.config.folder / "answers"
 
 
 def _game_row(game: ProgramGame, place: int, failure: str | None = None) -> Row:

@@ -96,7 +96,6 @@ class Sampler(Protocol[GameT]):
 
     def propose(self, place: Place[GameT], scope: Sequence[GameT], n: int) -> list[GameT]:
         """At most ``n`` games related to the parent of ``place``."""
-        ...
 
 
 class Oracle(Protocol[GameT, AssessmentT, RequestT_co]):
@@ -107,21 +106,18 @@ class Oracle(Protocol[GameT, AssessmentT, RequestT_co]):
     ) -> Steps[RequestT_co, list[AssessmentT]]:
         """Estimates for the candidates of one list, good enough to rank them; of those that it
         refuses it records the decision and returns nothing."""
-        ...
 
     def test(
         self, assessment: AssessmentT, scope: Sequence[GameT], doublings: int = 0
     ) -> Steps[RequestT_co, AcceptanceResult]:
         """An acceptance test on fresh evidence, of 2^``doublings`` times the plays. Records the
         decision unless it is undecided."""
-        ...
 
     def dismiss(
         self, assessment: AssessmentT, result: AcceptanceResult | None, reason: Reason
     ) -> None:
         """Record that a candidate is not tested again: the decision of its last test, or
         ``reason``, if there was none."""
-        ...
 
 
 @dataclass(frozen=True)

@@ -92,38 +92,32 @@ class OpenOracle(Oracle[GameT, AssessmentT, RequestT_co], Protocol):
     ) -> Steps[RequestT_co, bool]:
         """Whether a candidate can be played and holds something to learn; else its refusal is
         recorded."""
-        ...
 
     def forecast(
         self, candidate: Candidate[GameT], scope: Sequence[GameT]
     ) -> Steps[RequestT_co, Forecast]:
         """Cheap forecast of a screened candidate's outcome."""
-        ...
 
     def pass_over(
         self, candidate: Candidate[GameT], scope: Sequence[GameT], forecast: Forecast
     ) -> None:
         """Record that it is not examined."""
-        ...
 
     def examine(
         self, candidate: Candidate[GameT], scope: Sequence[GameT]
     ) -> Steps[RequestT_co, AssessmentT]:
         """Learning, and selection with the parent that the candidate was proposed for."""
-        ...
 
     def try_other_parents(
         self, assessment: AssessmentT, scope: Sequence[GameT]
     ) -> Steps[RequestT_co, AssessmentT]:
         """Selection of an unhelpful candidate with any other game of the scope as parent, the one
         that it helps most."""
-        ...
 
     def compare(
         self, assessment: AssessmentT, newer: Sequence[GameT]
     ) -> Steps[RequestT_co, AssessmentT]:
         """The candidate, measured also against the games that have joined the scope since."""
-        ...
 
 
 @dataclass

@@ -10,14 +10,14 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from archive import ProposalOutcome, Reason
+from archive import ProposalOutcome, Reason, Verdict
 from archive.run import explanation, reason_of
 from archive.schema import TaskId
 from evo.growth.algorithm import Place
 from evo.jobs.evaluation import Task
 from evo.record.display import Display
 from evo.record.ledger import Ledger, Row
-from meta_sampler.base import MetaSampler, Outcome, Progress, Proposal, Provenance, Remote
+from meta_sampler.base import MetaSampler, Outcome, Progress, Proposal, Provenance
 from xgl.analysis.static_facts import analyse, analyse_roles, learning_roles
 from xgl.analysis.tree_distance import nearest
 from xgl.language.canonical import Game, game
@@ -28,24 +28,11 @@ from xgl.random_streams import seed as named_seed
 ATTEMPTS = 8
 """Most requests to the meta-sampler for one list; then a shorter list is taken."""
 
-PROGRESS: Mapping[Reason, Progress] = {
-    reason: progress
-    for progress, reasons in {
-        Progress.UNPLAYABLE: (
-            *(Reason.NEVER_FEASIBLE, Reason.FORFEIT_RATE, Reason.TOO_LONG, Reason.CONSTANT_SCORE),
-            *(Reason.NO_HEADROOM, Reason.ILL_POSED, Reason.NOT_FEW_SHOT),
-        ),
-        Progress.UNLEARNED: (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP),
-        Progress.UNCONFIRMED: (Reason.OWN_GAIN_OPEN,),
-        Progress.UNHELPFUL: (Reason.NO_HELP,),
-        Progress.COVERED: (Reason.COVERED, Reason.SAME_SKILL, Reason.PASSED_OVER),
-        Progress.OPEN: (Reason.UNLIKELY, Reason.HELP_OPEN, Reason.COVERAGE_OPEN),
-        Progress.OUTRANKED: (Reason.RIVAL_ACCEPTED, Reason.RIVALS_TESTED),
-        Progress.ACCEPTED: (Reason.NEW_AND_USEFUL,),
-    }.items()
-    for reason in reasons
-}
-"""Progress of a candidate by the reason of its decision."""
+MIGHT_JOIN = (
+    *(Reason.UNLIKELY, Reason.HELP_OPEN, Reason.COVERAGE_OPEN),
+    *(Reason.RIVAL_ACCEPTED, Reason.RIVALS_TESTED),
+)
+"""Reasons by which a candidate is undecided for good, and another run might accept it."""
 
 Candidate = tuple[Task, Proposal]
 """A game in one role, and the proposal that it came with."""
@@ -79,9 +66,8 @@ class Proposer:
         for row in ledger.proposals.values():
             parent = TaskId(row["parent_game_id"], row["parent_role"])
             self._archived_rows[row["generation"], parent, row["round"]].append(row)
-        if isinstance(sampler, Remote):
-            rows = ledger.proposals.values()
-            sampler.charge(sum(r["tokens"] for r in rows), sum(r["dollars"] for r in rows))
+        rows = ledger.proposals.values()
+        sampler.charge(sum(r["tokens"] for r in rows), sum(r["dollars"] for r in rows))
 
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
         """At most ``n`` games that are new in this run, each in a role that moves and may learn
@@ -213,12 +199,19 @@ class Proposer:
         return Outcome(
             row["game_id"],
             proposal.provenance.operators,
-            PROGRESS[reason_of(row)],
+            progress(reason_of(row)),
             f"{row['verdict']}: {explanation(row)}",
             parent_id=proposal.provenance.parents[0],
             code=proposal.game.code if proposal.game else proposal.text,
             sampler=proposal.provenance.sampler,
         )
+
+
+def progress(reason: Reason) -> Progress:
+    """Progress of a candidate, by the reason of its decision."""
+    if reason.verdict is Verdict.ACCEPTED:
+        return Progress.ACCEPTED
+    return Progress.OPEN if reason in MIGHT_JOIN else Progress.REFUSED
 
 
 def _roles(proposal: Proposal) -> tuple[str, ...]:

@@ -34,29 +34,16 @@ class Runner(Protocol[RequestT]):
 
     def joins(self, group: tuple[RequestT, ...]) -> bool:
         """Whether a group can be done together with others of which this is true as well."""
-        ...
 
     def groups(self, requests: Sequence[RequestT]) -> list[tuple[RequestT, ...]]:
         """``requests`` in groups, each of which is done, and committed, as a whole."""
-        ...
 
     def length(self, group: tuple[RequestT, ...]) -> float:
         """Expected duration of a group, in a unit of the runner's own."""
-        ...
 
     def finish(self, groups: Sequence[tuple[RequestT, ...]]) -> Cost:
         """Do the first group and commit it; free workers may begin the later groups, in this order.
         Returns the cost of the first group."""
-        ...
-
-
-@dataclass
-class _Waiting(Generic[RequestT]):
-    """A process, and what it waits for."""
-
-    process: Steps[RequestT, None]
-    urgency: Urgency
-    requests: set[RequestT]
 
 
 @dataclass
@@ -68,7 +55,10 @@ class VirtualOrder(Generic[RequestT]):
     workers: int = 1
     total_cost: Cost = field(default_factory=Cost)
     _done: set[RequestT] = field(default_factory=set)
-    _waiting: list[_Waiting[RequestT]] = field(default_factory=list)
+    _waiting: list[tuple[Steps[RequestT, None], Urgency, set[RequestT]]] = field(
+        default_factory=list
+    )
+    """Processes, and the requests that each waits for."""
     _groups: dict[tuple[RequestT, ...], Urgency] = field(default_factory=dict)
     """Groups that no virtual worker has begun, in the order in which they were first needed."""
     _running: dict[tuple[RequestT, ...], float] = field(default_factory=dict)
@@ -76,8 +66,12 @@ class VirtualOrder(Generic[RequestT]):
     _time: float = 0.0
 
     def start(self, process: Steps[RequestT, None], urgency: Urgency) -> None:
-        """Run a process up to the first requests that are not done yet."""
-        self._advance(_Waiting(process, urgency, set()))
+        """Run a process up to requests that are not done yet, or to its end."""
+        for requests in process:
+            if missing := set(requests) - self._done:
+                self._request(list(dict.fromkeys(requests)), urgency)
+                self._waiting.append((process, urgency, missing))
+                return
 
     def run(self, manage: Callable[[], Iterator[ResultT]]) -> Iterator[ResultT]:
         """Finish groups while there are any; ``manage`` is called before each; it may start
@@ -98,12 +92,12 @@ class VirtualOrder(Generic[RequestT]):
         first = order[0]
         self._time = self._running.pop(first)
         self._done.update(first)
-        for each in self._waiting:
-            each.requests.difference_update(first)
-        ready = [each for each in self._waiting if not each.requests]
-        self._waiting = [each for each in self._waiting if each.requests]
-        for each in ready:
-            self._advance(each)
+        for _, _, requests in self._waiting:
+            requests.difference_update(first)
+        ready = [each[:2] for each in self._waiting if not each[2]]
+        self._waiting = [each for each in self._waiting if each[2]]
+        for process, urgency in ready:
+            self.start(process, urgency)
 
     def _waiting_groups(self) -> tuple[list[tuple[RequestT, ...]], list[tuple[RequestT, ...]]]:
         """The groups that no virtual worker has begun: those that join, and the others; of each the
@@ -127,15 +121,6 @@ class VirtualOrder(Generic[RequestT]):
                 taken += each
                 del self._groups[each]
         return tuple(taken)
-
-    def _advance(self, waiting: _Waiting[RequestT]) -> None:
-        """Advance a process until it needs requests that are not done, or to its end."""
-        for requests in waiting.process:
-            waiting.requests = set(requests) - self._done
-            if waiting.requests:
-                self._request(list(dict.fromkeys(requests)), waiting.urgency)
-                self._waiting.append(waiting)
-                return
 
     def _request(self, requests: Sequence[RequestT], urgency: Urgency) -> None:
         """Put new requests into groups; existing groups that hold some of ``requests`` become at

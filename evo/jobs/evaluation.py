@@ -307,11 +307,10 @@ def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundS
 @dataclass(frozen=True)
 class Series:
     """Scores of one player on one game, both (N, K) bits in the order of the maps' seeds: ``own``
-    and ``control`` (None if none was played); ``clipped_scores`` as ``own``."""
+    and ``control`` (None if none was played)."""
 
     own: Scores
     control: Scores | None
-    clipped_scores: Scores | None
 
 
 def series(rows: Sequence[Row]) -> Series:
@@ -319,18 +318,12 @@ def series(rows: Sequence[Row]) -> Series:
     maps = sorted({(row["map_seed"], row["play_seed"]) for row in rows})
     rounds = max(row["round"] for row in rows)
     map_index = {key: index for index, key in enumerate(maps)}
-    own, control, clipped_scores = (np.full((len(maps), rounds), math.nan) for _ in range(3))
+    own, control = (np.full((len(maps), rounds), math.nan) for _ in range(2))
     for row in rows:
         at = map_index[row["map_seed"], row["play_seed"]], row["round"] - 1
         (control if row["control"] else own)[at] = row["score"]
-        if row["clipped_score"] is not None and not row["control"]:
-            clipped_scores[at] = row["clipped_score"]
     control[:, 0] = own[:, 0]
-    return Series(
-        own,
-        None if np.isnan(control).any() else control,
-        None if np.isnan(clipped_scores).any() else clipped_scores,
-    )
+    return Series(own, None if np.isnan(control).any() else control)
 
 
 # -- moves of random tokens, the search for games that pay for improbable words (Def. 30) ----------

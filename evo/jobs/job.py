@@ -54,7 +54,8 @@ class Finetune:
     ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
     ``distinct_moves`` and ``forfeit_rate`` shares of the last step's plays, None without a step.
     ``state``: what it goes on from, if it paused before the end of its budget; curves are those
-    since its beginning, tokens and seconds those since its last pause.
+    since its beginning, tokens and seconds those since its last pause. ``watched_plays``: what it
+    played while it learned (checkpoints, tasks, seeds).
     """
 
     adapter: bytes
@@ -67,6 +68,7 @@ class Finetune:
     generated_tokens: int
     seconds: float
     state: bytes | None = None
+    watched_plays: list[list[list[ScoredPlay]]] = field(default_factory=list)
 
     @property
     def tokens(self) -> int:
@@ -221,9 +223,21 @@ class Training(Job[Finetune]):
     others: tuple[Task, ...] = ()
     settings: FinetuneConfig | None = None
     """Settings other than the run's."""
+    watched: tuple[Task, ...] = ()
+    """Games that it plays while it learns."""
+    checkpoints: tuple[tuple[Seeds, ...], ...] = ()
+    """Their seeds after each of as many equal parts of the budget."""
 
     def __call__(self, host: ModelHost) -> Finetune:
-        return host.finetune([self])[0]
+        plays: list[list[list[ScoredPlay]]] = []
+
+        def watch(lm: LanguageModel, share: float) -> None:
+            while len(plays) < int(share * len(self.checkpoints)):
+                player, parts = host.sampler(lm), [("", self.checkpoints[len(plays)])]
+                plays.append([host.play(player, parts, each)[0] for each in self.watched])
+
+        [finetune] = host.finetune([self], watch if self.checkpoints else None)
+        return replace(finetune, watched_plays=plays)
 
     def with_adapters(self, change: Callable[[Any], Any]) -> Self:
         return replace(self, paused=change(self.paused))
@@ -244,32 +258,6 @@ class Trainings(Job[list[Finetune]]):
 
     def with_adapters(self, change: Callable[[Any], Any]) -> Self:
         return replace(self, trainings=tuple(t.with_adapters(change) for t in self.trainings))
-
-
-@dataclass(frozen=True)
-class WatchedTraining(Job[tuple[Finetune, list[list[list[ScoredPlay]]]]]):
-    """Fine-tune a new adapter on ``task`` and play ``tasks`` while it learns, on the seeds of each
-    of ``checkpoints``; the outcome is the fine-tune and the plays (checkpoints, tasks, seeds)."""
-
-    name: ClassVar[str] = "the fine-tune"
-    trains: ClassVar[bool] = True
-    task: Task
-    seed: int
-    true_rewards: bool
-    tasks: tuple[Task, ...]
-    checkpoints: tuple[tuple[Seeds, ...], ...]
-
-    def __call__(self, host: ModelHost) -> tuple[Finetune, list[list[list[ScoredPlay]]]]:
-        """The plays after n of N equal parts of the budget are on ``checkpoints[n - 1]``."""
-        plays: list[list[list[ScoredPlay]]] = []
-
-        def watch(lm: LanguageModel, share: float) -> None:
-            while len(plays) < int(share * len(self.checkpoints)):
-                player, parts = host.sampler(lm), [("", self.checkpoints[len(plays)])]
-                plays.append([host.play(player, parts, each)[0] for each in self.tasks])
-
-        training = Training(self.task, self.seed, self.true_rewards)
-        return host.finetune([training], watch)[0], plays
 
 
 @dataclass(frozen=True)

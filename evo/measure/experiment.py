@@ -68,7 +68,7 @@ from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, RunPlan, Services, shown
+from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
 from xgl.chat.settings import Budget
 from xgl.errors import ConfigError
@@ -87,7 +87,7 @@ SILENCE = 30.0
 
 
 @dataclass(frozen=True)
-class MeasurePlan(RunPlan):
+class MeasurePlan:
     """A validated run: the games, the measured players, and the base player, which plays the games
     whose levels the folder lacks."""
 
@@ -98,29 +98,26 @@ class MeasurePlan(RunPlan):
     base: LocalPlayer
     resumed: bool = False
 
-    def announce(self) -> None:
-        """Print the plays to be made."""
+    @property
+    def text(self) -> str:
+        """The plays to be made, in words."""
         config, members = self.config, self.export.members
         has_control = config.measure.control and config.measure.rounds > 1
-        say = partial(self.console.print, highlight=False, markup=False, soft_wrap=True)
-        say(
+        others = "".join(f" with {name}: {m}" for name, m in config.measure.others.items())
+        lines = [
             f"Measure of {len(members)} games from {config.source}, judge {self.export.judge}"
-            + "".join(f" with {name}: {model}" for name, model in config.measure.others.items())
-            + f", {plural(config.measure.rounds, 'round')} on each map"
-            + (", and their control" if has_control else "")
-        )
+            f"{others}, {plural(config.measure.rounds, 'round')} on each map"
+            f"{', and their control' if has_control else ''}"
+        ]
         for player in self.order:
-            say(f"{player.name}: {plural(len(self.games_of(player)), 'game')}")
+            lines.append(f"{player.name}: {plural(len(self.games_of(player)), 'game')}")
         if calls := config.measure.ceiling.calls:
             maps = sum(len(each.seeds(config.measure.maps)) for each in members)
-            say(
+            lines.append(
                 f"ceilings: {SOLVERS} solvers on {maps} maps, at most "
                 f"{SOLVERS * maps * calls:,} judge calls"
             )
-
-    def session(self, archive: Archive) -> MeasureSession:
-        """Raises :class:`ConfigError` if the measure has changed."""
-        return MeasureSession(self, archive)
+        return "\n".join(lines)
 
     def base_plays(self, member: MeasureGame) -> bool:
         """Whether the base player must be measured on a game."""
@@ -138,7 +135,7 @@ class MeasurePlan(RunPlan):
         return [self.base, *others] if self.games_of(self.base) else others
 
 
-def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> MeasurePlan:
+def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> Plan:
     """Find the measure, the players and their models; raises what each of them raises."""
     export = _measure(config)
     judge = export.judge
@@ -164,7 +161,8 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
         raise ConfigError("measure.device: found cuda, but torch sees no GPU here, expected cpu")
     if not resumed:
         ask_once(remote)
-    return MeasurePlan(config, services.console, export, players, base, resumed)
+    plan = MeasurePlan(config, services.console, export, players, base, resumed)
+    return plan.text, partial(MeasureSession, plan)
 
 
 def _measure(config: MeasureRunConfig) -> ExportedMeasure:
@@ -172,8 +170,7 @@ def _measure(config: MeasureRunConfig) -> ExportedMeasure:
     :class:`ConfigError` for a game that needs a model that is not under the judge."""
     if config.measure.folder:
         reader = read_benchmark if config.export_folder.suffix == BENCHMARK else read
-        whole = reader(config.export_folder, config.measure.judge)
-        export = whole.only(config.measure.games)
+        export = reader(config.export_folder, config.measure.judge)
     else:
         export = named_measure(config)
     for each in export.members:
@@ -214,8 +211,9 @@ def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
         )
 
 
-class MeasureSession:
-    """Plays what is not in the archive yet."""
+class MeasureSession(RunSession):
+    """Plays what is not in the archive yet. Raises :class:`ConfigError` if the measure has
+    changed."""
 
     def __init__(self, plan: MeasurePlan, archive: Archive) -> None:
         _check_unchanged(plan, archive)
@@ -228,8 +226,6 @@ class MeasureSession:
     def __enter__(self) -> Self:
         self.host = _model_host(self.plan)
         return self
-
-    def __exit__(self, *_: object) -> None: ...
 
     def work(self) -> RunOutcome:
         """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
@@ -270,7 +266,7 @@ class MeasureSession:
             if game_ceilings := read_ceilings(self.ledger.archive, confidence):
                 names = {each.task.id: each.name for each in members}
                 self.console.print(results.ceilings_table(game_ceilings, names, confidence))
-            path = self.plan.folder / results.FIGURE
+            path = self.plan.config.folder / results.FIGURE
             with writing(path):
                 write_whole(path, document(results.figure(found)).encode())
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
@@ -279,7 +275,7 @@ class MeasureSession:
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """What exports the fewest games that tell the players apart as all games do."""
-        folder, tolerance = self.plan.folder, self.plan.config.measure.tolerance
+        folder, tolerance = self.plan.config.folder, self.plan.config.measure.tolerance
         if len(self.plan.config.players) < 2:
             return ()
         with suppress(ExportError):  # no two players differ

@@ -69,18 +69,6 @@ class ExportedMeasure:
     judge_name: str
     digest: str
 
-    def only(self, names: Sequence[str]) -> ExportedMeasure:
-        """The measure with the games of these names; with all for none. Raises
-        :class:`ConfigError`."""
-        known = [each.name for each in self.members]
-        if unknown := [name for name in names if name not in known]:
-            raise ConfigError(
-                f"measure.games: found {unknown[0]!r}, expected games of the folder: "
-                f"{', '.join(known)}"
-            )
-        members = tuple(each for each in self.members if not names or each.name in names)
-        return replace(self, members=members)
-
 
 def named_measure(config: MeasureRunConfig) -> ExportedMeasure:
     """The games of ``measure.games`` with ``measure.maps`` maps each, whose texts are the held-out

@@ -46,8 +46,7 @@ ROUNDS_KEY = "rounds"
 ASK_AGAIN = 2
 """Further requests for a move, as for chat players of ``+experiment=measure``."""
 RoundFacts = dict[str, Any]
-"""Details of a sample: for each round its score, outcome, moves, bits of each token and counts of
-failures."""
+"""Details of a sample: for each round its score, outcome, moves and bits of each token."""
 
 
 # -- rounds of a model that answers later ----------------------------------------------------------
@@ -83,7 +82,6 @@ class MeasureHost:
             "outcomes": [play.outcome_for(role) for play in plays],
             "moves": [play.accepted_moves(role) for play in plays],
             "bits": [_token_bits(play, role) for play in plays],
-            "counts": [asdict(play.move_counts(role)) for play in plays],
         }
 
     async def _play(self, name: str, seeds: Seeds, memory: Memory, ask: Ask) -> Play:
@@ -229,7 +227,6 @@ def _scorer(host: MeasureHost, rounds: int) -> Any:
         grouped(mean(), "game"),
         grouped(stderr(), "game", name_template="{group_name} stderr", all_label="all stderr"),
         _narms(),
-        _failures(),
     ]
 
     @scorer(metrics=metrics, name="arms")
@@ -281,23 +278,3 @@ def _narms() -> Any:
         return compute
 
     return mean_narms()
-
-
-def _failures() -> Any:
-    """Failures of the model per round: forfeits, answers without a move, moves that were cut."""
-    from inspect_ai.scorer import metric
-
-    @metric(name="failures")
-    def per_round() -> Any:
-        def compute(scores: list[Any]) -> dict[str, float]:
-            facts = [each.score.metadata for each in scores]
-            outcomes = [outcome for each in facts for outcome in each["outcomes"]]
-            counts = [count for each in facts for count in each["counts"]]
-            every = {"forfeits": [each == PlayOutcome.FORFEIT for each in outcomes]}
-            for name in ("failed_ensures", "format_failures", "cut_moves"):
-                every[name] = [each[name] for each in counts]
-            return {f"{n} a round": float(np.mean(v)) for n, v in every.items() if v}
-
-        return compute
-
-    return per_round()

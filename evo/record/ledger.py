@@ -196,8 +196,12 @@ def finetune_row(
         "adapter_hash": adapter_hash,
         "settings_json": settings,
         "tokens": finetune.tokens,
-        **{name: value for name, value in facts if name not in ("adapter", "state")},
+        **{name: value for name, value in facts if name not in NO_COLUMNS},
     }
+
+
+NO_COLUMNS = ("adapter", "state", "watched_plays")
+"""What a fine-tune holds beside the columns of its row."""
 
 
 def _map_key(row: Row) -> tuple[int, int, str]:

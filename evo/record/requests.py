@@ -33,7 +33,6 @@ from evo.jobs.job import (
     Training,
     Trainings,
     UnlikelyMoves,
-    WatchedTraining,
 )
 from evo.record.budget import Cost
 from evo.record.display import FINE_TUNING, training_note
@@ -257,21 +256,17 @@ class WatchedTrainingRequest(TrainingRequest):
 
     def job(self, facts: RunFacts, together: Sequence[Request]) -> Job[Any]:
         task, *tasks = map(facts.task_with_floor, (self.task, *self.tasks))
-        return WatchedTraining(task, self.seed, self.true_rewards, tuple(tasks), self.checkpoints)
+        job, at = Training(task, self.seed, self.true_rewards), self.checkpoints
+        return replace(job, watched=tuple(tasks), checkpoints=at)
 
     def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
-        finetune, checkpoints = result.outcome
         rows = [
             row
-            for plays_by_task in checkpoints
+            for plays_by_task in result.outcome.watched_plays
             for task, plays in zip(self.tasks, plays_by_task, strict=True)
             for row in score_rows(self.policy_id, task, Purpose.CHECKPOINT, plays)
         ]
-        tables = super().tables(facts, (self,), replace(result, outcome=finetune))
-        return {**tables, "scores": rows}
-
-    def notes(self, result: Result[Any]) -> list[str]:
-        return [training_note(result.outcome[0].curve)]
+        return {**super().tables(facts, together, result), "scores": rows}
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,11 @@ import shutil
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from safetensors.torch import load_file, save_file
 from support.driver import GROWING, Driver, commits, run, science
 
@@ -98,18 +97,11 @@ def test_of_runs_started_at_once_on_one_folder_one_is_done(tmp_path: Path, whole
 LONG = "the red hen ran over the green hill " * 38
 
 
-def with_nan(tensors: dict[str, torch.Tensor]) -> None:
-    tensors["model.norm.weight"][0] = float("nan")
-
-
-def without_one(tensors: dict[str, torch.Tensor]) -> None:
-    del tensors["model.layers.1.mlp.up_proj.weight"]
-
-
-def model(folder: Path, change: Callable[[dict[str, torch.Tensor]], None]) -> None:
+def model(folder: Path) -> None:
+    """The embedded model with a number that is none."""
     shutil.copytree(EMBEDDED, folder)
     tensors = load_file(folder / "model.safetensors")
-    change(tensors)
+    tensors["model.norm.weight"][0] = float("nan")
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
 
 
@@ -117,7 +109,6 @@ WAITING = "no worker is ready yet"
 """How a line begins that a busy machine adds."""
 ERRORS = {
     "NaN in the judge": ("judge.model=bad", r"model 'bad': bad does not load.*model\.norm\.weight"),
-    "a tensor of the player": ("player.model=bad2", r"missing: model\.layers\.1\.mlp\.up_proj"),
     "a game": (
         "growth.initial_scope=[long.xent]",
         r"long\.xent: no play fits; line 3: [\d,]+",
@@ -128,8 +119,7 @@ ERRORS = {
 @pytest.mark.parametrize("kind", ERRORS)
 def test_an_error_that_would_come_again_ends_the_run_at_once(commands: Any, kind: str) -> None:
     setting, message = ERRORS[kind]
-    model(commands.folder / "bad", with_nan)
-    model(commands.folder / "bad2", without_one)
+    model(commands.folder / "bad")
     text = f'assign(s="{LONG}")\nassign(t="{LONG}")\nelicit(x, 8)\nreward(xed(s | t+x))\n'
     (commands.folder / "long.xent").write_text(text)
     done = commands("evo.run", *commands.tiny("run", setting, "cluster.workers=1"))

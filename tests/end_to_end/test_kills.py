@@ -15,7 +15,7 @@ from archive import Archive
 
 pytestmark = pytest.mark.long
 
-MOMENTS = {"the first fine-tune": 1, "the scores of candidates": 4, "the first decision": 7}
+MOMENTS = {"the first fine-tune": 1, "the first decision": 7}
 """Files of scores that the archive holds when the run is killed."""
 
 

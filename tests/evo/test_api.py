@@ -88,20 +88,6 @@ def test_a_run_that_a_callback_ended_is_resumed(world: World, tmp_path: Path) ->
     assert search.tables("cut") == search.tables("undisturbed")
 
 
-def test_a_budget_ends_a_run_without_an_error(world: World) -> None:
-    small = {**world.settings("poor"), "budget": {"tokens": 2000}}
-    run = evo.grow(small, quiet=True, backend="pyarrow")
-    assert run.table("runs")["event"].to_pylist()[-1] == "out_of_budget"
-
-
-def test_names_are_listed_and_others_are_refused() -> None:
-    assert {"Run", "grow", "resume", "__version__"} <= set(dir(evo))
-    with pytest.raises(AttributeError, match="no attribute 'shrink'"):
-        _ = evo.shrink  # type: ignore[attr-defined]
-    with pytest.raises(LookupFailedError, match="backend: found 'dask'"):
-        evo.Run.open("anywhere", backend="dask")
-
-
 def test_the_player_of_a_run_plays() -> None:
     """The trained player has learned its game, as the archive says: it earns more than the base."""
     run = evo.Run.open(EXAMPLE, backend="pyarrow")

@@ -42,8 +42,6 @@ def faint(game: Game) -> Nature:
 
 GROWTHS: dict[str, tuple[World, tuple[str, ...]]] = {
     "Algorithm 1": (by_hash, GROWING),
-    "Definition 37": (by_hash, (*GROWING, "transfer.definition=def37")),
-    "replicates": (by_hash, (*GROWING, "finetune.replicates=2")),
     "open-ended": (faint, (*OPEN, *LOOKS, "seed=2", "transfer.gain=specific")),
 }
 

@@ -33,7 +33,6 @@ ACCEPTING = of_limits(l4=Nature(teaches=0.9, covered=0.1))
 ENDS: dict[str, tuple[World, tuple[str, ...], int | None]] = {
     "accepts": (ACCEPTING, (), None),
     "before its first job": (ACCEPTING, (), 0),
-    "before its first scope": (ACCEPTING, (), 2),
     "after its first scope": (ACCEPTING, (), 6),
     "two budgets": (ACCEPTING, ("budget.tokens=3", "budget.seconds=0.3"), None),
     "open-ended": (
@@ -87,20 +86,6 @@ def test_a_folder_of_any_name_is_quoted(
     execute_all(capsys.readouterr().out, ACCEPTING, search)
     assert Path(f"{folder}.html").is_file()
     assert Path(f"{folder}-games").is_dir()
-
-
-@pytest.mark.parametrize("name", ["~x", "${HOME}"])
-def test_no_name_is_another_folder_when_it_is_typed_again(
-    name: str, search: Search, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    home = Path.cwd() / "home"
-    home.mkdir()
-    monkeypatch.setenv("HOME", str(home))
-    monkeypatch.chdir("runs")
-    search.folder = Path()
-    assert search.run(ACCEPTING, name=name) == 2
-    assert capsys.readouterr().err.startswith("error: name")
-    assert list(home.iterdir()) == []
 
 
 @pytest.mark.parametrize("patience", [None, 0, 3, 9])

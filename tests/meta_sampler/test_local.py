@@ -69,13 +69,6 @@ def test_a_draft_that_goes_on_is_cut_to_its_complete_lines() -> None:
         xgl.parse(proposal.text, "xent")
 
 
-def test_what_is_given_up_says_why() -> None:
-    for proposal in propose(attempts=1, max_tokens=20):
-        assert proposal.game is None
-        assert proposal.fate == "unfinished"
-        assert proposal.errors == ("not complete after 20 tokens",)
-
-
 def test_same_seed_same_proposals_and_other_seed_others() -> None:
     first, other = propose(), propose(n=1, seed=2)
     assert first == Local(SMALL).propose(PARENT["xent"], parents.SCOPE["xent"], 4, 1)
@@ -130,8 +123,8 @@ def test_every_text_is_a_valid_program(dialect: str, kind: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_thousands_of_texts_are_valid_programs(dialect: str, kind: str) -> None:
-    for seed in range(250):
+def test_hundreds_of_texts_are_valid_programs(dialect: str, kind: str) -> None:
+    for seed in range(80):
         _check(dialect, KINDS[kind], CONSTANTS[seed % 2], 1000 + seed)
 
 
@@ -190,24 +183,3 @@ def test_games_of_the_library(entry: Entry) -> None:
         return
     is_accepted = accepts(xgl_grammar(entry.dialect, LIBRARY).lark(), code)
     assert is_accepted == (entry.name not in OUTSIDE)
-
-
-VALID = "assign(s=story())\nelicit(t, 8)\nreward(xed(s | t))"
-FAULTY = (
-    "assign(s=story())\nelicit(t, 8)\nreward(xed(s | x))",
-    *("assign(s=story())\nensure(xent(s) < 3)\n" + VALID, VALID + "\nreplay(flag_1, 2)"),
-    "assign(s=story())\nbeacon(flag_2)\nbeacon(flag_1)\n" + VALID,
-    "assign(s=story())\nelicit(a, 8)\nreward(xed(s | a))",
-    "assign(s=story())\nelicit(t, 0)\nreward(xed(s | t))",
-    "assign(s=story())\nelicit(env, t, 8)\nreward(env, xed(s | t))\n" + VALID,
-    *(VALID + "\nreward(alice, xed(s | t))", "assign(s=story())\nelicit(t, 8)"),
-    "assign(s=story())\nelicit(t, 8)\nreward(xent(s))",
-    "assign(s=story())\nelicit(t, 8)\nreward(xed(story() | t))",
-    'assign(s=story())\nelicit(t, 8)\nensure("a" + t + "b" or 1)',
-    'assign(s=story(), x="a\x07")\nelicit(t, 8)\nreward(xed(s | t))',
-)
-
-
-def test_faults_are_outside() -> None:
-    lark = xgl_grammar("paper", WIDE).lark()
-    assert [text for text in FAULTY if accepts(lark, text)] == []

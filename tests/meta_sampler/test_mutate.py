@@ -172,7 +172,7 @@ def test_observation_leads_the_draws_within_bounds() -> None:
     scope = parents.SCOPE["xent"]
     learner, fresh = Mutate(WIDE), Mutate(WIDE)
     good = [Outcome(f"g{i}", ("replace_operand",), Progress.ACCEPTED) for i in range(60)]
-    bad = [Outcome(f"b{i}", ("add_term", "insert_story"), Progress.COVERED) for i in range(60)]
+    bad = [Outcome(f"b{i}", ("add_term", "insert_story"), Progress.REFUSED) for i in range(60)]
     learner.observe(good + bad)
     shares, usual = _shares(learner, scope), _shares(fresh, scope)
     assert shares["replace_operand"] > 1.3 * usual["replace_operand"]

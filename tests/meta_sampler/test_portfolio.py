@@ -12,8 +12,7 @@ import pytest
 from support.search import Listed, Nature, Search, code, of_limits
 
 from meta_sampler import Mutate, Outcome, Progress, Proposal, make
-from meta_sampler.base import Remote
-from meta_sampler.registry import PaidPortfolio, Portfolio
+from meta_sampler.registry import Portfolio
 from meta_sampler.settings import settings_of
 from xgl import Game, game, parse
 from xgl.errors import ConfigError
@@ -58,7 +57,7 @@ class Named(Listed):
 
 def outcomes(sampler: str, accepted: int, refused: int) -> list[Outcome]:
     yes = [Outcome(f"a{i}", (), Progress.ACCEPTED, sampler=sampler) for i in range(accepted)]
-    return yes + [Outcome(f"r{i}", (), Progress.COVERED, sampler=sampler) for i in range(refused)]
+    return yes + [Outcome(f"r{i}", (), Progress.REFUSED, sampler=sampler) for i in range(refused)]
 
 
 def test_each_proposes_before_any_proposes_by_merit() -> None:
@@ -88,13 +87,14 @@ def test_proposals_are_a_function_of_state_and_seed() -> None:
         assert [each.text for each in a] == [each.text for each in b] != []
 
 
-def test_a_model_behind_an_endpoint_makes_it_remote(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_behind_an_endpoint_is_a_member_with_its_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
-    assert not isinstance(make("portfolio"), Remote)
-    paid = make("portfolio", {"model": "some", "price_prompt": 1.0, "budget_tokens": 10})
-    assert isinstance(paid, PaidPortfolio)
-    assert isinstance(paid, Remote)
+    paid: Any = make("portfolio", {"model": "some", "price_prompt": 1.0, "budget_tokens": 10})
     assert [*paid.members] == ["mutate", "local", "chat"]
+    paid.charge(10, 0.0)
+    assert paid.members["chat"].meter.usage.tokens == 10
 
 
 def test_a_growth_learns_who_proposes_well(tmp_path: Path) -> None:

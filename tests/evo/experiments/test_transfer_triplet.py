@@ -15,7 +15,7 @@ from archive.__main__ import main as archive_main
 from archive.plays import PURPOSES
 from evo.experiments.transfer_triplet import CHECKPOINT_PLAYS, CHECKPOINTS
 from evo.jobs.evaluation import evaluation_seeds
-from evo.jobs.job import Evaluation, Training, WatchedTraining
+from evo.jobs.job import Evaluation, Training
 
 WORLD = of_limits(l8=Nature(teaches=0.6), l9=Nature(own=5.0, covered=0.3))
 FEW = ["finetune.replicates=2", "transfer.acceptance_plays=[24]", "game.dialect=xent"]
@@ -80,9 +80,10 @@ def test_checkpoints_see_the_model_as_it_learns(
 ) -> None:
     task, other = make_task(), make_task("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))\n")
     checkpoints = [tuple(evaluation_seeds("selection", 1, 3, 3 * n)) for n in range(4)]
-    job = WatchedTraining(task, 1, False, (task, other), tuple(checkpoints))
+    job = Training(task, 1, watched=(task, other), checkpoints=tuple(checkpoints))
     host = make_model_host(tokens=1000, learning_rate=0.05)
-    finetune, plays = host.do(job).outcome
+    finetune = host.do(job).outcome
+    plays = finetune.watched_plays
     assert finetune.adapter == host.do(Training(task, 1)).outcome.adapter, "looking changes nothing"
     assert [[len(each) for each in by_task] for by_task in plays] == [[3, 3]] * 4
     at_end = Evaluation(other, (finetune.adapter,), (checkpoints[3],))

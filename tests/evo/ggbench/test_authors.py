@@ -16,7 +16,6 @@ from evo.ggbench.chat import Author, program
 from evo.run import main
 from evo.runner import Services
 from xgl.chat.settings import ChatSettings
-from xgl.errors import PlayerError
 
 RULES = "# Sticks\n\nTake one or two of the sticks. Who takes the last one wins."
 PROGRAM = hostile.GOOD
@@ -94,19 +93,6 @@ def test_an_answer_without_its_text_is_a_row_with_its_stage(
 )
 def test_a_program_is_found_however_it_is_wrapped(answer: str) -> None:
     assert program(answer).replace("\r", "").strip() == PROGRAM.strip()
-
-
-def test_what_was_paid_for_is_not_paid_again(tmp_path: Path) -> None:
-    models = [author_model(moves=refusal(401))]
-    with ChatServer(lambda request: models[-1](request)) as server:
-        with pytest.raises(PlayerError):
-            write_games(server, tmp_path)
-        models.append(author_model())
-        before = len(server.received)
-        [(_, _, usage)] = write_games(server, tmp_path)
-        later = [stage(request) for request in server.received[before:]]
-    assert later == ["moves"]
-    assert usage.tokens == 3 * 35
 
 
 def run(folder: Path, *overrides: str) -> tuple[int, str]:

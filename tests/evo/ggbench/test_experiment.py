@@ -136,21 +136,6 @@ def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
     assert science(folder / "parts" / "archive") == parts
 
 
-@pytest.mark.parametrize(
-    ("override", "message"),
-    [
-        ("ggbench.games=[chess]", "game: found 'chess', expected a folder with a game"),
-        ("ggbench.players=[mcts@x]", "expected mcts or mcts@N"),
-    ],
-)
-def test_a_users_mistake_is_one_sentence(
-    override: str, message: str, tmp_path: Path, capsys: Capsys
-) -> None:
-    assert run(tmp_path, override)[0] == 2
-    assert message in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())
-
-
 # -- Self-play: Table 4's settings, the same result twice, a policy that beats random moves --------
 
 

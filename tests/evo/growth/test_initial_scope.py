@@ -80,10 +80,8 @@ def test_every_player_that_moves_and_may_learn_can_be_the_main_one() -> None:
 
 BAD = [
     ("broken.xent", "assign(s=story())\nelict(t, 8)\n", r"broken\.xent: .*line 2, column 1"),
-    ("empty.xent", "", r"empty\.xent"),
     ("still.xent", "assign(s=story())\nelicit(t, 8)\nreward(xent(s))\n", r"still\.xent.*expected"),
     ("wrong.xgl", GOOD, r"wrong\.xgl: \.xgl is dialect paper, expected \.xent"),
-    ("eval.xent", '__import__("os").system("true")\n', r"eval\.xent: .*line 1"),
 ]
 
 

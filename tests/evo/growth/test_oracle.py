@@ -24,14 +24,12 @@ VERDICTS = [
     (Nature(constant=True), "refused", "constant score"),
     (Nature(tokens=1000), "refused", "too long to learn"),
     (Nature(own=0.0), "refused", "not playable"),
-    (Nature(own=-3.0), "refused", "not playable"),
     (Nature(teaches=0.0), "refused", "does not help its parent"),
     (Nature(covered=1.1), "refused", "covered by the scope"),
     (Nature(), "accepted", "helps and is new"),
     (Nature(teaches=0.28, lucky={"teaches": 0.6}), "undecided", "help to its parent not settled"),
     (Nature(covered=0.79, lucky={"covered": 0.2}), "undecided", "coverage not settled"),
     (Nature(own=-0.5, lucky={"own": 10.0}), "undecided", "own gain not confirmed"),
-    (Nature(teaches=0.0, lucky={"teaches": 0.6}), "refused", "does not help its parent"),
     (Nature(covered=1.0, lucky={"covered": 0.2}), "refused", "covered by the scope"),
 ]
 BEFORE_FINE_TUNING = ("forfeit rate", "constant score", "too long to learn")

@@ -12,9 +12,6 @@ from support.chat_server import Answer, ChatServer, Received, refusal, reply
 from support.chat_turns import KEY, KEY_VARIABLE
 from support.search import Killed, Nature, Search, code, of_limits
 
-from archive import Verdict
-from evo.growth.proposals import PROGRESS
-from meta_sampler import Progress
 from xgl import parse
 from xgl.analysis.tree_distance import distance
 
@@ -147,11 +144,3 @@ def test_a_budget_ends_the_run_at_a_commit(
     assert events(search)[-1] == "finished"
     model = "meta_sampler.settings.model=other"
     assert search.go_on(WORLD, model) == 2
-
-
-# -- what samplers hear of their proposals ---------------------------------------------------------
-
-
-def test_progress_is_acceptance_where_the_verdict_is() -> None:
-    for reason, progress in PROGRESS.items():
-        assert (reason.verdict is Verdict.ACCEPTED) == (progress is Progress.ACCEPTED)

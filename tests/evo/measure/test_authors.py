@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
 from support.exported import TEXTS
 
-import evo.run
 from archive.export.selection import Map
 from archive.export.xent import with_texts
 from evo.measure.folder import read_benchmark
@@ -47,14 +45,3 @@ def test_games_maps_and_judge_are_those_of_the_file(tmp_path: Path) -> None:
         TEXTS[2],
         f'It\'s "{TEXTS[1]}"\n\u2028é',
     ]
-
-
-def test_it_is_measured(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    benchmark(Path("expanded.json"))
-    command = ["+experiment=measure", "measure=expanded.json", "measure.rounds=1"]
-    assert evo.run.main([*command, "player=embedded"]) == 0
-    assert "mean score of one play" in capsys.readouterr().out
-    assert Path("runs/measure-expanded").is_dir()

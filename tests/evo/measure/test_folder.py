@@ -90,25 +90,6 @@ def test_odd_values_are_one_sentence(
     readable(folder, json.dumps(spoilt))
 
 
-@pytest.mark.parametrize(
-    ("key", "name"),
-    [
-        *(("format", "metadata"), ("judge", "file"), ("members", "role")),
-        *(("format", "maps"), ("judge", "thresholds"), ("members", "game_id")),
-    ],
-)
-def test_no_type_but_the_documented_is_read(
-    folder: Path, facts: dict[str, Any], key: str, name: str
-) -> None:
-    for value in ODD:
-        assert not readable(folder, json.dumps(facts | {key: value}))
-        members = [facts["members"][0] | {name: value}]
-        fits = (name == "thresholds" and value is None) or (name, type(value)) == ("game_id", str)
-        fits = fits and value != "\ud800"
-        fits = fits or (name, value) == ("metadata", {})
-        assert readable(folder, json.dumps(facts | {"members": members})) == fits
-
-
 def test_nothing_outside_the_folder_is_read(folder: Path, facts: dict[str, Any]) -> None:
     (folder.parent / "outside.xent").write_text("secret")
     (folder / "link.xent").symlink_to("../outside.xent")

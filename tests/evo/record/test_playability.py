@@ -58,7 +58,6 @@ def test_repetition_gives_rows_of_both_kinds(lab: ModelHost, make_task: MakeTask
     round_series = series(round_rows("base", make_task(), "calibration", scores))
     assert round_series.own.shape == (6, 3)
     assert round_series.control is not None
-    assert round_series.clipped_scores is not None
     assert (round_series.own[:, 0] == round_series.control[:, 0]).all()
     assert (round_series.own[:, 1:] != round_series.control[:, 1:]).any()
     assert all(s.new_tokens < s.tokens for s in scores)

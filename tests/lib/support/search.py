@@ -36,7 +36,6 @@ from evo.jobs.job import (
     TokenScoring,
     Training,
     Trainings,
-    WatchedTraining,
     content,
 )
 from evo.jobs.job import Outcome as JobOutcome
@@ -169,7 +168,6 @@ class FakeExecutor(SerialExecutor):
         done: dict[type[Job[Any]], Callable[[Any], Result[Any]]] = {
             Training: self._train,
             Trainings: self._train_together,
-            WatchedTraining: self._train_watched,
             Repetition: self._repeat,
             Evaluation: self._evaluate,
             ScriptedEvaluation: self._evaluate_scripts,
@@ -201,23 +199,17 @@ class FakeExecutor(SerialExecutor):
         before = f"state of {who}{PAUSED}{adapter.decode()[len(who) :]}"
         assert content(job.paused) in (None, before.encode())
         curves = [1.0, 2.0], [3.0, 2.5], [0.5, 0.4]
-        finetune = Finetune(adapter, *curves, 0.9, 0.0, 900, 100, 0.25, state)
+        plays = [  # all is learned at once
+            [self._evaluate(Evaluation(each, (adapter,), (s,))).outcome[0] for each in job.watched]
+            for s in job.checkpoints
+        ]
+        finetune = Finetune(adapter, *curves, 0.9, 0.0, 900, 100, 0.25, state, plays)
         return Result(finetune, (MapText(2 * named_seed(job.seed), 0, "a training text", 3),))
 
     def _train_together(self, job: Trainings) -> Result[Any]:
         results = [*map(self._train, job.trainings)]
         texts = chain(*(each.map_texts for each in results))
         return Result([each.outcome for each in results], tuple(dict.fromkeys(texts)))
-
-    def _train_watched(self, job: WatchedTraining) -> Result[Any]:
-        """All is learned at once."""
-        result = self._train(Training(job.task, job.seed, job.true_rewards))
-        adapters = (result.outcome.adapter,)
-        plays = [
-            [self._evaluate(Evaluation(each, adapters, (seeds,))).outcome[0] for each in job.tasks]
-            for seeds in job.checkpoints
-        ]
-        return replace(result, outcome=(result.outcome, plays))
 
     def _evaluate(self, job: Evaluation) -> Result[Any]:
         parts = [*zip(map(content, job.adapters), job.seeds, strict=True)]
@@ -307,7 +299,7 @@ def limit(game_: Game) -> int:
 
 
 @dataclass
-class Listed:
+class Listed(MetaSampler):
     """A meta-sampler that always proposes the same texts."""
 
     texts: Sequence[str]
