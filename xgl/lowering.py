@@ -331,7 +331,11 @@ class _Lowering:
             self.change("words are compared as they are spelled there")
         operands = [reduce(join, [parts[int(n)] for n in each.split()]) for each in rule.operands]
         holds = self._rule(line, rule, operands)
-        return holds if truth.expected else syn.Logic("not", (holds,))
+        if truth.expected:
+            return holds
+        if isinstance(holds, syn.Comparison) and holds.comparator == "==":
+            return replace(holds, comparator="!=")
+        return syn.Logic("not", (holds,))
 
     def _rule(
         self, line: syn.Ensure, rule: Predicate, operands: Sequence[syn.StringExpr]
