@@ -380,24 +380,6 @@ def test_plays_with_failed_ensures_begin_with_the_same_moves_and_read_less(
     assert sum(same) > 0.5 * len(expected)
 
 
-def test_where_memory_runs_out_caches_go_before_the_batch_is_halved(
-    lm: LanguageModel, whole: tuple[list[Moved], list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    policy, rows, encode = LocalPolicy(lm, keep_caches=True), list[int](), PromptCaches.encode
-    play(policy, SEEDS[:1])
-
-    def full(caches: PromptCaches, lm: LanguageModel, prompts: Any, *rest: Any) -> Any:
-        if caches.kept:
-            raise MemoryError
-        rows.append(len(prompts))
-        return encode(caches, lm, prompts, *rest)
-
-    monkeypatch.setattr(PromptCaches, "encode", full)
-    moves = play(policy)
-    assert rows[0] == len(SEEDS)
-    assert moves[0].move.text == whole[0][0].move.text
-
-
 TEXTS = (
     *("The king", "Once upon a time there was a small", "A", "The king", "She ran by the sea"),
 ) * 3
