@@ -22,6 +22,7 @@ import json
 import tempfile
 import time
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -128,10 +129,10 @@ def rate(judge: TransformerJudge, load: Load, repeats: int) -> float:
     rates = []
     for _ in range(repeats):
         judge.forget()
-        before, start = judge.engine.statistics.read_tokens, time.perf_counter()
+        before, start = judge.engine.counts["read_tokens"], time.perf_counter()
         load(judge)
         taken = time.perf_counter() - start
-        rates.append((judge.engine.statistics.read_tokens - before) / taken)
+        rates.append((judge.engine.counts["read_tokens"] - before) / taken)
     return max(rates)
 
 
@@ -141,24 +142,24 @@ def measure(
     """One load's rows: what was read, and how fast."""
     fresh = TransformerJudge(judge.lm)
     load(fresh)
-    did = fresh.engine.statistics
+    did = Counter(fresh.engine.counts)
     load(fresh)
-    cached = fresh.engine.statistics.cached - did.cached
-    length = max(2, round(did.padded_tokens / max(1, did.trees)))
+    cached = fresh.engine.counts["cached"] - did["cached"]
+    length = max(2, round(did["padded_tokens"] / max(1, did["trees"])))
     own = rate(judge, load, repeats)
-    best, batch = raw(judge.lm, length, did.scored_tokens / did.read_tokens, every=False)
+    best, batch = raw(judge.lm, length, did["scored_tokens"] / did["read_tokens"], every=False)
     every, _ = raw(judge.lm, length, 1.0, every=True)
     tokens = {
         "load": name,
-        "sequences": f"{did.requested:,}",
-        "tokens requested": f"{did.requested_tokens:,}",
-        "without duplicates": f"{did.new_tokens:,}",
-        "read": f"{did.read_tokens:,}",
-        "cached, second call": f"{cached / max(1, did.requested - did.duplicates):.0%}",
+        "sequences": f"{did['requested']:,}",
+        "tokens requested": f"{did['requested_tokens']:,}",
+        "without duplicates": f"{did['new_tokens']:,}",
+        "read": f"{did['read_tokens']:,}",
+        "cached, second call": f"{cached / max(1, did['requested'] - did['duplicates']):.0%}",
     }
     return tokens, {
         "load": name,
-        "padding": f"{1 - did.read_tokens / did.padded_tokens:.0%}",
+        "padding": f"{1 - did['read_tokens'] / did['padded_tokens']:.0%}",
         "read a second": f"{own:,.0f}",
         "bare model (batch)": f"{best:,.0f} ({batch} × {length})",
         "ratio": f"{own / best:.2f}",
@@ -296,10 +297,10 @@ def scoring(lm: LanguageModel, memory: int, rate: float) -> list[dict[str, Any]]
         engine = ScoringEngine(lm, bounds)
         with peak(row):
             taken = seconds(partial(engine.bits, sequences), 1)
-        read = engine.statistics.read_tokens / 3
-        attended = read / (engine.statistics.trees / 3) / 2
+        read = engine.counts["read_tokens"] / 3
+        attended = read / (engine.counts["trees"] / 3) / 2
         scored = sum(each.target_count for each in sequences)
-        row |= {"tokens read": read, "passes": engine.statistics.forwards // 3}
+        row |= {"tokens read": read, "passes": engine.counts["forwards"] // 3}
         row |= {"tokens/s": read / taken}
         row["of the matrix rate"] = operations(lm, read, scored, attended) / taken / rate
         rows.append(row)

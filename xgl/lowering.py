@@ -10,9 +10,9 @@ string; it decides rules as set expressions and asks a model about the other sta
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
 from typing import Any, NamedTuple
 
@@ -30,6 +30,8 @@ from xgl.runtime.requests import Predicate
 FAILURES = 10
 """Failed ensures that the authors' engine allows for each line."""
 Lines = list[syn.Instruction]
+Signed = tuple[int, syn.Term]
+SPACE, NOTHING, MARK = syn.Literal(" "), syn.Literal(""), syn.Literal(".")
 
 
 class LoweringError(XGLError):
@@ -61,150 +63,13 @@ def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) 
     Raises :class:`LoweringError` with every reason. ``allow_inexact`` accepts changes that leave
     the game nearly the same.
     """
-    account = Account(lenient=allow_inexact)
-    program = _lower_program(game, account)
-    _note(game, account)
-    if account.refusals:
-        raise LoweringError(account.refusals)
+    lowering = _Lowering(game, allow_inexact)
+    program = lowering.program()
+    if lowering.refusals:
+        raise LoweringError(lowering.refusals)
     text = _text_read_back(program, role)
-    return LoweredProgram(
-        program=program,
-        text=text,
-        metadata=_metadata(game),
-        changes=tuple(account.changes),
-        inexact=tuple(account.inexact),
-        notes=tuple(account.notes),
-    )
-
-
-def _lower_program(game: Game, account: Account) -> syn.Program:
-    program = game.program
-    _refuse_worlds(game, account)
-    lines: Lines = [_constants(line, game, account) for line in program.instructions]
-    lines = [conditions(line, program.dialect, account) for line in lines]
-    if program.dialect == PAPER.name:
-        lines = _lower_paper_dialect(lines, account)
-    lines = _map_lines(lines, lambda line: drop_overwritten(line, account))
-    reveal_rewriter = RevealRewriter(syn.Program(tuple(lines), program.dialect), account)
-    lines = _map_lines(lines, lambda line: _rewrite_line(line, game, reveal_rewriter, account))
-    whole = syn.Program(tuple(lines))
-    if find(whole, syn.Cut) or any(call.name == "join" for call in find(whole, syn.Function)):
-        lines = _map_lines(lines, lambda line: store_moves_again(line, account))
-    lines = [Guard(lines, account)(line) for line in lines]
-    lines = _replace_david(lines, account)
-    renamed = canonicalise(syn.Program(tuple(lines), "xent"))
-    names = {n for line in renamed.instructions for n in (*reads(line), *writes(line))}
-    if over := sorted(name for name in names if name.endswith("0")):
-        account.refuse(None, f"more registers than there are there: {', '.join(over)}")
-    return renamed
-
-
-def _refuse_worlds(game: Game, account: Account) -> None:
-    """Refuse what that engine has no place for: models under one judge, constants by prompts."""
-    for line in game.program.instructions:
-        if names := names_of(line):
-            account.refuse(line, f"that engine has one judge, and no model {names[0]!r} under it")
-    if name := game.metadata.judge:
-        account.refuse(None, f"that engine has one judge, and no model {name!r} under it")
-    if game.metadata.prompts:
-        account.refuse(None, "its constants are written for each map by prompts")
-
-
-def _map_lines(lines: Lines, change: Callable[[syn.Instruction], Lines]) -> Lines:
-    return [new for line in lines for new in change(line)]
-
-
-def _constants(line: syn.Instruction, game: Game, account: Account) -> syn.Instruction:
-    values = {n: v for n, v in game.metadata.constants.items() if v}
-    hidden = {name for name in reads(line) if name[0] == "c"} & values.keys()
-    players = analyse(game.program).players
-    if hidden and not set(players) <= set(syn.OMNISCIENT):
-        account.refuse(line, "a private constant would be read in the program")
-    new_line: syn.Instruction = replace_constants(line, values, account)
-    return new_line
-
-
-def _lower_paper_dialect(lines: Lines, account: Account) -> Lines:
-    """Rewrite what has another meaning in the paper's dialect."""
-    new_lines: Lines = []
-    for line in lines:
-        if any(xent.outer is not None for xent in find(line, syn.Xent)):
-            account.loss(line, "a pre-instruction is joined to the prefix as text there")
-        new_line = lower_strings(line, account)
-        if isinstance(new_line, syn.Reward) and new_line.player == "env":
-            account.change("rewards to env, which count for nothing, were left out")
-        else:
-            is_assign = isinstance(new_line, syn.Assign)
-            new_lines += split_assign(new_line, account) if is_assign else [new_line]
-    return _place_early_flags(new_lines, account)
-
-
-def _place_early_flags(lines: Lines, account: Account) -> Lines:
-    """Place a flag that is replayed before it is placed at line 1."""
-    placed_flags: set[str] = set()
-    early: dict[str, None] = {}
-    for line in lines:
-        if isinstance(line, syn.Beacon):
-            placed_flags.add(line.flag)
-        elif isinstance(line, syn.Replay) and line.flag not in placed_flags:
-            early[line.flag] = None
-    if early:
-        account.change("a flag that was never placed is placed at line 1")
-    return [*(syn.Beacon(flag) for flag in early), *lines]
-
-
-def _rewrite_line(
-    line: syn.Instruction, game: Game, reveal_rewriter: RevealRewriter, account: Account
-) -> Lines:
-    calls = [call for call in find(line, syn.Function) if call.name == "split"]
-    if any(call.arguments[1:] == (NOTHING,) for call in calls):
-        account.refuse(line, "a text cannot be split by an empty one there")
-    match line:
-        case syn.Reward():
-            return rewards(line, account)
-        case syn.Reveal():
-            return reveal_rewriter.lower(line)
-        case syn.Elicit(max_len=None):
-            account.change("elicits name their limit")
-            return [replace(line, max_len=game.metadata.max_len)]
-    return [line]
-
-
-def _replace_david(lines: Lines, account: Account) -> Lines:
-    """Give david's part, whom that engine lacks, to a free private player, or refuse."""
-    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
-    players = {line.player: line for line in reversed(lines) if isinstance(line, kinds)}
-    first = players.get("david")
-    if first is None:
-        return lines
-    free = next((name for name in ("carol", "bob", "alice") if name not in players), None)
-    if free is None:
-        account.refuse(first, "there is no player david there, and no other chair is free")
-        return lines
-    account.loss(first, f"there is no player david there; {free} would play his part")
-    return [
-        replace(line, player=free) if isinstance(line, kinds) and line.player == "david" else line
-        for line in lines
-    ]
-
-
-def _note(game: Game, account: Account) -> None:
-    """Note the differences of the engines that remain."""
-    if game.dialect == PAPER.name:
-        account.note("no BOS stands before a scored string, and its first token does not count")
-        account.note("a move beyond its limit keeps its first tokens")
-    if find(game.program, syn.Ensure):
-        account.note(
-            f"an ensure line may fail {FAILURES} times in a row, the next failure is an error; "
-            f"here a player may fail {game.metadata.max_failures} times"
-            + (" in a game" if game.dialect == PAPER.name else " a line")
-        )
-    if name := game.metadata.npc:
-        account.note(
-            f"who plays the other roles, here the model {name!r}, is named elsewhere there"
-        )
-    if any(call.name in ("sample", "shuffle") for call in find(game.program, syn.Function)):
-        account.note("sample and shuffle draw otherwise there, whatever the seed")
+    changes, inexact = tuple(lowering.changes), tuple(lowering.inexact)
+    return LoweredProgram(program, text, _metadata(game), changes, inexact, tuple(_notes(game)))
 
 
 def _metadata(game: Game) -> Metadata:
@@ -213,6 +78,24 @@ def _metadata(game: Game) -> Metadata:
     longest = max((story.tokens or usual for story in calls), default=usual)
     tokens = longest if game.dialect == PAPER.name else usual
     return replace(game.metadata, story_tokens=tokens, constants={}, npc="", story_count=0)
+
+
+def _notes(game: Game) -> Iterable[str]:
+    """The differences of the engines that remain."""
+    is_paper = game.dialect == PAPER.name
+    if is_paper:
+        yield "no BOS stands before a scored string, and its first token does not count"
+        yield "a move beyond its limit keeps its first tokens"
+    if find(game.program, syn.Ensure):
+        yield (
+            f"an ensure line may fail {FAILURES} times in a row, the next failure is an error; "
+            f"here a player may fail {game.metadata.max_failures} times"
+            + (" in a game" if is_paper else " a line")
+        )
+    if name := game.metadata.npc:
+        yield f"who plays the other roles, here the model {name!r}, is named elsewhere there"
+    if any(call.name in ("sample", "shuffle") for call in find(game.program, syn.Function)):
+        yield "sample and shuffle draw otherwise there, whatever the seed"
 
 
 def _text_read_back(program: syn.Program, role: str) -> str:
@@ -243,23 +126,17 @@ def _line(line: syn.Instruction, role: str) -> str:
     return text
 
 
-@dataclass
-class Account:
-    """The passes add to it in turn. With ``lenient`` a loss is recorded, else it is a refusal."""
+class _Lowering:
+    """The passes over the lines of a game, and the account of what they changed. With ``lenient`` a
+    change after which the game is only nearly the same is recorded, else it is a refusal."""
 
-    lenient: bool = False
-    changes: dict[str, None] = field(default_factory=dict)
-    inexact: dict[str, None] = field(default_factory=dict)
-    notes: dict[str, None] = field(default_factory=dict)
-    refusals: dict[str, None] = field(default_factory=dict)
+    def __init__(self, game: Game, lenient: bool) -> None:
+        self.game, self.dialect, self.lenient = game, DIALECTS[game.dialect], lenient
+        self.changes, self.inexact, self.refusals = (dict[str, None]() for _ in range(3))
 
     def change(self, what: str) -> None:
         """Record a change that keeps the meaning."""
         self.changes[what] = None
-
-    def note(self, what: str) -> None:
-        """Record a difference of the engines that no program can express."""
-        self.notes[what] = None
 
     def loss(self, at: syn.Instruction, what: str) -> None:
         """Record a change after which the program is only nearly the same."""
@@ -269,47 +146,247 @@ class Account:
         """Record why the program cannot be lowered."""
         self.refusals[f"line {at.span.line}: {what}" if at else what] = None
 
+    def program(self) -> syn.Program:
+        """The program after all passes, its registers renamed."""
+        self._refuse_worlds()
+        lines = [self._constants(line) for line in self.game.program.instructions]
+        lines = [self._conditions(line) for line in lines]
+        if self.game.dialect == PAPER.name:
+            lines = _place_early_flags(_each(lines, self._paper_line), self.change)
+        lines = _each(lines, self._without_overwritten)
+        for line in lines:
+            calls = [call for call in find(line, syn.Function) if call.name == "split"]
+            if any(call.arguments[1:] == (NOTHING,) for call in calls):
+                self.refuse(line, "a text cannot be split by an empty one there")
+        reveals = _RevealRewriter(lines, self)
+        lines = _each(lines, lambda line: reveals(line) or self._split_rewards(line))
+        whole = syn.Program(tuple(lines))
+        if find(whole, syn.Cut) or any(call.name == "join" for call in find(whole, syn.Function)):
+            lines = _each(lines, self._stored_again)
+        guarded = map(_Guard(lines, self.change), lines)
+        renamed = canonicalise(syn.Program(tuple(guarded), "xent"))
+        names = {n for line in renamed.instructions for n in (*reads(line), *writes(line))}
+        if over := sorted(name for name in names if name.endswith("0")):
+            self.refuse(None, f"more registers than there are there: {', '.join(over)}")
+        return renamed
 
-# -- strings, lists and stories ------------------------------------------------------------------
+    def _refuse_worlds(self) -> None:
+        """Refuse what that engine has no place for: models under one judge, constants by prompts,
+        the player david."""
+        for line in self.game.program.instructions:
+            if names := names_of(line):
+                self.refuse(line, f"that engine has one judge, and no model {names[0]!r} under it")
+            if getattr(line, "player", "") == "david":
+                self.refuse(line, "there is no player david there")
+        if name := self.game.metadata.judge:
+            self.refuse(None, f"that engine has one judge, and no model {name!r} under it")
+        if self.game.metadata.prompts:
+            self.refuse(None, "its constants are written for each map by prompts")
 
-SPACE, NOTHING = syn.Literal(" "), syn.Literal("")
+    # -- strings, lists and stories ----------------------------------------------------------------
 
+    def _constants(self, line: syn.Instruction) -> syn.Instruction:
+        """The line with the metadata's constants as literals: there constants are always empty."""
+        values = {n: v for n, v in self.game.metadata.constants.items() if v}
+        hidden = {name for name in reads(line) if name[0] == "c"} & values.keys()
+        if hidden and not set(analyse(self.game.program).players) <= set(syn.OMNISCIENT):
+            self.refuse(line, "a private constant would be read in the program")
 
-def replace_constants(line: Any, values: Mapping[str, str], account: Account) -> Any:
-    """The line with the metadata's constants as literals: there constants are always empty."""
+        def change(node: Any) -> Any:
+            if isinstance(node, syn.Register) and node.name in values:
+                self.change("constants became literals")
+                return syn.Literal(values[node.name])
+            return node
 
-    def change(node: Any) -> Any:
-        if isinstance(node, syn.Register) and node.name in values:
-            account.change("constants became literals")
-            return syn.Literal(values[node.name])
-        return node
+        return transform(line, change)
 
-    return transform(line, change)
+    def _paper_line(self, line: syn.Instruction) -> Lines:
+        """A line of the paper's dialect in the other one, with strings as they are there."""
+        if any(xent.outer is not None for xent in find(line, syn.Xent)):
+            self.loss(line, "a pre-instruction is joined to the prefix as text there")
+        line = transform(line, lambda node: self._paper_string(node, isinstance(line, syn.Assign)))
+        if isinstance(line, syn.Reward) and line.player == "env":
+            self.change("rewards to env, which count for nothing, were left out")
+            return []
+        if not isinstance(line, syn.Assign):
+            return [line]
+        names = [name for name, _ in line.targets]
+        if len(names) == 1 or (
+            len(set(names)) == len(names) and set(names).isdisjoint(reads(line))
+        ):
+            return [line]
+        self.change("an assign from left to right became several")
+        return [replace(line, targets=(target,)) for target in line.targets]
 
-
-def lower_strings(line: Any, account: Account) -> Any:
-    """The line of a program in the paper's dialect with strings as they are there: the space of
-    ``+`` made explicit, inside a literal where there is one; copies in the lists that it assigns,
-    since there a list holds the register itself; and no argument of ``story``, which is ignored."""
-    copies = isinstance(line, syn.Assign)
-
-    def change(node: Any) -> Any:
+    def _paper_string(self, node: Any, copies: bool) -> Any:
+        """A string with the space of ``+`` made explicit, inside a literal where there is one; a
+        list that is assigned (``copies``) with copies, since there it holds the register itself;
+        a ``story`` without its argument, which is ignored."""
         match node:
             case syn.Story() if node.tokens or node.prompt:
-                account.change("story lost its argument; the maps' texts are as it asked")
+                self.change("story lost its argument; the maps' texts are as it asked")
                 return syn.Story()
             case syn.Cat():
-                account.change("the spaces of + became explicit")
+                self.change("the spaces of + became explicit")
                 return _spaced(node)
             case syn.ListOf(items) if copies:
                 if any(isinstance(item, syn.Register) for item in items):
-                    account.change("a list's registers became copies")
+                    self.change("a list's registers became copies")
                 # The copies are not walked again, so they get no space.
                 own = (syn.Cat(i, NOTHING) if isinstance(i, syn.Register) else i for i in items)
                 return syn.ListOf(tuple(own))
         return node
 
-    return transform(line, change)
+    def _without_overwritten(self, line: syn.Instruction) -> Lines:
+        """An assign that names each register once: Python evaluates no call with a keyword
+        twice."""
+        if not isinstance(line, syn.Assign) or len(kept := dict(line.targets)) == len(line.targets):
+            return [line]
+        dropped = [value for name, value in line.targets if value is not kept[name]]
+        for node in (node for value in dropped for node in descendants(value)):
+            if isinstance(node, syn.Story) or getattr(node, "name", "") in ("sample", "shuffle"):
+                self.refuse(line, "a text that is drawn and overwritten in one line stays drawn")
+        self.change("a register that a line sets twice is set once, to its last value")
+        return [replace(line, targets=tuple(kept.items()))]
+
+    def _stored_again(self, line: syn.Instruction) -> Lines:
+        """An elicit, then its moves stored again: there, // % and join fail on a shortened move."""
+        if not isinstance(line, syn.Elicit):
+            return [line]
+        self.change("moves are stored again, so that // % and join work on shortened ones")
+        again = {name: syn.Cat(syn.Register(name), NOTHING) for name in line.registers}
+        return [line, syn.Assign(tuple(again.items()), line.span)]
+
+    # -- rewards and conditions --------------------------------------------------------------------
+
+    def _split_rewards(self, line: syn.Instruction) -> Lines:
+        """One reward for each string that is scored; an elicit with its limit."""
+        if isinstance(line, syn.Elicit) and line.max_len is None:
+            self.change("elicits name their limit")
+            return [replace(line, max_len=self.game.metadata.max_len)]
+        if not isinstance(line, syn.Reward):
+            return [line]
+        groups = self._groups(line.amount.terms)
+        if len(groups) > 1:
+            self.change("a sum of xents of different strings became rewards of their own")
+        return [replace(line, amount=syn.Sum(tuple(group))) for group in groups]
+
+    def _groups(self, terms: Iterable[Signed]) -> list[list[Signed]]:
+        """Xents by the scored string; the xent of an empty literal is 0 here, an error there."""
+        groups: defaultdict[object, list[Signed]] = defaultdict(list)
+        for sign, term in terms:
+            assert isinstance(term, syn.Xent)
+            if term.target == NOTHING:
+                self.change("the xent of an empty literal, which is 0, was left out")
+            else:
+                groups[term.target].append((sign, term))
+        return list(groups.values())
+
+    def _conditions(self, line: syn.Instruction) -> syn.Instruction:
+        """The line with every condition lowered."""
+        if not isinstance(line, syn.Ensure):
+            return line
+        return replace(line, conditions=tuple(self._condition(line, c) for c in line.conditions))
+
+    def _condition(self, line: syn.Ensure, node: syn.Condition) -> syn.Condition:
+        match node:
+            case syn.Comparison():
+                return self._comparison(line, node)
+            case syn.Logic(_, parts):
+                return replace(node, conditions=tuple(self._condition(line, p) for p in parts))
+            case syn.Truth():
+                return self._statement(line, node)
+        return node
+
+    def _comparison(self, line: syn.Ensure, node: syn.Comparison) -> syn.Comparison:
+        """A comparison whose sides each hold numbers, or xents of one string."""
+        if _is_plain(node.left) and _is_plain(node.right):
+            return node
+        both = [*node.left.terms, *_negated(node.right.terms)]
+        numbers = [term for term in both if not isinstance(term[1], syn.Xent)]
+        groups = self._groups(term for term in both if isinstance(term[1], syn.Xent))
+        if len(groups) > 2 or (len(groups) == 2 and numbers):
+            self.refuse(line, "it compares more than the xents of two strings")
+            return node
+        self.change("terms of a comparison changed sides")
+        left, right, *_ = *groups, numbers, []
+        return replace(node, left=_sum(left), right=_sum(_negated(right)))
+
+    def _statement(self, line: syn.Ensure, truth: syn.Truth) -> syn.Condition:
+        parts: list[syn.StringExpr] = []
+
+        def store_part(part: syn.StringExpr) -> str:
+            parts.append(part)
+            return str(len(parts) - 1)
+
+        def join(left: syn.StringExpr, right: syn.StringExpr) -> syn.StringExpr:
+            """Two texts joined with a space, in the program's own dialect."""
+            return syn.Cat(left if self.dialect.cat_space else syn.Cat(left, SPACE), right)
+
+        rule = predicate(truth, store_part)
+        if rule is None:
+            self.loss(line, "a model judges the statement, and that engine asks it otherwise")
+            return replace(truth, statement=reduce(join, truth.params, truth.statement), params=())
+        if self.dialect.respelled_words and rule.kind != "num_tokens":
+            self.change("words are compared as they are spelled there")
+        operands = [reduce(join, [parts[int(n)] for n in each.split()]) for each in rule.operands]
+        holds = self._rule(line, rule, operands)
+        if truth.expected:
+            return holds
+        if isinstance(holds, syn.Comparison) and holds.comparator == "==":
+            return replace(holds, comparator="!=")
+        return syn.Logic("not", (holds,))
+
+    def _rule(
+        self, line: syn.Ensure, rule: Predicate, operands: Sequence[syn.StringExpr]
+    ) -> syn.Condition:
+        match rule.kind:
+            case "no_common_words":
+                self.change("'no common words' became a set expression")
+                return _compare(_call("len", _call("common_word_set", *operands)), "==", 0)
+            case "only_uses_words":
+                self.change("'only uses the words of' became a set expression")
+                allowed, text = (_call("word_set", operand) for operand in operands)
+                return syn.Test(text, "<=", allowed)
+            case "num_tokens":
+                self.change("a count of tokens became a comparison with the first of them")
+                return self._tokens(line, operands[0], rule.comparator, rule.bound)
+        self.loss(line, "num_words counts words with repetitions, there distinct ones")
+        return _compare(_call("num_words", operands[0]), rule.comparator, rule.bound)
+
+    def _tokens(
+        self, line: syn.Ensure, text: syn.StringExpr, comparator: str, bound: int
+    ) -> syn.Condition:
+        """A condition on a text's tokens: at most n where its first n are the whole text."""
+
+        def at_most(tokens: int, holds: bool) -> syn.Condition:
+            first = _call("first_n_tokens", text, syn.Number(tokens))
+            return syn.Test(first, "==" if holds else "!=", text)
+
+        is_strict = comparator in ("<", ">=", "==")
+        if bound == 0 and is_strict:
+            self.refuse(line, f"num_tokens{comparator}0 cannot be asked there")
+        if comparator == "==":
+            return syn.Logic("and", (at_most(bound, True), at_most(bound - 1, False)))
+        return at_most(bound - is_strict, comparator in ("<", "<="))
+
+
+def _each(lines: Lines, change: Callable[[syn.Instruction], Lines]) -> Lines:
+    return [new for line in lines for new in change(line)]
+
+
+def _place_early_flags(lines: Lines, note: Callable[[str], None]) -> Lines:
+    """The lines with a flag that is replayed before it is placed at line 1."""
+    placed_flags: set[str] = set()
+    early: dict[str, None] = {}
+    for line in lines:
+        if isinstance(line, syn.Beacon):
+            placed_flags.add(line.flag)
+        elif isinstance(line, syn.Replay) and line.flag not in placed_flags:
+            early[line.flag] = None
+    if early:
+        note("a flag that was never placed is placed at line 1")
+    return [*(syn.Beacon(flag) for flag in early), *lines]
 
 
 def _spaced(node: syn.Cat) -> syn.Cat:
@@ -323,60 +400,47 @@ def _spaced(node: syn.Cat) -> syn.Cat:
     return replace(node, left=syn.Cat(node.left, SPACE))
 
 
-def split_assign(line: syn.Assign, account: Account) -> list[syn.Instruction]:
-    """An assign that reads registers which it sets, as one assign for each register."""
-    names = [name for name, _ in line.targets]
-    names_read = set(reads(line))
-    if len(names) == 1 or not (names_read & set(names) or len(set(names)) < len(names)):
-        return [line]
-    account.change("an assign from left to right became several")
-    return [replace(line, targets=(target,)) for target in line.targets]
+def _sum(terms: Sequence[Signed]) -> syn.Sum:
+    return syn.Sum(tuple(terms) or ((1, syn.Number(0)),))
 
 
-def drop_overwritten(line: syn.Instruction, account: Account) -> list[syn.Instruction]:
-    """An assign that names each register once: Python evaluates no call with a keyword twice."""
-    if not isinstance(line, syn.Assign) or len(kept := dict(line.targets)) == len(line.targets):
-        return [line]
-    dropped = [value for name, value in line.targets if value is not kept[name]]
-    for node in (node for value in dropped for node in descendants(value)):
-        if isinstance(node, syn.Story) or getattr(node, "name", "") in ("sample", "shuffle"):
-            account.refuse(line, "a text that is drawn and overwritten in one line stays drawn")
-    account.change("a register that a line sets twice is set once, to its last value")
-    return [replace(line, targets=tuple(kept.items()))]
+def _negated(terms: Iterable[Signed]) -> list[Signed]:
+    return [(-sign, term) for sign, term in terms]
 
 
-def store_moves_again(line: syn.Instruction, account: Account) -> list[syn.Instruction]:
-    """An elicit, then its moves stored again: there, // % and join fail on a shortened move."""
-    if not isinstance(line, syn.Elicit):
-        return [line]
-    account.change("moves are stored again, so that // % and join work on shortened ones")
-    again = tuple((name, syn.Cat(syn.Register(name), NOTHING)) for name in writes(line))
-    return [line, syn.Assign(tuple(dict(again).items()), line.span)]
+def _is_plain(side: syn.Sum) -> bool:
+    kinds = {term.target if isinstance(term, syn.Xent) else syn.Number for _, term in side.terms}
+    return len(kinds) == 1 and NOTHING not in kinds
 
 
-# -- reveals -------------------------------------------------------------------------------------
+def _call(name: str, *arguments: Any) -> syn.Function:
+    return syn.Function(name, arguments)
+
+
+def _compare(term: syn.Function, comparator: Any, bound: int) -> syn.Comparison:
+    number = syn.Sum(((1, syn.Number(bound)),))
+    return syn.Comparison(syn.Sum(((1, term),)), comparator, number)
+
 
 NAMES, LISTS = POOL[:16], LIST_POOL[:4]
 """Private registers that both engines have."""
 
 
-class RevealRewriter:
+class _RevealRewriter:
     """Stores revealed values in registers of their own where that engine needs them."""
 
-    def __init__(self, program: syn.Program, account: Account) -> None:
-        self.account = account
-        self.live = DIALECTS[program.dialect].live_reveal
-        lines = program.instructions
+    def __init__(self, lines: Lines, lowering: _Lowering) -> None:
+        self.lowering, self.live = lowering, lowering.dialect.live_reveal
         self.used_names = {name for line in lines for name in (*reads(line), *writes(line))}
         write_counts = Counter(name for line in lines for name in writes(line))
         again = any(isinstance(line, syn.Ensure | syn.Replay) for line in lines)
-        self.steady = (
-            set() if again else {name for name in self.used_names if write_counts[name] < 2}
-        )
+        self.steady = {n for n in self.used_names if write_counts[n] < 2 and not again}
 
-    def lower(self, line: syn.Reveal) -> list[syn.Instruction]:
-        """The reveal, after the assigns that it needs."""
-        before: list[syn.Instruction] = []
+    def __call__(self, line: syn.Instruction) -> Lines:
+        """A reveal after the assigns that it needs; nothing for another line."""
+        if not isinstance(line, syn.Reveal):
+            return []
+        before: Lines = []
         values: list[syn.StringExpr | syn.ListExpr] = []
         for value in line.values:
             register = self._own(line, value) if self._needs_own(line.player, value) else None
@@ -395,33 +459,25 @@ class RevealRewriter:
         pool = LISTS if syn.kind_of(value) == "list" else NAMES
         free = next((name for name in pool if name not in self.used_names), None)
         if free is None:
-            self.account.refuse(line, "no register is left for what is revealed")
+            self.lowering.refuse(line, "no register is left for what is revealed")
             return None
         self.used_names.add(free)
-        self.account.change("what is revealed has a register of its own")
+        self.lowering.change("what is revealed has a register of its own")
         return free
 
 
-# -- texts that may be empty ---------------------------------------------------------------------
-
-MARK = syn.Literal(".")
-
-
-class Guard:
+class _Guard:
     """Adds a pre-instruction to xents of texts that may be empty. It is empty unless the text is:
     then there is a token to read, and still none to score."""
 
-    def __init__(self, lines: list[syn.Instruction], account: Account) -> None:
-        self.account = account
-        self.values: dict[str, list[Any]] = {}
+    def __init__(self, lines: Lines, note: Callable[[str], None]) -> None:
+        self.note = note
+        self.values: defaultdict[str, list[Any]] = defaultdict(list)
         """The values that each register is assigned; None stands for a move of a player."""
         for line in lines:
-            if isinstance(line, syn.Assign):
-                for name, value in line.targets:
-                    self.values.setdefault(name, []).append(value)
-            elif isinstance(line, syn.Elicit):
-                for name in line.registers:
-                    self.values.setdefault(name, []).append(None)
+            targets = line.targets if isinstance(line, syn.Assign) else ()
+            for name, value in (*targets, *((n, None) for n in writes(line) if not targets)):
+                self.values[name].append(value)
 
     def __call__(self, node: Any) -> Any:
         """An instruction or expression with its xents guarded."""
@@ -429,7 +485,7 @@ class Guard:
             return rebuild(node, self)
         if node.outer is not None or not self._may_be_empty(node.target, frozenset()):
             return node
-        self.account.change("texts that may be empty are scored behind a guard")
+        self.note("texts that may be empty are scored behind a guard")
         text = node.target.text if isinstance(node.target, syn.Given) else node.target
         rest = syn.Cut(syn.Cat(text, MARK), text, "after")
         return replace(node, outer=syn.Cut(MARK, rest, "before"))
@@ -441,173 +497,12 @@ class Guard:
             case syn.Literal(value):
                 return not value
             case syn.Cat(left, right):
-                return self._may_be_empty(left, visited_names) and self._may_be_empty(
-                    right, visited_names
-                )
+                return all(self._may_be_empty(part, visited_names) for part in (left, right))
             case syn.Given(text, _):
                 return self._may_be_empty(text, visited_names)
             case syn.Register(name):
                 if name in visited_names:
                     return False
-                values = self.values.get(name, [syn.Literal("")])
+                values = self.values.get(name, [NOTHING])
                 return any(self._may_be_empty(value, visited_names | {name}) for value in values)
         return True
-
-
-Signed = tuple[int, syn.Term]
-ZERO = syn.Sum(((1, syn.Number(0)),))
-
-
-def rewards(line: syn.Reward, account: Account) -> list[syn.Instruction]:
-    """One reward for each string that is scored."""
-    groups = _groups(line.amount.terms, account)
-    if len(groups) == 1 and len(groups[0]) == len(line.amount.terms):
-        return [line]
-    if len(groups) > 1:
-        account.change("a sum of xents of different strings became rewards of their own")
-    return [replace(line, amount=syn.Sum(tuple(group))) for group in groups]
-
-
-def _groups(terms: Sequence[Signed], account: Account) -> list[list[Signed]]:
-    """Xents by the scored string; the xent of an empty literal is 0 here and an error there."""
-    groups: dict[object, list[Signed]] = {}
-    for sign, term in terms:
-        assert isinstance(term, syn.Xent)
-        if term.target == syn.Literal(""):
-            account.change("the xent of an empty literal, which is 0, was left out")
-        else:
-            groups.setdefault(term.target, []).append((sign, term))
-    return list(groups.values())
-
-
-def lower_comparison(line: syn.Ensure, node: syn.Comparison, account: Account) -> syn.Comparison:
-    """A comparison whose sides each hold numbers, or xents of one string."""
-    if all(_plain(side) for side in (node.left, node.right)):
-        return node
-    both = [*node.left.terms, *_negate(node.right.terms)]
-    xents = [term for term in both if isinstance(term[1], syn.Xent)]
-    numbers = [term for term in both if not isinstance(term[1], syn.Xent)]
-    groups = _groups(xents, account)
-    if len(groups) > 2 or (len(groups) == 2 and numbers):
-        account.refuse(line, "it compares more than the xents of two strings")
-        return node
-    account.change("terms of a comparison changed sides")
-    left = groups[0] if groups else numbers
-    right = groups[1] if len(groups) == 2 else numbers if groups else []
-    return replace(node, left=_sum(left), right=_sum(_negate(right)))
-
-
-def _sum(terms: Sequence[Signed]) -> syn.Sum:
-    return syn.Sum(tuple(terms)) if terms else ZERO
-
-
-def _negate(terms: Sequence[Signed]) -> list[Signed]:
-    return [(-sign, term) for sign, term in terms]
-
-
-def _plain(side: syn.Sum) -> bool:
-    kinds = {term.target if isinstance(term, syn.Xent) else syn.Number for _, term in side.terms}
-    return len(kinds) == 1 and syn.Literal("") not in kinds
-
-
-def conditions(line: syn.Instruction, dialect: str, account: Account) -> syn.Instruction:
-    """The line with every condition lowered."""
-    if not isinstance(line, syn.Ensure):
-        return line
-    new_conditions = tuple(
-        _condition(line, condition, dialect, account) for condition in line.conditions
-    )
-    return replace(line, conditions=new_conditions)
-
-
-def _condition(
-    line: syn.Ensure, node: syn.Condition, dialect: str, account: Account
-) -> syn.Condition:
-    match node:
-        case syn.Comparison():
-            return lower_comparison(line, node, account)
-        case syn.Logic(_, parts):
-            inner = tuple(_condition(line, part, dialect, account) for part in parts)
-            return replace(node, conditions=inner)
-        case syn.Truth():
-            return _statement(line, node, dialect, account)
-    return node
-
-
-def _statement(line: syn.Ensure, truth: syn.Truth, dialect: str, account: Account) -> Any:
-    parts: list[syn.StringExpr] = []
-
-    def store_part(part: syn.StringExpr) -> str:
-        parts.append(part)
-        return str(len(parts) - 1)
-
-    def join(left: syn.StringExpr, right: syn.StringExpr) -> syn.StringExpr:
-        """Two texts joined with a space, in the program's own dialect."""
-        spaced = left if DIALECTS[dialect].cat_space else syn.Cat(left, syn.Literal(" "))
-        return syn.Cat(spaced, right)
-
-    rule = predicate(truth, store_part)
-    if rule is None:
-        account.loss(line, "a model judges the statement, and that engine asks it otherwise")
-        statement = reduce(join, (truth.statement, *truth.params))
-        return replace(truth, statement=statement, params=())
-    if DIALECTS[dialect].respelled_words and rule.kind != "num_tokens":
-        account.change("words are compared as they are spelled there")
-    operands = [
-        reduce(join, [parts[int(index)] for index in operand.split()]) for operand in rule.operands
-    ]
-    return _rule(line, rule, operands, truth.expected, account)
-
-
-def _rule(
-    line: syn.Ensure,
-    rule: Predicate,
-    operands: list[syn.StringExpr],
-    expected: bool,
-    account: Account,
-) -> syn.Condition:
-    match rule.kind:
-        case "no_common_words":
-            account.change("'no common words' became a set expression")
-            common = _call("len", _call("common_word_set", *operands))
-            return _compare(common, "==" if expected else "!=", 0)
-        case "only_uses_words":
-            account.change("'only uses the words of' became a set expression")
-            allowed, text = (_call("word_set", operand) for operand in operands)
-            rule_holds: syn.Condition = syn.Test(text, "<=", allowed)
-        case "num_tokens":
-            account.change("a count of tokens became a comparison with the first of them")
-            rule_holds = _tokens(line, operands[0], rule.comparator, rule.bound, account)
-        case _:
-            account.loss(line, "num_words counts words with repetitions, there distinct ones")
-            rule_holds = _compare(_call("num_words", operands[0]), rule.comparator, rule.bound)
-    return rule_holds if expected else syn.Logic("not", (rule_holds,))
-
-
-def _call(name: str, *arguments: Any) -> syn.Function:
-    return syn.Function(name, arguments)
-
-
-def _compare(term: syn.Function, comparator: Any, bound: int) -> syn.Comparison:
-    number = syn.Sum(((1, syn.Number(bound)),))
-    return syn.Comparison(syn.Sum(((1, term),)), comparator, number)
-
-
-def _tokens(
-    line: syn.Ensure, text: syn.StringExpr, comparator: str, bound: int, account: Account
-) -> syn.Condition:
-    """A condition on a text's tokens: at most n where its first n tokens are the whole text."""
-
-    def at_most(tokens: int, holds: bool) -> syn.Condition:
-        first = _call("first_n_tokens", text, syn.Number(tokens))
-        return syn.Test(first, "==" if holds else "!=", text)
-
-    strict = comparator in ("<", ">=", "==")
-    if bound == 0 and strict:
-        account.refuse(line, f"num_tokens{comparator}0 cannot be asked there")
-        return syn.Test(text, "==", text)
-    if comparator in ("<=", ">"):
-        return at_most(bound, comparator == "<=")
-    if comparator in ("<", ">="):
-        return at_most(bound - 1, comparator == "<")
-    return syn.Logic("and", (at_most(bound, True), at_most(bound - 1, False)))

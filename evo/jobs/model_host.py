@@ -82,7 +82,6 @@ class ModelHost:
         """Forget the scores and stories of the job before."""
         self.stories.clear()
         self.judge.forget()
-        self.judge.begin_counting()
 
     def use_stories(self, source: StorySource) -> None:
         """Take the texts of maps from ``source`` from now on."""

@@ -96,7 +96,6 @@ def test_each_difference_is_said_otherwise(code: str, line: str) -> None:
         ('elicit(s, 5)\nensure("It rains: " + s)', "line 2: a model judges the statement"),
         ('elicit(s, 5)\nensure("It rains")\nreward(xent(s, "Hm."))', "line 2: a model judges"),
         ('elicit(s, 5)\nreward(xent(s | s, "Listen."))', "line 2: a pre-instruction is joined"),
-        ("elicit(s, 5)\nelicit(david, t, 5)", "line 2: there is no player david there; carol"),
         ('elicit(s, 5)\nensure(is_true("num_words<4", s))', "line 2: num_words counts words with"),
     ],
 )
@@ -114,8 +113,7 @@ def test_what_is_nearly_the_same_is_refused_unless_allowed(code: str, reason: st
     [
         ('elicit(s, 5)\nassign(l=s.split(""))', "line 2: a text cannot be split by an empty one"),
         ("elicit(s, t, 5)\nensure(xent(s) - xent(t) < 0)", "line 2: it compares more"),
-        ("elicit(alice, s, 5)\nelicit(bob, s, 5)\nelicit(carol, s, 5)\nelicit(david, s, 5)",
-         "line 4: there is no player david there, and no other chair is free"),
+        ("elicit(s, 5)\nelicit(david, t, 5)", "line 2: there is no player david there"),
         ('elicit(s, 5)\nensure(is_true("num_tokens<0", s))', "line 2: num_tokens<0 cannot be"),
         ("\n".join(["elicit(s, t, 5)"] + ["reward(xent(s) - xent(t))"] * 40), "lowered, line 65"),
     ],
@@ -186,6 +184,6 @@ def test_a_lowered_game_pays_as_it_did(program: Program, moves: list[str]) -> No
     assume(before.outcome == "finished")
     after = play_game(Game(result.program, result.metadata, "", result.text), moves)
     assert after.outcome == "finished", result.text
-    for player in ("black", "white") if "david" in remarks else PLAYERS:
+    for player in PLAYERS:
         score = 0.0 if player == "env" and program.dialect == "paper" else before.scores.get(player)
         assert after.scores.get(player, 0.0) == pytest.approx(score or 0.0), result.text

@@ -4,8 +4,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import descendants, find, listed_registers, reads, writes
+from xgl.language.visitors import find, listed_registers, reads, writes
 
 
 class ElicitFacts(NamedTuple):
@@ -35,54 +35,111 @@ class ElicitFacts(NamedTuple):
     """Registers that hold a text at such a turn and were never shown to the player."""
 
 
-class Bound(NamedTuple):
-    """The largest text of one line that a model reads at once, in judge tokens."""
-
-    line: int
-    kind: str
-    """``score`` (text and context together), ``truth`` (the statement) or ``story``."""
-    tokens: int
-
-
 @dataclass(frozen=True)
 class StaticFacts:
-    """Facts of a program that are known without playing it."""
+    """Facts of a program that are known without playing it, each computed when it is first read;
+    ``role`` is taken as the main player."""
 
-    steps: int
-    """Length of the unrolled program."""
-    players: tuple[str, ...]
-    """Players that are asked for a move, in order of first elicit."""
-    stories: int
-    """Number of ``story()`` sites."""
-    move_tokens: int
-    """Most judge tokens the main player may write in one play."""
-    main_reward_depends_on_moves: bool
-    """Whether some reward of the main player reads an elicited string (data flow)."""
-    rewards_cancel: bool
-    """Whether the main player's rewards sum to nothing term by term."""
-    unused_moves: tuple[str, ...]
-    """Registers that are elicited and never read afterwards."""
-    read_before_set: tuple[str, ...]
-    """Registers of s t x y p read before anything sets them."""
-    faults: tuple[str, ...]
-    """Reasons for which it cannot be played at all."""
+    program: syn.Program
+    metadata: Metadata
     role: str
-    """The player taken as the main one."""
-    program: syn.Program = field(repr=False, compare=False)
-    order: tuple[int, ...] = field(repr=False, compare=False)
-    """Positions of the program's lines as they run; with ``metadata``, what the facts below are
-    computed from when they are first read."""
-    metadata: Metadata = field(repr=False, compare=False)
+
+    @cached_property
+    def _unrolled(self) -> tuple[tuple[int, ...], str]:
+        return unrolled(self.program)
+
+    @cached_property
+    def _flow(self) -> list[_Step]:
+        return _data_flow(self.program, self.order)
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """Positions of the program's lines as they run when no ensure fails."""
+        return self._unrolled[0]
+
+    @property
+    def steps(self) -> int:
+        """Length of the unrolled program."""
+        return len(self.order)
+
+    @cached_property
+    def players(self) -> tuple[str, ...]:
+        """Players that are asked for a move, in order of first elicit."""
+        return tuple(dict.fromkeys(line.player for line in find(self.program, syn.Elicit)))
+
+    @property
+    def stories(self) -> int:
+        """Number of ``story()`` sites."""
+        return len(find(self.program, syn.Story))
+
+    @property
+    def move_tokens(self) -> int:
+        """Most judge tokens the main player may write in one play."""
+        lines = (self.program.instructions[position] for position in self.order)
+        return sum(
+            (line.max_len or self.metadata.max_len) * len(line.registers)
+            for line in lines
+            if isinstance(line, syn.Elicit) and line.player == self.role
+        )
+
+    @cached_property
+    def faults(self) -> tuple[str, ...]:
+        """Reasons for which it cannot be played at all."""
+        kinds = [type(self.program.instructions[position]) for position in self.order]
+        is_early = syn.Ensure in kinds and syn.Elicit not in kinds[: kinds.index(syn.Ensure)]
+        early = "an ensure stands before any elicit" if is_early else ""
+        return tuple(filter(None, (self._unrolled[1], early)))
+
+    @cached_property
+    def main_reward_depends_on_moves(self) -> bool:
+        """Whether some reward of the main player reads an elicited string (data flow)."""
+        return _pays_for_moves(self._flow, self.role, DIALECTS[self.program.dialect].live_reveal)
+
+    @cached_property
+    def rewards_cancel(self) -> bool:
+        """Whether the main player's rewards sum to nothing term by term, while no register
+        changes between equal terms."""
+        balance: Counter[object] = Counter()
+        # Two equal terms are the same number only while no register in them was set between them.
+        versions: Counter[str] = Counter()
+        for position in self.order:
+            line = self.program.instructions[position]
+            versions.update(writes(line))
+            for sign, term in _paid_xents(line, self.role):
+                balance[term, tuple([versions[name] for name in reads(term)])] += sign
+        return bool(balance) and not any(balance.values())
+
+    @cached_property
+    def unused_moves(self) -> tuple[str, ...]:
+        """Registers that the main player fills and nothing reads before they are set again."""
+        moves: list[str] = []
+        pending: dict[str, int] = {}
+        used_moves: set[int] = set()
+        for step in self._flow:
+            used_moves.update([pending[name] for name in step.reads if name in pending])
+            own = isinstance(step.line, syn.Elicit) and step.line.player == self.role
+            for name in writes(step.line):
+                pending.pop(name, None)
+                if own:
+                    pending[name] = len(moves)
+                    moves.append(name)
+        return tuple(dict.fromkeys(n for key, n in enumerate(moves) if key not in used_moves))
+
+    @cached_property
+    def read_before_set(self) -> tuple[str, ...]:
+        """Registers of s t x y p read before anything sets them."""
+        names_set: set[str] = set()
+        early: dict[str, None] = {}
+        for step in self._flow:
+            early |= {n: None for n in step.reads if n not in names_set and n[0] not in "abc"}
+            names_set.update(writes(step.line))
+        return tuple(early)
 
     @cached_property
     def elicits(self) -> tuple[ElicitFacts, ...]:
-        """Every request for a move: its limit, and what its player has and has not been shown."""
-        return elicit_facts(self.program, self.order, self.metadata)
-
-    @cached_property
-    def bounds(self) -> tuple[Bound, ...]:
-        """The largest request of each line to the judge or the story source, in tokens."""
-        return bounds(self.program, self.order, self.metadata)
+        """Every elicited register, in the order of their first turns: its limit, and what its
+        player has and has not been shown."""
+        return _elicit_facts(self.program, self.order, self.metadata)
 
     @property
     def degenerate(self) -> str:
@@ -105,52 +162,16 @@ def analyse(
 ) -> StaticFacts:
     """All static facts of a valid program, with ``role`` as the main player.
 
-    ``metadata`` holds the lengths of a story and of a move without a limit (None: its defaults).
+    ``metadata`` holds the limit of a move without one (None: its default).
     """
-    return analyse_roles(program, metadata, (role,))[0]
+    return StaticFacts(program, metadata or Metadata(), role)
 
 
-def analyse_roles(
-    program: syn.Program, metadata: Metadata | None = None, roles: Sequence[str] = ()
-) -> list[StaticFacts]:
-    """The facts for several main players, in one pass; by default for all players that are asked
-    for a move, or for black if none is."""
-    lines, facts = program.instructions, metadata or Metadata()
-    players = tuple(dict.fromkeys(line.player for line in find(program, syn.Elicit)))
-    roles = roles or players or (syn.MAIN_PLAYER,)
-    order, fault = unrolled(program)
-    kinds = [type(lines[position]) for position in order]
-    faults = [fault] if fault else []
-    if syn.Ensure in kinds and syn.Elicit not in kinds[: kinds.index(syn.Ensure)]:
-        faults.append("an ensure stands before any elicit")
-    flow = _data_flow(program, order)
-    reached = _Moves(roles, DIALECTS[program.dialect].live_reveal)
-    for step in flow:
-        reached.follow(step)
-    unused, early = _unused_moves(flow), _read_before_set(flow)
-    moves = [
-        (line.player, (line.max_len or facts.max_len) * len(line.registers))
-        for line in (lines[position] for position in order)
-        if isinstance(line, syn.Elicit)
-    ]
-    return [
-        StaticFacts(
-            steps=len(order),
-            players=players,
-            stories=len(find(program, syn.Story)),
-            move_tokens=sum(tokens for player, tokens in moves if player == role),
-            main_reward_depends_on_moves=role in reached.rewarded_roles,
-            rewards_cancel=_rewards_cancel(program, order, role),
-            unused_moves=tuple(dict.fromkeys(name for player, name in unused if player == role)),
-            read_before_set=early,
-            faults=tuple(faults),
-            role=role,
-            program=program,
-            order=order,
-            metadata=facts,
-        )
-        for role in roles
-    ]
+def analyse_roles(program: syn.Program, metadata: Metadata | None = None) -> list[StaticFacts]:
+    """The facts for each player that is asked for a move as the main one, or for black if none
+    is."""
+    players = analyse(program).players or (syn.MAIN_PLAYER,)
+    return [analyse(program, metadata, role) for role in players]
 
 
 def learning_roles(program: syn.Program) -> tuple[str, ...]:
@@ -158,16 +179,12 @@ def learning_roles(program: syn.Program) -> tuple[str, ...]:
     return tuple(facts.role for facts in analyse_roles(program) if not facts.degenerate)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Step:
-    """An executed instruction with the registers that it reads: with each list also the registers
-    that the list may hold."""
+class _Step(NamedTuple):
+    """An executed instruction with the registers that it reads, each once, in order: with each
+    list also the registers that the list may hold."""
 
     line: syn.Instruction
     reads: tuple[str, ...]
-    """Each register once, in order."""
-    writes: dict[str, int]
-    """The registers that it sets, and how often."""
     sources: dict[str, tuple[tuple[str, ...], str]]
     """For an assign: the registers that each value reads, and the one that it is by itself."""
     shown_names: tuple[str, ...]
@@ -193,28 +210,19 @@ _LISTS = frozenset(syn.LIST_REGISTERS)
 
 
 def _step(line: syn.Instruction, list_items: tuple[str, ...]) -> _Step:
+    def all_reads(node: Any) -> tuple[str, ...]:
+        names = ((name, *list_items) if name in _LISTS else (name,) for name in reads(node))
+        return tuple(dict.fromkeys(chain.from_iterable(names)))
+
+    def bare(value: Any) -> str:
+        """The register that a value is, by itself; empty for any other value."""
+        is_register = isinstance(value, syn.Register)
+        return value.name if is_register and not (list_items and value.name in _LISTS) else ""
+
     targets = line.targets if isinstance(line, syn.Assign) else ()
     values = line.values if isinstance(line, syn.Reveal) else ()
-    return _Step(
-        line,
-        _reads(line, list_items),
-        Counter(writes(line)),
-        {n: (_reads(value, list_items), _bare(value, list_items)) for n, value in targets},
-        tuple(dict.fromkeys(_bare(value, list_items) for value in values)),
-    )
-
-
-def _reads(node: Any, list_items: tuple[str, ...]) -> tuple[str, ...]:
-    """Registers that a node reads, each once; after a list those that a list may hold."""
-    names = ((name, *list_items) if name in _LISTS else (name,) for name in reads(node))
-    return tuple(dict.fromkeys(chain.from_iterable(names)))
-
-
-def _bare(value: Any, list_items: tuple[str, ...]) -> str:
-    """The register that a value is, by itself; empty for any other value."""
-    if not isinstance(value, syn.Register) or (list_items and value.name in _LISTS):
-        return ""
-    return value.name
+    sources = {name: (all_reads(value), bare(value)) for name, value in targets}
+    return _Step(line, all_reads(line), sources, tuple(map(bare, values)))
 
 
 def paid_for(role: str) -> dict[str, int]:
@@ -222,66 +230,45 @@ def paid_for(role: str) -> dict[str, int]:
     return {role: 1} | ({syn.PARTNERS[role]: -1} if role in syn.PARTNERS else {})
 
 
-class _Moves:
-    """For each register the roles whose moves it depends on, and for each player the roles whose
-    moves it has seen something of. So a move changes a reward through assigns, or through another
-    player that saw something of it (``live``: or that a register was revealed to before)."""
+def _pays_for_moves(flow: Iterable[_Step], role: str, live: bool) -> bool:
+    """Whether a reward of ``role`` depends on a move of its own: through assigns, or through
+    another player that saw something of it (``live``: or that a register was revealed to before).
+    """
+    moved_names: set[str] = set()
+    # Any view of a move counts as knowing it: the facts may call a dead reward alive, but never
+    # refuse a game that can be learned.
+    knowing: set[str] = set()
+    watchers: defaultdict[str, set[str]] = defaultdict(set)
 
-    def __init__(self, roles: Sequence[str], live: bool) -> None:
-        self.roles, self.live = roles, live
-        self.rewarded_roles: set[str] = set()
-        self._roles_in: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
-        # Any view of a move counts as knowing it: the facts may call a dead reward alive, but never
-        # refuse a game that can be learned.
-        self._roles_known_to: defaultdict[str, frozenset[str]] = defaultdict(frozenset)
-        self._watchers: defaultdict[str, set[str]] = defaultdict(set)
+    def mark(name: str, is_moved: bool, is_told: bool) -> None:
+        """Note whether a register that was set depends on a move, and who learns of it."""
+        (moved_names.add if is_moved else moved_names.discard)(name)
+        if is_told:
+            knowing.update(syn.viewers(name), watchers[name])
 
-    def follow(self, step: _Step) -> None:
+    for step in flow:
+        is_read = not moved_names.isdisjoint(step.reads)
         match step.line:
             case syn.Assign():  # a register by itself is read when it is stored, all else before
-                before = {name: self._union(names) for name, (names, _) in step.sources.items()}
+                before = {n: not moved_names.isdisjoint(s[0]) for n, s in step.sources.items()}
                 for name, (_, source) in step.sources.items():
-                    self._roles_in[name] = self._roles_in[source] if source else before[name]
-                    self._inform((name,), self._roles_in[name])
+                    is_moved = source in moved_names if source else before[name]
+                    mark(name, is_moved, is_moved)
             case syn.Elicit(player):  # it depends on what its player wrote or saw before
-                own = frozenset({player}.intersection(self.roles))
-                self._inform(step.writes, own)
-                roles = own | self._roles_known_to[player]
-                self._roles_in.update(dict.fromkeys(step.writes, roles))
+                is_moved = player == role or player in knowing
+                for name in step.line.registers:
+                    mark(name, is_moved, player == role)
             case syn.Reveal(player):
-                self._roles_known_to[player] |= self._union(step.reads)
-                for name in step.shown_names if self.live else ():
-                    self._watchers[name].add(player)
-            case syn.Reward(player):
-                self.rewarded_roles |= self._union(step.reads).intersection(paid_for(player))
-
-    def _union(self, names: Iterable[str]) -> frozenset[str]:
-        return frozenset[str]().union(*(self._roles_in[name] for name in names))
-
-    def _inform(self, names: Collection[str], roles: frozenset[str]) -> None:
-        """The players that see registers when they are set: everyone if one is public, else the
-        omniscient and those they were revealed to."""
-        public = any(name[0] in syn.PUBLIC_TYPES for name in names)
-        watchers = chain.from_iterable(self._watchers[name] for name in names)
-        for player in syn.PLAYERS if public else {*syn.OMNISCIENT, *watchers}:
-            self._roles_known_to[player] |= roles
+                knowing.update([player] if is_read else [])
+                for name in step.shown_names if live else ():
+                    watchers[name].add(player)
+            case syn.Reward(player) if is_read and player in paid_for(role):
+                return True
+    return False
 
 
 _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
 """Sign of the conditional xent in each kind; xed and dex hold the unconditional one as well."""
-
-
-def _rewards_cancel(program: syn.Program, order: tuple[int, ...], role: str) -> bool:
-    """Whether equal terms of opposite sign leave nothing, while no register changes between."""
-    balance: Counter[object] = Counter()
-    # Two equal terms are the same number only while no register in them was set between them.
-    versions: Counter[str] = Counter()
-    for position in order:
-        line = program.instructions[position]
-        versions.update(writes(line))
-        for sign, term in _paid_xents(line, role):
-            balance[term, tuple([versions[name] for name in reads(term)])] += sign
-    return bool(balance) and not any(balance.values())
 
 
 def _paid_xents(line: syn.Instruction, role: str) -> Iterator[tuple[int, syn.Xent]]:
@@ -320,41 +307,12 @@ def plain_xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
             yield -sign, replace(term, kind="xent", prefix=None)
 
 
-def _unused_moves(flow: list[_Step]) -> list[tuple[str, str]]:
-    """Elicited registers that nothing reads before they are overwritten, each with its player."""
-    pending: dict[str, int] = {}
-    used_moves: set[int] = set()
-    moves: list[tuple[str, str]] = []
-    lost_moves: set[int] = set()
-    for step in flow:
-        used_moves.update([pending[name] for name in step.reads if name in pending])
-        for name, times in step.writes.items():
-            pending.pop(name, None)
-            if isinstance(step.line, syn.Elicit):
-                pending[name] = len(moves)
-                lost_moves.update([len(moves)] if times > 1 else [])
-                moves.append((step.line.player, name))
-    return [move for key, move in enumerate(moves) if key not in used_moves or key in lost_moves]
+# -- who is asked, knowing what --------------------------------------------------------------------
 
 
-def _read_before_set(flow: list[_Step]) -> tuple[str, ...]:
-    names_set: set[str] = set()
-    early: dict[str, None] = {}
-    for step in dict.fromkeys(flow):  # later turns of a loop read nothing sooner
-        early |= {n: None for n in step.reads if n not in names_set and n[0] not in "abc"}
-        names_set.update(step.writes)
-    return tuple(early)
-
-
-# -- who is asked, knowing what; and how large the judge's requests can get ------------------------
-# Sizes are in judge tokens, the sum of the parts' bounds: a story's and a move's limit, a literal's
-# bytes. Joined text can in rare cases tokenise to more than its parts did.
-
-
-def elicit_facts(
+def _elicit_facts(
     program: syn.Program, order: Sequence[int], metadata: Metadata
 ) -> tuple[ElicitFacts, ...]:
-    """Every elicited register, in the order of their first turns."""
     times: Counter[tuple[int, str]] = Counter()
     sees: defaultdict[tuple[int, str], dict[str, None]] = defaultdict(dict)
     hides: defaultdict[tuple[int, str], dict[str, None]] = defaultdict(dict)
@@ -365,12 +323,10 @@ def elicit_facts(
             sights.learn(line)
             continue
         for name in line.registers:
-            turn = position, name
+            turn, seen = (position, name), sights.seen[line.player]
             times[turn] += 1
-            seen = sights.seen[line.player]
-            if not (
-                seen <= sees[turn].keys() and sights.written.keys() - seen <= hides[turn].keys()
-            ):
+            hidden = sights.written.keys() - seen
+            if not (seen <= sees[turn].keys() and hidden <= hides[turn].keys()):
                 for other in sights.written:
                     (sees if other in seen else hides)[turn][other] = None
             sights.store(name, line.player)
@@ -422,72 +378,3 @@ class _Sights:
                 for value in values if self.live else ():
                     if isinstance(value, syn.Register):
                         self.watchers[value.name].add(player)
-
-
-def bounds(program: syn.Program, order: Sequence[int], metadata: Metadata) -> tuple[Bound, ...]:
-    """The largest request of each line that asks the judge or the story source, in line order."""
-    largest: dict[tuple[int, str], int] = {}
-    sizes = _Sizes(program, metadata)
-    for position in order:
-        line = program.instructions[position]
-        for kind, texts in _requests(line):
-            tokens = sum(map(sizes.tokens, texts))
-            largest[position + 1, kind] = max(largest.get((position + 1, kind), 0), tokens)
-        sizes.store(line)
-    return tuple(Bound(line, kind, tokens) for (line, kind), tokens in sorted(largest.items()))
-
-
-def _requests(line: syn.Instruction) -> Iterator[tuple[str, list[syn.StringExpr]]]:
-    """A line's requests to the judge or the story source: their kinds and texts."""
-    for node in descendants(line):
-        match node:
-            case syn.Xent(_, target, prefix, outer):
-                yield "score", [part for part in (target, prefix, outer) if part]
-            case syn.Truth(statement, params):
-                yield "truth", [statement, *params]
-            case syn.Story():
-                yield "story", [node]
-
-
-class _Sizes(dict[str, int]):
-    """Bounds of the registers' present values, in tokens."""
-
-    def __init__(self, program: syn.Program, metadata: Metadata) -> None:
-        self.dialect, self.metadata = DIALECTS[program.dialect], metadata
-        texts = metadata.constants.items()
-        super().__init__({name: len(text.encode()) for name, text in texts})
-        self |= dict.fromkeys(metadata.prompts, metadata.story_tokens)
-
-    def store(self, line: syn.Instruction) -> None:
-        """Update the registers that a line sets."""
-        match line:
-            case syn.Assign(targets) if self.dialect.parallel_assign:
-                self |= [(name, self.tokens(value)) for name, value in targets]
-            case syn.Assign(targets):
-                for name, value in targets:
-                    self[name] = self.tokens(value)
-            case syn.Elicit(_, registers, max_len):
-                self |= dict.fromkeys(registers, max_len or self.metadata.max_len)
-
-    def tokens(self, text: object) -> int:
-        """A text's bound, at most the cap on characters."""
-        return min(self._size(text), self.metadata.max_characters)
-
-    def _size(self, node: object) -> int:
-        match node:
-            case syn.Literal(value):
-                return len(value.encode())
-            case syn.Register(name):
-                return self.get(name, 0)
-            case syn.Cat(left, right):
-                return self._size(left) + self._size(right) + self.dialect.cat_space
-            case syn.Cut(text) | syn.Function("remove_common_words", (text, *_)):
-                return self._size(text)
-            case syn.Given(text, prefix):
-                return self._size(text) + self._size(prefix)
-            case syn.Function("first_n_tokens", (_, syn.Number(count))):
-                return int(count)
-            case syn.Story(limit):
-                own = limit if self.dialect.story_arguments else None
-                return own or self.metadata.story_tokens
-        return self.metadata.max_characters

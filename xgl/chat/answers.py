@@ -1,4 +1,4 @@
-"""What a chat model's answer holds: its text, thoughts, moves, numbers, fenced blocks, JSON.
+"""What a chat model's answer holds: its text, thoughts, moves, numbers, fenced blocks.
 
 Every place that reads an answer reads it with these functions. An answer may be long, and is not
 trusted: each function takes time proportional to its length.
@@ -6,15 +6,9 @@ trusted: each function takes time proportional to its length.
 
 from __future__ import annotations
 
-import ast
-import json
 import re
 import unicodedata
-import warnings
-from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
-from itertools import accumulate
 from typing import Any, NamedTuple
 
 from xgl.escaping import well_formed
@@ -220,11 +214,11 @@ _BOX = re.compile(
     r"|<\|begin_of_box\|>([^<]*)<\|end_of_box\|>",
     re.IGNORECASE,
 )
-_KEYS = "answer|move|action|choice|option|number|index"
+_KEYS = r"\b(?:[a-z]+_)?(?:answer|move|action|choice|option|number|index)(?:_[a-z]+)?"
 _NUMBER = r"(?<![\w.,+-])([0-9]{1,9})(?!\w|[.,]\d|\s*(?:,|/|or|and)\s*\d)"
-_NAMED = re.compile(rf"\b(?:{_KEYS})\W{{0,9}}?(?:is|be|[:=：])\W{{0,9}}{_NUMBER}", re.IGNORECASE)
+_NAMED = re.compile(rf"{_KEYS}\W{{0,9}}?(?:is|be|[:=：])\W{{0,9}}{_NUMBER}", re.IGNORECASE)
 _CHOSEN = re.compile(
-    rf"\b(?:{_KEYS}|choose|pick|select|play|go with)\W{{1,9}}{_NUMBER}", re.IGNORECASE
+    rf"(?:{_KEYS}|\b(?:choose|pick|select|play|go with))\W{{1,9}}{_NUMBER}", re.IGNORECASE
 )
 _ALONE = re.compile(r"[\W_]*(?<![+-])([0-9]{1,9})(?:[\W_]*|\s*(?:[(:,]|[-–—] )(?!.*\d).*)")
 """A line that is a number, or begins with one and says why."""
@@ -233,8 +227,8 @@ _ALONE = re.compile(r"[\W_]*(?<![+-])([0-9]{1,9})(?:[\W_]*|\s*(?:[(:,]|[-–—]
 def parse_number(answer: str) -> int | None:
     """The whole number from 0 that an answer names as its move; None if that is not clear.
 
-    In this order: what is boxed or tagged, JSON, what is called the answer or the like, and what
-    stands alone in a line or is chosen, if all of these are equal.
+    In this order: what is boxed or tagged, what is called the answer or the like, in JSON too, and
+    what stands alone in a line or is chosen, if all of these are equal.
 
     >>> [parse_number(text) for text in ("**3**", "Not 2. Answer: 3.", "2 or 3", "I take 3 sticks")]
     [3, 3, None, None]
@@ -242,10 +236,6 @@ def parse_number(answer: str) -> int | None:
     text = unicodedata.normalize("NFKC", final_text(answer)).replace("\ufe0f", "").replace("⃣", "")
     if boxes := _BOX.findall(text):
         text = re.sub(r"\\[a-z]+", " ", boxes[-1][0] + boxes[-1][2] + boxes[-1][3])
-    else:
-        for value, _, _ in reversed(list(json_values(text))):
-            if isinstance(value, dict):
-                return _number_in(value)
     if named := _NAMED.findall(text):
         return int(named[-1])
     lines = map(str.strip, text.splitlines())
@@ -254,82 +244,25 @@ def parse_number(answer: str) -> int | None:
     return numbers.pop() if len(numbers) == 1 else None
 
 
-def _number_in(value: dict[Any, Any]) -> int | None:
-    """The number of a JSON object, by the name of its key."""
-    keys = [k for k in value if re.search(rf"\b(?:{_KEYS})\b", str(k).lower().replace("_", " "))]
-    values = [value[k] for k in keys or value]
-    if len(values) != 1 or not isinstance(values[0], int | str) or isinstance(values[0], bool):
-        return None
-    return parse_number(str(values[0]))
-
-
-# -- blocks and JSON -------------------------------------------------------------------------------
-
-_STARTS = re.compile(r"(?:^|[:：])[ \t]*([\[{])", re.MULTILINE)
-MOST_FAILURES = 64
-"""Beginnings of JSON that may turn out to be none before no more are tried."""
+# -- blocks ----------------------------------------------------------------------------------------
 
 
 class Block(NamedTuple):
-    """A fenced block: its label in lower case, its text, and the characters that it and its fences
-    take up in the answer."""
+    """A fenced block: its label in lower case, and its text."""
 
     label: str
     text: str
-    start: int
-    end: int
 
 
 def blocks(answer: str) -> Iterator[Block]:
     """The fenced blocks of an answer; a bare fence like its own ends a block."""
     lines = answer.split("\n")
-    starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    ends: dict[str, list[int]] = {}
-    for number, line in enumerate(lines):
-        ends.setdefault(line.strip(), []).append(number)
+    last = {line.strip(): number for number, line in enumerate(lines)}
     number = 0
     while number < len(lines):
         fence = _FENCE.fullmatch(lines[number])
-        after = ends.get(fence[1], []) if fence else []
-        place = bisect_right(after, number)
-        if fence and place < len(after):
-            text = "\n".join(lines[number + 1 : after[place]])
-            yield Block(fence[2].lower(), text, starts[number], starts[after[place] + 1] - 1)
-            number = after[place]
+        if fence and last.get(fence[1], 0) > number:
+            start = number + 1
+            number = next(n for n in range(start, len(lines)) if lines[n].strip() == fence[1])
+            yield Block(fence[2].lower(), "\n".join(lines[start:number]))
         number += 1
-
-
-def json_values(text: str) -> list[tuple[Any, int, int]]:
-    """Lists and objects written as JSON, or as Python writes them, each with the characters that it
-    takes up: whole blocks, the whole text, and what begins a line or follows a colon."""
-    found: list[tuple[Any, int, int]] = []
-    for block in [*blocks(text), Block("", text, 0, len(text))]:
-        if block.text.lstrip()[:1] in ("[", "{"):
-            with suppress(ValueError, TypeError, SyntaxError, RecursionError, MemoryError):
-                found.append((_read(block.text), block.start, block.end))
-    rest, place = "", 0
-    for _, start, end in found:
-        rest += text[place:start] + " " * (end - max(start, place))
-        place = end
-    return sorted([*found, *_inline_values(rest + text[place:])], key=lambda each: each[1])
-
-
-def _inline_values(text: str) -> Iterator[tuple[Any, int, int]]:
-    decoder, place, failures = json.JSONDecoder(strict=False), 0, 0
-    for start in _STARTS.finditer(text):
-        if start.start(1) >= place and failures < MOST_FAILURES:
-            try:
-                value, place = decoder.raw_decode(text, start.start(1))
-                yield value, start.start(1), place
-            except (ValueError, RecursionError):
-                failures += 1
-
-
-def _read(text: str) -> Any:
-    try:
-        return json.loads(text, strict=False)
-    except ValueError:
-        with warnings.catch_warnings(action="ignore"):  # of the answer's syntax
-            value = ast.literal_eval(text.strip())
-        json.dumps(value)  # a set or bytes is none
-        return value

@@ -6,7 +6,6 @@ import sys
 from argparse import ArgumentTypeError
 from collections.abc import Iterator
 from functools import partial
-from operator import attrgetter
 from typing import Any
 
 from xgl import library
@@ -134,18 +133,6 @@ def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
         asked = f"line {program.source_line(request.line - 1)}: {request.player} writes"
         limit = f"(at most {request.max_len} tokens{times})"
         yield f"{asked} {request.register} {limit}; {sees}{misses}"
-    for kind, subject in _READERS.items():
-        alike = (bound for bound in report.bounds if bound.kind == kind)
-        largest = max(alike, key=attrgetter("tokens"), default=None)
-        if largest is not None:
-            where = program.source_line(largest.line - 1)
-            yield f"{subject} at most {largest.tokens} tokens (line {where})"
-
-
-_READERS = {
-    "score": "the judge scores",
-    "truth": "the judge reads statements of",
-}
 
 
 # -- the table of commands ----------------------------------------------------------------------

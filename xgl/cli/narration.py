@@ -14,7 +14,6 @@ from rich.panel import Panel
 from rich.text import Text as Styled
 
 from xgl.console import Console
-from xgl.diagram.svg import cells
 from xgl.errors import OversizeError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
@@ -87,10 +86,8 @@ class Narrator:
             return None
 
 
-GAIN, LOSS = " ▁▂▃▄▅▆▇█", " ░░░▒▒▒▓▓"
-"""Nine heights of a bar for a token, from none to full."""
-LEAST_FULL = 1.0
-"""The bars of a reward are scaled to its largest token, or to this many bits."""
+COLOURED = 0.5
+"""Least bits for which a token of a reward has a colour: green for a gain, red for a loss."""
 
 
 class Screen:
@@ -115,11 +112,8 @@ class Screen:
             case Rewarded(player, bits):
                 amount = f"{signed_text(bits)} bits", "bold green" if bits >= 0 else "bold red"
                 self.console.print(Styled.assemble((f"reward {player}: ", "bold"), amount))
-                full = max([LEAST_FULL, *(abs(bit) for term in terms for bit in term.bits)])
-                if terms:
-                    self.say(f"  (blocks gain, shades lose; a full bar is {full:.1f} bits)", "dim")
                 for term in terms:
-                    self._term(term, full)
+                    self._term(term)
             case Ensured(_, _, failures):
                 self.say(f"This does not hold (line {position + 1}):", "bold red")
                 for condition in children(self.game.program.instructions[position]):
@@ -133,57 +127,25 @@ class Screen:
                     label = f"{item.label}{who}: ", "bold"
                     self.console.print(Styled.assemble(label, printable(item.text)))
 
-    def _term(self, term: Term, full: float) -> None:
-        """Print the text and beneath it the strip; for a hidden text the strip and its numbers."""
+    def _term(self, term: Term) -> None:
+        """Print a term and its text, whose tokens are coloured; of a hidden text the numbers."""
         total = f"  {term.label} = {signed_text(sum(term.bits))}"
         if term.text is None:
-            self.say(f"{total}, of a text that is not shown:")
-            pieces: Sequence[str] = [f"{signed_text(bit)} " for bit in term.bits]
-        else:
-            self.say(total)
-            pieces = token_spans(self.judge, term.text, len(term.bits))
-        unscored_pieces = [(piece, None) for piece in pieces[: len(pieces) - len(term.bits)]]
-        scored_pieces = list(zip(pieces[len(unscored_pieces) :], term.bits, strict=True))
-        for row in _rows([*unscored_pieces, *scored_pieces], max(20, self.console.width - 6)):
-            self.console.print(Styled("    " + "".join(text for text, _ in row)))
-            self.console.print(Styled("    ").append_text(strip(row, full)))
+            numbers = " ".join(map(signed_text, term.bits))
+            self.say(f"{total}, of a text that is not shown: {numbers}")
+            return
+        line, pieces = Styled(f"{total}: "), token_spans(self.judge, term.text, len(term.bits))
+        unscored = [0.0] * (len(pieces) - len(term.bits))
+        for piece, bits in zip(pieces, [*unscored, *term.bits], strict=True):
+            colour = "green" if bits > 0 else "red"
+            line.append(printable(piece), colour if abs(bits) >= COLOURED else "")
+        self.console.print(line)
 
     def ask(self, view: View, max_len: int) -> str:
         """Raises EOFError when there is no more input."""
         self.say(f"{view.player}, write {view.register} (at most {max_len} tokens):", "bold")
         # readline must know what stands on its line; with --json standard output is not ours
         return input("" if self.console.stderr else "> ")
-
-
-def strip(pieces: Sequence[tuple[str, float | None]], full: float) -> Styled:
-    """A bar under each token, as wide as it; ``full`` bits are the highest bar."""
-    line = Styled()
-    for text, bits in pieces:
-        width = max(1, cells(text))
-        if bits is None:
-            line.append(" " * width)
-            continue
-        levels, colour = (GAIN, "green") if bits >= 0 else (LOSS, "red")
-        level = min(len(levels) - 1, round(abs(bits) / full * len(levels)))
-        line.append(levels[level] * width, colour)
-    return line
-
-
-def _rows(
-    pieces: Sequence[tuple[str, float | None]], width: int
-) -> Iterator[list[tuple[str, float | None]]]:
-    """Tokens in rows that fit; line breaks inside a token are shown as spaces."""
-    row: list[tuple[str, float | None]] = []
-    row_width = 0
-    for text, bits in pieces:
-        piece = printable(text)
-        if row and row_width + cells(piece) > width:
-            yield row
-            row, row_width = [], 0
-        row.append((piece, bits))
-        row_width += cells(piece)
-    if row:
-        yield row
 
 
 def signed_text(bits: float) -> str:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import cycle, islice, pairwise
+from itertools import cycle, pairwise
 from math import ceil, floor
 from typing import NamedTuple
 
@@ -55,8 +55,8 @@ Strokes = Iterator[str]
 """A stroke for each operation of a line."""
 
 
-def strokes(first: int = 0) -> Strokes:
-    return islice(cycle(STROKES), first, None)
+def strokes() -> Strokes:
+    return cycle(STROKES)
 
 
 def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
@@ -158,15 +158,6 @@ def _read_into(sheet: Sheet, node: object, dash: str, list_of: int | None = None
         sheet.brackets(x, y, list_of)
     sheet.y += STEP
     return _hanging(sheet, x, y, x, dash)
-
-
-def settle(sheet: Sheet, anchor: Anchor, x: float) -> Anchor:
-    """Use a string now, before its register is set again; it is carried at ``x`` from here on."""
-    y = sheet.y + STEP / 2
-    anchor.touch(y)
-    sheet.line((anchor.x, y), (x, y), dash=anchor.dash, stroke=INK)
-    sheet.y += STEP
-    return _hanging(sheet, x, y, x, anchor.dash)
 
 
 # -- xents -----------------------------------------------------------------------------------------
@@ -355,25 +346,18 @@ class _Layout:
             self.frames[-1].bottom = sheet.y - 6
 
     def _assign(self, assign: syn.Assign, order: int) -> None:
-        # Values that read registers are read before any target is set (a parallel assign), so their
-        # results are carried beside the lanes until the targets are drawn.
-        anchors: list[Anchor | None] = []
-        for index, (_, value) in enumerate(assign.targets):
-            ready = None
-            if self.parallel and len(assign.targets) > 1 and reads(value):
-                anchor = place(self.sheet, value, strokes(index), -1)
-                ready = settle(self.sheet, anchor, anchor.x - 6 * (index % 3))
-            anchors.append(ready)
         row: list[tuple[str, object]] = []
-        for target, ready in zip(assign.targets, anchors, strict=True):
-            name, value = target
+        targets = assign.targets
+        if self.parallel:  # values are read before any target is set; a square's reads nothing
+            targets = tuple(sorted(targets, key=lambda target: _is_square(target[1])))
+        for name, value in targets:
             if not _is_square(value) or name in dict(row):
                 self._squares(row, order)
                 row = []
             if _is_square(value):
-                row.append(target)
+                row.append((name, value))
             else:
-                self._star(name, value, ready, order)
+                self._star(name, value, order)
         self._squares(row, order)
 
     def _squares(self, targets: Sequence[tuple[str, object]], order: int) -> None:
@@ -387,14 +371,13 @@ class _Layout:
         if targets:
             sheet.y += ROW
 
-    def _star(self, name: str, value: object, ready: Anchor | None, order: int) -> None:
+    def _star(self, name: str, value: object, order: int) -> None:
         sheet = self.sheet
-        anchor = ready or place(sheet, value, strokes(), -1)
+        anchor = place(sheet, value, strokes(), -1)
         y = sheet.y + ROW / 2
         anchor.touch(y)
-        lane = sheet.lanes[name].x
-        dash = CARRY if isinstance(value, syn.Register) and ready is None else anchor.dash
-        sheet.line((anchor.x, y), (lane, y), dash=dash)
+        dash = CARRY if isinstance(value, syn.Register) else anchor.dash
+        sheet.line((anchor.x, y), (sheet.lanes[name].x, y), dash=dash)
         sheet.star(self._begin(name, y, order), y, order=order)
         sheet.y += ROW
 

@@ -12,9 +12,10 @@ import math
 import sys
 from abc import ABC, abstractmethod
 from array import array
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 from itertools import chain
@@ -41,36 +42,6 @@ from xgl.lm.prefix_sharing import (
 
 ENTRY_BYTES = 320
 """Bytes of an LRU entry in addition to its value, about."""
-
-
-@dataclass(frozen=True)
-class Statistics:
-    """Counts of requests and of the work for them. Only tokens that a model reads count: the last
-    one of a sequence is only predicted."""
-
-    requested: int = 0
-    """Sequences requested."""
-    duplicates: int = 0
-    """Requested sequences that equal another one of the same call."""
-    cached: int = 0
-    """Requested sequences answered from the score cache."""
-    requested_tokens: int = 0
-    """Tokens of the sequences requested, each by itself."""
-    new_tokens: int = 0
-    """Tokens of the sequences that were neither duplicates nor cached."""
-    read_tokens: int = 0
-    """Tokens that the model read: common prefixes once, padding not counted."""
-    padded_tokens: int = 0
-    """Tokens that the model read, padding included."""
-    scored_tokens: int = 0
-    """Tokens whose bits were computed."""
-    trees: int = 0
-    """Rows of the batches."""
-    forwards: int = 0
-
-    def __add__(self, other: Statistics) -> Statistics:
-        names = [field.name for field in fields(self)]
-        return Statistics(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 def _digest(ids: Ids) -> bytes:
@@ -100,7 +71,11 @@ class Engine(ABC):
     which make room (``score_cache_bytes``)."""
 
     def __init__(self, score_cache_bytes: int) -> None:
-        self.statistics = Statistics()
+        self.counts: Counter[str] = Counter()
+        """Sequences: requested, equal to another of the same call, answered from the cache. Tokens
+        that a model reads (the last one of a sequence is only predicted): requested, those of
+        sequences that were neither, read (common prefixes once), with padding, scored. Rows and
+        passes."""
         self._scores: LRUCache[bytes, array[float]] = LRUCache(
             score_cache_bytes, lambda bits: ENTRY_BYTES + sys.getsizeof(bits)
         )
@@ -111,7 +86,7 @@ class Engine(ABC):
         found = {one: self._scores.get(key) for one, key in keys.items()}
         known = {one: tuple(bits) for one, bits in found.items() if bits is not None}
         new = [one for one in keys if one not in known]
-        self.statistics += Statistics(
+        self.counts.update(
             requested=len(sequences),
             duplicates=len(sequences) - len(keys),
             cached=len(known),
@@ -175,7 +150,7 @@ class ScoringEngine(Engine):
 
     def _forward(self, trees: Sequence[PrefixTree]) -> list[list[Bits]]:
         bits = tree_bits(self.lm, trees, self.budget.bytes // 8)
-        self.statistics += Statistics(
+        self.counts.update(
             read_tokens=sum(len(tree.tokens) for tree in trees),
             padded_tokens=len(trees) * max(len(tree.tokens) for tree in trees),
             scored_tokens=sum(len(targets) for tree in trees for targets in tree.targets),

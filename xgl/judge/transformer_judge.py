@@ -12,7 +12,7 @@ from operator import sub
 from typing import TypeVar
 
 from xgl.errors import JudgeError, NotFiniteError, OversizeError
-from xgl.judge.engine import Engine, EngineSettings, ScoringEngine, Statistics
+from xgl.judge.engine import Engine, EngineSettings, ScoringEngine
 from xgl.language.dialects import Scoring
 from xgl.lm.language_model import ENCODING, LanguageModel, cached_encoder
 from xgl.lm.prefix_sharing import Ids, ScoredSequence
@@ -110,18 +110,6 @@ class TransformerJudge:
         """Drop cached scores: see :meth:`Engine.forget`."""
         for judge in (self, *self.others.values()):
             judge.engine.forget()
-
-    @property
-    def statistics(self) -> Statistics:
-        """Counts of the work of the judge and of the models under it."""
-        return sum(
-            (each.engine.statistics for each in self.others.values()), self.engine.statistics
-        )
-
-    def begin_counting(self) -> None:
-        """Set the counts of work to 0."""
-        for judge in (self, *self.others.values()):
-            judge.engine.statistics = Statistics()
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
         """Truth of each statement: of predicates by their function, of all others by the model."""

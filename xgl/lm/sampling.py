@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from itertools import groupby
 from typing import Any, NamedTuple
 
@@ -116,71 +116,98 @@ def sample(
     Raises :class:`PlayerError` if logits are not finite.
     """
     decoding = decoding or Decoding()
+
+    def alone(row: int) -> Continuation:
+        return sample(
+            lm, [prompts[row]], [limits[row]], uniforms[row : row + 1], stops, decoding,
+            policies and [policies[row]],
+            stop_when and (lambda _, ids: stop_when(row, ids)),
+            allowed and (lambda _, ids: allowed(row, ids)),
+        )[0]  # fmt: skip
+
     if len(prompts) > 1 and exceeds_local_attention(lm, prompts, max(limits)):
-        return [
-            sample(
-                lm,
-                [prompts[row]],
-                [limits[row]],
-                uniforms[row : row + 1],
-                stops,
-                decoding,
-                policies and [policies[row]],
-                stop_when and partial(_of_row, stop_when, row),
-                allowed and partial(_of_row, allowed, row),
-            )[0]
-            for row in range(len(prompts))
-        ]
+        return [alone(row) for row in range(len(prompts))]
+    rows: Rows | None = None
     if allowed is None and can_capture(lm, prompts):
-        host_stop = lambda ids: all(  # noqa: E731
-            _ended(stop_when, row, each) for row, each in enumerate(ids)
-        )
-        options = prompts, limits, uniforms, stops, decoding, policies, host_stop
-        sampled = captured(lm, lambda: sampled_rows(lm, *options))
-        if sampled is not None:
-            ends = [_ended(stop_when, row, each) for row, each in enumerate(sampled[0])]
-            ids = [row[:end] for row, end in zip(sampled[0], ends, strict=True)]
-            logprobs = [row[:end] for row, end in zip(sampled[1], ends, strict=True)]
-            return _continuations(lm, prompts, ids, logprobs)
-    # From here on the host decides after every token which rows go on; ended rows leave the batch.
-    encode = encode_prompts if caches is None else caches.encode
-    state = encode(lm, prompts, policies)
+        rows = _captured_rows(lm, prompts, limits, uniforms, stops, decoding, policies, stop_when)
+    if rows is None:
+        encode = encode_prompts if caches is None else caches.encode
+        state = encode(lm, prompts, policies)
+        rows = _stepwise_rows(lm, state, limits, uniforms, stops, decoding, stop_when, allowed)
+    return _continuations(lm, prompts, *rows)
+
+
+Rows = tuple[list[list[int]], list[list[float]]]
+"""Tokens and log-probabilities of each row."""
+
+
+def _captured_rows(
+    lm: LanguageModel,
+    prompts: Sequence[Ids],
+    limits: Sequence[int],
+    uniforms: np.ndarray,
+    stops: Tensor,
+    decoding: Decoding,
+    policies: Sequence[str] | None,
+    stop_when: StopCondition | None,
+) -> Rows | None:
+    """Rows by captured passes, cut where ``stop_when`` ends them; None where there are none."""
+
+    def ends(ids: list[list[int]]) -> list[int | None]:
+        return [_ended(stop_when, row, each) for row, each in enumerate(ids)]
+
+    options = prompts, limits, uniforms, stops, decoding, policies
+    sampled = captured(lm, lambda: sampled_rows(lm, *options, lambda ids: all(ends(ids))))
+    if sampled is None:
+        return None
+    ids, logprobs = sampled
+    cuts = ends(ids)
+    return [row[:end] for row, end in zip(ids, cuts, strict=True)], [
+        row[:end] for row, end in zip(logprobs, cuts, strict=True)
+    ]
+
+
+def _stepwise_rows(
+    lm: LanguageModel,
+    state: DecoderState,
+    limits: Sequence[int],
+    uniforms: np.ndarray,
+    stops: Tensor,
+    decoding: Decoding,
+    stop_when: StopCondition | None,
+    allowed: AllowedTokens | None,
+) -> Rows:
+    """Rows after ``state``; the host decides after every token which go on, and ended rows leave
+    the batch."""
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
-    rows = list(range(len(prompts)))
-    ids, logprobs = [[] for _ in prompts], [[] for _ in prompts]
+    rows = list(range(len(limits)))
+    ids, logprobs = [list[int]() for _ in rows], [list[float]() for _ in rows]
     for step in range(max(limits)):
         logits = lm.logits(state.last)
         if allowed is not None:
             masks = torch.stack([allowed(row, ids[row]) for row in rows])
             logits = logits.masked_fill(~masks.to(logits.device), -torch.inf)
         row_logprobs = decoding.logprobs(logits)
-        next_tokens = decoding.choose(row_logprobs, draws[rows, step])
-        drawn = row_logprobs.gather(1, next_tokens[:, None])[:, 0]
-        for row, token, logprob in zip(rows, next_tokens.tolist(), drawn.tolist(), strict=True):
+        tokens = decoding.choose(row_logprobs, draws[rows, step])
+        drawn = row_logprobs.gather(1, tokens[:, None])[:, 0]
+        for row, token, logprob in zip(rows, tokens.tolist(), drawn.tolist(), strict=True):
             ids[row].append(token)
             logprobs[row].append(logprob)
         if not bool(drawn.isfinite().all()):
             break  # what follows a NaN is noise, which ``allowed`` may refuse
-        is_stop = stops[next_tokens].tolist()
         alive = [
             index
-            for index, row in enumerate(rows)
-            if step + 1 < limits[row]
-            and not is_stop[index]
-            and not (stop_when and stop_when(row, ids[row]))
+            for index, (row, is_stop) in enumerate(zip(rows, stops[tokens].tolist(), strict=True))
+            if step + 1 < limits[row] and not is_stop
+            if not (stop_when and stop_when(row, ids[row]))
         ]
         if not alive:
             break
         if len(alive) < len(rows):
-            state, next_tokens = select_rows(state, alive), next_tokens[alive]
+            state, tokens = select_rows(state, alive), tokens[alive]
             rows = [rows[index] for index in alive]
-        state = extend(lm, state, next_tokens[:, None])[1]
-    return _continuations(lm, prompts, ids, logprobs)
-
-
-def _of_row(function: Callable[[int, Sequence[int]], Any], row: int, _: int, ids: Any) -> Any:
-    """``function`` for a batch of this row only."""
-    return function(row, ids)
+        state = extend(lm, state, tokens[:, None])[1]
+    return ids, logprobs
 
 
 def _ended(stop_when: StopCondition | None, row: int, ids: Sequence[int]) -> int | None:

@@ -21,13 +21,7 @@ from torch import Tensor
 from xgl.chat.answers import parse_move
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel, cached_encoder
-from xgl.lm.memory import (
-    few_threads,
-    out_of_memory,
-    release_memory,
-    retry_in_halves,
-    rows_to_sample,
-)
+from xgl.lm.memory import few_threads, retry_in_halves, rows_to_sample
 from xgl.lm.prefix_sharing import Ids
 from xgl.lm.sampling import Continuation, Decoding, PromptCaches, StopCondition, sample, stop_tokens
 from xgl.random_streams import stream
@@ -195,17 +189,6 @@ class LocalPolicy:
         return OversizeError(f"{tokens:,} tokens, at most {most:,} fit the player")
 
     def _sample(self, batch: Sequence[tuple[Turn, Ids]]) -> list[Move]:
-        """Moves of a batch; without kept caches if memory runs out with them."""
-        try:
-            return self._sample_once(batch)
-        except (RuntimeError, MemoryError) as error:
-            if not (self.caches and out_of_memory(error)):
-                raise
-        self.clear_caches()
-        release_memory()
-        return self._sample_once(batch)
-
-    def _sample_once(self, batch: Sequence[tuple[Turn, Ids]]) -> list[Move]:
         limits = [self._limit(turn, prompt) for turn, prompt in batch]
         uniforms = np.stack([stream("move", *turn.key).random(max(limits)) for turn, _ in batch])
         prompts = [prompt for _, prompt in batch]

@@ -126,7 +126,7 @@ def costs(case: Case, operations: Sequence[str] = OPERATIONS) -> Iterator[Cost]:
 
 def _facts(program: xgl.Program) -> tuple[object, ...]:
     report = xgl.analyse(program)
-    return report.degenerate, report.elicits, report.bounds
+    return report.degenerate, report.elicits
 
 
 def _play(case: Case, whole: xgl.Game) -> Cost:

@@ -1,11 +1,11 @@
-"""Static facts of hand-written programs: who is asked, knowing what, and how large requests get."""
+"""Static facts of hand-written programs: what a game may teach, and who is asked, knowing what."""
 
 from __future__ import annotations
 
 import pytest
 
 from xgl import Metadata, analyse, parse
-from xgl.analysis.static_facts import Bound, ElicitFacts, StaticFacts, analyse_roles
+from xgl.analysis.static_facts import ElicitFacts, StaticFacts, analyse_roles
 
 GOOD = "assign(s=story())\nelicit(x, 10)\nreward(xed(s | x))"
 
@@ -21,7 +21,6 @@ def test_a_good_game() -> None:
     assert (facts.rewards_cancel, facts.unused_moves) == (False, ())
     assert (facts.read_before_set, facts.faults) == ((), ())
     assert facts.elicits == (ElicitFacts(2, "black", "x", 10, 1, ("s",), ()),)
-    assert facts.bounds == (Bound(1, "story", 24), Bound(3, "score", 34))
     assert facts.degenerate == ""
 
 
@@ -124,17 +123,7 @@ def test_reports_of_all_roles_are_those_of_each() -> None:
         assert [each.unused_moves for each in reports] == [(), (), ("y",)]
 
 
-# -- Who is asked, knowing what; and how large the judge's requests can get ------------------------
-
-
-def elicits(code: str, metadata: Metadata | None = None) -> tuple[ElicitFacts, ...]:
-    return analyse(parse(code), metadata).elicits
-
-
-def bounds(
-    code: str, dialect: str = "paper", metadata: Metadata | None = None
-) -> tuple[Bound, ...]:
-    return analyse(parse(code, dialect), metadata).bounds
+# -- Who is asked, knowing what --------------------------------------------------------------------
 
 
 def test_the_omniscient_see_all_the_others_what_they_are_shown() -> None:
@@ -142,36 +131,7 @@ def test_the_omniscient_see_all_the_others_what_they_are_shown() -> None:
         "assign(s=story(), t=story(), p=story())\nreveal(bob, s)\nelicit(bob, x, 5)\n"
         "elicit(alice, y)\nelicit(y1, 3)"
     )
-    bob, alice, black = elicits(code)
+    bob, alice, black = report(code).elicits
     assert bob == ElicitFacts(3, "bob", "x", 5, 1, ("s", "p"), ("t",))
     assert alice == ElicitFacts(4, "alice", "y", 10, 1, ("p",), ("s", "t", "x"))
     assert black == ElicitFacts(5, "black", "y1", 3, 1, ("s", "t", "p", "x", "y"), ())
-
-
-@pytest.mark.parametrize(
-    ("code", "expected"),
-    [
-        ("elicit(x, 5)\nreward(xent(x))", (Bound(2, "score", 5),)),
-        ('elicit(x, 5)\nreward(xent("été" | x + x, x))', (Bound(2, "score", 5 + 11 + 5),)),
-        ('elicit(x, 5)\nensure("ok" + x)', (Bound(2, "truth", 8),)),
-        ("assign(s=story(7) + story())", (Bound(1, "story", 24),)),
-        (
-            "elicit(x, 5)\nbeacon(flag_1)\nassign(t=t + x)\nreward(xent(t))\nreplay(flag_1, 2)",
-            (Bound(4, "score", 3 * 6),),
-        ),
-    ],
-)
-def test_bounds(code: str, expected: tuple[Bound, ...]) -> None:
-    assert bounds(code) == expected
-
-
-def test_bounds_depend_on_dialect_and_metadata() -> None:
-    code = 'assign(s=story(90))\nelicit(x)\nreward(xent(s + "" + x))'
-    longer = Metadata(story_tokens=40, max_len=3)
-    assert bounds(code, "paper", longer)[-1].tokens == 90 + 3 + 2
-    assert bounds(code, "xent", longer)[-1].tokens == 40 + 3
-
-
-def test_no_bound_exceeds_the_cap_of_a_string() -> None:
-    code = "elicit(x)\nbeacon(flag_1)\nassign(x=x + x)\nreplay(flag_1, 60)\nreward(xent(x))"
-    assert bounds(code)[-1].tokens == Metadata().max_characters

@@ -1,9 +1,8 @@
-"""What answers hold: thoughts, moves, numbers, documents, blocks and JSON in every dress."""
+"""What answers hold: thoughts, moves, numbers, documents and blocks in every dress."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +13,6 @@ from xgl.chat.answers import (
     blocks,
     document,
     final_text,
-    json_values,
     missing_text,
     parse_move,
     parse_moves,
@@ -71,7 +69,7 @@ NUMBERS = {
         (
             *("", "three", "-3", "3.5", "3rd", "x = -3", "٣", "2 or 3", "2\n3", "Moves 2 and 3"),
             *("Allowed moves: 1, 2, 3", "I take 3 sticks", "Score: 3", "[1, 2]", "\\boxed{2, 3}"),
-            *('{"move": [1, 2]}', '{"move": true}', '{"move": 1, "answer": 2}', "move 2, move 3"),
+            *('{"move": [1, 2]}', '{"move": true}', "move 2, move 3"),
         ),
         None,
     ),
@@ -147,25 +145,6 @@ def test_a_document_is_found_however_it_is_wrapped(answer: str) -> None:
     assert document(final_text(answer)) == BOOK
 
 
-@pytest.mark.parametrize(
-    ("answer", "values"),
-    [
-        ('{"a": 1}', [{"a": 1}]),
-        ('Here:\n[1,\n 2]\nand\n{"a": []}', [[1, 2], {"a": []}]),
-        ('A sentence.\n```json\n{"a": 1}\n```\nMore.\n```JSON5\n[2]\n```', [{"a": 1}, [2]]),
-        ('```jsonl\n{"a": 1}\n{"a": 2}\n```', [{"a": 1}, {"a": 2}]),
-        ("```python\n{'a': 'b', }\n```", [{"a": "b"}]),
-        ('{"a": "two\nlines"}', [{"a": "two\nlines"}]),
-        ('```json\n{"a": 1}', [{"a": 1}]),
-        ("{1, 2}", []),
-    ],
-)
-def test_json_is_found_wherever_it_stands(answer: str, values: list[Any]) -> None:
-    assert [value for value, _, _ in json_values(answer)] == values
-    for _, start, end in json_values(answer):
-        assert 0 <= start < end <= len(answer)
-
-
 _PARTS = (
     *("<think>", "</think>", "<move>", "</move>", "<move", "[THINK]", "<|channel|>"),
     *("<|message|>", "<|end|>", "</s>", "final", "analysis", "assistantfinal", "<answer>"),
@@ -174,7 +153,7 @@ _PARTS = (
     *("Final answer:\n", "<answer>3", "# ", "~~~a\n", "<|channel|>a"),
 )
 READERS: tuple[Callable[[str], object], ...] = (
-    *(remove_thoughts, final_text, parse_move, missing_text, parse_number, document, json_values),
+    *(remove_thoughts, final_text, parse_move, missing_text, parse_number, document),
     lambda text: list(blocks(text)),
 )
 

@@ -22,7 +22,7 @@ from xgl.language.parser import parse
 from xgl.language.syntax import Literal
 from xgl.lm.language_model import LanguageModel
 from xgl.runtime.predicates import named_texts
-from xgl.runtime.requests import ScoreRequest, StoryRequest, TokenScores, TruthRequest
+from xgl.runtime.requests import ScoreRequest, TokenScores, TruthRequest
 
 TEXTS = (
     *("The cat sat on the mat.", "a"),
@@ -253,25 +253,3 @@ def test_a_special_token_that_a_text_spells_out_is_text(judge: TransformerJudge)
         assert [judge.truncate(text, n) for n in limits] == [
             longest_prefix(judge, text, n) for n in limits
         ]
-
-
-@pytest.mark.parametrize("dialect", ["paper", "xent"])
-def test_half_a_surrogate_pair_reaches_no_tokenizer(judge: TransformerJudge, dialect: str) -> None:
-    """JSON and Python can write one in a move, a story or a constant; it is a question mark."""
-    code = xgl.parse("assign(s=story() + c)\nelicit(x, 8)\nreward(xed(s | x))", dialect)
-    metadata = xgl.Metadata(constants={"c": "\udc00 end"})
-    half = xgl.play(code, "a \ud83d hen", judge, 1, stories=Said("on\ud800ce "), metadata=metadata)
-    whole = xgl.play(code, "a ? hen", judge, 1, stories=Said("on?ce "), metadata=metadata)
-    assert half == whole
-    assert half.outcome == "finished"
-    assert "a ? hen" in half.registers.values()
-
-
-class Said:
-    """Tells one text whatever is asked."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
-        return [self.text] * len(requests)

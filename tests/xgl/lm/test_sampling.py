@@ -14,7 +14,6 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.doubles import NumberedStories, WordJudge
 from support.memory import peak_bytes
 from torch import Tensor
 from transformers import (
@@ -26,18 +25,12 @@ from transformers import (
 
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from xgl.errors import PlayerError
-from xgl.language.canonical import Metadata, game
-from xgl.language.parser import parse
-from xgl.language.syntax import PLAYERS
 from xgl.lm import captured as captured_module
 from xgl.lm.captured import Places, size_class
 from xgl.lm.language_model import LanguageModel, continuation_logits, encode_prompts
 from xgl.lm.memory import rows_to_sample
 from xgl.lm.sampling import Continuation, Decoding, PromptCaches, StopCondition, sample, stop_tokens
-from xgl.players.local import LocalPolicy
 from xgl.random_streams import stream
-from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.requests import Moved, Seeds
 
 PROMPTS = ("The king", "Once upon a time there was a small", "A", "The king")
 
@@ -347,55 +340,6 @@ def test_nothing_is_kept_of_a_model_with_local_attention(narrow: LanguageModel) 
     caches = PromptCaches(64 * MIB)
     logits_after(narrow, caches, [(1, 2, 3, 4), (1, 2, 5)])
     assert not caches.kept
-
-
-CODE = "assign(s=story())\nelicit(x, 6)\nensure(len(x) > 24)\nelicit(y, 6)\nreward(xed(s | x))"
-RETRIES = game(parse(CODE, "xent"), Metadata(token_bits=False))
-SEEDS = [Seeds(number, 0) for number in range(8)]
-
-
-def play(policy: LocalPolicy, seeds: Sequence[Seeds] = SEEDS) -> list[Moved]:
-    cast = Cast(WordJudge(), NumberedStories(), dict.fromkeys(PLAYERS, policy))
-    plays = play_all([Instance(RETRIES, each) for each in seeds], cast)
-    return [event for each in plays for event in each.events if isinstance(event, Moved)]
-
-
-@pytest.fixture(scope="module")
-def whole(lm: LanguageModel) -> tuple[list[Moved], list[int]]:
-    """The moves of plays that read each prompt whole, and the tokens of each pass."""
-    with counted_tokens() as counts:
-        return play(LocalPolicy(lm)), counts
-
-
-def test_plays_with_failed_ensures_begin_with_the_same_moves_and_read_less(
-    lm: LanguageModel, whole: tuple[list[Moved], list[int]]
-) -> None:
-    expected, counts = whole
-    assert len(expected) > 4 * len(SEEDS)
-    with counted_tokens() as continued:
-        moves = play(LocalPolicy(lm, keep_caches=True))
-    assert sum(continued) < 0.6 * sum(counts)
-    same = [a.move.text == b.move.text for a, b in zip(moves, expected, strict=False)]
-    # Now and then sums that are rounded differently choose another token.
-    assert sum(same) > 0.5 * len(expected)
-
-
-def test_where_memory_runs_out_caches_go_before_the_batch_is_halved(
-    lm: LanguageModel, whole: tuple[list[Moved], list[int]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    policy, rows, encode = LocalPolicy(lm, keep_caches=True), list[int](), PromptCaches.encode
-    play(policy, SEEDS[:1])
-
-    def full(caches: PromptCaches, lm: LanguageModel, prompts: Any, *rest: Any) -> Any:
-        if caches.kept:
-            raise MemoryError
-        rows.append(len(prompts))
-        return encode(caches, lm, prompts, *rest)
-
-    monkeypatch.setattr(PromptCaches, "encode", full)
-    moves = play(policy)
-    assert rows[0] == len(SEEDS)
-    assert moves[0].move.text == whole[0][0].move.text
 
 
 TEXTS = (

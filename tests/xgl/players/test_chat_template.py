@@ -47,7 +47,6 @@ MISTRAL = (
 """Drops a system message."""
 KINDS: dict[str, tuple[str, str | None, str, str]] = {
     "llama3": (LLAMA3, "<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"),
-    "qwen3": (QWEN3, None, "<|im_end|>", "<|im_end|>"),
     "qwen3 thinking": (QWEN3_THINKING, None, "<|im_end|>", "<|im_end|>"),
     "gemma": (GEMMA, "<bos>", "<eos>", "<end_of_turn>"),
     "mistral": (MISTRAL, "<s>", "</s>", "</s>"),
