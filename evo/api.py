@@ -44,6 +44,7 @@ class Run(ReadRun):
         from evo.jobs.lora import AdaptedModel, lora_settings  # torch, which reading needs not
         from evo.jobs.merged import adapter_of
         from xgl.judge.loading import load_model
+        from xgl.lm.sampling import Decoding
         from xgl.players.local import LocalPolicy
 
         game_id = self.read.find_game(game)
@@ -55,7 +56,7 @@ class Run(ReadRun):
         lm = load_model(settings.model, "float32", device)
         AdaptedModel(lm, lora_settings(settings)).merge(adapter)
         count = None if judge is None else judge.count
-        return LocalPolicy(lm, count=count)
+        return LocalPolicy(lm, Decoding(settings.temperature), count=count)
 
 
 def grow(

@@ -131,6 +131,9 @@ class PlayerConfig:
     """Scale of the adapters: lora_alpha / lora_rank multiplies their update."""
     lora_layers: Count | None = None
     """Number of blocks, from the last, that have adapters; null: all."""
+    temperature: Positive = 1.0
+    """Temperature at which the base player and its fine-tunes make the moves that are measured. A
+    training samples at 1, so that it explores; NPCs too."""
     memory_mib: Mebibytes = 1024
     """MiB that one batch of moves may take, without the weights; up to a quarter more for caches of
     earlier prompts."""

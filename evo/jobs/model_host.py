@@ -10,7 +10,7 @@ import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import torch
@@ -37,6 +37,7 @@ from xgl.judge.stories import JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.canonical import BASE, MAIN, Game
 from xgl.lm.language_model import LanguageModel
+from xgl.lm.sampling import Decoding
 from xgl.models.references import JUDGE, is_server
 from xgl.players.local import LocalPolicy, rows_at_once
 from xgl.runtime.lockstep import Cast, play_rounds
@@ -162,8 +163,8 @@ class ModelHost:
         def cast(task: Task) -> Cast:
             return replace(self.cast(task), judge=judge)
 
-        on = self.adapted_model, own, cast, self.sampler, self.memory
-        return finetune_together(*on, watch)
+        exploring = partial(self.sampler, temperature=1.0)
+        return finetune_together(self.adapted_model, own, cast, exploring, self.memory, watch)
 
     @cached_property
     def _bfloat16_lm(self) -> LanguageModel:
@@ -188,10 +189,14 @@ class ModelHost:
         same = same_tokens(lm.tokenizer, self.judge.lm.tokenizer)
         return None if same else self.judge.count
 
-    def sampler(self, lm: LanguageModel, several: int = 1) -> LocalPolicy:
-        """The player as a model has it, which may be of several policies."""
+    def sampler(
+        self, lm: LanguageModel, several: int = 1, temperature: float | None = None
+    ) -> LocalPolicy:
+        """The player as a model has it, which may be of several policies; it samples at
+        ``player.temperature``, or at ``temperature``."""
         return LocalPolicy(
             lm,
+            Decoding(temperature or self.settings.player.temperature),
             batch_rows=rows_at_once(lm) * several,
             count=self.count,
             memory_bytes=self.memory,

@@ -141,4 +141,5 @@ def _adapter_player(text: str, name: AdapterName) -> LocalPlayer:
     except ConfigError as error:
         raise ConfigError(f"players: {text}: {error}") from None
     resolve(player.model)
-    return LocalPlayer(text, player.model, adapter, lora=lora_settings(player, name.scale))
+    lora = lora_settings(player, name.scale)
+    return LocalPlayer(text, player.model, adapter, lora=lora, temperature=player.temperature)

@@ -17,6 +17,7 @@ from xgl import Metadata, game, parse
 from xgl.errors import ConfigError
 from xgl.models import resolve
 from xgl.players.local import LocalPolicy
+from xgl.runtime.requests import Seeds
 
 MakeModelHost = Callable[..., ModelHost]
 MakeTask = Callable[..., Task]
@@ -55,6 +56,24 @@ def test_a_users_game_that_never_fits_is_refused_by_its_file_and_its_tokens(
         host.do(Evaluation(task, (None,), (seeds,)))
     [plays] = host.do(Evaluation(replace(task, origin=""), (None,), (seeds,))).outcome
     assert {play.outcome for play in plays} == {"oversize"}, "a search only refuses it"
+
+
+def test_the_temperature_of_moves_that_are_measured(
+    host: ModelHost, make_model_host: MakeModelHost, make_task: MakeTask
+) -> None:
+    seeds = tuple(Seeds(map_seed, play) for map_seed in range(4) for play in range(4))
+    cold = make_model_host()
+    cold.settings = replace(cold.settings, player=PlayerConfig(temperature=1e-4))
+
+    def moves(of: ModelHost) -> list[tuple[str, ...]]:
+        [plays] = of.do(Evaluation(make_task(), (None,), (seeds,))).outcome
+        return [play.moves for play in plays]
+
+    likeliest = moves(cold)
+    assert likeliest[::4] == likeliest[1::4] == likeliest[2::4] == likeliest[3::4]
+    assert moves(host) != likeliest
+    trained = [each.do(Training(make_task(), 1)).outcome.adapter for each in (cold, host)]
+    assert trained[0] == trained[1], "a training samples at 1"
 
 
 # -- rewards in half precision ---------------------------------------------------------------------
