@@ -34,7 +34,7 @@ class Tired:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("schedule", "policies", "candidates"), [("paper", 1, 7), ("paper", 3, 5), ("open_ended", 3, 5)]
+    ("schedule", "policies", "candidates"), [("paper", 1, 5), ("paper", 3, 5), ("open_ended", 3, 5)]
 )
 def test_a_run_killed_after_every_single_job_ends_the_same(
     search: Search, schedule: str, policies: int, candidates: int

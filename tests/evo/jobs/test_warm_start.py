@@ -208,17 +208,17 @@ def test_edited_moves_are_better_and_cost_no_tokens(
 def test_a_game_is_learned_whose_best_moves_the_base_player_never_makes() -> None:
     """Under the default settings, with every one of three training seeds; and not under the null
     control."""
-    assert min(rival_gains("finetune.shuffle=false")) > 6
-    assert np.mean(rival_gains("finetune.shuffle=true")) < 3
+    assert min(rival_gains(3)) > 6
+    assert max(rival_gains(1, "finetune.shuffle=true")) < 3
 
 
-def rival_gains(override: str) -> list[float]:
-    """Mean gain on Rival of three fine-tunes, bits a play."""
-    config = load(RunConfig, ["+experiment=scope_growth", override])
+def rival_gains(count: int, *overrides: str) -> list[float]:
+    """Mean gain on Rival of ``count`` fine-tunes, bits a play."""
+    config = load(RunConfig, ["+experiment=scope_growth", *overrides])
     host = ModelHost(ModelHostSettings(config.judge, config.player, config.finetune))
     task = Task(game(parse(RIVAL, "xent"), metadata(config.game)), "black", -20.0)
     seeds = tuple(evaluation_seeds("acceptance", 0, 48))
-    adapters = [host.do(Training(task, seed)).outcome.adapter for seed in range(3)]
+    adapters = [host.do(Training(task, seed)).outcome.adapter for seed in range(count)]
     base, *means = (
         np.mean([s.score for s in host.do(Evaluation(task, (adapter,), (seeds,))).outcome[0]])
         for adapter in (None, *adapters)
