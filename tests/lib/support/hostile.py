@@ -111,8 +111,12 @@ ATTACKS = _refused(
     "execution",
     reads_a_file=(_first("open('/etc/passwd').read()"), NO_PERMISSION),
     writes_a_file=(_first("open('/tmp/from_the_box', 'w')"), NO_PERMISSION),
+    lists_a_folder=(_first("import os", "os.listdir('/')"), NO_PERMISSION),
+    removes_a_file=(_first("import os", "os.unlink('/tmp/anything')"), NO_PERMISSION),
+    reads_memory_of_others=(_first("open('/proc/self/mem', 'rb')"), NO_PERMISSION),
     starts_a_shell=(_first("import os", "raise OSError(os.system('true'))"), "OSError: 32512"),
     forks=(_first("import os", "os.fork()"), NO_PERMISSION),
+    executes=(_first("import os", "os.execv('/bin/true', ['true'])"), NO_PERMISSION),
     kills_its_parent=(_first("import os", "os.kill(os.getppid() or 1, 9)"), "Error"),
     connects=(_first("import socket", "socket.create_connection(('1.1.1.1', 80))"), "Error"),
     imports_a_subprocess=(_first("import subprocess, asyncio"), "No module named"),
@@ -120,6 +124,7 @@ ATTACKS = _refused(
         _first("import _thread", "_thread.start_new_thread(print, ())"),
         "can't start new thread",
     ),
+    opens_a_pipe=(_first("import os", "os.pipe()"), NO_PERMISSION),
     raises_its_limits=(
         _first("import resource as r", "r.setrlimit(r.RLIMIT_CPU, (-1, -1))"),
         "not allowed to raise",
@@ -133,6 +138,14 @@ ATTACKS = _refused(
             "import ctypes, errno",
             "libc = ctypes.CDLL(None, use_errno=True)",
             "if libc.open(b'/etc/passwd', 0) < 0: raise OSError(ctypes.get_errno(), 'refused')",
+        ),
+        NO_PERMISSION,
+    ),
+    traces=(
+        _first(
+            "import ctypes",
+            "libc = ctypes.CDLL(None, use_errno=True)",
+            "if libc.ptrace(0, 0, 0, 0) < 0: raise OSError(ctypes.get_errno(), 'refused')",
         ),
         NO_PERMISSION,
     ),
@@ -162,6 +175,7 @@ ATTACKS = _refused(
         "ended by signal 11",
     ),
     leaves=(_step("import os", "os._exit(0)"), "ended with code 0"),
+    exits=(_step("raise SystemExit"), "SystemExit"),
     closes_the_pipe=(_step("import os", "os.close(1)"), "ended with code 1"),
     forges_an_answer=(
         _first(*_LINE, "say({'number': 1, 'answer': {'actions': 3, 'shape': [2]}})"),
@@ -169,9 +183,17 @@ ATTACKS = _refused(
     ),
     forges_an_answer_to_nothing=(_first(*_LINE, "say({'number': 77})"), "not asked"),
     sends_no_json=(_first("import os", "os.write(1, b'abc')"), "no JSON"),
+    sends_deep_json=(
+        _first("import os", "os.write(1, b'[' * 60000)"),
+        "no JSON",
+    ),
     sends_a_flood=(
         _first("import os", "while True: os.write(1, b'x' * 4096)"),
         "an answer of more than",
+    ),
+    sends_half_an_answer=(
+        _first("import os, time", "os.write(1, b'\\0\\0')", "time.sleep(1000)"),
+        SILENT,
     ),
     claims_endless_actions=(
         _first(*_LINE, "say({'number': 1, 'answer': {'actions': 10**9, 'shape': [2]}})"),
@@ -206,6 +228,12 @@ ATTACKS = _refused(
         ),
         SILENT,
     ),
+    hooks_the_collector=(
+        _first(
+            "import gc", "gc.callbacks.append(lambda *_: [0 for _ in iter(int, 1)])", "gc.collect()"
+        ),
+        SILENT,
+    ),
     never_finishes_dying=(
         _step(
             "class Undead(SystemExit):",
@@ -213,6 +241,10 @@ ATTACKS = _refused(
             "        while True: pass",
             "raise Undead",
         ),
+        SILENT,
+    ),
+    profiles_without_end=(
+        _first("import sys", "def spin(*_):", "    while True: pass", "sys.setprofile(spin)"),
         SILENT,
     ),
     swaps_the_encoder=(
@@ -233,6 +265,10 @@ ATTACKS = _refused(
         ),
         "MemoryError",
     ),
+    claims_a_deep_number=(
+        _first(*_LINE, "say({'number': 1, 'answer': {'actions': eval('[' * 90 + ']' * 90)}})"),
+        "actions: found [[[",
+    ),
     sends_json_as_deep_as_it_may_be=(
         _first(
             "import os",
@@ -245,6 +281,10 @@ ATTACKS = _refused(
     shows_a_long_board_behind_the_guests_back=(
         _patched("view['text'] = 'x' * 900_000"),
         "at most 20000 characters",
+    ),
+    names_a_long_player=(
+        _patched("view['player'] = 'x' * 900_000"),
+        "at most 200 characters",
     ),
 )
 
@@ -293,6 +333,10 @@ FAULTS = _refused(
         "ended by signal 11",
     ),
     raises_at_great_length=(_step("raise ValueError('x' * (1 << 26))"), "ValueError: xxx"),
+    raises_what_has_a_long_name=(
+        _step("raise type('\x1b[31m' * 10**5, (Exception,), {})('x')"),
+        "[31m [31m",
+    ),
     offers_moves_without_end=(
         _method("valid_moves", "import itertools", "return itertools.count()"),
         "more than 100,000 moves",
@@ -312,6 +356,10 @@ OTHERS = [
         "repeatability",
         differs_under_one_seed=(
             _with_mark("import time; self.mark = time.monotonic_ns()"),
+            "another game",
+        ),
+        counts_on_the_kernel_for_dice=(
+            _with_mark("import os; self.mark = os.urandom(8).hex()"),
             "another game",
         ),
         shares_its_board_with_its_copies=(
@@ -334,11 +382,34 @@ OTHERS = [
     ),
     *_refused(
         "timeout",
+        gives_the_moves_of_a_search_a_byte_at_a_time=(
+            _first(
+                "import os, sys, time",
+                "main = sys.modules['evo.ggbench.guest.serve']",
+                "honest = main.send",
+                "def drip(content):",
+                "    if b'moves' not in content:",
+                "        return honest(content)",
+                "    for byte in content:",
+                "        os.write(1, bytes([byte])); time.sleep(0.3)",
+                "main.send = drip",
+            ),
+            SILENT,
+        ),
         never_ends=(GOOD.replace("max(0, self.left - action - 1)", "9"), "goes on after"),
     ),
     *_refused(
         "undecided",
         ends_undecided=(GOOD.replace("int(not self.left), not", "0, not"), "no winner"),
+    ),
+    *_refused(
+        "execution",
+        is_correct_for_40_moves_and_then_hangs=(
+            _step("kind = type(self)", "kind.all += 1", "while kind.all > 40: pass").replace(
+                "class CustomEnv(gym.Env):", "class CustomEnv(gym.Env):\n    all = 0"
+            ),
+            SILENT,
+        ),
     ),
 ]
 
