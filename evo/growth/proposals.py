@@ -19,7 +19,6 @@ from evo.record.display import Display
 from evo.record.ledger import Ledger, Row
 from meta_sampler.base import MetaSampler, Outcome, Progress, Proposal, Provenance
 from xgl.analysis.static_facts import analyse, analyse_roles, learning_roles
-from xgl.analysis.tree_distance import nearest
 from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
@@ -143,8 +142,6 @@ class Proposer:
         known_programs: dict[TaskId, Program],
     ) -> Row:
         game, origin = proposal.game, proposal.provenance
-        programs = {task_id.game_id: program for task_id, program in known_programs.items()}
-        close = nearest(game.program, programs.items()) if game else (None, None)
         key = (place.parent_generation, place.parent.id.key, place.round, index)
         return {
             "proposal_id": f"{named_seed('proposal', *key, bits=64):016x}",
@@ -169,8 +166,6 @@ class Proposer:
             "seconds": origin.seconds,
             "dollars": origin.dollars,
             "intent": origin.intent or None,
-            "distance": close[1],
-            "nearest_game_id": close[0],
         }
 
     def _fate(
