@@ -43,11 +43,10 @@ from archive.statistics.intervals import Scores, gains, mean_interval, percentil
 from archive.statistics.scripts import SHOWN_CONFIDENCE, compare
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.growth.initial_scope import metadata
+from evo.growth.initial_scope import main_role, metadata, read_task
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Finetune, Training
 from evo.jobs.model_host import single_threaded
-from xgl.library import read_game
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 
@@ -116,12 +115,11 @@ LEAD = ("gain", "about the map", "best script", "lead over scripts", "about the 
 def task_of(name: str, config: RunConfig) -> Task:
     """A game of this file, or a program of a file or the library by the rules of the growth's
     dialect."""
-    name, _, role = name.partition(":")
-    lines, dialect = (PANEL | MULTI).get(name), config.game.dialect
-    program = xgl.parse("\n".join(lines), dialect) if lines else read_game(name, dialect).program
-    if not role:
-        (role,) = xgl.analyse(program).players
-    return Task(xgl.game(program, metadata(config.game)), role)
+    lines, dialect, facts = (PANEL | MULTI).get(name), config.game.dialect, metadata(config.game)
+    if lines is None:
+        return read_task("--games", name, facts, dialect, translated=True)
+    program = xgl.parse("\n".join(lines), dialect)
+    return Task(xgl.game(program, facts), main_role(program, "", name))
 
 
 def train(
