@@ -264,7 +264,7 @@ class PlaysKey(NamedTuple):
         return cls(str(row["policy_id"]), TaskId.of(row), str(row["purpose"]))
 
 
-SCHEMA_VERSION = 16
+SCHEMA_VERSION = 17
 
 STRING, BOOL = pa.string(), pa.bool_()
 INT32, INT64, FLOAT64 = pa.int32(), pa.int64(), pa.float64()
