@@ -43,7 +43,6 @@ from xgl.runtime.requests import Item, Move, Seeds, View
 MakeModelHost = Callable[..., ModelHost]
 MakeTask = Callable[..., Task]
 
-STORY = "A lighthouse stood, tall and white, above the sea."
 RIVAL = "assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x) - xed(t | x))"
 
 
