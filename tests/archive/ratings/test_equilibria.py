@@ -153,12 +153,12 @@ def aims(shape: tuple[int, ...]) -> list[np.ndarray]:
     return [rng.dirichlet(np.full(size, 3.0)) for size in shape]
 
 
-def nearest(target: Array, least_zero: Callable[[Array], Array]) -> Array:
+def nearest(target: Array, start: Array, least_zero: Callable[[Array], Array]) -> Array:
     """The distribution of least divergence from the target, of those for which nothing is below
     zero, by a general solver."""
     program = minimize(
         lambda x: float(np.sum(xlogy(x, x / target))),
-        target,
+        start,
         bounds=[(0, 1)] * target.size,
         constraints=[
             {"type": "eq", "fun": lambda x: x.sum() - 1},
@@ -174,9 +174,9 @@ def nearest(target: Array, least_zero: Callable[[Array], Array]) -> Array:
 def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...]) -> None:
     game = random_game(2, shape)
     equilibrium = nearest_cce(game, aims(shape))
+    target = product(aims(shape)).ravel()
     expected = nearest(
-        product(aims(shape)).ravel(),
-        lambda x: -np.concatenate(regrets(game, x.reshape(game.shape))),
+        target, target, lambda x: -np.concatenate(regrets(game, x.reshape(game.shape)))
     )
     assert equilibrium.ravel() == pytest.approx(expected, abs=2e-3)
     assert exploitability(game, equilibrium) <= 1e-6 * game.span
@@ -197,7 +197,7 @@ def nearest_optimal(payoff: Array, target: Array) -> Array:
         [1.0],
         [(0, None)] * rows + [(None, None)],
     )
-    return nearest(target, lambda x: x @ payoff - program.x[-1])
+    return nearest(target, program.x[:rows], lambda x: x @ payoff - program.x[-1])
 
 
 def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:

@@ -205,9 +205,9 @@ def test_edited_moves_are_better_and_cost_no_tokens(
 
 @pytest.mark.long
 def test_a_game_is_learned_whose_best_moves_the_base_player_never_makes() -> None:
-    """Under the default settings, with every one of three training seeds; and not under the null
+    """Under the default settings, with each of two training seeds; and not under the null
     control."""
-    assert min(rival_gains(3)) > 6
+    assert min(rival_gains(2)) > 6
     assert max(rival_gains(1, "finetune.shuffle=true")) < 3
 
 

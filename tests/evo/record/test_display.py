@@ -31,9 +31,9 @@ def test_without_a_terminal_there_are_plain_lines_which_the_log_keeps(
     assert lines[:5] == [
         ("80", f"fine-tuning: {parent}"),
         ("1,080", f"fine-tuning {parent} {learned} 1 of at most 4"),
-        ("1,080", f"list 1 of new games like {NAME} ({parent})"),
-        ("1,080", f"calibration: {a} {b} {c}"),
-        ("1,160", f"calibration {a} ended, 1 of 3"),
+        ("1,400", f"list 1 of new games like {NAME} ({parent})"),
+        ("1,400", f"calibration: {a} {b} {c}"),
+        ("1,480", f"calibration {a} ended, 1 of 3"),
     ]
     texts = [text for _, text in lines]
     assert any(text.startswith(f"refused: {NAME} ({c}): too long to learn: ") for text in texts)
