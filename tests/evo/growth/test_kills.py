@@ -136,7 +136,7 @@ def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(search: Search,
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("name", "step"), [("tokens", 3_000), ("seconds", 100)])
+@pytest.mark.parametrize(("name", "step"), [("tokens", 3_000), ("seconds", 80)])
 def test_a_budget_raised_step_by_step_leads_to_the_same_end(
     search: Search, growth: Search, capsys: Capsys, name: str, step: int
 ) -> None:

@@ -88,4 +88,3 @@ def test_a_growth_decides_alike_on_a_cpu_and_where_fine_tunes_are_made_in_lockst
     assert "the fine-tunes" not in on_cpu["jobs"]
     assert on_cpu["jobs"]["the fine-tune"] > together["jobs"]["the fine-tune"]
     assert together["jobs"]["the fine-tunes"] == 1
-    assert together["counts"]["reads in decoding steps"] == 0
