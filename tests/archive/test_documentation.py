@@ -4,6 +4,8 @@ code."""
 from __future__ import annotations
 
 import re
+from enum import StrEnum
+from importlib.resources import files
 from pathlib import Path
 
 import duckdb
@@ -32,3 +34,13 @@ def test_the_queries_of_the_page_run(
 ) -> None:
     monkeypatch.chdir(run_folder.parents[1])
     assert duckdb.sql(query.replace("NAME", run_folder.name)).fetchall() == expected
+
+
+TABLES_PAGE = (files("archive.schema") / "tables.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("enum", [*StrEnum.__subclasses__()], ids=lambda enum: enum.__name__)
+def test_the_page_of_the_tables_lists_the_words_of_its_enumerations(enum: type[StrEnum]) -> None:
+    name, words = enum.__name__, ", ".join(enum)
+    if enum.__module__ == "archive.schema" and f"| {name} | enum |" in TABLES_PAGE:
+        assert f"| {name} | {words} |" in TABLES_PAGE

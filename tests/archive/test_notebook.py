@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -66,15 +64,3 @@ def test_a_run_shows_itself_and_hides_no_markup(run: Run, hostile_run: Path) -> 
     html = hostile._repr_html_()
     assert "<script>" not in html
     assert "&lt;script&gt;" in html
-
-
-def test_opening_a_run_loads_neither_torch_nor_ray_nor_hydra(grown_run: Path) -> None:
-    program = (
-        "import sys, evo\n"
-        "heavy = ('torch', 'ray', 'hydra', 'transformers', 'httpx2')\n"
-        "assert not {'numpy', 'pyarrow', *heavy} & set(sys.modules), 'importing'\n"
-        f"run = evo.Run.open({str(grown_run)!r}, backend='pyarrow')\n"
-        "run.decisions(), run.transfer_matrix(), run.cover(0.3)\n"
-        "assert not set(heavy) & set(sys.modules), 'reading'\n"
-    )
-    subprocess.run([sys.executable, "-c", program], check=True)

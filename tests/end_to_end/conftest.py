@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,12 +91,9 @@ class Commands:
         """All rows but those of the table ``runs``, without timings."""
         with Archive.open(self.folder / "runs" / name / "archive") as archive:
             return {
-                table: _without_timings(archive.rows(table)) for table in TABLES if table != "runs"
+                table: [{k: v for k, v in row.items() if k not in TIMINGS} for row in rows]
+                for table, rows in ((name, archive.rows(name)) for name in TABLES if name != "runs")
             }
-
-
-def _without_timings(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{k: v for k, v in row.items() if k not in TIMINGS} for row in rows]
 
 
 @pytest.fixture
@@ -106,39 +102,21 @@ def commands(tmp_path: Path) -> Commands:
     return Commands(tmp_path)
 
 
-@dataclass(frozen=True)
-class FinishedRun:
-    """The command that did the run ``first``, and where it lies, for tests that only read it."""
-
-    commands: Commands
-    process: subprocess.CompletedProcess[str]
-
-
 @pytest.fixture(scope="session")
-def first(tmp_path_factory: pytest.TempPathFactory) -> FinishedRun:
+def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Commands, str]:
+    """The commands in the folder of the finished run ``first``, for tests that only read it, and
+    what that run printed."""
     folder = tmp_path_factory.mktemp("first")
     (folder / "game.xent").write_text(GAME)
     commands = Commands(folder)
-    return FinishedRun(commands, commands("evo.run", *commands.tiny("first", "cluster.workers=1")))
+    process = commands("evo.run", *commands.tiny("first", "cluster.workers=1"))
+    assert process.returncode == 0, process.stderr
+    return commands, process.stdout + process.stderr
 
 
 @pytest.fixture(scope="session")
-def whole(first: FinishedRun) -> dict[str, list[dict[str, Any]]]:
+def whole(first: tuple[Commands, str]) -> dict[str, list[dict[str, Any]]]:
     """The science of the undisturbed run."""
-    assert first.process.returncode == 0, first.process.stderr
-    tables = first.commands.science("first")
+    tables = first[0].science("first")
     assert len(tables["decisions"]) == 2
     return tables
-
-
-@pytest.fixture
-def tree(tmp_path: Path) -> Callable[[], dict[str, bytes | None]]:
-    """Every path below the working folder with its content (None: a folder)."""
-
-    def look() -> dict[str, bytes | None]:
-        return {
-            str(path.relative_to(tmp_path)): path.read_bytes() if path.is_file() else None
-            for path in sorted(tmp_path.rglob("*"))
-        }
-
-    return look

@@ -1,4 +1,4 @@
-"""The same seed, the same science: killed and resumed, and on one worker or two."""
+"""The same seed, the same science: killed and resumed, on one worker or two."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ from archive import Archive
 
 pytestmark = pytest.mark.long
 
-MOMENTS = {"the first fine-tune": 1, "the first decision": 7}
-"""Files of scores that the archive holds when the run is killed."""
+MOMENTS = {"the first fine-tune": (1, 1), "the first decision": (7, 2)}
+"""Files of scores that the archive holds when the run is killed, and its workers."""
 
 
-@pytest.mark.parametrize("files", MOMENTS.values(), ids=MOMENTS.keys())
+@pytest.mark.parametrize(("files", "workers"), MOMENTS.values(), ids=MOMENTS.keys())
 def test_a_killed_run_is_resumed_to_the_same_end(
-    commands: Any, whole: dict[str, Any], files: int
+    commands: Any, whole: dict[str, Any], files: int, workers: int
 ) -> None:
-    driver = commands.start("killed", "cluster.workers=1", start_new_session=True)
+    """And two workers find what one finds."""
+    driver = commands.start("killed", f"cluster.workers={workers}", start_new_session=True)
     try:
         commands.wait_for_files(driver, "killed", files + 1)
     finally:  # children first: Ray's daemons live in sessions of their own
@@ -41,12 +42,6 @@ def test_a_killed_run_is_resumed_to_the_same_end(
 
 def _descendants(pid: int) -> list[psutil.Process]:
     return psutil.Process(pid).children(recursive=True)
-
-
-def test_two_workers_find_what_one_finds(commands: Any, whole: dict[str, Any]) -> None:
-    process = commands("evo.run", *commands.tiny("two", "cluster.workers=2"))
-    assert process.returncode == 0, process.stderr
-    assert commands.science("two") == whole
 
 
 def test_a_worker_killed_mid_task_and_then_ctrl_c(commands: Any, whole: dict[str, Any]) -> None:

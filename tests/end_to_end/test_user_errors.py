@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,11 @@ import evo.run
 from archive import Archive
 from xgl.models import resolve
 
-Tree = Callable[[], dict[str, bytes | None]]
-
 RUN = ["+experiment=scope_growth", "growth.initial_scope=[game.xent]"]
 MISTAKES = {
     "no experiment": (["seed=3"], r"experiment"),
+    "no setting": (["scope-growth"], r"expected key=value.* did you mean \+experiment=scope_g"),
+    "an option": ([*RUN, "--seed", "3"], r"--seed: expected key=value"),
     "missing game": ([*RUN[:1], "growth.initial_scope=[none.xent]"], r"none\.xent: no such file"),
     "cut weights": ([*RUN, "judge.model=cut"], r"cut/model\.safetensors is damaged"),
     "no GPU": ([*RUN, "cluster.gpus_per_worker=0.5"], r"gpus_per_worker: found 0\.5.*no GPU"),
@@ -29,8 +28,13 @@ MISTAKES = {
 }
 
 
+def tree(folder: Path) -> dict[Path, bytes | None]:
+    """Every path below a folder with its content (None: a folder)."""
+    return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
 @pytest.fixture
-def folder(commands: Any, tree: Tree) -> Path:
+def folder(commands: Any) -> Path:
     """A working folder with a good game, a foreign run folder and a newer archive."""
     root: Path = commands.folder
     (root / "runs" / "old").mkdir(parents=True)
@@ -50,7 +54,6 @@ def folder(commands: Any, tree: Tree) -> Path:
 @pytest.mark.parametrize(("arguments", "message"), MISTAKES.values(), ids=MISTAKES.keys())
 def test_a_mistake_is_told_in_one_message_and_nothing_is_written(
     folder: Path,
-    tree: Tree,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     arguments: list[str],
@@ -58,7 +61,7 @@ def test_a_mistake_is_told_in_one_message_and_nothing_is_written(
 ) -> None:
     monkeypatch.chdir(folder)
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
-    before = tree()
+    before = tree(folder)
     assert evo.run.main(arguments) == 2
     output = capsys.readouterr()
     assert output.err.startswith("error: ")
@@ -66,4 +69,4 @@ def test_a_mistake_is_told_in_one_message_and_nothing_is_written(
     assert re.search(message, output.err, re.DOTALL), output.err
     assert "Traceback" not in output.err
     assert output.out == ""
-    assert tree() == before
+    assert tree(folder) == before

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from support.doubles import NumberedStories, WordJudge
-from support.search import GROWING, Search, by_hash
+from support.search import Search
 
 from evo.config.models import (
     FinetuneConfig,
@@ -81,11 +81,3 @@ def cast() -> Cast:
 @pytest.fixture
 def search(tmp_path: Path) -> Search:
     return Search(tmp_path)
-
-
-@pytest.fixture(scope="session")
-def growth(tmp_path_factory: pytest.TempPathFactory) -> Search:
-    """A growth in the world of all sorts of games, undisturbed: its run is called "whole"."""
-    search = Search(tmp_path_factory.mktemp("grown"))
-    assert search.run(by_hash, *GROWING, name="whole") == 0
-    return search

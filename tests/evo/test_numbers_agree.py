@@ -20,6 +20,7 @@ from archive.schema import TaskId
 from archive.statistics.rule import bounds_of
 from archive.statistics.scripts import comparison_of
 from archive.text import bounds
+from archive.verification import verify
 from xgl import Game
 
 Capsys = pytest.CaptureFixture[str]
@@ -78,6 +79,7 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
         assert search.run(world, *settings) == 0
         folder = search.folder / "run"
     with Archive.open(folder / "archive") as archive:
+        assert verify(archive).faults == []
         run = ArchivedRun(archive)
         report = gather_report(run)
         return Seen(folder, report, page(report))
@@ -104,7 +106,7 @@ def test_of_an_acceptance(seen: Seen, capsys: Capsys, tmp_path: Path) -> None:
         }
         for place, several in places.items():
             assert {(m["generation"], m["gamma"]) for m in several} == {facts}, place
-        assert (card.member.generation, card.member.gamma) == facts
+        assert (card.member.generation, card.member.gamma, card.no_bits) == (*facts, "")
         assert f"# generation: {facts[0]}\n# gamma: {facts[1]:.6g}\n" in text
         assert f"generation {facts[0]}</span>" in seen.html
         assert card.own.total == bounds_of(row, "total_gain")

@@ -8,7 +8,6 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
-from support.exported import GAMES, write_measure
 from support.measured import Given, build
 from support.printed import execute, printed_commands
 from support.search import (
@@ -23,7 +22,6 @@ from support.search import (
     services,
 )
 
-import evo.run
 from evo.config.measure import MeasureRunConfig
 from xgl.library import find
 
@@ -101,27 +99,6 @@ def test_a_triplet_prints_what_works_without_a_scope(
     lines = execute_all(capsys.readouterr().out, ACCEPTING, search)
     assert not {"report", "export"} & set(lines)
     assert ("matrix" in lines) == (patience is None or patience > 6)
-
-
-def test_a_measure_is_resumed_above_what_it_spent(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write_measure(Path("OUT"), {"first": GAMES["first"], "again": GAMES["second"]})
-    few = ["measure.rounds=2", "measure.m=1", "measure.rating_resamples=2"]
-    assert (
-        evo.run.main(
-            ["+experiment=measure", "measure=OUT", "player=embedded", "budget.tokens=2000", *few]
-        )
-        == 0
-    )
-    for _ in range(20):
-        commands = printed_commands(capsys.readouterr().out)
-        if not commands:
-            break
-        for command in commands:
-            assert execute(command) == 0, command
-    assert not commands
 
 
 def test_the_readme_of_a_measure_plays_it(

@@ -16,6 +16,7 @@ from peer_grammar import program
 from peer_programs import INSTRUCTIONS
 from peer_refusals import ONLY_HERE, ONLY_THERE, REFUSED
 
+from xgl import analyse, parse
 from xgl.judge.transformer_judge import TransformerJudge
 
 pytestmark = pytest.mark.long
@@ -150,7 +151,7 @@ def agree(case: Case, peer: Peer, judge: TransformerJudge) -> None:
 def _without_mirrors(events: list[Event], code: str) -> list[Event]:
     """Without the other half of a zero-sum reward whose player is never asked (paper §2.4.1: it is
     discarded; nobody sees it there either)."""
-    players = {player for player in ("white", "black") if _asks(code, player)}
+    players = analyse(parse(code, "xent")).players
     partner = {"white": "black", "black": "white"}
     result: list[Event] = []
     mirror = ""
@@ -163,13 +164,6 @@ def _without_mirrors(events: list[Event], code: str) -> list[Event]:
         mirror = partner.get(player, "") if event[0] == "reward" else ""
         result.append(event)
     return result
-
-
-def _asks(code: str, player: str) -> bool:
-    elicits = [line.split("(", 1)[1] for line in code.split("\n") if line.strip()[:7] == "elicit("]
-    firsts = [rest.split(",")[0].strip() for rest in elicits]
-    others = ("white", "alice", "bob", "carol", "env")
-    return any(first == player or (player == "black" and first not in others) for first in firsts)
 
 
 def _same_events(here: list[Event], there: list[Event], code: str) -> None:

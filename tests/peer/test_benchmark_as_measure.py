@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from itertools import cycle
+from itertools import cycle, islice
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -15,21 +16,6 @@ MAPS = 3
 pytestmark = pytest.mark.long
 
 
-class _Generator:
-    """Draws given texts, in place of the engine's judge."""
-
-    def __init__(self, *_: object, **__: object) -> None:
-        self.drawn: list[str] = []
-        self.texts = cycle(TEXTS)
-
-    def set_seed(self, *_: object) -> None:
-        """Nothing is random."""
-
-    def generate_text(self) -> str:
-        self.drawn.append(next(self.texts))
-        return self.drawn[-1]
-
-
 @pytest.mark.usefixtures("peer")
 def test_its_expanded_configuration_is_read_with_its_texts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -38,7 +24,8 @@ def test_its_expanded_configuration_is_read_with_its_texts(
     from xent.common.game_discovery import discover_packaged_games
     from xent.common.util import dumps
 
-    generator, games = _Generator(), discover_packaged_games()
+    texts, games = cycle(TEXTS), discover_packaged_games()
+    generator = SimpleNamespace(set_seed=lambda *_: None, generate_text=texts.__next__)
     monkeypatch.setattr(expand_benchmark, "Judge", lambda *_, **__: generator)
     generation = {"generator_type": "JUDGE", "generator_config": {}, "max_length": 40}
     condensed = {
@@ -59,5 +46,6 @@ def test_its_expanded_configuration_is_read_with_its_texts(
     found = read_benchmark(path)
     assert [member.name for member in found.members] == [each["name"] for each in games]
     by_map = [each for member in found.members for each in member.stories.texts.values()]
-    assert [text for texts in by_map for text in texts] == generator.drawn
-    assert {len(member.maps) for member in found.members} == {MAPS}
+    read = [text for texts in by_map for text in texts]
+    assert read == [*islice(cycle(TEXTS), len(read))]
+    assert ({len(member.maps) for member in found.members}, found.judge) == ({MAPS}, "embedded")

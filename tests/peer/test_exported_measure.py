@@ -6,6 +6,7 @@ import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -158,16 +159,6 @@ def test_a_player_reads_rules_texts_and_rewards(
     assert member["maps"][0]["stories"][0]["text"] not in last
 
 
-class Teller:
-    """Generates the texts of one map, in order."""
-
-    def __init__(self, texts: list[str]) -> None:
-        self.texts = iter(texts)
-
-    def generate_text(self) -> str:
-        return next(self.texts)
-
-
 def test_its_own_expansion_of_the_condensed_games_gives_the_expanded_ones(
     measure_folder: Path, measure: dict[str, Any], peer: Peer
 ) -> None:
@@ -182,7 +173,8 @@ def test_its_own_expansion_of_the_condensed_games_gives_the_expanded_ones(
         for expanded_map in expanded_config["maps"]:
             maps = members[expanded_map["name"]]["maps"]
             [one] = [each for each in maps if str(each["map_seed"]) == expanded_map["map_seed"]]
-            teller: Any = Teller([story["text"] for story in one["stories"]])
+            texts = iter([story["text"] for story in one["stories"]])
+            teller: Any = SimpleNamespace(generate_text=texts.__next__)
             theirs = expand_game_config(
                 games[expanded_map["name"]], expanded_map["map_seed"], teller
             )

@@ -3,6 +3,7 @@ one action, next to equal actions, payoffs of every size."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -152,33 +153,32 @@ def aims(shape: tuple[int, ...]) -> list[np.ndarray]:
     return [rng.dirichlet(np.full(size, 3.0)) for size in shape]
 
 
-def nearest_by_a_general_solver(game: NormalFormGame, targets: list[np.ndarray]) -> np.ndarray:
-    start = product(targets)
-
+def nearest(target: Array, start: Array, least_zero: Callable[[Array], Array]) -> Array:
+    """The distribution of least divergence from the target, of those for which nothing is below
+    zero, by a general solver."""
     program = minimize(
-        lambda x: float(x @ np.log(np.maximum(x, 1e-300) / start.ravel())),
-        start.ravel(),
-        jac=lambda x: np.log(np.maximum(x, 1e-300) / start.ravel()) + 1,
-        bounds=[(1e-12, 1)] * start.size,
+        lambda x: float(np.sum(xlogy(x, x / target))),
+        start,
+        bounds=[(0, 1)] * target.size,
         constraints=[
             {"type": "eq", "fun": lambda x: x.sum() - 1},
-            {
-                "type": "ineq",
-                "fun": lambda x: -np.concatenate(regrets(game, x.reshape(game.shape))),
-            },
+            {"type": "ineq", "fun": least_zero},
         ],
-        method="SLSQP",
-        options={"maxiter": 500, "ftol": 1e-13},
+        options={"maxiter": 1000, "ftol": 1e-14},
     )
-    return program.x.reshape(game.shape)
+    found: Array = program.x
+    return found
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (3, 2), (2, 2, 2), (2, 3, 2)])
 def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...]) -> None:
     game = random_game(2, shape)
     equilibrium = nearest_cce(game, aims(shape))
-    expected = nearest_by_a_general_solver(game, aims(shape))
-    assert equilibrium == pytest.approx(expected, abs=2e-3)
+    target = product(aims(shape)).ravel()
+    expected = nearest(
+        target, target, lambda x: -np.concatenate(regrets(game, x.reshape(game.shape)))
+    )
+    assert equilibrium.ravel() == pytest.approx(expected, abs=2e-3)
     assert exploitability(game, equilibrium) <= 1e-6 * game.span
 
 
@@ -187,7 +187,7 @@ def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...]) -> None:
 
 def nearest_optimal(payoff: Array, target: Array) -> Array:
     """Of the optimal strategies of the row player of a zero-sum game the one of least divergence
-    from the target, by two general solvers."""
+    from the target."""
     rows, columns = payoff.shape
     program = linprog(
         np.append(np.zeros(rows), -1.0),
@@ -197,18 +197,7 @@ def nearest_optimal(payoff: Array, target: Array) -> Array:
         [1.0],
         [(0, None)] * rows + [(None, None)],
     )
-    solution = minimize(
-        lambda x: float(np.sum(xlogy(x, x / target))),
-        program.x[:rows],
-        bounds=[(0, 1)] * rows,
-        constraints=[
-            {"type": "eq", "fun": lambda x: x.sum() - 1},
-            {"type": "ineq", "fun": lambda x: x @ payoff - program.x[-1]},
-        ],
-        options={"ftol": 1e-14, "maxiter": 1000},
-    )
-    nearest: Array = solution.x
-    return nearest
+    return nearest(target, program.x[:rows], lambda x: x @ payoff - program.x[-1])
 
 
 def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:

@@ -78,54 +78,26 @@ def test_ratings_are_regrets_at_an_equilibrium(
             assert ratings.masses[player] @ ratings.ratings[player] == pytest.approx(0, abs=1e-12)
 
 
-@EITHER
-@given(table=preference_tables(), data=st.data())
-@SLOW
-def test_copies_of_games_change_nothing(
-    table: np.ndarray, rating_settings: RatingSettings, data: st.DataObject
-) -> None:
-    tasks = data.draw(st.lists(st.integers(0, len(table) - 1), min_size=1, max_size=5))
-    ratings, more = (
-        rate_table(table, rating_settings),
-        rate_table(np.concatenate([table, table[tasks]]), rating_settings),
-    )
-    assert more.ratings[KING] == pytest.approx(ratings.ratings[KING], abs=1e-6)
-    assert more.ratings[TASK][: len(table)] == pytest.approx(ratings.ratings[TASK], abs=1e-6)
-    for player in range(3):
-        class_masses = more.classes.fold(player, more.masses[player])
-        before = ratings.classes.fold(player, ratings.masses[player])
-        assert class_masses == pytest.approx(before, abs=1e-6)
+def places(data: st.DataObject, count: int) -> list[int]:
+    """Each of so many once or more, in any order."""
+    copies = data.draw(st.lists(st.integers(0, count - 1), max_size=4))
+    return data.draw(st.permutations([*range(count), *copies]))
 
 
 @EITHER
 @given(table=preference_tables(3, 3), data=st.data())
-@SLOW
-def test_copies_of_models_change_nothing(
+@settings(deadline=None, max_examples=20)
+def test_copies_and_order_of_games_and_models_change_nothing(
     table: np.ndarray, rating_settings: RatingSettings, data: st.DataObject
 ) -> None:
-    models = table.shape[1]
-    copies = data.draw(st.lists(st.integers(0, models - 1), min_size=1, max_size=3))
-    places = [*range(models), *copies]
-    ratings, more = (
-        rate_table(table, rating_settings),
-        rate_table(table[:, places][:, :, places], rating_settings),
-    )
-    assert more.ratings[KING] == pytest.approx(ratings.ratings[KING][places], abs=1e-6)
-    assert more.ratings[TASK] == pytest.approx(ratings.ratings[TASK], abs=1e-6)
-
-
-@EITHER
-def test_a_permutation_of_games_and_models_permutes_the_ratings(
-    rating_settings: RatingSettings,
-) -> None:
-    table, rng = judge_means(3, 12, 5), np.random.default_rng(0)
-    tasks, models = rng.permutation(12), rng.permutation(5)
-    ratings, permuted_ratings = (
-        rate_table(table, rating_settings),
-        rate_table(table[tasks][:, models][:, :, models], rating_settings),
-    )
-    assert permuted_ratings.ratings[TASK] == pytest.approx(ratings.ratings[TASK][tasks], abs=1e-6)
-    assert permuted_ratings.ratings[KING] == pytest.approx(ratings.ratings[KING][models], abs=1e-6)
+    tasks, models = places(data, len(table)), places(data, table.shape[1])
+    ratings = rate_table(table, rating_settings)
+    more = rate_table(table[tasks][:, models][:, :, models], rating_settings)
+    for player, its in ((KING, models), (TASK, tasks)):
+        assert more.ratings[player] == pytest.approx(ratings.ratings[player][its], abs=1e-6)
+        folded = (each.classes.fold(player, each.masses[player]) for each in (ratings, more))
+        before, after = map(sorted, folded)
+        assert after == pytest.approx(before, abs=1e-6)
 
 
 @EITHER

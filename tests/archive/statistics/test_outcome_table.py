@@ -12,8 +12,6 @@ from archive.__main__ import main
 
 Capsys = pytest.CaptureFixture[str]
 
-EXAMPLE = Path(__file__).parents[3] / "docs" / "how-to" / "ratings_example.csv"
-
 
 def rate(capsys: Capsys, path: Path, *arguments: str, resamples: int = 0) -> dict[str, Any]:
     """What ``--json`` prints; the command must have succeeded."""
@@ -67,6 +65,20 @@ def test_every_layout_of_the_same_scores_has_the_same_ratings(
     document = rate(capsys, write(tmp_path / name, SAME[name]))
     assert models(document) == pytest.approx(models(expected))
     assert tasks(document) == {"x", "y", "z"}
+
+
+URL = "chat:qwen2.5:7b@http://localhost:11434/v1"
+
+
+def test_each_model_stands_whole_below_the_table_whatever_its_name(
+    tmp_path: Path, capsys: Capsys
+) -> None:
+    names = [URL, f"[red]{URL}[/red]", *(f"peft:/models/a long name/{n}" for n in range(2))]
+    rows = "".join(f"{name},{n}\n" for n, name in enumerate(names))
+    path = write(tmp_path / "t.csv", f"model,x\n{rows}")
+    assert main(["ratings", "--table", str(path), "--resamples", "0"]) == 0
+    text = capsys.readouterr().out
+    assert [name for name in names if f": {name}\n" not in text] == []
 
 
 def judged(path: Path, verdicts: list[tuple[str, str, str, str]]) -> Path:

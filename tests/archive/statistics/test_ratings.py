@@ -135,11 +135,7 @@ def test_runs_that_cannot_be_compared_are_refused_in_a_sentence(
 ) -> None:
     first = build(tmp_path / "a", PLAIN)
     second = build(tmp_path / "b", PLAIN, run_id="later", **changes)
-    check_refusal(capsys, message, first, second)
-
-
-def check_refusal(capsys: Capsys, message: str, *folders: Path) -> None:
-    assert main(["ratings", *map(str, folders)]) == 2
+    assert main(["ratings", str(first), str(second)]) == 2
     answer = capsys.readouterr().err
     assert message in answer
     assert len(answer.strip().splitlines()) == 1

@@ -20,8 +20,6 @@ from archive.statistics.rule import (
     is_new,
 )
 
-A, B, C = (TaskId(name, "black") for name in "abc")
-
 
 @pytest.mark.parametrize("scope", [1, 3, 10])
 @pytest.mark.parametrize("gain", [0.25, 0.4, 2.0])

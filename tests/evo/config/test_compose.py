@@ -24,7 +24,6 @@ from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.models import find_gpus, reward_settings, settings_for
 from evo.config.schema import ClusterConfig, RunConfig
 from evo.experiments.toy import ToyRunConfig
-from evo.runner import parse_command
 from xgl.errors import ConfigError
 from xgl.settings import Role
 
@@ -119,22 +118,6 @@ def test_an_archived_configuration_may_lack_only_what_results_do_not_depend_on()
     del values["meta_sampler"]["settings"]["max_lines"]
     with pytest.raises(ConfigError, match=r"^meta_sampler\.settings\.max_lines: missing"):
         from_archive(RunConfig, values)
-
-
-# -- Words of a command line that are no settings --------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["scope-growth"], r"scope-growth: expected key=value.* did you mean \+experiment=scope_g"),
-        (["--seed", "3"], "--seed: expected key=value"),
-    ],
-)
-def test_what_is_no_setting_is_answered_in_one_sentence(words: list[str], message: str) -> None:
-    with pytest.raises(ConfigError, match=message) as error:
-        parse_command([RUN, *words], ["scope_growth", "toy_growth"])
-    assert "\n" not in str(error.value)
 
 
 # -- The table of experiments: each has a file, settings and a plan, and each file an entry --------

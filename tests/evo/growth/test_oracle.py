@@ -306,18 +306,6 @@ def test_a_run_killed_after_any_job_goes_on_from_where_its_fine_tune_paused(
 
 LISTS = ("growth.schedule=open_ended", "growth.list_size=3", "growth.lookahead=2")
 OPEN = (*LISTS, "growth.max_accepted=null")
-THREE = Listed([code(7), code(6), code(5)])
-ALL_THREE = ("growth.max_candidates=3", "growth.examined_share=1.0")
-GROWING_OPEN = (*OPEN, "growth.max_candidates=6", "seed=0")
-
-
-def test_a_run_killed_after_every_job_ends_the_same(search: Search) -> None:
-    assert search.run(by_hash, *GROWING_OPEN, name="whole") == 0
-    jobs, whole = len(search.executor.jobs), search.tables("whole")
-    assert search.run_by_steps(by_hash, *GROWING_OPEN, patience=19) >= jobs // 19 - 1
-    assert search.tables("killed") == whole
-    assert search.adapters("killed") == search.adapters("whole")
-    assert search.faults("killed") == []
 
 
 def test_a_game_that_helps_another_than_its_parent_is_that_ones_child(search: Search) -> None:

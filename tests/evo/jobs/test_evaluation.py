@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from archive import Purpose
 from evo.jobs.evaluation import (
@@ -14,7 +14,6 @@ from evo.jobs.evaluation import (
     evaluation_seeds,
     finite_score,
     floor_of,
-    with_floor,
 )
 from evo.jobs.policy_gradient import training_seeds
 from xgl import Cast, Instance, play_all
@@ -115,13 +114,3 @@ def test_the_floor_is_the_worst_feasible_score_less_a_bit_for_each_token(
     plays = [("finished", -2.0), ("forfeit", -99.0), ("finished", 7.0), ("oversize", -80.0)]
     assert floor_of(plays, task) == -2.0 - 8
     assert floor_of(plays[1:2], task) == floor_of([], task) == 0
-
-
-def test_a_calibration_score_gets_its_floor() -> None:
-    finished = ScoredPlay(SEEDS[0], 5.0, 5.0, "finished", -math.inf, ("m",), 3, 0.1)
-    forfeited = replace(finished, outcome="forfeit", permuted_score=2.0)
-    both = [with_floor(score, -7.0) for score in (finished, forfeited)]
-    assert [(each.score, each.permuted_score, each.raw_score) for each in both] == [
-        (5.0, -7.0, 5.0),
-        (-7.0, 2.0, 5.0),
-    ]

@@ -30,7 +30,7 @@ from evo.jobs.lora import (
 )
 from xgl.errors import ConfigError, ModelNotFoundError
 from xgl.judge.loading import load_judge
-from xgl.lm.language_model import LanguageModel, pad
+from xgl.lm.language_model import LanguageModel
 
 IDS = torch.tensor([[0, 5, 77, 1200, 9]])
 
@@ -185,40 +185,3 @@ def test_what_a_configuration_promises_is_honoured_or_refused(
     refusal = r"tensors (missing|unexpected|of another)|cannot be honoured|does not load"
     with pytest.raises(ConfigError, match=refusal):
         with_peft_folder(load_judge("embedded").lm, folder)
-
-
-# -- several adapters in one pass give what each gives alone ---------------------------------------
-
-NAMES = ("base", "one", "two", "three")
-TEXTS = ("The king", "Once upon a time there was a small", "A", "The king of the sea")
-
-
-@pytest.fixture
-def adapters(adapted_model: AdaptedModel) -> dict[str, bytes | None]:
-    """Adapters that change the model a good deal, each in its own way."""
-    trained = {name: train_adapter(adapted_model, seed, 0.2)[0] for seed, name in enumerate(NAMES)}
-    return {**trained, "base": None}
-
-
-def hidden_states(
-    lm: LanguageModel, texts: list[str], policies: list[str] | None = None
-) -> list[Tensor]:
-    """Hidden states (T, H) of each text."""
-    rows = [lm.encode(text) for text in texts]
-    ids, lengths = pad(rows, lm.device)
-    with torch.inference_mode():
-        states = lm.backbone(policies, input_ids=ids, use_cache=False).last_hidden_state
-    return [state[:length] for state, length in zip(states, lengths.tolist(), strict=True)]
-
-
-def test_each_row_is_read_by_its_own_policy(
-    adapted_model: AdaptedModel, adapters: dict[str, bytes | None]
-) -> None:
-    """Whether the rows stand in the order of the policies or not, each with as many or none."""
-    for policies in ([*NAMES], ["two", "two", "one", "two"], ["base"] * 4):
-        with adapted_model.with_adapters(adapters) as lm:
-            together = hidden_states(lm, list(TEXTS), policies)
-        for text, policy, states in zip(TEXTS, policies, together, strict=True):
-            with adapted_model.with_adapter(adapters[policy]) as one:
-                [alone] = hidden_states(one, [text])
-            torch.testing.assert_close(states, alone, atol=1e-4, rtol=1e-4)

@@ -78,16 +78,13 @@ def test_fine_tunes_in_lockstep_share_the_passes_of_player_and_judge() -> None:
 def test_a_growth_decides_alike_on_a_cpu_and_where_fine_tunes_are_made_in_lockstep() -> None:
     """Of three candidates, those that have something to learn are learned in one job."""
     settings = "growth.schedule=open_ended", "growth.virtual_workers=1"
-    on_cpu, alone, together = (
+    on_cpu, together = (
         told("growth", "in place", device, *settings, f"player.policies_per_pass={n}")
-        for device, n in (("cpu", 1), ("gpu:0", 1), ("gpu:0", 4))
+        for device, n in (("cpu", 1), ("gpu:0", 4))
     )
-    assert alone["exit code"] == 0
-    assert not alone["refused"]
-    assert alone["decisions"] == on_cpu["decisions"]
-    assert alone["jobs"] == on_cpu["jobs"]
-    assert alone["jobs"]["the fine-tune"] >= 2
-    assert alone["counts"]["reads in decoding steps"] == 0
-    assert sorted(together["decisions"]) == sorted(alone["decisions"])
-    assert "the fine-tunes" not in alone["jobs"]
+    assert together["exit code"] == 0
+    assert not together["refused"]
+    assert sorted(together["decisions"]) == sorted(on_cpu["decisions"])
+    assert "the fine-tunes" not in on_cpu["jobs"]
+    assert on_cpu["jobs"]["the fine-tune"] > together["jobs"]["the fine-tune"]
     assert together["jobs"]["the fine-tunes"] == 1

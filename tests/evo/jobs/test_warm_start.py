@@ -43,7 +43,6 @@ from xgl.runtime.requests import Item, Move, Seeds, View
 MakeModelHost = Callable[..., ModelHost]
 MakeTask = Callable[..., Task]
 
-STORY = "A lighthouse stood, tall and white, above the sea."
 RIVAL = "assign(s=story())\nelicit(x, 8)\nassign(t=story())\nreward(xed(s | x) - xed(t | x))"
 
 
@@ -206,9 +205,9 @@ def test_edited_moves_are_better_and_cost_no_tokens(
 
 @pytest.mark.long
 def test_a_game_is_learned_whose_best_moves_the_base_player_never_makes() -> None:
-    """Under the default settings, with every one of three training seeds; and not under the null
+    """Under the default settings, with each of two training seeds; and not under the null
     control."""
-    assert min(rival_gains(3)) > 6
+    assert min(rival_gains(2)) > 6
     assert max(rival_gains(1, "finetune.shuffle=true")) < 3
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.chat_server import ChatServer, Received, Sent, move, refusal, reply
 from support.exported import GAMES, write_measure
+from support.printed import execute, printed_commands
 
 import evo.run
 from archive import Archive, RunEvent
@@ -158,14 +159,15 @@ def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(run: Run, capsys: 
         assert run(*overrides, "name=parts", f"budget.tokens={token_count + 200}") == 0
         output = capsys.readouterr()
         assert re.search(r"^ended    .* is spent", output.out, re.MULTILINE)
-        assert f"resume=runs/parts budget.tokens={2 * (token_count + 200)}" in output.out
         assert [e["event"] for e in tables("parts")["runs"]] == ["created", "out_of_budget"]
         assert {r["policy_id"] for r in tables("parts")["rounds"]} == {"embedded"}
         up[0] = False
         assert run("resume=runs/parts", "budget.tokens=null") == 1
         assert "refused with 401" in capsys.readouterr().err
-        up[0] = True
-        assert run("resume=runs/parts", "budget.tokens=null") == 0
+        up[0], printed = True, output.out
+        while commands := [each for each in printed_commands(printed) if "resume=" in each]:
+            assert execute(commands[0]) == 0
+            printed = capsys.readouterr().out
         for table in ("rounds", "measures"):
             assert plays(tables("parts")[table]) == plays(tables("whole")[table])
         server.received.clear()

@@ -13,6 +13,7 @@ import evo.run
 from archive import Archive
 from archive import __main__ as archive_cli
 from evo.measure.folder import read as folder_of
+from evo.measure.folder import read_benchmark
 from xgl.judge.loading import load_judge
 from xgl.language.dialects import DIALECTS
 from xgl.runtime.requests import ScoreRequest, TokenScores
@@ -115,6 +116,12 @@ def test_a_measured_run_and_its_fewest_games_are_measures_again(capsys: Capsys) 
     assert len(whole.members) == 3
     assert 1 <= len(fewest.members) < 3
     assert {each.name for each in fewest.members} < {each.name for each in whole.members}
+    files = [read_benchmark(each, "embedded") for each in Path("whole").glob("expanded*.json")]
+    for member in whole.members:  # a file for the authors' engine is measured like the folder
+        [same] = [each for file in files for each in file.members if each.name == member.name]
+        assert (same.task.role, len(same.maps)) == (member.task.role, 2)
+        told = [[*texts.values()] for texts in member.stories.texts.values()]
+        assert [*same.stories.texts.values()] == told
     with Archive.open(Path("runs/whole")) as archive:
         plays, measures = archive.rows("rounds"), archive.rows("measures")
     assert run("measure=whole", "players=[embedded]", *FAST[:1], "name=again") == 0

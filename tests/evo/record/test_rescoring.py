@@ -1,5 +1,5 @@
-"""Archived plays scored again: gains of accepted games under a judge that did not play, and what
-the report shows of the best plays."""
+"""Archived plays scored again: gains of accepted games under a judge that did not play, and the
+best plays by token."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_limits
 
 from archive import Archive, Run
-from archive.report.summary import gather_report
 from archive.schema import PlaysKey
 from archive.statistics.replay import Survival, read_survivals
 from archive.verification import verify
@@ -115,28 +114,6 @@ def test_the_same_weights_give_the_same_scores(
                 assert other.score == pytest.approx(one.score, abs=1e-3)
             if other.permuted_score is not None:
                 assert other.permuted_score == pytest.approx(one.permuted_score, abs=1e-3)
-
-
-# -- the best plays by token ---------------------------------------------------------------------
-
-
-def report_games(folder: Path) -> tuple[Any, ...]:
-    """The games of the report, without a judge."""
-    with Archive.open(folder / "archive") as archive:
-        assert verify(archive).faults == []
-        return gather_report(Run(archive)).games
-
-
-def test_every_play_of_the_report_has_its_bits(search: Search) -> None:
-    assert search.run(of_limits(l4=NEW)) == 0
-    games = report_games(search.folder / "run")
-    assert len(games) == 2
-    for game in games:
-        assert len(game.plays) == 3
-        assert [sum(term.bits for term in play.terms) for play in game.plays] == [
-            play.score for play in game.plays
-        ]
-        assert game.no_bits == ""
 
 
 def test_a_run_that_a_budget_ended_is_scored_when_it_finishes(search: Search) -> None:
