@@ -11,9 +11,10 @@ import contextlib
 import io
 import re
 import shlex
+import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -21,9 +22,15 @@ from pathlib import Path
 import pytest
 from support.chat_server import ChatServer, in_order, move
 
+import evo.run
+from archive.__main__ import main as archive
+from evo.config import ALL_SETTINGS, find
+from evo.config.compose import setting_roles
+from evo.ggbench.__main__ import main as ggbench
 from xgl import ProgramError, parse
-from xgl.cli import main
+from xgl.cli import main as xgl
 from xgl.language.dialects import DIALECTS
+from xgl.settings import Role
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -84,10 +91,6 @@ def transcripts() -> Iterator[Block]:
     yield from (block for block in BLOCKS if not block.language and block.text.startswith("$ "))
 
 
-def with_ids(cases: Sequence[object]) -> list[object]:
-    return [pytest.param(case, id=str(case)) for case in cases]
-
-
 def same(example: str, output: str) -> bool:
     pattern = ""
     for line in example.rstrip().splitlines():
@@ -108,14 +111,9 @@ def test_every_block_says_what_it_is() -> None:
     ] == []
 
 
-@pytest.mark.parametrize(
-    "case", [pytest.param(case, id=str(case[0])) for case in outputs_of_python()]
-)
-def test_python_prints_what_the_page_shows(
-    case: tuple[Block, Block | None], monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("case", outputs_of_python(), ids=lambda case: str(case[0]))
+def test_python_prints_what_the_page_shows(case: tuple[Block, Block | None]) -> None:
     example, output = case
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     stdout = io.StringIO()
     with ChatServer(in_order(move("zebras"))) as server, contextlib.redirect_stdout(stdout):
         exec(example.text.replace(ENDPOINT, server.url), {})
@@ -123,7 +121,7 @@ def test_python_prints_what_the_page_shows(
         assert same(output.text, stdout.getvalue()), stdout.getvalue()
 
 
-@pytest.mark.parametrize("block", with_ids(list(transcripts())))
+@pytest.mark.parametrize("block", transcripts(), ids=str)
 def test_a_command_prints_what_the_page_shows(
     block: Block, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -159,12 +157,12 @@ def result(
 
     monkeypatch.setattr("builtins.input", screen)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
-    main(arguments)
+    xgl(arguments)
     captured = capsys.readouterr()
     return captured.out + captured.err
 
 
-@pytest.mark.parametrize("block", with_ids([block for block in BLOCKS if block.language == "xgl"]))
+@pytest.mark.parametrize("block", [each for each in BLOCKS if each.language == "xgl"], ids=str)
 def test_a_program_is_valid(block: Block) -> None:
     problems = []
     for dialect in DIALECTS:
@@ -173,6 +171,93 @@ def test_a_program_is_valid(block: Block) -> None:
         except ProgramError as error:
             problems.append(str(error))
     assert len(problems) < len(DIALECTS), problems
+
+
+# -- every command is accepted: a run composes, what reads an archive reads the example ------------
+
+CLUSTERS = "docs/how-to/scaling.md"
+INSIDE = re.compile(r"python -m evo\.run (?:.|\n)*?name=\w+")
+"""A run in a file for SLURM or Kubernetes, which only the page of clusters shows."""
+RUN = "runs/scope_growth-seed0"
+FAKE_PLACES = {r"\b(runs/NAME|RUN)\b": RUN, r"\bGAME\b": "334f5179"}
+"""Names that a reader replaces, and what the example has there."""
+OTHERS = (
+    *("pip", "pytest", "mkdocs", "ray", "kubectl", "sbatch", "vllm", "vf-eval", "prime"),
+    *("xent", "hf", "openenv", "(cd", "export", "cd", "srun", "git", "inspect"),
+)
+"""Programs of others, of which only the name is held here."""
+
+
+def commands() -> Iterator[tuple[str, str]]:
+    """Each block of commands of today, by its page and line."""
+    for block in BLOCKS:
+        if block.language == "bash" and not block.text.startswith("# at "):
+            yield str(block), re.sub(r"\\\n\s*", "", block.text)
+        if block.language == "text" and block.page == CLUSTERS:
+            for number, command in enumerate(INSIDE.findall(block.text)):
+                yield f"{block}, run {number}", re.sub(r"\\?\n\s*", " ", command)
+
+
+COMMANDS = dict(commands())
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where commands are typed: with a finished run, as the README's first command leaves it."""
+    for each in ("conf", "benchmarks", "docs", "xgl"):
+        (tmp_path / each).symlink_to(ROOT / each)
+    shutil.copytree(ROOT / "docs/example/run", tmp_path / RUN)
+    (tmp_path / "my-game.xent").write_text("assign(s=story())\nelicit(t, 8)\nreward(xed(s | t))\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "a key")
+    return tmp_path
+
+
+@pytest.mark.parametrize("block", COMMANDS)
+def test_its_commands_are_accepted(
+    block: str, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for line in COMMANDS[block].splitlines():
+        for command in re.sub(r"(^|\s)# .*", "", line).split(" && "):
+            if command.strip():
+                assert carry_out(command.strip()) == 0, f"{command}\n{capsys.readouterr().err}"
+
+
+def carry_out(command: str) -> int:
+    """The exit code of a command, or of the check that stands for it."""
+    if command.startswith("echo "):
+        return subprocess.run(command, shell=True).returncode
+    for name, place in FAKE_PLACES.items():
+        command = re.sub(name, place, command)
+    words = [word for word in shlex.split(command) if not re.fullmatch(r"[A-Z_]+=.*", word)]
+    if words[:2] != ["python", "-m"]:
+        script = words[1] if words[0] == "python" else "README.md"
+        assert words[0] in (*OTHERS, "python")
+        return 0 if script == "-c" or (ROOT / script).is_file() else 1
+    module, arguments = words[2], words[3:]
+    if module == "evo.run" and arguments[0].startswith("resume="):
+        keys = {word.partition("=")[0] for word in arguments[1:]}
+        return 0 if keys <= RESUMABLE else 2
+    if module == "evo.run":
+        return evo.run.main([*arguments, "--cfg", "job"])
+    if module == "xgl":
+        with ChatServer(in_order(move("zebras"))) as server:
+            url = ["--base-url", server.url] if "--chat" in arguments else []
+            return xgl([*arguments, *url])
+    if module == "archive":  # without what takes seconds
+        few = ("--resamples", "4") if arguments[0] == "ratings" else ()
+        bare = ("--no-scores",) if {"export", "xent"} <= {*arguments} else ()
+        return archive([*arguments, *few, *bare])
+    assert module == "evo.ggbench"
+    return ggbench([*arguments, "--help"])
+
+
+RESUMABLE = {
+    key
+    for place in ALL_SETTINGS
+    for key, role in setting_roles(find(place)).items()
+    if role is not Role.SCIENCE
+}
 
 
 # -- where is what -------------------------------------------------------------------------------

@@ -109,18 +109,11 @@ assert evo.run.main(["+experiment=scope_growth"]) == 2
 """
 
 
-def part(
-    hidden_packages: set[str], code: str, *arguments: Path
-) -> subprocess.CompletedProcess[str]:
-    text = PART.format(missing=sorted(hidden_packages), code=code)
-    return subprocess.run(
-        [sys.executable, "-c", text, *map(str, arguments)], capture_output=True, text=True
-    )
-
-
 def test_reading_needs_the_base_alone(tmp_path: Path) -> None:
     run = Path(__file__).parents[1] / "docs" / "example" / "run"
-    process = part(set().union(*EXTRA.values()), READING, run, tmp_path / "page.html")
+    text = PART.format(missing=sorted(set().union(*EXTRA.values())), code=READING)
+    command = [sys.executable, "-c", text, str(run), str(tmp_path / "page.html")]
+    process = subprocess.run(command, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
     messages = [line for line in process.stderr.splitlines() if "not installed" in line]
     assert [re.findall(r"\[(\w+)\]", line) for line in messages] == [["score"], ["score"], ["run"]]

@@ -17,7 +17,6 @@ from meta_sampler.settings import ChatSamplerSettings
 
 @pytest.fixture
 def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     with ExitStack() as stack:
 

@@ -18,7 +18,7 @@ from meta_sampler.local import Local
 from meta_sampler.settings import LocalSettings
 from meta_sampler.soundness import faults
 from meta_sampler.symbolic import normal_form
-from xgl import ProgramError, analyse, game, parse
+from xgl import analyse, game, parse
 from xgl.language import syntax as syn
 from xgl.language.unparse import instruction_text
 from xgl.library import Entry, entries
@@ -155,31 +155,24 @@ def _check_players(program: syn.Program, settings: LocalSettings) -> None:
 
 
 LIBRARY = replace(WIDE, max_lines=16, max_move_tokens=20, max_terms=6)
-OUTSIDE = {
-    "fig_3_07_chess": "begins without a story",
-    "example_16_paradoxical": "begins without a story",
-    "intro_restricted_words": "a function of a statement",
-    "intro_summary": "a function of a statement",
-    "remark_29_unlikely_text": "begins without a story",
-    "fig_3_07_naive_chess": "begins without a story",
-    "fig_3_09_naive_sprig": "a hundred jumps, prompts longer than a literal",
-    "fig_3_10_secret_sharing": "the main player makes no move",
-    "fig_3_12_coordination": "reads a register that is never set",
-    "fig_3_13_blind_guess": "the main player makes no move",
-    "fig_3_13_censor": "the main player makes no move",
-    "fig_3_13_hidden_target": "the main player makes no move",
-    "fig_3_13_message": "the main player makes no move",
-    "retell": "the main player makes no move",
+REASONS = {
+    "begins without a story": (
+        *("fig_3_07_chess", "fig_3_07_naive_chess", "example_16_paradoxical"),
+        "remark_29_unlikely_text",
+    ),
+    "a function of a statement": ("intro_restricted_words", "intro_summary"),
+    "a hundred jumps, prompts longer than a literal": ("fig_3_09_naive_sprig",),
+    "reads a register that is never set": ("fig_3_12_coordination",),
+    "the main player makes no move": (
+        *("fig_3_10_secret_sharing", "fig_3_13_blind_guess", "fig_3_13_censor", "retell"),
+        *("fig_3_13_hidden_target", "fig_3_13_message"),
+    ),
 }
-"""Library games that the grammar leaves out, and why."""
+"""Library games that the grammar leaves out, by why."""
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
 def test_games_of_the_library(entry: Entry) -> None:
-    try:
-        code = game(parse(entry.text, entry.dialect)).code
-    except ProgramError:
-        assert OUTSIDE[entry.name] == "refused by the language"
-        return
+    code = game(parse(entry.text, entry.dialect)).code
     is_accepted = accepts(xgl_grammar(entry.dialect, LIBRARY).lark(), code)
-    assert is_accepted == (entry.name not in OUTSIDE)
+    assert is_accepted != any(entry.name in names for names in REASONS.values())

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.search import Listed, Nature, Search, code, of_limits
 
-from meta_sampler import Mutate, Outcome, Progress, Proposal, make
+from meta_sampler import Mutate, Outcome, Progress, make
 from meta_sampler.registry import Portfolio
 from meta_sampler.settings import settings_of
-from xgl import Game, game, parse
+from xgl import game, parse
 from xgl.errors import ConfigError
 
 MISTAKES = [
@@ -39,20 +37,6 @@ def test_a_mistake_is_one_sentence(sampler: str, values: dict[str, Any], sentenc
 
 
 GAME = game(parse("assign(s=story())\nelicit(x, 8)\nreward(xed(s | x))", "xent"))
-
-
-class Named(Listed):
-    """Proposes listed texts under a name of its own."""
-
-    def __init__(self, name: str, *texts: str) -> None:
-        super().__init__(texts)
-        self.name = name
-
-    def propose(
-        self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = "black"
-    ) -> list[Proposal]:
-        made = super().propose(parent, scope, n, seed, role)
-        return [replace(p, provenance=replace(p.provenance, sampler=self.name)) for p in made]
 
 
 def outcomes(sampler: str, accepted: int, refused: int) -> list[Outcome]:
@@ -101,8 +85,8 @@ def test_a_growth_learns_who_proposes_well(tmp_path: Path) -> None:
     """The sampler of each proposal is archived, and each verdict reaches who proposed."""
     (tmp_path / "runs").mkdir()
     search = Search(tmp_path / "runs")
-    good, bad = Named("good", code(4)), Named("bad", code(5))
-    portfolio: Any = Portfolio({"good": good, "bad": bad})  # type: ignore[dict-item]
+    good, bad = Listed([code(4)], name="good"), Listed([code(5)], name="bad")
+    portfolio = Portfolio({"good": good, "bad": bad})  # type: ignore[dict-item]
     search.run(of_limits(l5=Nature(teaches=0.0)), sampler=portfolio)
     rows = search.rows("proposals")
     assert {row["sampler"] for row in rows} <= {"good", "bad"}

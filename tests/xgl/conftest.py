@@ -3,16 +3,15 @@ no test depends on what it has learned."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from support.chat_server import ChatServer
-from support.chat_turns import KEY, KEY_VARIABLE, Chat, player_of, script_of
-from support.doubles import EchoPlayer, NumberedStories, WordJudge, seated
+from support.chat_turns import KEY, KEY_VARIABLE, Chat, script_of, settings_of
+from support.doubles import NumberedStories, WordJudge
 
 from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
 from xgl.errors import OversizeError
@@ -25,22 +24,15 @@ if TYPE_CHECKING:
     from xgl.lm.language_model import LanguageModel
 
 
-@dataclass
 class ScriptPlayer:
-    """Says its script, the same one in every instance, and keeps the turns it was given."""
+    """Says its script and keeps the turns it was given."""
 
-    script: Sequence[str | OversizeError]
-    turns: list[Turn] = field(default_factory=list)
-    move_counts: defaultdict[Seeds, int] = field(default_factory=lambda: defaultdict(int))
+    def __init__(self, script: Sequence[str]) -> None:
+        self.lines, self.turns = iter(script), list[Turn]()
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         self.turns += turns
-        return [self._next(turn.seeds) for turn in turns]
-
-    def _next(self, seeds: Seeds) -> Move | OversizeError:
-        line = self.script[self.move_counts[seeds]]
-        self.move_counts[seeds] += 1
-        return line if isinstance(line, OversizeError) else Move(line)
+        return [Move(next(self.lines)) for _ in turns]
 
 
 @dataclass
@@ -54,11 +46,11 @@ class Table:
     def play(
         self,
         code: str,
-        *script: str | OversizeError,
+        *script: str,
         dialect: str = "paper",
         map_seed: int = 7,
         metadata: Metadata | None = None,
-        **scripts: Sequence[str | OversizeError],
+        **scripts: Sequence[str],
     ) -> Play:
         """``script`` is what black says, ``scripts`` what the others say."""
         lines = {"black": script, **scripts}
@@ -82,16 +74,6 @@ def table() -> Table:
     return Table()
 
 
-@pytest.fixture
-def echo_player() -> Callable[[], EchoPlayer]:
-    return EchoPlayer
-
-
-@pytest.fixture
-def seat() -> Callable[[EchoPlayer], Cast]:
-    return seated
-
-
 @pytest.fixture(scope="session")
 def lm() -> LanguageModel:
     import torch
@@ -111,17 +93,12 @@ def judge(lm: LanguageModel) -> TransformerJudge:
 
 
 @pytest.fixture
-def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-
-
-@pytest.fixture
-def chat(no_proxy: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
+def chat(monkeypatch: pytest.MonkeyPatch) -> Iterator[Chat]:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     with ExitStack() as stack:
 
         def start_chat(*answers: Any, **settings: Any) -> tuple[ChatPlayer, ChatServer]:
             server = stack.enter_context(ChatServer(script_of(answers)))
-            return player_of(server, settings), server
+            return ChatPlayer(settings_of(server.url, **settings)), server
 
         yield start_chat

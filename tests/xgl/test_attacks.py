@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from support.fuzz import OUTCOMES, SOURCES, count_outcomes, outcome
+from support.fuzz import OUTCOMES, SOURCES, count_outcomes, outcome, size_of
 
 from xgl import Metadata, ProgramError, parse, to_text
 from xgl.errors import MAX_PROBLEMS
@@ -133,12 +133,8 @@ def test_a_bomb_ends_as_oversize(name: str, table: Any) -> None:
     code = "elicit(x, 1)\n" + BOMBS[name]
     play = table.play(code, *["m"] * 300_000, dialect=dialect, metadata=metadata)
     assert play.outcome == "oversize"
-    total_size = sum(_length(request) for batch in table.judge.scored for request in batch)
+    total_size = sum(size_of(request) for batch in table.judge.scored for request in batch)
     assert meter.SEND * total_size <= syn.MAX_WORK
-
-
-def _length(request: Any) -> int:
-    return len(request.text) + sum(map(len, request.context))
 
 
 def test_retries_that_multiply_end_in_a_bounded_number_of_steps(table: Any) -> None:

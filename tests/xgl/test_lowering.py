@@ -14,7 +14,7 @@ from xgl import Cast, Instance, Metadata, Play, Program, Seeds, XGLError, game, 
 from xgl.language.canonical import Game
 from xgl.language.dialects import XENT
 from xgl.language.syntax import PLAYERS
-from xgl.library import find
+from xgl.library import read_game
 from xgl.lowering import LoweredProgram, LoweringError, lower
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.requests import ScoreRequest, TokenScores
@@ -27,11 +27,6 @@ def lowered_program(
 ) -> LoweredProgram:
     game_ = game(parse(code, "paper"), Metadata(**metadata))  # type: ignore[arg-type]
     return lower(game_, role, lenient)
-
-
-def library(name: str) -> Game:
-    entry = find(name)
-    return game(parse(entry.text, entry.dialect))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +52,7 @@ def test_a_draw_that_is_overwritten_is_not_left_out(value: str) -> None:
 
 
 def test_a_game_that_needs_nothing_stays_as_it_is() -> None:
-    game_ = library("echo")
+    game_ = read_game("echo")
     result = lower(game_)
     assert (result.text, result.changes, result.inexact) == (game_.code, (), ())
 

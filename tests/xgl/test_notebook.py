@@ -32,10 +32,6 @@ def text_of(page: ElementTree.Element) -> str:
     return "".join(page.itertext())
 
 
-def game_of(source: str) -> xgl.Game:
-    return xgl.game(xgl.parse(source, "xent"))
-
-
 def play_of(game: xgl.Game, *moves: str) -> xgl.Play:
     episode = xgl.Episode(game, 3, WordJudge(), NumberedStories())
     for move in moves:
@@ -56,7 +52,7 @@ def test_a_game_shows_its_program_rules_and_diagram(entry: Any) -> None:
 
 def test_texts_of_games_and_moves_are_no_markup() -> None:
     printable = "".join(filter(str.isprintable, ATTACK)).replace('"', "")
-    game = game_of(f'assign(s="{printable}")\nelicit(x, 400)\nreward(xed(s | x))')
+    game = xgl.game(parse(f'assign(s="{printable}")\nelicit(x, 400)\nreward(xed(s | x))', "xent"))
     shown, played = (read_page(each._repr_html_()) for each in (game, play_of(game, ATTACK)))
     assert not shown.findall(".//script")
     assert not [each for each in played.iter() if each.tag in ("script", "img")]

@@ -33,8 +33,6 @@ class Sent:
     status: int = 200
     body: bytes = b""
     headers: Mapping[str, str] = field(default_factory=dict)
-    missing: int = 0
-    """Bytes that the Content-Length promises beyond the body."""
 
 
 class Stall:
@@ -50,14 +48,11 @@ class Flood:
     """``chunk`` again and again, for as long as the server lives and the client listens."""
 
     chunk: bytes = b" " * (1 << 16)
-    headers: Mapping[str, str] = field(default_factory=dict)
+    pause: float = 0.0
+    """Seconds between two."""
 
 
-class Drip:
-    """Headers and white space at once, then a byte now and then for as long as the server lives."""
-
-
-Answer = Sent | Stall | HangUp | Flood | Drip
+Answer = Sent | Stall | HangUp | Flood
 Script = Callable[[Received], Answer]
 
 
@@ -106,8 +101,6 @@ class ChatServer:
         self.models: Answer = refusal(404)
         """What a GET is answered."""
         self.received: list[Received] = []
-        self.headers: list[Mapping[str, str]] = []
-        """Of each request, a GET or not; names in lower case."""
         self.serving = self.most_at_once = 0
         self.lock = threading.Lock()
         self.closing = threading.Event()
@@ -165,17 +158,12 @@ class _Handler(BaseHTTPRequestHandler):
     server: _Http
 
     def do_POST(self) -> None:
-        owner = self.server.owner
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        self._reply(owner.answer(Received(body, self._keep_headers())))
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self._reply(self.server.owner.answer(Received(body, headers)))
 
     def do_GET(self) -> None:
-        self._keep_headers()
         self._reply(self.server.owner.models)
-
-    def _keep_headers(self) -> Mapping[str, str]:
-        self.server.owner.headers.append({k.lower(): v for k, v in self.headers.items()})
-        return self.server.owner.headers[-1]
 
     def _reply(self, answer: Answer) -> None:
         owner = self.server.owner
@@ -190,37 +178,22 @@ class _Handler(BaseHTTPRequestHandler):
                 self.close_connection = True
             case Flood():
                 self._flood(answer, owner.closing)
-            case Drip():
-                self._drip(owner.closing)
 
     def _send(self, answer: Sent) -> None:
         self.send_response(answer.status)
-        self.send_header("Content-Length", str(len(answer.body) + answer.missing))
+        self.send_header("Content-Length", str(len(answer.body)))
         for name, value in {"Content-Type": "application/json", **answer.headers}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(answer.body)
-        self.close_connection = answer.missing > 0
 
     def _flood(self, answer: Flood, closing: threading.Event) -> None:
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
-        for name, value in answer.headers.items():
-            self.send_header(name, value)
         self.end_headers()
         self.close_connection = True
-        while not closing.is_set():
+        while not closing.wait(answer.pause):
             self.wfile.write(b"%x\r\n%b\r\n" % (len(answer.chunk), answer.chunk))
-
-    def _drip(self, closing: threading.Event) -> None:
-        self.send_response(200)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", "1000000")
-        self.end_headers()
-        self.close_connection = True
-        while not closing.wait(0.02):
-            self.wfile.write(b" ")
-            self.wfile.flush()
 
     def log_message(self, format: str, *arguments: Any) -> None:
         """Keeps standard error clean."""

@@ -33,10 +33,10 @@ def script_of(answers: tuple[Any, ...]) -> Script:
     return answers[0] if callable(answers[0]) else in_order(*answers)
 
 
-def player_of(server: ChatServer, settings: dict[str, Any]) -> ChatPlayer:
-    """Does not wait long; ``settings`` go before the usual ones of the tests."""
-    usual = {"model": "m", "base_url": server.url, "key_variable": KEY_VARIABLE}
-    return ChatPlayer(ChatSettings(**(usual | QUICK | settings)))
+def settings_of(url: str, **changes: Any) -> ChatSettings:
+    """Of a chat model at ``url`` for which nobody waits long."""
+    usual = {"model": "m", "base_url": url, "key_variable": KEY_VARIABLE}
+    return ChatSettings(**(usual | QUICK | changes))
 
 
 def texts(moves: list[Move | OversizeError]) -> list[str]:

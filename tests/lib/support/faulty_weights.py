@@ -10,15 +10,6 @@ from torch import Tensor
 Tensors = dict[str, Tensor]
 
 
-def _without_most(tensors: Tensors) -> Tensors:
-    return dict(islice(tensors.items(), 2))
-
-
-def _renamed(tensors: Tensors) -> Tensors:
-    """As if saved from inside another model."""
-    return {f"outer.{name}": tensor for name, tensor in tensors.items()}
-
-
 def _changed(change: Callable[[Tensor], Tensor]) -> Callable[[Tensors], Tensors]:
     def changed(tensors: Tensors) -> Tensors:
         first = min(tensors)
@@ -38,10 +29,13 @@ def _filled_with(value: float) -> Callable[[Tensors], Tensors]:
 
 FAULTS: dict[str, tuple[Callable[[Tensors], Tensors], str]] = {
     "one is missing": (lambda all_: dict(list(all_.items())[1:]), r"missing: .*{first}"),
-    "most are missing": (_without_most, r"missing: .* more"),
+    "most are missing": (lambda all_: dict(islice(all_.items(), 2)), r"missing: .* more"),
     "all are missing": (lambda _: {}, r"missing: .* more"),
     "one more": (lambda all_: {**all_, "x.w": all_[min(all_)].clone()}, r"unexpected: x\.w"),
-    "all have other names": (_renamed, r"missing: .*unexpected: "),
+    "all have other names": (  # as if saved from inside another model
+        lambda all_: {f"outer.{name}": tensor for name, tensor in all_.items()},
+        r"missing: .*unexpected: ",
+    ),
     "one is longer": (_changed(lambda each: each.repeat(2, 1)), r"of another shape: {first} "),
     "one is turned": (_changed(lambda each: each.T.contiguous()), r"of another shape: {first} "),
     "NaN": (_filled_with(float("nan")), "NaN or infinite: {first}"),

@@ -170,7 +170,7 @@ def _play_outcome(game_: Game, rng: Random) -> str:
     try:
         requests = next(exchange)
         while True:
-            size += sum(map(_size, requests))
+            size += sum(map(size_of, requests))
             requests = exchange.send(tuple(_answer(request, rng) for request in requests))
     except StopIteration as end:
         play = end.value
@@ -184,7 +184,8 @@ def _play_outcome(game_: Game, rng: Random) -> str:
     return str(play.outcome)
 
 
-def _size(request: Any) -> int:
+def size_of(request: Any) -> int:
+    """Characters that the judge is sent."""
     match request:
         case ScoreRequest(text, context):
             return len(text) + sum(map(len, context))

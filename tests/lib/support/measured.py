@@ -41,21 +41,10 @@ class Given:
         return game(parse(self.text, self.dialect), self.metadata)
 
 
-def build(
-    folder: Path,
-    members: Sequence[Given],
-    maps: int = 3,
-    moves: Sequence[Sequence[str]] = MOVES,
-    config: Mapping[str, Any] = CONFIG,
-    judge: Judge | None = None,
-) -> Path:
-    """An archive of run ``r1`` whose scope is ``given``, played by two policies on ``maps``
-    evaluation maps; three training maps have texts too. Returns its folder.
-
-    Scores are those of ``judge``, all players making the same moves; 0 without one.
-    """
+def build(folder: Path, members: Sequence[Given], **options: Any) -> Path:
+    """The folder, now an archive of :func:`rows_of` with these options."""
     with Archive.create(folder) as archive:
-        archive.commit(rows_of(members, maps, moves, config, judge))
+        archive.commit(rows_of(members, **options))
     return folder
 
 
@@ -66,7 +55,11 @@ def rows_of(
     config: Mapping[str, Any] = CONFIG,
     judge: Judge | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
-    """The rows of that archive."""
+    """Rows of run ``r1`` whose scope is ``members``, played by two policies on ``maps`` evaluation
+    maps; three training maps have texts too.
+
+    Scores are those of ``judge``, all players making the same moves; 0 without one.
+    """
     seeds = [2 * index + 1 for index in range(maps)]
     return {
         "runs": [row("runs", seed=7, config_json=json.dumps(config))],

@@ -304,6 +304,7 @@ class Listed(MetaSampler):
 
     texts: Sequence[str]
     told: list[Outcome] = field(default_factory=list)
+    name: str = "listed"
 
     def propose(
         self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = "black"
@@ -311,7 +312,7 @@ class Listed(MetaSampler):
         return [self._proposal(text, parent) for text in self.texts]
 
     def _proposal(self, text: str, parent: Game) -> Proposal:
-        origin = Provenance("listed", ("edit",), (parent.game_id,))
+        origin = Provenance(self.name, ("edit",), (parent.game_id,))
         try:
             game_ = game(parse(text, "xent"), parent.metadata)
         except ProgramError as error:

@@ -1,22 +1,22 @@
-"""A language model with random weights and a dozen words, small enough to try every move."""
+"""A language model with random weights and a dozen words: every move can be tried."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import torch
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from xgl import Cast, Metadata, Seeds, game, parse
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
+from xgl.solvers import MapTrials
 
 WORDS = ("dog", "cat", "sea", "boat", "king", "cake", "red", "old", "sleeps", "sails", "eats", ".")
 
 
-def tiny_judge(seed: int, words: Sequence[str] = WORDS) -> TransformerJudge:
-    """A judge whose tokens are ``words``, with opinions that depend on ``seed`` alone."""
-    vocabulary = {word: place for place, word in enumerate(("<s>", "</s>", "<unk>", *words))}
+def tiny_judge(seed: int) -> TransformerJudge:
+    """A judge whose tokens are ``WORDS``, with opinions that depend on ``seed`` alone."""
+    vocabulary = {word: place for place, word in enumerate(("<s>", "</s>", "<unk>", *WORDS))}
     tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
     tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     fast = PreTrainedTokenizerFast(
@@ -36,3 +36,19 @@ def tiny_judge(seed: int, words: Sequence[str] = WORDS) -> TransformerJudge:
     )
     model = LlamaForCausalLM(config).eval().requires_grad_(False)
     return TransformerJudge(LanguageModel(model, fast, torch.device("cpu")))
+
+
+class OneText:
+    """The same text at every site of a map, other ones on other maps."""
+
+    def story_texts(self, requests: list[tuple[int, object]]) -> list[str]:
+        return [
+            " ".join(WORDS[(seed + 3 * k) % len(WORDS)] for k in range(5)) for seed, _ in requests
+        ]
+
+
+def trials_of(judge: TransformerJudge, code: str, map_seed: int = 1, max_len: int = 2) -> MapTrials:
+    """A game of the xent dialect on one map."""
+    settings = Metadata(story_tokens=5, max_len=max_len, max_failures=1)
+    whole = game(parse(code, "xent"), settings)
+    return MapTrials(whole, "black", Seeds(map_seed, 0), Cast(judge, OneText(), {}))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from xgl.models import resolve
+
 
 def weak_model(folder: Path, blocks: int = 2) -> Path:
     """The embedded model without its last blocks, saved in a folder."""
-    model, tokenizer = _embedded()
+    model, tokenizer = resolve.load("embedded")
     model.model.layers = model.model.layers[:blocks]
     model.config.num_hidden_layers = blocks
     if getattr(model.config, "layer_types", None):
@@ -15,9 +17,3 @@ def weak_model(folder: Path, blocks: int = 2) -> Path:
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
-
-
-def _embedded():  # type: ignore[no-untyped-def]
-    from xgl.models import resolve
-
-    return resolve.load("embedded")

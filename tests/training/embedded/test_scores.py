@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from support.small_models import network
 
 from training.embedded.scores import token_bits
 from training.embedded.topicality import RULES, xeds
@@ -26,16 +26,7 @@ class Letters:
 @pytest.fixture(scope="module")
 def tiny() -> Any:
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
-        config = LlamaConfig(
-            vocab_size=100,
-            hidden_size=16,
-            intermediate_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            initializer_range=0.5,
-        )
-        return LlamaForCausalLM(config).eval()
+        return network("Llama", vocab_size=100, initializer_range=0.5)
 
 
 def by_hand(model: Any, before: list[int], target: list[int]) -> float:
@@ -64,6 +55,3 @@ def test_xed_follows_its_rule(tiny: Any, rule: Any) -> None:
     pairs = [(story, hint), ("zz", hint), (story, hint)]
     result = xeds(tiny, Letters(), pairs, rule)
     assert result[0] == result[2] == pytest.approx(expected, abs=1e-4)
-
-
-# -- How triples are drawn and how a player's moves are read ---------------------------------------

@@ -4,13 +4,11 @@ retries that are said."""
 from __future__ import annotations
 
 import tracemalloc
-from typing import Any
 
 import pytest
 from support.chat_server import (
     Answer,
     ChatServer,
-    Drip,
     Flood,
     Sent,
     Stall,
@@ -19,13 +17,11 @@ from support.chat_server import (
     refusal,
     reply,
 )
-from support.chat_turns import KEY, KEY_VARIABLE, QUICK, Chat, turn
+from support.chat_turns import KEY, KEY_VARIABLE, Chat, settings_of, turn
 
 from xgl.chat.client import MOST_BYTES, ask_once
 from xgl.chat.settings import Budget, ChatSettings
 from xgl.errors import PlayerError
-
-pytestmark = pytest.mark.usefixtures("no_proxy")
 
 LARGE = 32 << 20
 TOO_LARGE: dict[str, Answer] = {"plain": Sent(body=b" " * LARGE), "a stream": Flood()}
@@ -58,7 +54,7 @@ def test_no_redirect_takes_prompt_or_key_to_another_place(chat: Chat, status: in
     assert len(server.received) == 1
 
 
-@pytest.mark.parametrize("silence", [Stall(), Drip()], ids=["stall", "drip"])
+@pytest.mark.parametrize("silence", [Stall(), Flood(b" ", 0.02)], ids=["stall", "drip"])
 def test_the_seconds_are_those_of_the_whole_answer(chat: Chat, silence: Answer) -> None:
     player, _ = chat(silence, timeout=0.3, retries=0)
     with pytest.raises(PlayerError, match=r"no whole answer within 0\.3 seconds"):
@@ -71,12 +67,6 @@ HTML = Sent(body=b"<html>\n<body>Sign in</body></html>", headers={"Content-Type"
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-
-
-def settings_of(url: str, **changes: Any) -> ChatSettings:
-    return ChatSettings(
-        **{"model": "m", "base_url": url, "key_variable": KEY_VARIABLE, **QUICK, **changes}
-    )
 
 
 WRONG: dict[str, tuple[Answer, str, int]] = {

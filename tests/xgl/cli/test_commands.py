@@ -17,17 +17,6 @@ GOOD = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | x))\n"
 IDLE = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | t))\n"
 
 
-@pytest.fixture
-def set_stdin(monkeypatch: pytest.MonkeyPatch) -> object:
-    """Puts a text on standard input."""
-
-    def set_input(text: str | bytes) -> None:
-        data = text if isinstance(text, bytes) else text.encode()
-        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(data)))
-
-    return set_input
-
-
 # -- check ---------------------------------------------------------------------------------------
 
 
@@ -90,9 +79,12 @@ def test_games_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
     ],
 )
 def test_a_users_error_is_one_sentence(
-    arguments: list[str], message: str, set_stdin: object, capsys: pytest.CaptureFixture[str]
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    set_stdin(GOOD)  # type: ignore[operator]
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(GOOD.encode())))
     assert main(arguments) == 2
     captured = capsys.readouterr()
     assert captured.out == ""
@@ -139,14 +131,9 @@ def test_what_needs_a_judge_of_statements_says_so(
     game.write_text(lines.format('"this is about a cat:" + x'))
     assert main(["check", str(game)]) == 0
     assert "note: line 3: a model decides this statement" in capsys.readouterr().out
-    assert main(["play", str(game), "--moves", str(moves(tmp_path))]) in (0, 2)
+    (tmp_path / "moves.json").write_text('[["a cat"]]')
+    assert main(["play", str(game), "--moves", str(tmp_path / "moves.json")]) in (0, 2)
     assert "embedded decides statements by chance" in capsys.readouterr().out
     game.write_text(lines.format('"no common words between" + s + "&" + x'))
     assert main(["check", str(game)]) == 0
     assert "a model decides" not in capsys.readouterr().out
-
-
-def moves(folder: Path) -> Path:
-    path = folder / "moves.json"
-    path.write_text('[["a cat"]]')
-    return path

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from support.chat_server import ChatServer, in_order, move, reply
+from support.doubles import EchoPlayer, seated
 from support.programs import PROGRAMS
 
 from xgl import Cast, Game, Instance, Program, Seeds, analyse, game, parse, play_all
@@ -37,11 +38,16 @@ NOTE = (
 )
 
 
-class Other:
-    """The model that plays the other characters."""
+class Speaker:
+    """A model that says who it is and how many earlier rounds it sees; keeps its turns."""
+
+    def __init__(self) -> None:
+        self.turns: list[Turn] = []
 
     def moves(self, turns: list[Turn]) -> list[Move]:
-        return [Move(f"said by {turn.request.view.player}") for turn in turns]
+        self.turns += turns
+        views = [turn.request.view for turn in turns]
+        return [Move(f"said by {view.player} {len(view.earlier)}") for view in views]
 
 
 def cast_of(table: Any, others: Any) -> Cast:
@@ -62,7 +68,7 @@ def sit(table: object, monkeypatch: pytest.MonkeyPatch) -> Seat:
         screen = io.StringIO()
         console = Console(file=screen, width=100, highlight=False, markup=False)
         monkeypatch.setattr("builtins.input", lambda prompt: _line(sys.stdin))
-        session = Session(game(parse(code)), role, cast_of(table, Other()), console, 3)
+        session = Session(game(parse(code)), role, cast_of(table, Speaker()), console, 3)
         session.screen.open("A Game", f"You are {role}")
         session.play(rounds)
         return session.rounds, screen.getvalue(), session
@@ -125,26 +131,15 @@ def test_what_a_player_may_not_see_is_never_on_its_screen(sit: Seat) -> None:
     assert "reward" not in screen.split("You are alice")[1]
 
 
-class Memorious:
-    """A model that says how many earlier rounds it sees, and records its requests."""
-
-    def __init__(self) -> None:
-        self.turns: list[Turn] = []
-
-    def moves(self, turns: list[Turn]) -> list[Move]:
-        self.turns += turns
-        return [Move(f"saw {len(turn.request.view.earlier)}") for turn in turns]
-
-
 def test_a_model_sees_its_earlier_rounds_and_the_others_play_by_the_same_seed(
     table: object,
 ) -> None:
-    player, others = Memorious(), Memorious()
+    player, others = Speaker(), Speaker()
     console = Console(file=io.StringIO())
     session = Session(game(parse(NOTE)), "bob", cast_of(table, others), console, 3, (), player)
     session.play(3)
     moves = [one.accepted_moves("bob") for one in session.rounds]
-    assert moves == [["saw 0"], ["saw 1"], ["saw 2"]]
+    assert moves == [[f"said by bob {number}"] for number in range(3)]
     assert [turn.round for turn in player.turns] == [1, 2, 3]
     assert {turn.seeds for turn in others.turns} == {turn.seeds for turn in player.turns}
     assert len({turn.seeds for turn in others.turns}) == 1
@@ -216,7 +211,6 @@ PLAY = ["play", "contrast", "--seed", "5", "--chat", "the-model"]
 
 @pytest.fixture(autouse=True)
 def bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
 
@@ -274,25 +268,21 @@ def _code(arguments: list[str]) -> int:
         return int(end.code or 0)
 
 
-def told(
-    seat: Callable[..., Cast], whole: Game, player: str, talker: object
-) -> tuple[list[tuple[int, Event, list[Item], list[Term]]], Play]:
+def told(whole: Game, player: str) -> tuple[list[tuple[int, Event, list[Item], list[Term]]], Play]:
     instance = Instance(whole, Seeds(1, 0))
     [machine] = machines_of([instance])
-    [play] = play_all([instance], seat(talker), [machine])
+    [play] = play_all([instance], seated(EchoPlayer()), [machine])
     log = zip(machine.lines, machine.events, strict=True)
     return list(Narrator(whole, player).tell(log)), play
 
 
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(PROGRAMS, st.sampled_from(PLAYERS))
-def test_any_game_is_followed_to_its_end(
-    seat: Callable[..., Cast], echo_player: Callable[[], object], program: Program, player: str
-) -> None:
+def test_any_game_is_followed_to_its_end(program: Program, player: str) -> None:
     """What is told is what ``presentation.visible`` lets through, with the terms of own rewards."""
     assume(not analyse(program).faults)
     whole = game(program)
-    notices, play = told(seat, whole, player, echo_player())
+    notices, play = told(whole, player)
     items = [item for _, _, items, _ in notices for item in items]
     assert items == list(visible(play.events, player, DIALECTS[whole.dialect].live_reveal))
     for position, event, _, terms in notices:

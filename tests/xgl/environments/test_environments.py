@@ -13,10 +13,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from support.doubles import NumberedStories, WordJudge
 
-from xgl import EpisodeQueue, Play, game, parse, play
+from xgl import EpisodeQueue, Play, parse, play
 from xgl.chat.answers import parse_move
 from xgl.environments.conversation import converse
-from xgl.environments.rows import METRICS, Base, Row, metrics, read_row, seat_names
+from xgl.environments.rows import METRICS, Row, metrics, read_row, seat_names
 from xgl.environments.trl import Rewards, environment_factory
 from xgl.errors import PlayerError
 from xgl.library import find
@@ -24,16 +24,21 @@ from xgl.players import FixedMovesPlayer
 from xgl.runtime.presentation import RULES
 from xgl.runtime.requests import Seeds
 
-RETRY = game(
-    parse("assign(s=story())\nelicit(x, 4)\nensure(len(x) < 6)\nreward(xed(s | x))", "xent")
-)
-PAIR = game(
-    parse("assign(s=story())\nelicit(alice, x, 2)\nelicit(bob, y, 2)\nreward(bob, xed(s | x))")
-)
-
-
-def row(game_: Any, role: str = "black") -> Row:
-    return Row(game_, role, 3, ("the red hen",), -9.0, Base(1.0, 2.0, 8))
+RETRY: dict[str, Any] = {
+    "role": "black",
+    "code": "assign(s=story())\nelicit(x, 4)\nensure(len(x) < 6)\nreward(xed(s | x))",
+    "dialect": "xent",
+    "metadata": {},
+    "map_seed": 3,
+    "stories": ["the red hen"],
+    "floor": -9.0,
+    "base": {"mean": 1.0, "spread": 2.0, "plays": 8},
+}
+PAIR = RETRY | {
+    "role": "bob",
+    "code": "assign(s=story())\nelicit(alice, x, 2)\nelicit(bob, y, 2)\nreward(bob, xed(s | x))",
+    "dialect": "paper",
+}
 
 
 def conversation(of: Row, *answers: str | None) -> tuple[Play, list[tuple[str, str]]]:
@@ -49,7 +54,7 @@ def conversation(of: Row, *answers: str | None) -> tuple[Play, list[tuple[str, s
 
 
 def test_a_retry_is_a_turn_that_tells_only_what_is_new() -> None:
-    of = row(RETRY)
+    of = read_row(RETRY)
     play, messages = conversation(of, "<move>too long a move</move>", "<move>hen</move>")
     assert [player for player, _ in messages] == ["black", "black"]
     assert messages[0][1].startswith("The program:\nassign(s=story())")
@@ -64,7 +69,7 @@ def test_a_retry_is_a_turn_that_tells_only_what_is_new() -> None:
 
 
 def test_each_seat_reads_what_its_player_may_see_and_is_paid_its_own() -> None:
-    of = row(PAIR, "bob")
+    of = read_row(PAIR)
     play, messages = conversation(of, "<move>a b c</move>")
     assert seat_names(of) == ("bob", "alice")
     assert [player for player, _ in messages] == ["alice", "bob"]
@@ -77,7 +82,7 @@ def test_each_seat_reads_what_its_player_may_see_and_is_paid_its_own() -> None:
 
 
 def test_an_answer_without_a_move_is_asked_again_and_then_empty() -> None:
-    of = row(RETRY)
+    of = read_row(RETRY)
     play, messages = conversation(of, "<think>I could", "no move", "still none")
     assert [len(messages), messages[1][1]] == [
         3,
@@ -92,43 +97,26 @@ def test_an_answer_without_a_move_is_asked_again_and_then_empty() -> None:
 
 @pytest.mark.parametrize("silent", ["alice", "bob"])
 def test_no_seat_is_paid_more_for_an_answer_without_a_move(silent: str) -> None:
-    of, move = row(PAIR, "bob"), "<move>hen</move>"
+    of, move = read_row(PAIR), "<move>hen</move>"
     play, _ = conversation(of, *(["so"] * 3 + [move] if silent == "alice" else [move, "so"]))
     assert play.move_counts(silent).format_failures == 1
     assert metrics(of, play, silent)[0] <= min(of.floor_of(silent), play.scores[silent])
 
 
 def test_a_forfeit_and_a_full_window_pay_the_floor() -> None:
-    of = row(RETRY)
+    of = read_row(RETRY)
     forfeit, _ = conversation(of, "<move>too long a move</move>")
     reward, values = metrics(of, forfeit, "black")
     assert (reward, values["forfeit"], values["moves"]) == (-9.0, 1, 11)
-    over, _ = conversation(row(PAIR, "bob"), "<move>a</move>", None)
+    over, _ = conversation(read_row(PAIR), "<move>a</move>", None)
     assert over.outcome == "oversize"
-    assert metrics(row(PAIR, "bob"), over, "bob")[0] == -9.0
-    assert metrics(row(PAIR, "bob"), over, "alice")[0] == -2.0  # a bit for each token of its move
-
-
-RETRY_ROW: dict[str, Any] = {
-    "role": "black",
-    "code": "assign(s=story())\nelicit(x, 4)\nensure(len(x) < 6)\nreward(xed(s | x))",
-    "dialect": "xent",
-    "metadata": {},
-    "map_seed": 3,
-    "stories": ["the red hen"],
-    "floor": -9.0,
-    "base": {"mean": 1.0, "spread": 2.0, "plays": 8},
-}
-PAIR_ROW = RETRY_ROW | {
-    "role": "bob",
-    "code": "elicit(alice, x, 2)\nelicit(bob, y, 2)\nreward(bob, xed(x | y))",
-    "stories": [],
-}
+    assert metrics(read_row(PAIR), over, "bob")[0] == -9.0
+    assert metrics(read_row(PAIR), over, "alice")[0] == -2.0  # a bit for each token of its move
 
 
 def test_a_move_is_a_tool_call_and_a_retry_a_turn() -> None:
     environment = environment_factory(WordJudge(), normalise=True)()
-    first = environment.reset(info=json.dumps(RETRY_ROW), id="x")
+    first = environment.reset(info=json.dumps(RETRY), id="x")
     assert first.startswith(RULES)
     assert "s: the red hen" in first
     again = environment.move("too long a move")
@@ -136,7 +124,7 @@ def test_a_move_is_a_tool_call_and_a_retry_a_turn() -> None:
     assert again.endswith("calling the tool `move`, once for each request.")
     assert environment.move("<move>hen</move>").startswith("The game is over (finished): ")
     assert environment.move("more") == "The game is over."
-    episode = read_row(RETRY_ROW).episode(WordJudge())
+    episode = read_row(RETRY).episode(WordJudge())
     episode.step("too long a move")
     episode.step("hen")
     assert environment.get_reward() == (episode.scores["black"] - 1.0) / 2.0
@@ -144,36 +132,35 @@ def test_a_move_is_a_tool_call_and_a_retry_a_turn() -> None:
 
 def test_a_game_left_before_its_end_counts_as_the_floor_and_reset_starts_again() -> None:
     environment = environment_factory(WordJudge())()
-    environment.reset(info=RETRY_ROW)
+    environment.reset(info=RETRY)
     assert environment.get_reward() == -9.0
     environment.move("hen")
     early_reward = environment.get_reward()
-    environment.reset(info=RETRY_ROW)
+    environment.reset(info=RETRY)
     assert environment.get_reward() == -9.0 != early_reward
 
 
 def test_others_are_played_by_a_player() -> None:
     others = FixedMovesPlayer({Seeds(3, 0): ["a boat"]})
     environment = environment_factory(WordJudge(), others=others)()
-    assert "You are bob." in environment.reset(info=PAIR_ROW)
+    assert "You are bob." in environment.reset(info=PAIR)
     assert environment.move("boat").startswith("The game is over")
     alone = environment_factory(WordJudge())()
     with pytest.raises(PlayerError, match="alice would have to move as well"):
-        alone.reset(info=PAIR_ROW)
+        alone.reset(info=PAIR)
     baseless = environment_factory(WordJudge(), normalise=True)()
-    baseless.reset(info=RETRY_ROW | {"base": None})
+    baseless.reset(info=RETRY | {"base": None})
     with pytest.raises(PlayerError, match="found no `base`"):
         baseless.get_reward()
 
 
-INFO: dict[str, Any] = {
-    "role": "black",
+INFO = RETRY | {
     "code": find("contrast").text,
-    "dialect": "xent",
     "metadata": {"max_failures": 2},
     "map_seed": 5,
     "stories": ["the red hen", "a tale of rain"],
     "floor": -20.0,
+    "base": None,
 }
 TWO = INFO | {"code": 'elicit(x, y, 2)\nreward(xed("a b c" | x) + xed("d" | y))'}
 STRICT = INFO | {"code": 'elicit(x, 5)\nensure(x == "yes")\nreward(xent("a b" | x))'}
@@ -187,15 +174,6 @@ class Told(NumberedStories):
 def score_of(info: dict[str, Any], *moves: str) -> float:
     program = parse(info["code"], info["dialect"])
     return play(program, {"black": moves}, WordJudge(), 5, stories=Told()).scores["black"]
-
-
-def test_a_completion_scores_what_its_moves_score() -> None:
-    rewards = Rewards(WordJudge())
-    answers = ["<move>hen</move>", [{"role": "assistant", "content": "I say <move>hen</move>"}]]
-    info = [json.dumps(INFO), INFO]
-    assert rewards(answers, info, prompts=["", ""]) == [score_of(INFO, "hen")] * 2
-    assert rewards(["<move>hen</move>"], [INFO])[0] == score_of(INFO, "hen")
-    assert rewards.__name__ == "xent"
 
 
 HEN = "<move>hen</move>"
@@ -222,7 +200,9 @@ SHAPES = {
 
 
 def test_a_completion_of_any_shape_is_read() -> None:
-    found = Rewards(WordJudge())(list(SHAPES.values()), [INFO] * len(SHAPES))
+    rewards = Rewards(WordJudge())
+    assert rewards.__name__ == "xent"
+    found = rewards(list(SHAPES.values()), [json.dumps(INFO), *[INFO] * (len(SHAPES) - 1)])
     assert dict(zip(SHAPES, found, strict=True)) == dict.fromkeys(SHAPES, score_of(INFO, "hen"))
 
 

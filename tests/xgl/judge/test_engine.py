@@ -6,7 +6,7 @@ import copy
 import logging
 import math
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,16 +16,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.memory import peak_bytes
-from transformers import (
-    GPTNeoConfig,
-    GPTNeoForCausalLM,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MambaConfig,
-    MambaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-)
+from support.small_models import small_model
 
 from xgl.judge.engine import ENTRY_BYTES, Engine, EngineSettings, ScoringEngine
 from xgl.judge.forward import supports_prefix_sharing
@@ -122,19 +113,6 @@ def test_equal_sequences_are_computed_once_and_cached(lm: LanguageModel) -> None
     assert engine.counts["read_tokens"] == 5 + 3
 
 
-def _llama(layers: int) -> LanguageModel:
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=1000,
-        hidden_size=128,
-        intermediate_size=256,
-        num_hidden_layers=layers,
-        num_attention_heads=4,
-        max_position_embeddings=2048,
-    )
-    return LanguageModel(LlamaForCausalLM(config).eval(), None, torch.device("cpu"))
-
-
 @pytest.mark.parametrize("kind", ["plain", "trees"])
 def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
     """Measured, with as many tokens allowed as there are."""
@@ -146,7 +124,10 @@ def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
     start, (count, tail) = some(60), {"plain": (60, 76), "trees": (140, 16)}[kind]
     shared = start if kind == "trees" else ()
     rows = [ScoredSequence((*shared, *some(tail)), 1) for _ in range(count)]
-    engine = ScoringEngine(_llama(8), EngineSettings(10**6, limit, score_cache_bytes=0))
+    sizes = {"vocab_size": 1000, "hidden_size": 128, "intermediate_size": 256}
+    heads = {"num_hidden_layers": 8, "num_attention_heads": 4, "num_key_value_heads": 4}
+    model = small_model("Llama", **sizes, **heads)
+    engine = ScoringEngine(model, EngineSettings(10**6, limit, score_cache_bytes=0))
     engine.bits(rows[:1])
     assert peak_bytes(lambda: engine.bits(rows)) <= limit
     assert engine.counts["forwards"] > 2
@@ -189,6 +170,9 @@ def test_out_of_memory_halves_the_batch_and_says_so(
     assert not any(small.alive)
     one_tree = [ScoredSequence((*range(20, 40), first, 8), 2) for first in range(50, 60)]
     _agree(lm, one_tree, engine.bits(one_tree))
+    small.room[0] = 0
+    with pytest.raises(torch.OutOfMemoryError):
+        engine.bits([ScoredSequence((5, 6), 1)])
 
 
 def test_no_memory_for_the_trial_is_no_verdict_on_the_model(lm: LanguageModel) -> None:
@@ -198,7 +182,7 @@ def test_no_memory_for_the_trial_is_no_verdict_on_the_model(lm: LanguageModel) -
 
 
 def test_one_bad_sequence_leaves_those_that_share_its_prefix() -> None:
-    lm = _llama(2)
+    lm = small_model("Llama", vocab_size=1000)
     rows = [ScoredSequence((*range(100, 130), first, 8, 9), 2) for first in (10, 900, 20)]
     engine = ScoringEngine(lm)
     engine.bits([ScoredSequence((5, 6), 1)])
@@ -208,26 +192,18 @@ def test_one_bad_sequence_leaves_those_that_share_its_prefix() -> None:
     _agree(lm, [rows[0], rows[2]], [good, fine])
 
 
-def _model(kind: str) -> LanguageModel:
-    torch.manual_seed(0)
-    shape: dict[str, Any] = {"vocab_size": 128, "hidden_size": 32}
-    layers = {"num_hidden_layers": 2, "intermediate_size": 64, "num_attention_heads": 2}
-    local = {"num_layers": 2, "num_heads": 2, "attention_types": [[["local"], 2]]}
-    makers: dict[str, Callable[[], Any]] = {
-        "local": lambda: GPTNeoForCausalLM(GPTNeoConfig(**shape, **local, window_size=16)),
-        "window": lambda: MistralForCausalLM(
-            MistralConfig(**shape, **layers, num_key_value_heads=1, sliding_window=8)
-        ),
-        "recurrent": lambda: MambaForCausalLM(MambaConfig(**shape, num_hidden_layers=2)),
-    }
-    return LanguageModel(makers[kind]().eval(), None, torch.device("cpu"))
-
-
-@pytest.mark.parametrize("kind", ["window", "local", "recurrent"])
+@pytest.mark.parametrize(
+    ("family", "settings"),
+    [
+        ("Mistral", {"sliding_window": 8}),
+        ("GPTNeo", {"attention_types": [[["local"], 2]], "window_size": 16}),
+        ("Mamba", {}),
+    ],
+)
 def test_models_that_cannot_share_prefixes_read_each_sequence_whole(
-    kind: str, caplog: pytest.LogCaptureFixture
+    family: str, settings: dict[str, Any], caplog: pytest.LogCaptureFixture
 ) -> None:
-    odd = _model(kind)
+    odd = small_model(family, **settings)
     rows = [ScoredSequence((*range(1, 31), first, 40, 41), 3) for first in range(50, 54)]
     assert not supports_prefix_sharing(odd)
     with caplog.at_level(logging.WARNING):

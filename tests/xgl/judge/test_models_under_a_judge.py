@@ -16,7 +16,7 @@ from xgl.language.dialects import DIALECTS
 from xgl.runtime.requests import Rewarded, ScoreRequest, TokenScores, TruthRequest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    pass
 
 SCORING = DIALECTS["xent"].scoring
 
@@ -26,32 +26,6 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> TransformerJudge:
     """The embedded model, and one with fewer of its blocks under it."""
     folder = weak_model(tmp_path_factory.mktemp("models") / "weak")
     return load_judge("embedded", others={"weak": str(folder)})
-
-
-def total(answers: Sequence[object]) -> list[float]:
-    assert all(isinstance(each, TokenScores) for each in answers)
-    return [each.total for each in answers if isinstance(each, TokenScores)]
-
-
-def test_the_models_of_a_batch_are_asked_once_each(
-    pair: TransformerJudge, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    calls: list[tuple[bool, int]] = []
-    own = TransformerJudge._score
-
-    def counted(judge: TransformerJudge, requests: Sequence[ScoreRequest]) -> object:
-        calls.append((judge is pair, len(requests)))
-        return own(judge, requests)
-
-    monkeypatch.setattr(TransformerJudge, "_score", counted)
-    requests = [ScoreRequest(f"A hen {n}.", (), SCORING, "weak" if n % 3 else "") for n in range(9)]
-    pair.score(requests)
-    assert sorted(calls) == [(False, 6), (True, 3)]
-    calls.clear()
-    pair.truths([TruthRequest("It rains.", model="weak"), TruthRequest("It rains.")])
-    assert len(calls) == 2
-    with pytest.raises(JudgeError, match="no model 'other' under the judge, found weak"):
-        pair.score([ScoreRequest("A hen.", (), SCORING, "other")])
 
 
 GAME = 'assign(s=story())\nelicit(t, 8)\nreward(xed(s | t, "@weak"))\nreward(xed(s | t))'
@@ -74,6 +48,8 @@ def test_a_xed_and_its_instruction_go_to_the_named_model(pair: TransformerJudge)
     instructed = GAME.replace('"@weak"', '"@weak Once upon a time."')
     same = GAME.replace('"@weak"', '"Once upon a time."')
     assert bits(pair, instructed)[0] == bits(pair.others["weak"], same)[0]
+    with pytest.raises(JudgeError, match="no model 'other' under the judge, found weak"):
+        bits(pair, GAME.replace("@weak", "@other"))
 
 
 def test_a_statement_is_decided_by_the_model_that_it_names_and_rules_by_none(
@@ -99,4 +75,6 @@ def test_no_move_can_name_who_judges_it(pair: TransformerJudge) -> None:
     done = play(parse(code), "@weak hens", pair, 3)
     [scored] = [event.bits for event in done.events if isinstance(event, Rewarded)]
     request = ScoreRequest("@weak hens", ("@weak hens", "@weak hens"), DIALECTS["paper"].scoring)
-    assert [scored] == total(pair.score([request]))
+    [answer] = pair.score([request])
+    assert isinstance(answer, TokenScores)
+    assert scored == answer.total

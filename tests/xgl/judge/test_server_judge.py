@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from xgl.judge.transformer_judge import TransformerJudge
     from xgl.lm.language_model import LanguageModel
 
+HTML = Sent(body=b"<html>\n<b>Welcome</b></html>", headers={"Content-Type": "text/html"})
 TEXTS = ("A red hen ran.", "The king slept.", "A red hen ran.", "", "rain")
 
 
@@ -29,11 +30,8 @@ class CompletionsServer(ChatServer):
         super().__init__(self._complete)
         self.logprobs = logprobs
         self.batches: list[list[list[int]]] = []
-        self.serve("embedded")
-
-    def serve(self, model: str, window: int = 512) -> None:
-        card = {"id": model, "object": "model", "created": 1, "owned_by": "test"}
-        listed = {"object": "list", "data": [card | {"max_model_len": window}]}
+        card = {"id": "embedded", "object": "model", "created": 1, "owned_by": "test"}
+        listed = {"object": "list", "data": [card | {"max_model_len": 512}]}
         self.models = Sent(body=json.dumps(listed).encode())
 
     def _complete(self, request: Received) -> Sent:
@@ -52,11 +50,6 @@ def _choices(*choices: Any) -> Sent:
 
 def _choice(logprobs: Any, index: Any = 0) -> dict[str, Any]:
     return {"index": index, "logprobs": {"token_logprobs": logprobs}}
-
-
-@pytest.fixture(autouse=True)
-def _no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
 
 @pytest.fixture
@@ -126,21 +119,9 @@ def test_a_server_that_is_away_or_serves_another_model_is_one_sentence(
     with pytest.raises(ModelNotFoundError, match=r"expected vllm:MODEL@http"):
         check_judge("vllm:embedded")
     check_judge(f"vllm:embedded@{server.url}")
-
-
-HTML = Sent(body=b"<html>\n<b>Welcome</b></html>", headers={"Content-Type": "text/html"})
-NO_MODELS = {
-    "HTML": (HTML, "found <html> <b>Welcome</b></html> as its list of models"),
-}
-
-
-@pytest.mark.parametrize(("answer", "reason"), NO_MODELS.values(), ids=NO_MODELS.keys())
-def test_an_answer_without_a_list_of_models_is_one_sentence(answer: Sent, reason: str) -> None:
-    with ChatServer(lambda request: Sent()) as server:
-        server.models = answer
-        with pytest.raises(ModelNotFoundError, match=f"judge.model: {server.url}.*{reason}") as e:
-            check_judge(f"vllm:m@{server.url}")
-    assert "\n" not in str(e.value)
+    server.models = HTML
+    with pytest.raises(ModelNotFoundError, match="found <html> <b>Welcome</b></html> as its list"):
+        check_judge(f"vllm:embedded@{server.url}")
 
 
 NO_SCORES = {

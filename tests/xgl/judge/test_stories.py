@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.chat_server import ChatServer, Received, Sent, reply
-from support.chat_turns import KEY, KEY_VARIABLE, QUICK
+from support.chat_turns import KEY, KEY_VARIABLE, settings_of
 
 from xgl import Metadata, game, parse
-from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, StoryError
 from xgl.judge.loading import load_stories
 from xgl.judge.stories import (
@@ -122,7 +121,7 @@ TALES = [
 
 
 def cut_words(text: str, limit: int) -> str:
-    return " ".join(text.split(" ")[:limit])
+    return " ".join(text.split()[:limit])
 
 
 def number_in(text: str) -> set[str]:
@@ -173,13 +172,11 @@ def test_the_judge_tells_the_same_story_for_the_same_map(
 
 @pytest.fixture(autouse=True)
 def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv(KEY_VARIABLE, KEY)
 
 
 def source(server: ChatServer, folder: Path) -> ChatStories:
-    settings = ChatSettings("m", server.url, key_variable=KEY_VARIABLE, **QUICK)
-    return ChatStories(settings, lambda text, limit: " ".join(text.split()[:limit]), folder)
+    return ChatStories(settings_of(server.url), cut_words, folder)
 
 
 def test_a_map_has_the_text_that_came_first_in_every_process(tmp_path: Path) -> None:

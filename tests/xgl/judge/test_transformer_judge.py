@@ -35,6 +35,8 @@ REQUESTS = st.builds(
     st.lists(st.sampled_from(TEXTS), max_size=2).map(tuple),
     st.sampled_from([PAPER.scoring, XENT.scoring]),
 )
+JOINTS = ("hel", "lo wor"), ("hello wor",)
+"""Two contexts of one text, since the first one's joint is no boundary of tokens."""
 
 
 def literal(lm: LanguageModel, request: ScoreRequest) -> list[float]:
@@ -65,36 +67,14 @@ def scores(judge: TransformerJudge, requests: list[ScoreRequest]) -> list[tuple[
     requests=st.lists(REQUESTS, min_size=1, max_size=3),
     batch_tokens=st.sampled_from([64, 150, 8192]),
 )
+@example([ScoreRequest("ld", parts, PAPER.scoring) for parts in JOINTS], 8192)
+@example([ScoreRequest("", ("a cat",), each.scoring) for each in (PAPER, XENT)], 8192)
 def test_scores_are_the_formula_whatever_the_batch(
     lm: LanguageModel, requests: list[ScoreRequest], batch_tokens: int
 ) -> None:
     results = scores(TransformerJudge(lm, EngineSettings(batch_tokens)), requests)
     for request, bits in zip(requests, results, strict=True):
         assert bits == pytest.approx(literal(lm, request), abs=1e-4)
-
-
-def test_the_parts_of_a_context_are_joined_as_tokens(judge: TransformerJudge) -> None:
-    """``("ab", "cd")`` is no context ``("abcd",)`` where the joint is no token boundary."""
-    parts, whole = ("hel", "lo wor"), ("hello wor",)
-    assert sum(map(judge.count, parts)) != judge.count(whole[0])
-    apart, together = scores(
-        judge, [ScoreRequest("ld", context, PAPER.scoring) for context in (parts, whole)]
-    )
-    assert apart != pytest.approx(together, abs=1e-3)
-
-
-class Silent(LanguageModel):
-    """A model that must not be asked."""
-
-    def backbone(self, policies: Any = None, **inputs: Any) -> Any:
-        raise AssertionError("the model was asked")
-
-
-def test_an_empty_string_has_no_tokens_and_needs_no_model(lm: LanguageModel) -> None:
-    silent = TransformerJudge(Silent(lm.model, lm.tokenizer, lm.device))
-    empty = [ScoreRequest("", ("a cat",), each.scoring) for each in (PAPER, XENT)]
-    assert silent.score(empty) == [TokenScores(())] * 2
-    assert silent.score([]) == []
 
 
 def test_what_just_fits_is_scored_and_one_token_more_is_oversize_beside_it(

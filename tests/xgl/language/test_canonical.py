@@ -123,9 +123,7 @@ BASE = 'assign(s="a", t=s)\nelicit(x, 5)\nbeacon(flag_1)\nreward(xed(s | x))\nre
 
 
 def test_the_id_is_the_same_on_every_machine() -> None:
-    game_ = game(parse(BASE))
-    assert game_.game_id == "38a9f07fd45b4e35"
-    assert len(game_.game_id) == 16
+    assert game(parse(BASE)).game_id == "38a9f07fd45b4e35"
 
 
 # -- programs that play differently are two games --------------------------------------------------

@@ -15,7 +15,6 @@ from support.programs import PROGRAMS
 from xgl import Program, ProgramError, parse, to_text
 from xgl.errors import FlowError
 from xgl.escaping import is_visible, well_formed
-from xgl.language import syntax as syn
 from xgl.language.control_flow import path, unrolled_steps
 from xgl.language.dialects import DIALECTS
 
@@ -95,36 +94,6 @@ def test_64_lines_are_valid_and_comments_do_not_count() -> None:
     assert len(parse(code).instructions) == 64
     with pytest.raises(ProgramError, match="line 193, column 1: 65 instructions; expected at mo"):
         parse(code + "elicit(s)")
-
-
-def test_every_instruction_becomes_its_node() -> None:
-    code = """
-        assign(s="a", t=story(3) + s)
-        elicit(alice, s, t1, 4)
-        ensure(is_false("x", t), xent(s) - 2 <= dex(t | s, x), "y" + s)
-        reward(bob, -xed(s // t | x % "z", p0))
-        reveal(s, carol)
-        beacon(flag_2)
-        replay(flag_1, 7)"""
-    s, t, x, p = (syn.Register(name) for name in ("s", "t", "x", "p0"))
-    dex = syn.Xent("dex", t, s, x)
-    bound = syn.Sum(((1, syn.Xent("xent", s)), (-1, syn.Number(2))))
-    amount = syn.Xent("xed", syn.Cut(s, t, "before"), syn.Cut(x, syn.Literal("z"), "after"), p)
-    assert parse(code).instructions == (
-        syn.Assign((("s", syn.Literal("a")), ("t", syn.Cat(syn.Story(tokens=3), s)))),
-        syn.Elicit("alice", ("s", "t1"), 4),
-        syn.Ensure(
-            (
-                syn.Truth(syn.Literal("x"), (t,), expected=False),
-                syn.Comparison(bound, "<=", syn.Sum(((1, dex),))),
-                syn.Truth(syn.Cat(syn.Literal("y"), s)),
-            )
-        ),
-        syn.Reward("bob", syn.Sum(((-1, amount),))),
-        syn.Reveal("carol", (s,)),
-        syn.Beacon("flag_2"),
-        syn.Replay("flag_1", 7),
-    )
 
 
 # -- Printing: what is parsed is printed in one spelling, what is printed is parsed again ----------

@@ -6,8 +6,9 @@ import re
 from collections import Counter
 
 import pytest
+from support.doubles import seated
 
-from xgl import Cast, Instance, Metadata, Play, Seeds, analyse, game, parse, play_all
+from xgl import Instance, Metadata, Play, Seeds, analyse, game, parse, play_all
 from xgl.language import syntax as syn
 from xgl.library import Entry, entries, find, short_name
 from xgl.runtime.requests import Ensured, Move, Moved, MoveRequest, Rewarded, Turn
@@ -31,8 +32,8 @@ class Counting:
         return "3" if "//" in request.view.code else f"word{name} more{name}"
 
 
-def play(entry: Entry, seat: object) -> Play:
-    cast: Cast = seat(Counting())  # type: ignore[operator]
+def play(entry: Entry) -> Play:
+    cast = seated(Counting())
     # every statement and every bound holds: what is shown is that the game runs to its end
     cast.judge.believes = lambda statement: True  # type: ignore[attr-defined]
     whole = game(parse(entry.text, entry.dialect, entry.name), LONG)
@@ -56,9 +57,9 @@ def test_every_printed_program_is_there_and_a_file_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
-def test_it_plays(entry: Entry, seat: object) -> None:
+def test_it_plays(entry: Entry) -> None:
     program = parse(entry.text, entry.dialect)
-    result = play(entry, seat)
+    result = play(entry)
     if entry.name == "fig_3_09_naive_sprig":  # its bounds are the judge's to grant
         assert result.outcome in ("finished", "forfeit")
         return
@@ -70,10 +71,10 @@ def test_it_plays(entry: Entry, seat: object) -> None:
     assert any(isinstance(event, Rewarded) and event.bits for event in result.events)
 
 
-def test_sprig_runs_its_hundred_rounds_where_the_bounds_hold(seat: object) -> None:
+def test_sprig_runs_its_hundred_rounds_where_the_bounds_hold() -> None:
     """Its xent bounds made idle, the debate goes on to the end and grows by a line a turn."""
     text = re.sub(r"ensure\(xent.*\n", "", find("naive_sprig").text)
-    cast: Cast = seat(Counting())  # type: ignore[operator]
+    cast = seated(Counting())
     instance = Instance(game(parse(text), LONG), Seeds(3, 0))
     [result] = play_all([instance], cast)
     assert result.outcome == "finished"
@@ -106,14 +107,14 @@ class Opening:
         return [Move(self.remaining.pop(0)) for _ in turns]
 
 
-def test_naive_chess_plays_a_legal_game_to_its_end(seat: object) -> None:
+def test_naive_chess_plays_a_legal_game_to_its_end() -> None:
     def is_legal(statement: str) -> bool:
         rule, _, moves = statement.partition(":")
         played = moves.split()
         to_play = "black" if len(played) % 2 else "white"
         return played == IMMORTAL[: len(played)] and f"{to_play} to play" in rule
 
-    cast: Cast = seat(Opening())  # type: ignore[operator]
+    cast = seated(Opening())
     cast.judge.believes = is_legal  # type: ignore[attr-defined]
     entry = find("naive_chess")
     [result] = play_all([Instance(game(parse(entry.text), LONG), Seeds(3, 0))], cast)

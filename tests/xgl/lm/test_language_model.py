@@ -7,12 +7,12 @@ import logging
 import subprocess
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 import torch
-import transformers
+from support.small_models import small_model
 from torch import Tensor, nn
 
 from xgl.judge.engine import ScoringEngine
@@ -23,14 +23,13 @@ from xgl.lm.language_model import (
     keeps_caches,
     target_logprobs,
 )
-from xgl.lm.memory import retry_in_halves
 from xgl.lm.prefix_sharing import ScoredSequence
 
 SHARED = tuple(range(1, 60))
 FAMILIES: dict[str, dict[str, Any]] = {
-    "Llama": {},
-    "Qwen3": {"head_dim": 16},
-    "GPT2": {"n_positions": 128},
+    "Llama": {"num_key_value_heads": 1},
+    "Qwen3": {"num_key_value_heads": 1, "head_dim": 16},
+    "GPT2": {"n_positions": 128, "num_key_value_heads": None},
 }
 LINEAR = {"layer_types": ["linear_attention", "full_attention"], "linear_num_value_heads": 4}
 WITHOUT_CACHES: dict[str, dict[str, Any]] = {
@@ -56,14 +55,7 @@ def deprecations_are_errors() -> Iterator[None]:
 
 
 def model(family: str) -> LanguageModel:
-    torch.manual_seed(0)
-    heads: dict[str, Any] = {"num_attention_heads": 2, "num_hidden_layers": 2}
-    if family not in ("GPTNeoX", "GPT2", "Mpt"):
-        heads["num_key_value_heads"] = 1
-    sizes = {"vocab_size": 96, "hidden_size": 32, "intermediate_size": 64, **heads}
-    config = getattr(transformers, f"{family}Config")(**sizes | (FAMILIES | WITHOUT_CACHES)[family])
-    network = transformers.AutoModelForCausalLM.from_config(config)
-    return LanguageModel(network.eval(), None, torch.device("cpu"))
+    return small_model(family, **(FAMILIES | WITHOUT_CACHES)[family])
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -147,42 +139,18 @@ def test_an_entry_that_is_masked_takes_nothing_from_the_others(
     )
 
 
-def squares(room: int) -> tuple[list[int], object]:
-    sizes: list[int] = []
-
-    def run(batch: Sequence[int]) -> list[int]:
-        sizes.append(len(batch))
-        if len(batch) > room:
-            raise torch.OutOfMemoryError("CUDA out of memory.")
-        return [number * number for number in batch]
-
-    return sizes, run
-
-
-@pytest.mark.parametrize(("room", "attempts"), [(7, [7]), (3, [7, 3, 4, 2, 2]), (1, None)])
-def test_halves_until_it_fits_and_keeps_the_order(room: int, attempts: list[int] | None) -> None:
-    sizes, run = squares(room)
-    assert retry_in_halves(run, range(7), "numbers") == [n * n for n in range(7)]
-    assert attempts is None or sizes == attempts
-
-
-def test_one_item_that_does_not_fit_raises() -> None:
-    with pytest.raises(torch.OutOfMemoryError):
-        retry_in_halves(squares(0)[1], [1, 2], "numbers")
-
-
 @pytest.mark.long
 def test_what_a_cpu_says_when_it_has_no_memory_is_understood() -> None:
     """A real refusal of the allocator, under a limit on the process's address space."""
     script = (
         "import resource, torch\n"
         "from xgl.lm.memory import retry_in_halves\n"
-        "def run(batch): return [float(x) for x in torch.ones(len(batch), 1 << 26).sum(1)]\n"
+        "def run(batch): return [float(x) for x in torch.ones(len(batch), 1 << 24).sum(1)]\n"
         "torch.ones(1 << 20).sum()\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
-        "resource.setrlimit(resource.RLIMIT_AS, (used + (600 << 20),) * 2)\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + (150 << 20),) * 2)\n"
         "print(retry_in_halves(run, range(8), 'rows'))\n"
     )
     process = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
-    assert process.stdout.strip() == str([float(1 << 26)] * 8), process.stderr
+    assert process.stdout.strip() == str([float(1 << 24)] * 8), process.stderr
     assert "out of memory at 8 rows" in process.stderr

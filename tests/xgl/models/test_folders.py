@@ -198,16 +198,6 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path / "m"
 
 
-def configure(folder: Path, **settings: Any) -> None:
-    path = folder / "config.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | settings))
-
-
-def quantize(folder: Path, **settings: Any) -> None:
-    """Say in the configuration how the weights are stored."""
-    configure(folder, quantization_config=settings)
-
-
 def test_a_folder_with_an_adapter_is_no_model(folder: Path) -> None:
     (folder / "adapter_config.json").write_text('{"peft_type": "LORA"}')
     with pytest.raises(ModelNotFoundError, match="holds an adapter, which is measured by"):
@@ -215,7 +205,7 @@ def test_a_folder_with_an_adapter_is_no_model(folder: Path) -> None:
 
 
 def test_a_folder_fetches_no_code(folder: Path) -> None:
-    configure(folder, attn_implementation="owner/kernel")
+    change("config.json", attn_implementation="owner/kernel")(folder)
     with pytest.raises(ModelNotFoundError, match="takes code from elsewhere"):
         load(str(folder))
 
@@ -234,19 +224,21 @@ def test_an_fp8_checkpoint_is_read_on_a_cpu(folder: Path, dtype: str) -> None:
             blocks = [-(-side // size) for side in tensor.shape]
             tensors[f"{name}_scale_inv"] = torch.full(blocks, scale)
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-    quantize(folder, quant_method="fp8", fmt="e4m3", weight_block_size=[size, size])
+    stored = {"quant_method": "fp8", "fmt": "e4m3", "weight_block_size": [size, size]}
+    change("config.json", quantization_config=stored)(folder)
     model, _ = load(str(folder), dtype=dtype)
     exact, _ = load("embedded")
     assert {each.dtype for each in model.parameters()} == {getattr(torch, dtype)}
     ids = torch.arange(20, 40)[None]
     with torch.no_grad():
-        change = (model(ids).logits.float() - exact(ids).logits).abs().mean()
-    assert 0 < change < 0.5
+        shift = (model(ids).logits.float() - exact(ids).logits).abs().mean()
+    assert 0 < shift < 0.5
 
 
 @pytest.mark.parametrize("method", ["bitsandbytes", "compressed-tensors"])
 def test_without_their_library_the_refusal_is_one_sentence(folder: Path, method: str) -> None:
-    quantize(folder, quant_method=method, load_in_4bit=True, bits=4, group_size=128)
+    stored = {"quant_method": method, "load_in_4bit": True, "bits": 4, "group_size": 128}
+    change("config.json", quantization_config=stored)(folder)
     with pytest.raises(ModelNotFoundError, match=r"does not load: .*require[sd]") as refused:
         load(str(folder))
     assert "\n" not in str(refused.value)

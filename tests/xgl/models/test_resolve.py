@@ -10,15 +10,7 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import (
-    AutoModelForCausalLM,
-    CohereConfig,
-    Gemma2Config,
-    GemmaConfig,
-    GraniteConfig,
-    LlamaConfig,
-    Qwen2Config,
-)
+from support.small_models import network
 
 from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
@@ -140,46 +132,28 @@ def test_real_smollm2_loads_plainly(monkeypatch: pytest.MonkeyPatch) -> None:
 # -- models whose numbers would be wrong -----------------------------------------------------------
 
 
-def _tiny(config: Any) -> Any:
-    torch.manual_seed(0)
-    return AutoModelForCausalLM.from_config(config).eval()
-
-
-SHAPE = {
-    "vocab_size": 128,
-    "hidden_size": 32,
-    "intermediate_size": 64,
-    "num_hidden_layers": 2,
-    "num_attention_heads": 2,
-    "num_key_value_heads": 2,
-}
+DYNAMIC = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
 
 
 @pytest.mark.parametrize(
-    ("config", "reason"),
+    ("family", "settings", "reason"),
     [
-        (GraniteConfig(logits_scaling=8.0, **SHAPE), "scaled or capped"),
-        (Gemma2Config(final_logit_softcapping=30.0, head_dim=16, **SHAPE), "capped after the head"),
-        (CohereConfig(logit_scale=0.06, **SHAPE), "scaled or capped"),
-        (
-            LlamaConfig(
-                rope_parameters={"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}, **SHAPE
-            ),
-            "depend on the longest text",
-        ),
+        ("Granite", {"logits_scaling": 8.0}, "scaled or capped"),
+        ("Gemma2", {"final_logit_softcapping": 30.0, "head_dim": 16}, "capped after the head"),
+        ("Cohere", {"logit_scale": 0.06}, "scaled or capped"),
+        ("Llama", {"rope_parameters": DYNAMIC}, "depend on the longest text"),
     ],
 )
-def test_a_model_whose_logits_are_not_its_heads_is_refused(config: Any, reason: str) -> None:
-    assert reason in unsupported_reason(_tiny(config))
+def test_a_model_whose_logits_are_not_its_heads_is_refused(
+    family: str, settings: dict[str, Any], reason: str
+) -> None:
+    assert reason in unsupported_reason(network(family, **settings))
 
 
-@pytest.mark.parametrize(
-    ("config", "fused"),
-    [(LlamaConfig(**SHAPE), 5), (Qwen2Config(**SHAPE), 5), (GemmaConfig(head_dim=16, **SHAPE), 0)],
-)
-def test_norms_become_one_kernel_where_they_are_root_mean_squares(config: Any, fused: int) -> None:
+@pytest.mark.parametrize(("family", "fused"), [("Llama", 5), ("Qwen2", 5), ("Gemma", 0)])
+def test_norms_become_one_kernel_where_they_are_root_mean_squares(family: str, fused: int) -> None:
     """A norm of Gemma multiplies by one plus its weight."""
-    model, ids = _tiny(config), torch.arange(20)[None]
+    model, ids = network(family, head_dim=16), torch.arange(20)[None]
     before = model(input_ids=ids).logits
     fuse_norms(model)
     assert sum("forward" in vars(layer) for layer in model.modules()) == fused

@@ -24,14 +24,11 @@ LLAMA3 = (
     "{{ m['content'] | trim }}<|eot_id|>{% endfor %}"
     "{% if add_generation_prompt %}<|start_header_id|>assistant<|end_header_id|>\n\n{% endif %}"
 )
-QWEN3 = (
+QWEN3_THINKING = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
-    "{% if add_generation_prompt %}<|im_start|>assistant\n"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n<think>\n"
     "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n"
     "{% endif %}{% endif %}"
-)
-QWEN3_THINKING = QWEN3.replace(
-    "<|im_start|>assistant\n{% if enable", "<|im_start|>assistant\n<think>\n{% if enable"
 )
 GEMMA = (
     "{{ bos_token }}{% if messages[0]['role'] == 'system' %}"

@@ -1,22 +1,18 @@
-"""Every player: a batch in, a batch out; and what each promises beyond that."""
+"""The local policy: a batch in, a batch out; moves, their counts and their limits."""
 
 from __future__ import annotations
 
 import pytest
 import torch
-from support.random_player import RandomPlayer
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
 from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel
-from xgl.players import FixedMovesPlayer
 from xgl.players.local import MAX_TOKEN_RATIO, LocalPolicy
 from xgl.runtime.presentation import render
-from xgl.runtime.requests import Item, Move, MoveRequest, Player, Seeds, Turn, View
-
-WORDS = ("sun", "moon", "sea")
+from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
 
 
 def turn(map_seed: int, play_seed: int = 0, text: str = "A cat.", max_len: int = 6) -> Turn:
@@ -27,50 +23,26 @@ def turn(map_seed: int, play_seed: int = 0, text: str = "A cat.", max_len: int =
 TURNS = [turn(1), turn(1, 1), turn(3, text="The king was old.", max_len=2), turn(5)]
 
 
-@pytest.fixture(params=["local", "scripted", "random"])
-def player(request: pytest.FixtureRequest, lm: LanguageModel) -> Player:
-    players: dict[str, Player] = {
-        "local": LocalPolicy(lm, batch_rows=3),
-        "scripted": FixedMovesPlayer({each.seeds: ("a move",) for each in TURNS}),
-        "random": RandomPlayer(WORDS),
-    }
-    return players[request.param]
-
-
 def texts(moves: list[Move | OversizeError]) -> list[str]:
-    assert all(isinstance(move, Move) for move in moves)
-    return [move.text for move in moves if isinstance(move, Move)]
+    return [move.text for move in _moves(moves)]
 
 
-def test_a_batch_in_a_batch_out(player: Player) -> None:
-    assert len(texts(player.moves(TURNS))) == len(TURNS)
+def test_the_same_seeds_make_the_same_move_whatever_else_is_in_the_batch(lm: LanguageModel) -> None:
+    player = LocalPolicy(lm, batch_rows=3)
+    together = texts(player.moves(TURNS))
+    assert len(together) == len(TURNS)
+    assert [texts(player.moves([each])) for each in TURNS] == [[text] for text in together]
+    assert texts(player.moves(TURNS[::-1])) == together[::-1]
     assert player.moves([]) == []
 
 
-def test_the_same_seeds_make_the_same_move_whatever_else_is_in_the_batch(player: Player) -> None:
-    together = texts(player.moves(TURNS))
-    for each, text in zip(TURNS, together, strict=True):
-        assert texts(player.moves([each])) == [text]
-    assert texts(player.moves(TURNS[::-1])) == together[::-1]
-
-
-# -- local policy ----------------------------------------------------------------------------------
-
-
-def test_a_move_is_one_line_of_at_most_its_limit(lm: LanguageModel) -> None:
-    for each in (turn(seed, max_len=limit) for seed in range(3) for limit in (1, 9)):
-        [move] = LocalPolicy(lm).moves([each])
-        assert isinstance(move, Move)
+def test_a_move_is_one_line_of_at_most_its_limit_with_its_counts(lm: LanguageModel) -> None:
+    turns = [turn(seed, max_len=limit) for seed in range(3) for limit in (1, 9)]
+    for each, move in zip(turns, _moves(LocalPolicy(lm).moves(turns)), strict=True):
         assert "\n" not in move.text
         assert move.text == move.text.strip()
         assert 1 <= len(move.token_ids) <= each.request.max_len
         assert lm.decode(move.token_ids).split("\n")[0].strip() == move.text
-
-
-def test_a_move_carries_its_token_counts(lm: LanguageModel) -> None:
-    policy = LocalPolicy(lm)
-    moves = [move for move in policy.moves(TURNS) if isinstance(move, Move)]
-    for each, move in zip(TURNS, moves, strict=True):
         assert move.prompt_ids == (lm.bos, *lm.encode(render(each.request.view)))
         assert move.prompt_tokens == len(move.prompt_ids)
         assert move.new_tokens == len(move.token_ids) == len(move.logprobs)

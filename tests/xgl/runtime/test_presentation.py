@@ -232,17 +232,10 @@ def _faultless(lines: Iterable[syn.Instruction], dialect: str) -> bool:
     return not analyse(Program((*lines, ASK), dialect)).faults
 
 
-def _watcher_views(
-    lines: Iterable[syn.Instruction], dialect: str, deaf: tuple[str, ...]
-) -> list[Any]:
-    """The watcher's views in two instances that differ in their stories and in c."""
-    return [views for views, _ in _watched_plays(lines, dialect, deaf)]
-
-
 def _watched_plays(
-    lines: Iterable[syn.Instruction], dialect: str, deaf: tuple[str, ...]
+    lines: Iterable[syn.Instruction], dialect: str, deaf: tuple[str, ...] = ()
 ) -> list[tuple[list[View], Play]]:
-    """The same with the plays."""
+    """The watcher's views and the play in two instances that differ in their stories and in c."""
     pairs = []
     for secret in SECRETS:
         player = Watched(deaf)
@@ -334,7 +327,7 @@ def test_what_she_may_not_see_leaves_no_trace(lines: list[Any], dialect: str) ->
     while _tells(lines):
         lines.pop()
     assume(_faultless(lines, dialect))
-    first, second = _watcher_views(lines, dialect, deaf=())
+    (first, _), (second, _) = _watched_plays(lines, dialect)
     assert list(map(render, first)) == list(map(render, second))
 
 
@@ -389,5 +382,5 @@ STORY = syn.Assign((("s", syn.Story()),))
 )
 def test_the_oracle_of_these_laws_finds_what_shows(lines: list[syn.Instruction]) -> None:
     assert _silent([STORY, *lines]) == [STORY, *lines[:-1]]
-    first, second = _watcher_views([STORY, *lines], "xent", deaf=())
+    (first, _), (second, _) = _watched_plays([STORY, *lines], "xent")
     assert list(map(render, first)) != list(map(render, second))

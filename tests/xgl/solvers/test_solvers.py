@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 from itertools import product
 
@@ -11,38 +10,20 @@ import numpy as np
 import pytest
 from scipy import stats
 from support.random_player import RandomPlayer
-from support.solved_maps import trials_of
-from support.tiny_model import WORDS, tiny_judge
+from support.tiny_model import WORDS, tiny_judge, trials_of
 
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.solvers import MapTrials, Solvers
+from xgl.solvers import Solvers
 
-MakeTrials = Callable[..., MapTrials]
+EVERY_MOVE = [(" ".join(words),) for size in range(3) for words in product(WORDS, repeat=size)]
+"""Of at most two tokens."""
 
 
 @pytest.fixture(scope="module")
 def judge() -> TransformerJudge:
     return tiny_judge(0)
-
-
-@pytest.fixture
-def make_trials(judge: TransformerJudge) -> MakeTrials:
-    """make_trials(code, map_seed=…, judge=…): a game of the xent dialect on one map."""
-
-    def make(
-        code: str, map_seed: int = 1, of: TransformerJudge | None = None, dialect: str = "xent"
-    ) -> MapTrials:
-        return trials_of(of or judge, code, map_seed, dialect)
-
-    return make
-
-
-@pytest.fixture
-def every_move() -> list[tuple[str]]:
-    """All moves of at most two tokens."""
-    return [(" ".join(words),) for size in range(3) for words in product(WORDS, repeat=size)]
 
 
 GAMES = {
@@ -59,11 +40,7 @@ GAMES = {
 }
 
 
-def optimum(trials: MapTrials, every_move: list[tuple[str]]) -> float:
-    return max(attempt.score for attempt in trials.play_moves(every_move))
-
-
-MAPS, CALLS = range(20, 32), 200
+MAPS, CALLS = range(20, 26), 200
 THREE_TOKENS = [
     GAMES[name].replace("elicit(x, 2)", "elicit(x, 3)")
     for name in ("a prefix that helps", "what a text makes likely")
@@ -72,9 +49,9 @@ THREE_TOKENS = [
 
 @pytest.mark.long
 def test_a_tenth_of_the_calls_leads_further_than_as_many_random_moves() -> None:
-    """Of all 1,885 moves of at most three tokens, on 24 maps, each with random weights of the
+    """Of all 1,885 moves of at most three tokens, on 12 maps, each with random weights of the
     judge. The best of 200 moves drawn at random has on average 8.4 better ones; it is the optimum
-    on 10.6 % of maps, and on 9 of 24 or more with a chance below 0.1 %."""
+    on 10.6 % of maps, and on 6 of 12 or more with a chance below 0.1 %."""
     every, ranks = [(" ".join(w),) for n in range(4) for w in product(WORDS, repeat=n)], []
     for code, seed in product(THREE_TOKENS, MAPS):
         judge = tiny_judge(seed)
@@ -83,35 +60,33 @@ def test_a_tenth_of_the_calls_leads_further_than_as_many_random_moves() -> None:
         best = max(each.best.score for each in Solvers(judge, CALLS).solve(make()))
         ranks.append(int(np.sum(scores > best + 1e-3)))
     assert np.mean(ranks) < (1885 - CALLS) / (CALLS + 1)
-    assert stats.binom.sf(8, 24, CALLS / 1885) < 0.001
-    assert sum(rank == 0 for rank in ranks) >= 9
+    assert stats.binom.sf(5, 12, CALLS / 1885) < 0.001
+    assert sum(rank == 0 for rank in ranks) >= 6
     assert max(ranks) < 0.01 * 1885
 
 
 @pytest.mark.parametrize("code", GAMES.values(), ids=GAMES)
-def test_a_beam_as_wide_as_the_vocabulary_is_exhaustive(
-    make_trials: MakeTrials, every_move: list[tuple[str]], code: str
-) -> None:
+def test_a_beam_as_wide_as_the_vocabulary_is_exhaustive(code: str) -> None:
     judge = tiny_judge(4)
-    best = optimum(make_trials(code, 4, judge), every_move)
-    solutions = Solvers(judge, 1000, width=len(WORDS)).solve(make_trials(code, 4, judge))
+    best = max(each.score for each in trials_of(judge, code, 4).play_moves(EVERY_MOVE))
+    solutions = Solvers(judge, 1000, width=len(WORDS)).solve(trials_of(judge, code, 4))
     [beam] = [each for each in solutions if each.solver == "beam"]
     assert beam.best.score == pytest.approx(best, abs=1e-3)
 
 
 def test_what_is_found_can_be_played_and_curves_rise_to_it_within_the_budget(
-    make_trials: MakeTrials,
+    judge: TransformerJudge,
 ) -> None:
     """By a player who says the moves, under all rules, for the same score."""
     for code in GAMES.values():
-        trials = make_trials(code)
-        for each in Solvers(trials.cast.judge, 60, RandomPlayer(WORDS)).solve(trials):
+        trials = trials_of(judge, code)
+        for each in Solvers(judge, 60, RandomPlayer(WORDS)).solve(trials):
             player = FixedMovesPlayer({trials.seeds: each.best.moves})
-            cast = Cast(trials.cast.judge, trials.cast.stories, {"black": player})
+            cast = Cast(judge, trials.cast.stories, {"black": player})
             [play] = play_all([Instance(trials.game, trials.seeds)], cast)
             assert play.outcome == "finished"
             assert play.scores["black"] == pytest.approx(each.best.score, abs=1e-3)
-            assert all(trials.cast.judge.count(move) <= 2 for move in each.best.moves)
+            assert all(judge.count(move) <= 2 for move in each.best.moves)
             assert play.accepted_moves("black") == list(each.best.moves)
             calls, scores = zip(*each.curve, strict=True)
             assert list(calls) == sorted(set(calls))
@@ -120,8 +95,8 @@ def test_what_is_found_can_be_played_and_curves_rise_to_it_within_the_budget(
             assert calls[-1] <= each.calls <= 60
 
 
-def test_moves_that_break_a_rule_are_no_solution(make_trials: MakeTrials) -> None:
-    trials = make_trials(GAMES["without the text's words"], map_seed=0)
+def test_moves_that_break_a_rule_are_no_solution(judge: TransformerJudge) -> None:
+    trials = trials_of(judge, GAMES["without the text's words"], map_seed=0)
     bad, good = trials.play_moves([("dog",), ("cat",)])
     assert (bad.score, bad.finished) == (-math.inf, False)
     assert good.finished
@@ -129,19 +104,19 @@ def test_moves_that_break_a_rule_are_no_solution(make_trials: MakeTrials) -> Non
     assert trials.play_moves([("cat\nsea",)])[0].moves == ("cat",), "it ends with the line"
 
 
-def test_a_game_of_two_moves_is_searched_move_by_move(make_trials: MakeTrials) -> None:
+def test_a_game_of_two_moves_is_searched_move_by_move(judge: TransformerJudge) -> None:
     code = "assign(s=story())\nelicit(x, 1)\nelicit(y, 1)\nreward(xed(s | x) - xed(s | y))"
-    trials = make_trials(code)
+    trials = trials_of(judge, code)
     pairs = [(a, b) for a in ("", *WORDS) for b in ("", *WORDS)]
-    best = max(attempt.score for attempt in make_trials(code).play_moves(pairs))
-    solutions = Solvers(trials.cast.judge, 100).solve(trials)
+    best = max(attempt.score for attempt in trials_of(judge, code).play_moves(pairs))
+    solutions = Solvers(judge, 100).solve(trials)
     assert max(each.best.score for each in solutions) == pytest.approx(best, abs=1e-3)
 
 
-def test_it_is_a_function_of_map_and_settings(make_trials: MakeTrials) -> None:
+def test_it_is_a_function_of_map_and_settings() -> None:
     one, other = (
         Solvers(tiny_judge(0), 50, RandomPlayer(WORDS)).solve(
-            make_trials(GAMES["between words"], of=tiny_judge(0))
+            trials_of(tiny_judge(0), GAMES["between words"])
         )
         for _ in range(2)
     )
