@@ -18,7 +18,6 @@ import evo.run
 from archive.__main__ import main as archive
 from evo.config import ALL_SETTINGS, find
 from evo.config.compose import setting_roles
-from evo.ggbench.__main__ import main as ggbench
 from xgl.cli import main as xgl
 from xgl.settings import Role
 
@@ -100,8 +99,6 @@ def carry_out(command: str) -> int:
     if module == "archive":  # few resamples, which take seconds otherwise
         few = ("--resamples", "4") if arguments[0] == "ratings" else ()
         return archive([*arguments, *few])
-    if module == "evo.ggbench":
-        return ggbench([*arguments, "--help"])
     return subprocess.run([sys.executable, "-m", *words[2:], "--help"]).returncode
 
 

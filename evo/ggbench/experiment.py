@@ -16,7 +16,7 @@ from typing import Any
 
 from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
-from archive.views.tables import terminal_tables
+from archive.views.tables import add, table, terminal_tables
 from evo.config.measure import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench.benchmark import (
     AgentPlayer,
@@ -30,7 +30,7 @@ from evo.ggbench.benchmark import (
     play_in_box,
 )
 from evo.ggbench.box import Box, BoxLimits, GameFaultError
-from evo.ggbench.chat import Author, find_chat_model
+from evo.ggbench.chat import Author, Clusterer, find_chat_model, usage_row
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged
 from evo.ggbench.selfplay import (
@@ -50,7 +50,7 @@ from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
-from xgl.chat.settings import ChatSettings, Usage
+from xgl.chat.settings import ChatSettings
 from xgl.console import Console
 from xgl.errors import ConfigError
 
@@ -58,19 +58,16 @@ from xgl.errors import ConfigError
 def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> Plan:
     """Find games and players; raises what each of them raises."""
     settings = config.ggbench
-    models = {}
-    for key in ("author", "filter_model"):
-        if name := getattr(settings, key):
-            models[key] = find_chat_model(name, f"ggbench.{key}", settings.chat)
+    models = {
+        key: find_chat_model(name, f"ggbench.{key}", settings.chat)
+        for key in ("author", "filter_model", "cluster_model")
+        if (name := getattr(settings, key))
+    }
     if "author" in models:
         models["author"] = replace(models["author"], answer_tokens=settings.author_tokens)
     names = settings.games or (() if settings.author else tuple(packaged()))
-    games = tuple(game for name in names for game in find_all(name))
-    players = tuple(find_player(name, settings) for name in settings.players)
-    for key, named in (("games", games), ("players", players)):
-        each_name = [each.name for each in named]
-        if twice := [name for name in each_name if each_name.count(name) > 1]:
-            raise ConfigError(f"ggbench.{key}: {twice[0]!r} is listed twice")
+    games = {game.game_id: game for name in names for game in find_all(name)}
+    players = [find_player(name, settings) for name in dict.fromkeys(settings.players)]
     chats = [*models.values(), *(p.settings for p in players if isinstance(p, RemotePlayer))]
     if config.budget.dollars is not None and not any(each.prices for each in chats):
         raise ConfigError(
@@ -84,7 +81,7 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
         f"of self-play each; {settings.plays} plays each of {', '.join(settings.players)}"
     )
     begin = partial(GGBenchSession, config, services.console)
-    return text, partial(begin, games=games, players=players, models=models)
+    return text, partial(begin, games=list(games.values()), players=players, models=models)
 
 
 Row = dict[str, Any]
@@ -98,8 +95,9 @@ def games_of(rows: Sequence[Row]) -> list[ProgramGame]:
 
 
 class GGBenchSession(RunSession):
-    """Does what is not in the archive yet; ``models``: the author and the filter's model, by their
-    settings. ``rows`` are those of the archive, kept up with what the session commits."""
+    """Does what is not in the archive yet; ``models``: the author, the filter's and the clusters'
+    model, by their settings. ``rows`` are those of the archive, kept up with what the session
+    commits."""
 
     def __init__(
         self,
@@ -132,9 +130,12 @@ class GGBenchSession(RunSession):
         if model := self.models.get("author"):
             self._write_games(model)
         self._filter_all()
-        self._prepare_all()
+        if self.players:
+            self._prepare_all()
         for player in self.players:
             self._play_all(player)
+        if model := self.models.get("cluster_model"):
+            self._sort(model)
         return RunOutcome(RunEvent.FINISHED, 0, "every player has met every opponent", None)
 
     def higher_budget(self) -> tuple[str, ...]:
@@ -209,7 +210,7 @@ class GGBenchSession(RunSession):
                 if known != game.name:
                     failure = f"known: its three texts are those of {known}"
                     game = replace(game, rules="", source="", moves="")
-                rows.append(_game_row(game, first + number, failure) | _paid(usage, settings))
+                rows.append(_game_row(game, first + number, failure) | usage_row(usage, settings))
             self._commit(gg_games=rows)
             for row in rows:
                 self.lines.say(f"{row['title']}, by {settings.model}: {row['failed'] or 'written'}")
@@ -225,9 +226,7 @@ class GGBenchSession(RunSession):
         for game, verdicts in self.workers.compute(jobs):
             if verdicts[-1].passed and (model := self.models.get("filter_model")):
                 mover, plays = self._chat_mover(model), self.settings.filter_plays
-                verdict = model_timeout(game, mover, plays, self.limits, self.seed)
-                dollars = verdict.dollars if model.prices else None
-                verdicts = [*verdicts, replace(verdict, dollars=dollars)]
+                verdicts += [model_timeout(game, mover, plays, self.limits, self.seed)]
             self._commit(game, gg_filters=verdicts)
             self._done(f"{game.title}: {_state(verdicts[-1])}")
 
@@ -246,6 +245,23 @@ class GGBenchSession(RunSession):
             ]
             self._commit(game, gg_filters=verdicts, gg_agents=agents, gg_pairs=pairings)
             self._done(f"{game.title}: {_state(verdicts[-1])}")
+
+    def _sort(self, settings: ChatSettings) -> None:
+        """Print each kind of games with its members, and the games that are of none. Raises
+        :class:`ConfigError` if there is no such number of kinds."""
+        games = games_of(self.rows["gg_games"])
+        try:
+            found = Clusterer(*self._endpoint(settings)).sort(games, self.settings.clusters)
+        except ValueError as error:
+            raise ConfigError(f"ggbench.clusters: {error}") from None
+        view, chosen = table("Kinds of games", "kind", "games", "share", "titles"), found.chosen
+        members = [(found.explanations[place], found.belongs[:, place]) for place in chosen]
+        members.append(("none of these", ~found.belongs[:, list(chosen)].any(axis=1)))
+        for kind, belongs in members:
+            titles = [game.title for game, own in zip(games, belongs, strict=True) if own]
+            add(view, kind, len(titles), f"{len(titles) / len(games):.1%}", ", ".join(titles))
+        self.console.print(view)
+        self._done(f"{len(found.explanations)} kinds that differ; {found.usage.tokens:,} tokens")
 
     # -- plays ---------------------------------------------------------------------------------
 
@@ -281,13 +297,12 @@ class GGBenchSession(RunSession):
 
     def _add_plays(self, game: ProgramGame, player: Player, plays: Sequence[ProgramPlay]) -> None:
         opponent = f"{self._opponent(game)}@{self.settings.opponent.simulations}"
+        settings = player.settings if isinstance(player, RemotePlayer) else None
         rows = []
         for play in plays:
             row = vars(play) | {"player": player.name, "opponent": opponent}
             usage = row.pop("usage")
-            settings = player.settings if isinstance(player, RemotePlayer) else None
-            cost = _paid(usage, settings) if usage.requests else {"tokens": None, "dollars": None}
-            rows.append(row | {"asked": usage.requests or None} | cost)
+            rows.append(row | usage_row(usage, settings) | {"asked": usage.requests or None})
         self._commit(game, gg_plays=rows)
         wins = sum(play.outcome == "win" for play in plays)
         self._done(f"{player.name} on {game.title}: {wins} of {len(plays)}")
@@ -305,11 +320,6 @@ def _game_row(game: ProgramGame, place: int, failure: str | None = None) -> Row:
     """The row of ``gg_games`` of a game that cost nothing, but for the run."""
     facts = {"program_id": game.game_id, "title": game.title, "place": place, "failed": failure}
     return {**facts, **asdict(game), "tokens": None, "dollars": None}
-
-
-def _paid(usage: Usage, settings: ChatSettings | None) -> Row:
-    is_priced = settings is not None and settings.prices
-    return {"tokens": usage.tokens, "dollars": usage.dollars if is_priced else None}
 
 
 def _state(verdict: FilterVerdict) -> str:

@@ -16,9 +16,11 @@ from time import monotonic
 from typing import NamedTuple
 
 from archive.statistics.programs import STAGES
-from evo.ggbench.benchmark import Mover, new_plays, play_in_box
+from evo.ggbench.benchmark import ChatMover, new_plays, play_in_box
 from evo.ggbench.box import MCTS, RANDOM, Box, BoxLimits, GameFaultError, agent_named
+from evo.ggbench.chat import usage_row
 from evo.ggbench.game import ProgramGame
+from xgl.chat.settings import Usage
 from xgl.random_streams import seed, stream
 
 KEYWORD = "spaces.Discrete("
@@ -174,7 +176,7 @@ def _timeout(plays: Sequence[_Play], box: Box, run_seed: int) -> FilterVerdict:
 
 
 def model_timeout(
-    game: ProgramGame, mover: Mover, count: int, limits: BoxLimits, run_seed: int
+    game: ProgramGame, mover: ChatMover, count: int, limits: BoxLimits, run_seed: int
 ) -> FilterVerdict:
     """Games of a model against random moves: refused is a game that takes more than 100 moves or
     1.5 hours, or of which more than 20 % end in an exception. An answer that is no legal number
@@ -197,6 +199,5 @@ def model_timeout(
         not reason,
         reason or f"{count} games of the model, at most {longest} moves",
         sum(play.seconds for play in plays),
-        tokens=sum(play.usage.tokens for play in plays),
-        dollars=sum(play.usage.dollars for play in plays),
+        **usage_row(sum((play.usage for play in plays), Usage()), mover.endpoint),
     )
