@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -36,7 +35,7 @@ from evo.record.collector import Collector
 from evo.record.display import FINE_TUNING, training_note
 from evo.record.ledger import Ledger, Row
 from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request
-from evo.runner import Plan, RunOutcome, Services, shown
+from evo.runner import Plan, RunOutcome, Services
 from xgl.errors import ConfigError
 from xgl.random_streams import seed as named_seed
 
@@ -183,10 +182,6 @@ class CurriculumSession(ModelSession):
             )
         super().__init__(plan, archive)
 
-    def expected_finetunes(self) -> int:
-        """One for each curriculum and training seed."""
-        return len(self.courses) * self.plan.config.curriculum.seeds
-
     def work(self) -> RunOutcome:
         """Base plays, fine-tunes, and the plays of base and trained players on the held-out
         programs."""
@@ -228,16 +223,6 @@ class CurriculumSession(ModelSession):
             for kind in GainKind:
                 self._show_gains(run, kind)
         super().show(outcome)
-
-    def commands(self) -> Sequence[tuple[str, str]]:
-        """The command that inspects the archive, and that which measures the first player whose
-        training is done."""
-        lines = [("inspect", f"python -m archive inspect {shown(self.config.folder)}")]
-        for row in self.ledger.archive.rows("curricula")[:1]:
-            player = quote(f"player=adapter:{self.config.folder}:{row['curriculum']}")
-            measure = f"python -m evo.run +experiment=measure measure=FOLDER {player}"
-            lines.append(("measure", measure))
-        return lines
 
     def _show_gains(self, run: Run, kind: GainKind) -> None:
         """A table of one kind of gain, and the first curriculum's lead over the others."""

@@ -3,7 +3,6 @@ watches the budget, a display."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -67,8 +66,7 @@ class ModelSession(RunSession):
             self.console.print(uses, highlight=False)
         if warning := _statements_by_chance(self.config, plan.initial):
             self.console.print(warning, highlight=False, soft_wrap=True)
-        made = len(self.ledger.finetunes)
-        self.display = Display(self.console, made, self.expected_finetunes())
+        self.display = Display(self.console, len(self.ledger.finetunes))
 
     def __enter__(self) -> Self:
         settings = ModelHostSettings(self.config.judge, self.config.player, self.config.finetune)
@@ -88,10 +86,6 @@ class ModelSession(RunSession):
     def unshuffled(self) -> frozenset[TaskId]:
         """Games that are trained on their true rewards even under ``finetune.shuffle``: none."""
         return frozenset()
-
-    @abstractmethod
-    def expected_finetunes(self) -> int | None:
-        """Largest number of fine-tunes of the whole run; None if there is no limit."""
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budgets that are spent, or else a meta-sampler's own, doubled."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from math import ceil
 from typing import Any
 
 from archive import Archive, Run, RunEvent
@@ -117,19 +116,6 @@ class ScopeGrowth(ModelSession):
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
         super().__init__(plan, archive)
         self.console.print(STAGES, highlight=False)
-
-    def expected_finetunes(self) -> int | None:
-        """Largest number of fine-tunes of initial games and examined candidates, with replicates;
-        further attempts are not counted."""
-        growth = self.config.growth
-        if growth.max_candidates is None:
-            return None
-        n_examined = growth.max_candidates
-        if growth.schedule == "open_ended":
-            n_lists = ceil(growth.max_candidates / growth.list_size)
-            n_examined = n_lists * max(1, round(growth.examined_share * growth.list_size))
-        rungs = 1 if growth.first_rung == 1 else 2
-        return (len(self.plan.initial) + rungs * n_examined) * self.config.finetune.replicates
 
     def unshuffled(self) -> frozenset[TaskId]:
         """The initial games: in a null control only candidates have nothing to learn."""

@@ -36,10 +36,6 @@ def plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) 
 class TransferTriplet(ModelSession):
     """Fine-tunes on every initial game and plays every game with every fine-tune."""
 
-    def expected_finetunes(self) -> int:
-        """Number of fine-tunes of all initial games, with replicates."""
-        return len(self.plan.initial) * self.config.finetune.replicates
-
     def work(self) -> RunOutcome:
         """Fine-tune, play, and draw Fig. 4.3; raises :class:`archive.WriteError` when the disk
         refuses."""

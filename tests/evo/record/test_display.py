@@ -38,7 +38,7 @@ def follow(display: Display, task: Task) -> None:
 
 def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
     task, out = make_task(), StringIO()
-    display = Display(Console(file=out, width=60), 0, 4)
+    display = Display(Console(file=out, width=60))
     follow(display, task)
     assert display.finetunes == 1
     lines = out.getvalue().splitlines()
@@ -47,7 +47,7 @@ def test_without_a_terminal_there_are_plain_lines(make_task: MakeTask) -> None:
     assert [(m[1], m[2]) for m in matches if m] == [
         ("0", f"list 2 of new games like {NAME} ({short})"),
         ("0", f"fine-tuning: {short}"),
-        ("1,500", f"fine-tuning {short} ended, 0.8 → 9.7 bits; fine-tune 1 of at most 4"),
+        ("1,500", f"fine-tuning {short} ended, 0.8 → 9.7 bits; fine-tune 1"),
         ("1,500", f"calibration: {short}"),
         ("1,500", f"calibration {short} ended, 1 of 2"),
         ("1,534", f"refused: {NAME} ({short}): too long to learn: 3 [steps]"),
