@@ -137,7 +137,7 @@ def test_accepted_games_keep_both_bounds() -> None:
 # -- ``+experiment=toy_growth`` from the entry down: what it writes, shows and refuses -------------
 
 
-RUN = ["+experiment=toy_growth", "toy.seeds=2", "toy.grid=60"]
+RUN = ["+experiment=toy_growth", "toy.seeds=2"]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
