@@ -31,7 +31,7 @@ from archive.ratings.paper import (
     with_copies,
 )
 from archive.ratings.rating import ranks
-from archive.store.files import writing
+from archive.store.files import write_text
 from archive.views.tables import add, table
 from evo.config.schema import NamedRun
 from evo.jobs.job import Workers
@@ -40,7 +40,6 @@ from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services
 from xgl.console import Console
 from xgl.diagram.svg import Element
-from xgl.files import write_whole
 from xgl.random_streams import seed as named_seed
 from xgl.settings import Count, Natural, Role, settings
 
@@ -209,9 +208,8 @@ class RatingsPaperSession(RunSession):
         """Print the results so far; draw the paper's figures."""
         rows = self.rows[PATHS], self.rows[REDUNDANCY]
         self.console.print(results_table(*rows))
-        with writing(self.config.folder):
-            for name, content in figures(*rows).items():
-                write_whole(self.config.folder / name, content.encode())
+        for name, content in figures(*rows).items():
+            write_text(self.config.folder / name, content)
         self.console.print(f"figures  {self.config.folder}", highlight=False, soft_wrap=True)
 
 

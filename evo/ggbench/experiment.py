@@ -6,8 +6,8 @@ one player on one game; committed work is not repeated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -196,25 +196,23 @@ class GGBenchSession(RunSession):
     # -- games ---------------------------------------------------------------------------------
 
     def _write_games(self, settings: ChatSettings) -> None:
-        """Write games in groups of the request limit, one commit for each group. A game whose texts
-        are another's counts as failed."""
+        """Write games in groups of the request limit. A game whose texts are another's counts as
+        failed."""
         first = len(self.games)
         archived_places = {row["place"] for row in self.rows["gg_games"]}
         waiting = [n for n in range(self.settings.count) if first + n not in archived_places]
         names = {row["program_id"]: row["name"] for row in self.rows["gg_games"]}
         for start in range(0, len(waiting), settings.concurrency):
             numbers = waiting[start : start + settings.concurrency]
-            written, rows = Author(*self._endpoint(settings)).write(numbers), []
+            written = Author(*self._endpoint(settings)).write(numbers)
             for number, (game, failure, usage) in zip(numbers, written, strict=True):
                 known = game.name if failure else names.setdefault(game.game_id, game.name)
                 if known != game.name:
                     failure = f"known: its three texts are those of {known}"
                     game = replace(game, rules="", source="", moves="")
-                rows.append(_game_row(game, first + number, failure) | usage_row(usage, settings))
-            self._commit(gg_games=rows)
-            for row in rows:
-                self.lines.say(f"{row['title']}, by {settings.model}: {row['failed'] or 'written'}")
-            check(self.config.budget, self._cost())
+                row = _game_row(game, first + number, failure) | usage_row(usage, settings)
+                self._commit(gg_games=[row])
+                self._done(f"{row['title']}, by {settings.model}: {failure or 'written'}")
 
     def _filter_all(self) -> None:
         games, jobs = games_of(self.rows["gg_games"]), []
@@ -235,8 +233,7 @@ class GGBenchSession(RunSession):
         for game in games_of(self.rows["gg_games"]):
             last = self._of("gg_filters", game)[-1]
             if last["passed"] and last["stage"] != "opponent":
-                facts = game, self.settings, self.limits, self.seed
-                jobs.append((game, partial(prepare, *facts)))
+                jobs.append((game, partial(prepare, game, self.settings, self.limits, self.seed)))
         for game, (verdicts, checkpoints, pairings) in self.workers.compute(jobs):
             agents = [
                 {"quarter": each.quarter, "steps": each.steps, "seconds": each.seconds}
@@ -281,19 +278,19 @@ class GGBenchSession(RunSession):
             jobs = [(game, partial(job, player.agent)) for game, job in waiting]
             for game, plays in self.workers.compute(jobs):
                 self._add_plays(game, player, plays)
-            return
-        with ExitStack() as stack:
-            mover: Mover | None = None  # a model is loaded when a game waits for it
-            for game, job in waiting:
-                mover = mover or self._mover(player, stack)
-                self._add_plays(game, player, job(mover))
+        elif waiting:  # for which a model is loaded
+            with self._mover(player) as mover:
+                for game, job in waiting:
+                    self._add_plays(game, player, job(mover))
 
-    def _mover(self, player: LocalPlayer | RemotePlayer, stack: ExitStack) -> Mover:
+    @contextmanager
+    def _mover(self, player: LocalPlayer | RemotePlayer) -> Iterator[Mover]:
         if isinstance(player, RemotePlayer):
-            return self._chat_mover(player.settings)
+            yield self._chat_mover(player.settings)
+            return
         single_threaded()
-        lm = stack.enter_context(player.load("auto", "cpu"))
-        return LocalMover(lm, self.seed, player.temperature)
+        with player.load("auto", "cpu") as lm:
+            yield LocalMover(lm, self.seed, player.temperature)
 
     def _add_plays(self, game: ProgramGame, player: Player, plays: Sequence[ProgramPlay]) -> None:
         opponent = f"{self._opponent(game)}@{self.settings.opponent.simulations}"
