@@ -76,10 +76,10 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
         )
     if not resumed:
         ask_once(chats)
-    text = (
-        f"{len(games) + settings.count * ('author' in models)} games, {settings.train.steps} steps "
-        f"of self-play each; {settings.plays} plays each of {', '.join(settings.players)}"
-    )
+    text = f"{len(games) + settings.count * ('author' in models)} games"
+    if players:
+        text += f", {settings.train.steps} steps of self-play each; {settings.plays} plays each of "
+        text += ", ".join(settings.players)
     begin = partial(GGBenchSession, config, services.console)
     return text, partial(begin, games=list(games.values()), players=players, models=models)
 
