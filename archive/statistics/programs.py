@@ -284,16 +284,15 @@ def _funnel(filters: Rows, games: Rows) -> ProgramTable:
 
 def _texts(filters: Rows, games: Rows, kept: Rows) -> ProgramTable:
     """Table 1."""
-    actions = {
-        (row["run_id"], row["program_id"]): row["actions"]
-        for row in filters
-        if row["actions"] is not None
-    }
+
+    def actions(game: Row) -> int | None:
+        return next((n for row in _of(filters, game) if (n := row["actions"]) is not None), None)
+
     measures: dict[str, Callable[[Row], int | None]] = {
         "description length (tokens)": lambda game: len(_TOKEN.findall(game["rules"])) or None,
         "code length (lines)": lambda game: len(game["source"].splitlines()) or None,
         "action length (tokens)": lambda game: len(_TOKEN.findall(game["moves"])) or None,
-        "action space size": lambda game: actions.get((game["run_id"], game["program_id"])),
+        "action space size": actions,
     }
     cells = [
         (name, *_spread(map(measure, games)), *_spread(map(measure, kept)))

@@ -180,8 +180,7 @@ class RatingsPaperSession(RunSession):
         self.lines = TimedLines(console)
         self.identity = RunIdentity.of(self.config, self.config.name, archive)
         self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in (PATHS, REDUNDANCY)}
-        count = self.config.ratings_paper.workers or os.cpu_count()
-        self.workers = Workers(count, f"{NAME}.workers")
+        self.workers = Workers(config.ratings_paper.workers or os.cpu_count(), f"{NAME}.workers")
 
     def __exit__(self, *_: object) -> None:
         self.workers.close()

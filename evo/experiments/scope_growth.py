@@ -198,7 +198,17 @@ class ScopeGrowth(ModelSession):
         )
         scope = [member.game.id for member in members]
         ledger.commit(
-            scopes=[_scope_row(number, member) for member in members],
+            scopes=[
+                {
+                    "scope": number,
+                    "game_id": member.game.game_id,
+                    "role": member.game.role,
+                    "parent_game_id": member.parent.game_id if member.parent else None,
+                    "gamma": member.gamma,
+                    "generation": member.generation,
+                }
+                for member in members
+            ],
             covers=cover_rows(Run(ledger.archive, ledger.run_id), scope, number, question),
         )
 
@@ -213,14 +223,3 @@ class ScopeGrowth(ModelSession):
             message = f"growth.generations={growth.generations} is reached"
             overrides = (f"growth.generations={2 * growth.generations}",)
         return RunOutcome(RunEvent.FINISHED, 0, message, overrides)
-
-
-def _scope_row(number: int, member: ScopeMember[Task]) -> dict[str, object]:
-    return {
-        "scope": number,
-        "game_id": member.game.game_id,
-        "role": member.game.role,
-        "parent_game_id": member.parent.game_id if member.parent else None,
-        "gamma": member.gamma,
-        "generation": member.generation,
-    }

@@ -41,8 +41,7 @@ class TransferTriplet(ModelSession):
         collect(self.config, self.collector, self.plan.initial)
         by_game = evaluations(self.config, self.collector, self.plan.initial)
         write_text(self.config.folder / FIGURE, document(evaluation_figure(by_game)))
-        message = "every fine-tune has played every game"
-        return RunOutcome(RunEvent.FINISHED, 0, message, None)
+        return RunOutcome(RunEvent.FINISHED, 0, "every fine-tune has played every game", None)
 
     def show(self, outcome: RunOutcome) -> None:
         """Print the matrices of gains and values, once all plays are archived."""
