@@ -26,7 +26,6 @@ import evo.run
 from archive.__main__ import main as archive
 from evo.config import ALL_SETTINGS, find
 from evo.config.compose import setting_roles
-from evo.ggbench.__main__ import main as ggbench
 from xgl import ProgramError, parse
 from xgl.cli import main as xgl
 from xgl.language.dialects import DIALECTS
@@ -244,12 +243,10 @@ def carry_out(command: str) -> int:
         with ChatServer(in_order(move("zebras"))) as server:
             url = ["--base-url", server.url] if "--chat" in arguments else []
             return xgl([*arguments, *url])
-    if module == "archive":  # without what takes seconds
-        few = ("--resamples", "4") if arguments[0] == "ratings" else ()
-        bare = ("--no-scores",) if {"export", "xent"} <= {*arguments} else ()
-        return archive([*arguments, *few, *bare])
-    assert module == "evo.ggbench"
-    return ggbench([*arguments, "--help"])
+    assert module == "archive"  # without what takes seconds
+    few = ("--resamples", "4") if arguments[0] == "ratings" else ()
+    bare = ("--no-scores",) if {"export", "xent"} <= {*arguments} else ()
+    return archive([*arguments, *few, *bare])
 
 
 RESUMABLE = {

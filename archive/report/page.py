@@ -29,11 +29,11 @@ from archive.schema import SCHEMA_VERSION
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.programs import program_tables
 from archive.store.archive import Archive
-from archive.store.files import require_ending, writing
+from archive.store.files import require_ending, write_text
 from archive.text import bounds, cell, duration, interval, listed, number, percent, plural, signed
 from xgl.diagram import draw
 from xgl.escaping import visible_lines
-from xgl.files import user_path, write_whole
+from xgl.files import user_path
 
 
 def write_report(
@@ -52,13 +52,9 @@ def write_report(
     if rows["gg_games"]:
         tables, run_id = program_tables(rows), run.run_id
         text = rendered("programs.html", rows=rows, tables=tables, run_id=run_id)
-        return _write(path, text)
-    return _write(path, page(gather_report(run, measured_archives)))
-
-
-def _write(path: Path, text: str) -> int:
-    with writing(path):
-        write_whole(path, text.encode())
+    else:
+        text = page(gather_report(run, measured_archives))
+    write_text(path, text)
     return len(text.encode())
 
 

@@ -301,6 +301,12 @@ def writing(path: Path) -> Iterator[None]:
         raise WriteError(f"{path} could not be written: found '{problem}'") from error
 
 
+def write_text(path: Path, text: str) -> None:
+    """Writes `path` whole, or leaves it as it was. Raises WriteError."""
+    with writing(path):
+        write_whole(path, text.encode())
+
+
 def require_ending(path: Path, *endings: str) -> None:
     """Raises WriteError if the name of a file to be written promises another kind of file."""
     if problem := wrong_ending(path, *endings):

@@ -236,9 +236,14 @@ class GGBenchConfig:
     chat:MODEL@URL; null: only random moves and searches."""
     filter_plays: Count = 10
     """Games of this model on each game that passed the filters before."""
+    cluster_model: Annotated[str | None, Role.RESUMABLE] = None
+    """Chat model that sorts the games into kinds at the end (App. D): chat:MODEL or chat:MODEL@URL;
+    null: none."""
+    clusters: Annotated[Count | None, Role.RESUMABLE] = None
+    """Number of kinds; null: any, where a kind costs half a game left out."""
     players: Annotated[tuple[str, ...], Role.RESUMABLE] = ("random", "greedy", "mcts", "embedded")
     """random; greedy, the last checkpoint; mcts or mcts@N, a search with random roll-outs; a local
-    model; chat:MODEL or chat:MODEL@URL."""
+    model; chat:MODEL or chat:MODEL@URL. None: the games are only filtered, without self-play."""
     plays: Count = 30
     """Plays of each player on each game, with seats in turn."""
     attempts: Count = 5

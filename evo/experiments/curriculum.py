@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from shlex import quote
 from typing import Any, ClassVar
 
 import numpy as np
@@ -33,10 +32,10 @@ from evo.growth.initial_scope import check_world, metadata, read_task, short_nam
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Finetune, Result, Training
 from evo.record.collector import Collector
-from evo.record.display import FINE_TUNING, training_note
+from evo.record.display import training_note
 from evo.record.ledger import Ledger, Row
-from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request
-from evo.runner import Plan, RunOutcome, Services, shown
+from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request, TrainingRequest
+from evo.runner import Plan, RunOutcome, Services
 from xgl.errors import ConfigError
 from xgl.random_streams import seed as named_seed
 
@@ -50,8 +49,9 @@ def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Pla
     growth cannot be read or had other models."""
     held_out = library_tasks(config, config.curriculum.held_out)
     courses = read_courses(config, held_out)
-    # The games of growth.initial_scope are another run's: this one does not play them.
-    plan = replace(plan_models(config, services, resumed), initial=[])
+    every = [task for tasks in (*courses.values(), held_out.values()) for task in tasks]
+    plan = plan_models(config, services, resumed)
+    plan = replace(plan, initial=list({task.id: task for task in every}.values()))
     return "", partial(CurriculumSession, plan, courses=courses, held_out=held_out)
 
 
@@ -78,8 +78,9 @@ def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
                 "covered": draw_tasks(sorted(covered), size, seed, "covered games"),
             }
             rows = games(archive, {each.game_id for ids in ids_by_name.values() for each in ids})
+            origin = f"curriculum.run: {folder}"
             return {
-                name: tuple(Task(stored_game(rows[each.game_id]), each.role) for each in ids)
+                name: tuple(Task(stored_game(rows[i.game_id]), i.role, origin=origin) for i in ids)
                 for name, ids in ids_by_name.items()
                 if ids
             }
@@ -90,11 +91,10 @@ def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
 def library_tasks(config: RunConfig, names: Sequence[str]) -> dict[str, Task]:
     """Games of the library by their short names, read by the rules of ``game.dialect``.
     Raises :class:`ConfigError`."""
+    shared, dialect = metadata(config.game), config.game.dialect
     tasks: dict[str, Task] = {}
     for name in names:
-        task = read_task(
-            "curriculum.held_out", name, metadata(config.game), config.game.dialect, True
-        )
+        task = read_task("curriculum.held_out", name, shared, dialect, translated=True)
         check_world(task.game, config.judge, task.origin)
         tasks[short_name(name)] = task
     return tasks
@@ -120,18 +120,13 @@ def _check_growth(
 
 
 @dataclass(frozen=True)
-class CourseRequest(Request):
+class CourseRequest(TrainingRequest):
     """One adapter trained on ``games`` in turn, of which ``task`` is the first."""
 
-    name: str
-    games: tuple[Task, ...] = field(hash=False)
-    replicate: int
-    seed: int
-    learner: FinetuneConfig = field(repr=False)
-    settings: str = field(repr=False)
-    """JSON of what it depends on."""
-    stage: ClassVar[str] = FINE_TUNING
-    trains: ClassVar[bool] = True
+    name: str = ""
+    games: tuple[Task, ...] = field(default=(), hash=False)
+    learner: FinetuneConfig = field(default_factory=FinetuneConfig, repr=False)
+    joins: ClassVar[bool] = False
 
     def rows(self, ledger: Ledger) -> list[Row]:
         row = ledger.curricula.get(self.policy_id)
@@ -154,7 +149,7 @@ class CourseRequest(Request):
             "curriculum": self.name,
             "game_ids": [task.game_id for task in self.games],
             "roles": [task.role for task in self.games],
-            "replicate": self.replicate,
+            "replicate": self.repetition,
             "seed": self.seed,
             "steps": len(finetune.curve),
             "adapter_hash": facts.ledger.archive.put_adapter(finetune.adapter),
@@ -173,24 +168,12 @@ class CurriculumSession(ModelSession):
         self, plan: ModelPlan, archive: Archive, courses: Courses, held_out: Mapping[str, Task]
     ) -> None:
         self.courses, self.held_out = courses, held_out
-        every = [task for tasks in (*courses.values(), held_out.values()) for task in tasks]
-        self.tasks = list({task.id: task for task in every}.values())
-        archived_ids = {row["game_id"] for row in archive.rows("games", ["game_id"])}
-        if archived_ids and any(task.game_id not in archived_ids for task in self.tasks):
-            raise ConfigError(
-                f"curriculum.run: {plan.config.curriculum.run} has changed since the run began, "
-                "expected the growth it began with"
-            )
         super().__init__(plan, archive)
-
-    def expected_finetunes(self) -> int:
-        """One for each curriculum and training seed."""
-        return len(self.courses) * self.plan.config.curriculum.seeds
 
     def work(self) -> RunOutcome:
         """Base plays, fine-tunes, and the plays of base and trained players on the held-out
         programs."""
-        self.collector.calibrate(self.tasks)
+        self.collector.calibrate(self.plan.initial)
         finetunes = self._finetunes()
         self.collector.do(finetunes)
         count = self.config.transfer.acceptance_plays[-1]
@@ -215,8 +198,8 @@ class CurriculumSession(ModelSession):
             for name, tasks in self.courses.items():
                 ids = [text for task in tasks for text in (task.game_id, task.role)]
                 number = named_seed("curriculum", name, *ids, seed, settings, bits=64)
-                about = (name, tasks, replicate, seed, learner, settings)
-                requests.append(CourseRequest(f"{number:016x}", tasks[0], *about))
+                about = (f"{number:016x}", tasks[0], replicate, seed, settings)
+                requests.append(CourseRequest(*about, name=name, games=tasks, learner=learner))
         return requests
 
     # -- what is shown ---------------------------------------------------------------------------
@@ -228,16 +211,6 @@ class CurriculumSession(ModelSession):
             for kind in GainKind:
                 self._show_gains(run, kind)
         super().show(outcome)
-
-    def commands(self) -> Sequence[tuple[str, str]]:
-        """The command that inspects the archive, and that which measures the first player whose
-        training is done."""
-        lines = [("inspect", f"python -m archive inspect {shown(self.config.folder)}")]
-        for row in self.ledger.archive.rows("curricula")[:1]:
-            player = quote(f"player=adapter:{self.config.folder}:{row['curriculum']}")
-            measure = f"python -m evo.run +experiment=measure measure=FOLDER {player}"
-            lines.append(("measure", measure))
-        return lines
 
     def _show_gains(self, run: Run, kind: GainKind) -> None:
         """A table of one kind of gain, and the first curriculum's lead over the others."""

@@ -3,7 +3,6 @@ watches the budget, a display."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -37,7 +36,8 @@ from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 
 @dataclass(frozen=True)
 class ModelPlan:
-    """What a run on language models begins with: valid settings, and all that they name, found."""
+    """What a run on language models begins with: valid settings, and all that they name, found.
+    ``initial``: the games that it is about from the beginning."""
 
     config: RunConfig
     initial: list[Task]
@@ -51,7 +51,6 @@ class ModelSession(RunSession):
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
         """Raises :class:`ConfigError` if the initial games or a file of stories have changed, or a
         budget is spent."""
-        _check_stories(archive, plan.config)
         _check_unchanged(archive, plan.config, plan.initial)
         self.plan, self.config, self.console = plan, plan.config, plan.services.console
         digest = texts_digest(self.config.judge.stories)
@@ -67,8 +66,7 @@ class ModelSession(RunSession):
             self.console.print(uses, highlight=False)
         if warning := _statements_by_chance(self.config, plan.initial):
             self.console.print(warning, highlight=False, soft_wrap=True)
-        made = len(self.ledger.finetunes)
-        self.display = Display(self.console, made, self.expected_finetunes())
+        self.display = Display(self.console, len(self.ledger.finetunes))
 
     def __enter__(self) -> Self:
         settings = ModelHostSettings(self.config.judge, self.config.player, self.config.finetune)
@@ -88,10 +86,6 @@ class ModelSession(RunSession):
     def unshuffled(self) -> frozenset[TaskId]:
         """Games that are trained on their true rewards even under ``finetune.shuffle``: none."""
         return frozenset()
-
-    @abstractmethod
-    def expected_finetunes(self) -> int | None:
-        """Largest number of fine-tunes of the whole run; None if there is no limit."""
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budgets that are spent, or else a meta-sampler's own, doubled."""
@@ -180,18 +174,14 @@ def _use_of_gpus(config: RunConfig) -> str:
 
 
 def _check_unchanged(archive: Archive, config: RunConfig, initial: Sequence[Task]) -> None:
-    """The files of the initial scope must still hold the games that the run began with."""
+    """The files that the settings name must still hold what the run began with: its games, and the
+    texts of its maps."""
     archived_ids = {row["game_id"] for row in archive.rows("games", ["game_id"])}
-    for entry, task in zip(config.growth.initial_scope, initial, strict=False):
+    for task in initial:
         if archived_ids and task.game_id not in archived_ids:
             raise ConfigError(
-                f"growth.initial_scope: {entry} has changed since the run began, expected the "
-                "game it began with"
+                f"{task.origin} has changed since the run began, expected the game it began with"
             )
-
-
-def _check_stories(archive: Archive, config: RunConfig) -> None:
-    """A file of texts must still hold what the run began with: its maps would be others."""
     began = [read_settings(row["config_json"]) for row in archive.rows("runs", ["config_json"])[:1]]
     if began and began[0].get("stories_digest", "") != texts_digest(config.judge.stories):
         raise ConfigError(

@@ -1,5 +1,5 @@
-"""``python -m evo.run +experiment=ratings_paper``: the ratings paper's simulated experiments, its
-claims with our results, and its figures.
+"""``python -m evo.run +experiment=ratings_paper``: the ratings paper's simulated experiments:
+what the paper's figures show, as a table and drawn.
 
 Each job is a commit; what is committed is not computed again.
 """
@@ -31,7 +31,7 @@ from archive.ratings.paper import (
     with_copies,
 )
 from archive.ratings.rating import ranks
-from archive.store.files import writing
+from archive.store.files import write_text
 from archive.views.tables import add, table
 from evo.config.schema import NamedRun
 from evo.jobs.job import Workers
@@ -40,7 +40,6 @@ from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services
 from xgl.console import Console
 from xgl.diagram.svg import Element
-from xgl.files import write_whole
 from xgl.random_streams import seed as named_seed
 from xgl.settings import Count, Natural, Role, settings
 
@@ -181,8 +180,7 @@ class RatingsPaperSession(RunSession):
         self.lines = TimedLines(console)
         self.identity = RunIdentity.of(self.config, self.config.name, archive)
         self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in (PATHS, REDUNDANCY)}
-        count = self.config.ratings_paper.workers or os.cpu_count()
-        self.workers = Workers(count, f"{NAME}.workers")
+        self.workers = Workers(config.ratings_paper.workers or os.cpu_count(), f"{NAME}.workers")
 
     def __exit__(self, *_: object) -> None:
         self.workers.close()
@@ -206,55 +204,37 @@ class RatingsPaperSession(RunSession):
         return RunOutcome(RunEvent.FINISHED, 0, f"{len(every)} results are computed", None)
 
     def show(self, outcome: RunOutcome) -> None:
-        """Print the paper's claims with our results so far; draw its figures."""
+        """Print the results so far; draw the paper's figures."""
         rows = self.rows[PATHS], self.rows[REDUNDANCY]
-        self.console.print(claims_table(*rows))
-        with writing(self.config.folder):
-            for name, content in figures(*rows).items():
-                write_whole(self.config.folder / name, content.encode())
+        self.console.print(results_table(*rows))
+        for name, content in figures(*rows).items():
+            write_text(self.config.folder / name, content)
         self.console.print(f"figures  {self.config.folder}", highlight=False, soft_wrap=True)
 
 
-# -- claims ----------------------------------------------------------------------------------------
+# -- what was found --------------------------------------------------------------------------------
 
 PROMPT_SETTINGS = ("initial", "additional")
-PATH_CLAIMS = (
-    (System.ELO, "initial", "model", "Elo: model entropy falls with the initial prompts"),
-    (System.ELO, "additional", "model", "more with additional prompts"),
-    (System.ELO, "additional", "prompt", "Elo: prompt entropy falls too"),
-    (System.EQUILIBRIUM, "initial", "model", "equilibrium: model entropy is preserved"),
-    (System.EQUILIBRIUM, "additional", "model", "with additional prompts too"),
-    (System.EQUILIBRIUM, "additional", "prompt", "equilibrium: prompt entropy is preserved"),
-)
-"""What Fig. 1 shows, by rating system, prompts, and the vectors whose entropy it is."""
-REDUNDANCY_CLAIMS = (
-    ("Fig. 3", RatingSystem.ELO, "Elo: the target falls from rank 1"),
-    ("Fig. 3", RatingSystem.NE, "NE: ranks do not move"),
-    ("Fig. 3", RatingSystem.CCE, "CCE: ranks do not move"),
-    ("Fig. 3", RatingSystem.NE_SHANNON, "NE with Shannon entropy: they do"),
-    ("Fig. 3", RatingSystem.CCE_SHANNON, "CCE with Shannon entropy: they do"),
-    ("Fig. 11", RatingSystem.ELO, "Elo: skewed the more, the more near copies"),
-    ("Fig. 11", RatingSystem.NE, "NE: degrades gracefully"),
-    ("Fig. 11", RatingSystem.CCE, "CCE: degrades gracefully"),
-)
-"""What is said of exact copies (Fig. 3) and of near ones (Fig. 11)."""
 
 
-def claims_table(paths: Rows, redundancy: Rows) -> Table:
-    """Claims of all experiments that have rows, for a terminal."""
-    view = table("The ratings paper's experiments", "where", "the paper says", "we find")
-    for system, prompts, of, words in PATH_CLAIMS:
+def results_table(paths: Rows, redundancy: Rows) -> Table:
+    """What the figures show, in numbers: skill entropies from the first iteration to the last, and
+    the rank of Elo's leader by the number of copies against it."""
+    view = table("The ratings paper's experiments", "where", "what", "result")
+    for system, prompts, of in product(System, PROMPT_SETTINGS, ("model", "prompt")):
         if len(curves := entropies(paths, of, system, prompts)):  # the run has come so far
             spread = f" ± {curves[:, -1].std(ddof=1):.3f}" if len(curves) > 1 else ""
             ends = f"{curves[:, 0].mean():.3f} → {curves[:, -1].mean():.3f}{spread}"
-            add(view, "Fig. 1", words, f"{ends} nats ({len(curves)} trials)")
-    for where, rated_by, words in REDUNDANCY_CLAIMS if redundancy else ():
+            what = f"{of} entropy under {STYLES[system][1]}, {prompts} prompts"
+            add(view, "Fig. 1", what, f"{ends} nats ({len(curves)} trials)")
+    for near, rated_by in product((False, True), RatingSystem) if redundancy else ():
         found = []
-        for jitter, copies in tables_of(redundancy, near=where == "Fig. 11"):
+        for jitter, copies in tables_of(redundancy, near):
             ranked = leader_ranks(redundancy, jitter, copies, rated_by)
             listed = ", ".join("–" if rank is None else str(rank) for rank in ranked)
             found.append(f"{copies}: {listed}")
-        add(view, where, words, "; ".join(found))
+        what = f"rank by {'near' if near else 'exact'} copies, {STYLES[rated_by][1]}"
+        add(view, "Fig. 11" if near else "Fig. 3", what, "; ".join(found))
     return view
 
 

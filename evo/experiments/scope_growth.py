@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import partial
-from math import ceil
 from typing import Any
 
 from archive import Archive, Run, RunEvent
@@ -118,19 +117,6 @@ class ScopeGrowth(ModelSession):
         super().__init__(plan, archive)
         self.console.print(STAGES, highlight=False)
 
-    def expected_finetunes(self) -> int | None:
-        """Largest number of fine-tunes of initial games and examined candidates, with replicates;
-        further attempts are not counted."""
-        growth = self.config.growth
-        if growth.max_candidates is None:
-            return None
-        n_examined = growth.max_candidates
-        if growth.schedule == "open_ended":
-            n_lists = ceil(growth.max_candidates / growth.list_size)
-            n_examined = n_lists * max(1, round(growth.examined_share * growth.list_size))
-        rungs = 1 if growth.first_rung == 1 else 2
-        return (len(self.plan.initial) + rungs * n_examined) * self.config.finetune.replicates
-
     def unshuffled(self) -> frozenset[TaskId]:
         """The initial games: in a null control only candidates have nothing to learn."""
         return frozenset(task.id for task in self.plan.initial)
@@ -212,7 +198,17 @@ class ScopeGrowth(ModelSession):
         )
         scope = [member.game.id for member in members]
         ledger.commit(
-            scopes=[_scope_row(number, member) for member in members],
+            scopes=[
+                {
+                    "scope": number,
+                    "game_id": member.game.game_id,
+                    "role": member.game.role,
+                    "parent_game_id": member.parent.game_id if member.parent else None,
+                    "gamma": member.gamma,
+                    "generation": member.generation,
+                }
+                for member in members
+            ],
             covers=cover_rows(Run(ledger.archive, ledger.run_id), scope, number, question),
         )
 
@@ -227,14 +223,3 @@ class ScopeGrowth(ModelSession):
             message = f"growth.generations={growth.generations} is reached"
             overrides = (f"growth.generations={2 * growth.generations}",)
         return RunOutcome(RunEvent.FINISHED, 0, message, overrides)
-
-
-def _scope_row(number: int, member: ScopeMember[Task]) -> dict[str, object]:
-    return {
-        "scope": number,
-        "game_id": member.game.game_id,
-        "role": member.game.role,
-        "parent_game_id": member.parent.game_id if member.parent else None,
-        "gamma": member.gamma,
-        "generation": member.generation,
-    }

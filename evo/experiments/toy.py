@@ -9,15 +9,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from hashlib import sha256
-from typing import Annotated, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import Field, Strict
 
 from archive import Archive, Reason, RunEvent, Verdict
 from archive.charts import Plot, canvas, circle, document, line, rect, series, text
-from archive.store.files import writing
+from archive.store.files import write_text
 from archive.text import percent
 from archive.views.tables import add, table
 from evo.config.schema import GrowthSettings, NamedRun
@@ -27,7 +26,6 @@ from evo.record.steps import Steps
 from evo.runner import Plan, RunOutcome, RunSession, Services
 from xgl.console import Console
 from xgl.diagram.svg import Element, el
-from xgl.files import write_whole
 from xgl.random_streams import stream
 from xgl.settings import Count, settings
 
@@ -41,6 +39,8 @@ START: tuple[Game, ...] = ((0.05, 0.05),)
 """Σ_0."""
 RADIUS = 0.1
 """ρ: Λ draws within this distance of the parent."""
+POINTS = 400
+"""Along each axis of the grid on which coverage is counted."""
 
 
 @settings
@@ -49,8 +49,6 @@ class ToyConfig:
 
     seeds: Count = 20
     """Growths, with the run's seed and those after it."""
-    grid: Annotated[int, Strict(), Field(ge=10, le=1000)] = 400
-    """Points along each axis of the grid on the unit square on which coverage is counted."""
 
 
 @settings
@@ -192,10 +190,10 @@ class ToySession(RunSession):
 
     def work(self) -> RunOutcome:
         """Grow, and draw the growth in the middle; raises :class:`archive.ArchiveError`."""
-        config, toy = self.config, self.config.toy
+        config = self.config
         archived = {row["run_id"] for row in self.archive.rows("scopes", ["run_id"])}
-        games, least = grid(toy.grid), 1 - FIG61.alpha2
-        for seed in range(config.seed, config.seed + toy.seeds):
+        games, least = grid(POINTS), 1 - FIG61.alpha2
+        for seed in range(config.seed, config.seed + config.toy.seeds):
             identity = replace(self.identity, run_id=f"{CLAIM}, seed {seed}", seed=seed)
             grown = scopes(seed)  # in seconds, so that a resumed run grows it again
             if identity.run_id not in archived:
@@ -204,9 +202,7 @@ class ToySession(RunSession):
             self.growths.append((share, seed, grown[-1]))
         self.growths.sort(key=lambda growth: growth[0])
         middle = self.growths[(len(self.growths) - 1) // 2]
-        with writing(self.config.folder):
-            content = document(figure(*middle, least)).encode()
-            write_whole(self.config.folder / "figure.svg", content)
+        write_text(self.config.folder / "figure.svg", document(figure(*middle, least)))
         message = f"{len(self.growths)} growths came to their end"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 

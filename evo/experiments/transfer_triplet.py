@@ -15,7 +15,7 @@ from archive import Purpose, Run, RunEvent
 from archive.charts import Panel, document, panels, series
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import CONFIDENCE, Scores
-from archive.store.files import writing
+from archive.store.files import write_text
 from archive.views import matrix
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelSession, plan_models
@@ -25,7 +25,6 @@ from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet, WatchedTrainingRequest
 from evo.runner import Plan, RunOutcome, Services
 from xgl.diagram.svg import Element
-from xgl.files import write_whole
 
 
 def plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) -> Plan:
@@ -36,20 +35,13 @@ def plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) 
 class TransferTriplet(ModelSession):
     """Fine-tunes on every initial game and plays every game with every fine-tune."""
 
-    def expected_finetunes(self) -> int:
-        """Number of fine-tunes of all initial games, with replicates."""
-        return len(self.plan.initial) * self.config.finetune.replicates
-
     def work(self) -> RunOutcome:
         """Fine-tune, play, and draw Fig. 4.3; raises :class:`archive.WriteError` when the disk
         refuses."""
         collect(self.config, self.collector, self.plan.initial)
         by_game = evaluations(self.config, self.collector, self.plan.initial)
-        with writing(self.config.folder):
-            content = document(evaluation_figure(by_game)).encode()
-            write_whole(self.config.folder / FIGURE, content)
-        message = "every fine-tune has played every game"
-        return RunOutcome(RunEvent.FINISHED, 0, message, None)
+        write_text(self.config.folder / FIGURE, document(evaluation_figure(by_game)))
+        return RunOutcome(RunEvent.FINISHED, 0, "every fine-tune has played every game", None)
 
     def show(self, outcome: RunOutcome) -> None:
         """Print the matrices of gains and values, once all plays are archived."""

@@ -12,7 +12,7 @@ from functools import partial
 from itertools import product
 from pathlib import Path
 from string import Template
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,13 @@ def find_chat_model(name: str, key: str, chat: ChatConfig) -> ChatSettings:
     if not isinstance(model, ChatName):
         raise ConfigError(f"{key}: found {name!r}, expected chat:MODEL or chat:MODEL@URL")
     return chat_settings(model.model, model.url, chat)
+
+
+def usage_row(usage: Usage, settings: ChatSettings | None) -> dict[str, Any]:
+    """The columns ``tokens`` and ``dollars``: missing where nothing was asked, or has no price."""
+    is_priced = usage.requests and settings is not None and settings.prices
+    dollars = usage.dollars if is_priced else None
+    return {"tokens": usage.tokens if usage.requests else None, "dollars": dollars}
 
 
 def prompt(name: str, **texts: object) -> str:

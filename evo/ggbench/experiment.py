@@ -6,8 +6,8 @@ one player on one game; committed work is not repeated.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 
 from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
-from archive.views.tables import terminal_tables
+from archive.views.tables import add, table, terminal_tables
 from evo.config.measure import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench.benchmark import (
     AgentPlayer,
@@ -30,7 +30,7 @@ from evo.ggbench.benchmark import (
     play_in_box,
 )
 from evo.ggbench.box import Box, BoxLimits, GameFaultError
-from evo.ggbench.chat import Author, find_chat_model
+from evo.ggbench.chat import Author, Clusterer, find_chat_model, usage_row
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged
 from evo.ggbench.selfplay import (
@@ -50,7 +50,7 @@ from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
-from xgl.chat.settings import ChatSettings, Usage
+from xgl.chat.settings import ChatSettings
 from xgl.console import Console
 from xgl.errors import ConfigError
 
@@ -58,19 +58,16 @@ from xgl.errors import ConfigError
 def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> Plan:
     """Find games and players; raises what each of them raises."""
     settings = config.ggbench
-    models = {}
-    for key in ("author", "filter_model"):
-        if name := getattr(settings, key):
-            models[key] = find_chat_model(name, f"ggbench.{key}", settings.chat)
+    models = {
+        key: find_chat_model(name, f"ggbench.{key}", settings.chat)
+        for key in ("author", "filter_model", "cluster_model")
+        if (name := getattr(settings, key))
+    }
     if "author" in models:
         models["author"] = replace(models["author"], answer_tokens=settings.author_tokens)
     names = settings.games or (() if settings.author else tuple(packaged()))
-    games = tuple(game for name in names for game in find_all(name))
-    players = tuple(find_player(name, settings) for name in settings.players)
-    for key, named in (("games", games), ("players", players)):
-        each_name = [each.name for each in named]
-        if twice := [name for name in each_name if each_name.count(name) > 1]:
-            raise ConfigError(f"ggbench.{key}: {twice[0]!r} is listed twice")
+    games = {game.game_id: game for name in names for game in find_all(name)}
+    players = [find_player(name, settings) for name in dict.fromkeys(settings.players)]
     chats = [*models.values(), *(p.settings for p in players if isinstance(p, RemotePlayer))]
     if config.budget.dollars is not None and not any(each.prices for each in chats):
         raise ConfigError(
@@ -79,12 +76,12 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
         )
     if not resumed:
         ask_once(chats)
-    text = (
-        f"{len(games) + settings.count * ('author' in models)} games, {settings.train.steps} steps "
-        f"of self-play each; {settings.plays} plays each of {', '.join(settings.players)}"
-    )
+    text = f"{len(games) + settings.count * ('author' in models)} games"
+    if players:
+        text += f", {settings.train.steps} steps of self-play each; {settings.plays} plays each of "
+        text += ", ".join(settings.players)
     begin = partial(GGBenchSession, config, services.console)
-    return text, partial(begin, games=games, players=players, models=models)
+    return text, partial(begin, games=list(games.values()), players=players, models=models)
 
 
 Row = dict[str, Any]
@@ -98,8 +95,9 @@ def games_of(rows: Sequence[Row]) -> list[ProgramGame]:
 
 
 class GGBenchSession(RunSession):
-    """Does what is not in the archive yet; ``models``: the author and the filter's model, by their
-    settings. ``rows`` are those of the archive, kept up with what the session commits."""
+    """Does what is not in the archive yet; ``models``: the author, the filter's and the clusters'
+    model, by their settings. ``rows`` are those of the archive, kept up with what the session
+    commits."""
 
     def __init__(
         self,
@@ -132,9 +130,12 @@ class GGBenchSession(RunSession):
         if model := self.models.get("author"):
             self._write_games(model)
         self._filter_all()
-        self._prepare_all()
+        if self.players:
+            self._prepare_all()
         for player in self.players:
             self._play_all(player)
+        if model := self.models.get("cluster_model"):
+            self._sort(model)
         return RunOutcome(RunEvent.FINISHED, 0, "every player has met every opponent", None)
 
     def higher_budget(self) -> tuple[str, ...]:
@@ -195,25 +196,23 @@ class GGBenchSession(RunSession):
     # -- games ---------------------------------------------------------------------------------
 
     def _write_games(self, settings: ChatSettings) -> None:
-        """Write games in groups of the request limit, one commit for each group. A game whose texts
-        are another's counts as failed."""
+        """Write games in groups of the request limit. A game whose texts are another's counts as
+        failed."""
         first = len(self.games)
         archived_places = {row["place"] for row in self.rows["gg_games"]}
         waiting = [n for n in range(self.settings.count) if first + n not in archived_places]
         names = {row["program_id"]: row["name"] for row in self.rows["gg_games"]}
         for start in range(0, len(waiting), settings.concurrency):
             numbers = waiting[start : start + settings.concurrency]
-            written, rows = Author(*self._endpoint(settings)).write(numbers), []
+            written = Author(*self._endpoint(settings)).write(numbers)
             for number, (game, failure, usage) in zip(numbers, written, strict=True):
                 known = game.name if failure else names.setdefault(game.game_id, game.name)
                 if known != game.name:
                     failure = f"known: its three texts are those of {known}"
                     game = replace(game, rules="", source="", moves="")
-                rows.append(_game_row(game, first + number, failure) | _paid(usage, settings))
-            self._commit(gg_games=rows)
-            for row in rows:
-                self.lines.say(f"{row['title']}, by {settings.model}: {row['failed'] or 'written'}")
-            check(self.config.budget, self._cost())
+                row = _game_row(game, first + number, failure) | usage_row(usage, settings)
+                self._commit(gg_games=[row])
+                self._done(f"{row['title']}, by {settings.model}: {failure or 'written'}")
 
     def _filter_all(self) -> None:
         games, jobs = games_of(self.rows["gg_games"]), []
@@ -225,9 +224,7 @@ class GGBenchSession(RunSession):
         for game, verdicts in self.workers.compute(jobs):
             if verdicts[-1].passed and (model := self.models.get("filter_model")):
                 mover, plays = self._chat_mover(model), self.settings.filter_plays
-                verdict = model_timeout(game, mover, plays, self.limits, self.seed)
-                dollars = verdict.dollars if model.prices else None
-                verdicts = [*verdicts, replace(verdict, dollars=dollars)]
+                verdicts += [model_timeout(game, mover, plays, self.limits, self.seed)]
             self._commit(game, gg_filters=verdicts)
             self._done(f"{game.title}: {_state(verdicts[-1])}")
 
@@ -236,8 +233,7 @@ class GGBenchSession(RunSession):
         for game in games_of(self.rows["gg_games"]):
             last = self._of("gg_filters", game)[-1]
             if last["passed"] and last["stage"] != "opponent":
-                facts = game, self.settings, self.limits, self.seed
-                jobs.append((game, partial(prepare, *facts)))
+                jobs.append((game, partial(prepare, game, self.settings, self.limits, self.seed)))
         for game, (verdicts, checkpoints, pairings) in self.workers.compute(jobs):
             agents = [
                 {"quarter": each.quarter, "steps": each.steps, "seconds": each.seconds}
@@ -246,6 +242,23 @@ class GGBenchSession(RunSession):
             ]
             self._commit(game, gg_filters=verdicts, gg_agents=agents, gg_pairs=pairings)
             self._done(f"{game.title}: {_state(verdicts[-1])}")
+
+    def _sort(self, settings: ChatSettings) -> None:
+        """Print each kind of games with its members, and the games that are of none. Raises
+        :class:`ConfigError` if there is no such number of kinds."""
+        games = games_of(self.rows["gg_games"])
+        try:
+            found = Clusterer(*self._endpoint(settings)).sort(games, self.settings.clusters)
+        except ValueError as error:
+            raise ConfigError(f"ggbench.clusters: {error}") from None
+        view, chosen = table("Kinds of games", "kind", "games", "share", "titles"), found.chosen
+        members = [(found.explanations[place], found.belongs[:, place]) for place in chosen]
+        members.append(("none of these", ~found.belongs[:, list(chosen)].any(axis=1)))
+        for kind, belongs in members:
+            titles = [game.title for game, own in zip(games, belongs, strict=True) if own]
+            add(view, kind, len(titles), f"{len(titles) / len(games):.1%}", ", ".join(titles))
+        self.console.print(view)
+        self._done(f"{len(found.explanations)} kinds that differ; {found.usage.tokens:,} tokens")
 
     # -- plays ---------------------------------------------------------------------------------
 
@@ -265,29 +278,28 @@ class GGBenchSession(RunSession):
             jobs = [(game, partial(job, player.agent)) for game, job in waiting]
             for game, plays in self.workers.compute(jobs):
                 self._add_plays(game, player, plays)
-            return
-        with ExitStack() as stack:
-            mover: Mover | None = None  # a model is loaded when a game waits for it
-            for game, job in waiting:
-                mover = mover or self._mover(player, stack)
-                self._add_plays(game, player, job(mover))
+        elif waiting:  # for which a model is loaded
+            with self._mover(player) as mover:
+                for game, job in waiting:
+                    self._add_plays(game, player, job(mover))
 
-    def _mover(self, player: LocalPlayer | RemotePlayer, stack: ExitStack) -> Mover:
+    @contextmanager
+    def _mover(self, player: LocalPlayer | RemotePlayer) -> Iterator[Mover]:
         if isinstance(player, RemotePlayer):
-            return self._chat_mover(player.settings)
+            yield self._chat_mover(player.settings)
+            return
         single_threaded()
-        lm = stack.enter_context(player.load("auto", "cpu"))
-        return LocalMover(lm, self.seed, player.temperature)
+        with player.load("auto", "cpu") as lm:
+            yield LocalMover(lm, self.seed, player.temperature)
 
     def _add_plays(self, game: ProgramGame, player: Player, plays: Sequence[ProgramPlay]) -> None:
         opponent = f"{self._opponent(game)}@{self.settings.opponent.simulations}"
+        settings = player.settings if isinstance(player, RemotePlayer) else None
         rows = []
         for play in plays:
             row = vars(play) | {"player": player.name, "opponent": opponent}
             usage = row.pop("usage")
-            settings = player.settings if isinstance(player, RemotePlayer) else None
-            cost = _paid(usage, settings) if usage.requests else {"tokens": None, "dollars": None}
-            rows.append(row | {"asked": usage.requests or None} | cost)
+            rows.append(row | usage_row(usage, settings) | {"asked": usage.requests or None})
         self._commit(game, gg_plays=rows)
         wins = sum(play.outcome == "win" for play in plays)
         self._done(f"{player.name} on {game.title}: {wins} of {len(plays)}")
@@ -305,11 +317,6 @@ def _game_row(game: ProgramGame, place: int, failure: str | None = None) -> Row:
     """The row of ``gg_games`` of a game that cost nothing, but for the run."""
     facts = {"program_id": game.game_id, "title": game.title, "place": place, "failed": failure}
     return {**facts, **asdict(game), "tokens": None, "dollars": None}
-
-
-def _paid(usage: Usage, settings: ChatSettings | None) -> Row:
-    is_priced = settings is not None and settings.prices
-    return {"tokens": usage.tokens, "dollars": usage.dollars if is_priced else None}
 
 
 def _state(verdict: FilterVerdict) -> str:

@@ -9,16 +9,18 @@ from __future__ import annotations
 
 import ast
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from time import monotonic
 from typing import NamedTuple
 
 from archive.statistics.programs import STAGES
-from evo.ggbench.benchmark import Mover, new_plays, play_in_box
+from evo.ggbench.benchmark import ChatMover, new_plays, play_in_box
 from evo.ggbench.box import MCTS, RANDOM, Box, BoxLimits, GameFaultError, agent_named
+from evo.ggbench.chat import usage_row
 from evo.ggbench.game import ProgramGame
+from xgl.chat.settings import Usage
 from xgl.random_streams import seed, stream
 
 KEYWORD = "spaces.Discrete("
@@ -71,16 +73,17 @@ def run_filters(
     :class:`~evo.ggbench.box.NoLockError`.
     """
     verdicts: list[FilterVerdict] = []
-    began = monotonic()
-    try:
-        for verdict in _verdicts(game, known_digests, limits or BoxLimits(), run_seed):
-            verdicts.append(replace(verdict, seconds=monotonic() - began))
-            began = monotonic()
-            if not verdict.passed:
-                break
-    except GameFaultError as fault:
-        stage = STAGES[len(verdicts)]
-        verdicts.append(FilterVerdict(stage, False, str(fault), monotonic() - began))
+    findings = _findings(game, known_digests, limits or BoxLimits(), run_seed)
+    for stage in STAGES[: STAGES.index("model")]:
+        began = monotonic()
+        try:
+            passed, reason, actions = next(findings)
+        except GameFaultError as fault:
+            passed, reason, actions = False, str(fault), None
+        verdicts.append(FilterVerdict(stage, passed, reason, monotonic() - began, actions))
+        if not passed:
+            break
+    findings.close()  # and the box
     return verdicts
 
 
@@ -99,29 +102,30 @@ def digest(source: str) -> str:
     return hashlib.sha256(content.encode(errors="surrogatepass")).hexdigest()
 
 
-def _verdicts(
+def _findings(
     game: ProgramGame, known_digests: Collection[str], limits: BoxLimits, run_seed: int
-) -> Iterator[FilterVerdict]:
-    """Verdicts, lazily: a filter does not run after one that refused."""
+) -> Generator[tuple[bool, str, int | None]]:
+    """Of each stage, whether it passes, why, and the number of actions once known; lazily: a filter
+    does not run after one that refused."""
     _, found, rest = game.source.partition(KEYWORD)
     space, closed, _ = rest.partition(")")
     is_power = bool(found and closed and "**" in space)
     large = f"an action space of {space[:60]} moves"
     reason = large if is_power else "no power in the action space"
-    yield FilterVerdict("keyword", not is_power, reason)
+    yield not is_power, reason, None
     program = digest(game.source)
-    yield FilterVerdict("known", program not in known_digests, f"program {program[:12]}")
+    yield program not in known_digests, f"program {program[:12]}", None
     with Box(game, replace(limits, total=min(limits.total, SECONDS))) as box:
         plays = [_random_play(box, number, run_seed) for number in range(GAMES)]
         moves = f"{sum(len(play.moves) for play in plays)} moves in {GAMES} games"
         detail = f"{moves}, {box.actions} actions, observations of {list(box.shape)}"
-        yield FilterVerdict("execution", True, detail, actions=box.actions)
-        yield _alternation(plays)
-        yield _repeatability(plays[:REPEATED], box)
-        yield _timeout(plays, box, run_seed)
+        yield True, detail, box.actions
+        yield *_alternation(plays), None
+        yield *_repeatability(plays[:REPEATED], box), None
+        yield *_timeout(plays, box, run_seed), None
         draws = sum(play.result == 0 for play in plays)
         detail = f"{draws} of {GAMES} games of random moves have no winner"
-        yield FilterVerdict("undecided", draws <= MOST_UNDECIDED * GAMES, detail)
+        yield draws <= MOST_UNDECIDED * GAMES, detail, None
 
 
 def _random_play(box: Box, number: int, run_seed: int) -> _Play:
@@ -137,15 +141,15 @@ def _random_play(box: Box, number: int, run_seed: int) -> _Play:
     return _Play(game_seed, digests, players, moves, view.result)
 
 
-def _alternation(plays: Sequence[_Play]) -> FilterVerdict:
+def _alternation(plays: Sequence[_Play]) -> tuple[bool, str]:
     """If a game names the player to move, the name must change with every move."""
     turns = [pair for play in plays for pair in pairwise(play.players) if pair[0] is not None]
     twice = any(before == after for before, after in turns)
     changes = "one player moved twice" if twice else "current_player changes with every move"
-    return FilterVerdict("alternation", not twice, changes if turns else "the game names no player")
+    return not twice, changes if turns else "the game names no player"
 
 
-def _repeatability(plays: Sequence[_Play], box: Box) -> FilterVerdict:
+def _repeatability(plays: Sequence[_Play], box: Box) -> tuple[bool, str]:
     """The same seed and moves give the same game, and so they do where searches come between."""
     search = agent_named(f"{MCTS}@{BRIEF}") or {}
     for play, searches in [*((play, False) for play in plays), (plays[0], True)]:
@@ -153,28 +157,26 @@ def _repeatability(plays: Sequence[_Play], box: Box) -> FilterVerdict:
             view = box.play(play.moves[number - 1]) if number else box.new(play.seed)
             if before != hash(view):
                 cause = "a search changes the game" if searches else "another game"
-                reason = f"the same seed and moves: {cause} after move {number}"
-                return FilterVerdict("repeatability", False, reason)
+                return False, f"the same seed and moves: {cause} after move {number}"
             if searches and view.result is None and number < SEARCHED:
                 box.choose(search, play.seed)
-    return FilterVerdict("repeatability", True, f"{len(plays)} games came out the same again")
+    return True, f"{len(plays)} games came out the same again"
 
 
-def _timeout(plays: Sequence[_Play], box: Box, run_seed: int) -> FilterVerdict:
+def _timeout(plays: Sequence[_Play], box: Box, run_seed: int) -> tuple[bool, str]:
     too_long = f"goes on after {box.limits.most_moves} moves"
     if any(play.result is None for play in plays):
-        return FilterVerdict("timeout", False, f"a game of random moves {too_long}")
+        return False, f"a game of random moves {too_long}"
     search = agent_named(MCTS) or {}
     moves, result = box.match((search, search), seed("ggbench", "timeout", run_seed, bits=32))
     if result is None:
-        return FilterVerdict("timeout", False, f"a game of two searches {too_long}")
+        return False, f"a game of two searches {too_long}"
     longest = max(len(play.moves) for play in plays)
-    detail = f"at most {longest} random moves; {len(moves)} moves between two searches"
-    return FilterVerdict("timeout", True, detail)
+    return True, f"at most {longest} random moves; {len(moves)} moves between two searches"
 
 
 def model_timeout(
-    game: ProgramGame, mover: Mover, count: int, limits: BoxLimits, run_seed: int
+    game: ProgramGame, mover: ChatMover, count: int, limits: BoxLimits, run_seed: int
 ) -> FilterVerdict:
     """Games of a model against random moves: refused is a game that takes more than 100 moves or
     1.5 hours, or of which more than 20 % end in an exception. An answer that is no legal number
@@ -197,6 +199,5 @@ def model_timeout(
         not reason,
         reason or f"{count} games of the model, at most {longest} moves",
         sum(play.seconds for play in plays),
-        tokens=sum(play.usage.tokens for play in plays),
-        dollars=sum(play.usage.dollars for play in plays),
+        **usage_row(sum((play.usage for play in plays), Usage()), mover.endpoint),
     )

@@ -31,7 +31,7 @@ from archive.statistics.ratings import (
     rating_id,
     rating_rows,
 )
-from archive.store.files import writing
+from archive.store.files import write_text
 from archive.text import plural
 from archive.views.ratings import show as show_ratings
 from evo.config.measure import MeasureRunConfig
@@ -72,7 +72,6 @@ from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
 from xgl.chat.settings import Budget
 from xgl.errors import ConfigError
-from xgl.files import write_whole
 from xgl.judge.loading import check_judge
 from xgl.language.canonical import check_names
 from xgl.models.references import is_server
@@ -267,8 +266,7 @@ class MeasureSession(RunSession):
                 names = {each.task.id: each.name for each in members}
                 self.console.print(results.ceilings_table(game_ceilings, names, confidence))
             path = self.plan.config.folder / results.FIGURE
-            with writing(path):
-                write_whole(path, document(results.figure(found)).encode())
+            write_text(path, document(results.figure(found)))
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
         if self.ratings:
             show_ratings(self.ratings, self.console)

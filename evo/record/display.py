@@ -54,14 +54,11 @@ def training_note(curve: Sequence[float]) -> str:
 
 class Display(TimedLines):
     """Reports of a run's progress on a console, on which no result depends; without one, it tells
-    nobody. ``made``: fine-tunes of earlier sessions; ``expected``: most of the whole run; None: no
-    limit."""
+    nobody. ``finetunes``: those of earlier sessions."""
 
-    def __init__(
-        self, console: Console | None = None, made: int = 0, expected: int | None = None
-    ) -> None:
+    def __init__(self, console: Console | None = None, finetunes: int = 0) -> None:
         super().__init__(console or Console(quiet=True))
-        self.finetunes, self.expected = made, expected
+        self.finetunes = finetunes
         self.stages = dict[str, list[int]]()
         """Jobs of each stage: begun, and ended."""
         self.tokens = self._unlogged_jobs = 0
@@ -86,8 +83,7 @@ class Display(TimedLines):
         head, (jobs, ended) = f"{stage} {task.id.label} ended", self.stages[stage]
         if stage == FINE_TUNING:
             self.finetunes += 1
-            most = self.expected and f" of at most {max(self.expected, self.finetunes)}"
-            self._log(f"{head}, {note}; fine-tune {self.finetunes}{most or ''}")
+            self._log(f"{head}, {note}; fine-tune {self.finetunes}")
         elif self._deserves_lines(stage):
             self._log(f"{head}, {ended} of {jobs}")
         elif time.monotonic() - self.latest >= QUIET:

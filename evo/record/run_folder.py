@@ -18,12 +18,12 @@ from typing import Any
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.run import read_settings
 from archive.store.archive import MARKER, strays
-from archive.store.files import writing
+from archive.store.files import write_text
 from evo.config.schema import AnyRun
 from xgl import files
 from xgl.errors import ConfigError
 from xgl.escaping import visible_lines
-from xgl.files import user_path, write_whole
+from xgl.files import user_path
 
 BEGIN_EVENTS = (RunEvent.CREATED, RunEvent.RESUMED)
 
@@ -117,8 +117,7 @@ LOG, CONFIG = "run.log", "config.yaml"
 def write_config(folder: Path, text: str) -> None:
     """Write the run's current configuration into its folder; raises
     :class:`archive.ArchiveError`."""
-    with writing(folder):
-        write_whole(folder / CONFIG, text.encode())
+    write_text(folder / CONFIG, text)
 
 
 @contextmanager

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 KILLS = 12
 SETTINGS = {
     "scope_growth": (*GROWING, "growth.max_candidates=8"),
-    "toy_growth": ("+experiment=toy_growth", "toy.seeds=15", "toy.grid=60", "archive.root=runs"),
+    "toy_growth": ("+experiment=toy_growth", "toy.seeds=15", "archive.root=runs"),
 }
 
 

@@ -18,7 +18,6 @@ from rich.panel import Panel
 from rich.table import Table
 
 import archive.__main__
-import evo.ggbench.__main__
 import evo.run
 import xgl.cli
 from xgl.console import Console
@@ -59,7 +58,6 @@ ARGUMENTS = {
     xgl.cli.main: (["check", HOSTILE], [HOSTILE]),
     archive.__main__.main: (["inspect", HOSTILE], [HOSTILE]),
     evo.run.main: ([HOSTILE], [f"resume={HOSTILE}"]),
-    evo.ggbench.__main__.main: (["check", HOSTILE], [HOSTILE]),
 }
 
 

@@ -119,7 +119,7 @@ def test_the_claim_holds_for_all_twenty_seeds() -> None:
 # -- ``+experiment=toy_growth`` from the entry down: what it writes, shows and refuses -------------
 
 
-RUN = ["+experiment=toy_growth", "toy.seeds=2", "toy.grid=60"]
+RUN = ["+experiment=toy_growth", "toy.seeds=2"]
 SVG = "{http://www.w3.org/2000/svg}"
 
 

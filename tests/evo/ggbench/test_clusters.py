@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from support.chat_server import ChatServer, Received, Sent, reply
 
+from archive import Archive
 from archive.statistics.programs import highest, similarity, table_5, winnow
 from evo.ggbench.chat import PRICE, Clusterer, select
 from evo.ggbench.game import packaged
+from evo.run import main
 from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
 
@@ -35,7 +37,9 @@ def model(request: Received) -> Sent:
     if "Leave out" in prompt:
         kinds = [kind for kind in KINDS if not kind.startswith("Game of cards")]
         return reply("\n".join(f"- {kind}" for kind in kinds))
-    kind = next(each for each in KINDS if each in prompt)
+    kind = next((each for each in KINDS if each in prompt), None)
+    if kind is None:  # the question before a run
+        return reply("Yes.")
     title = next(game.title for game in GAMES if game.rules.strip() in prompt)
     return reply("Yes." if any(title.startswith(each) for each in KINDS[kind]) else "no")
 
@@ -62,6 +66,21 @@ def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None
 def test_an_answer_without_a_list_ends_it_in_a_sentence(answer: str, tmp_path: Path) -> None:
     with ChatServer(lambda _: reply(answer)) as server, pytest.raises(PlayerError, match="m: "):
         sorter(server, tmp_path).sort(GAMES)
+
+
+def test_a_run_without_players_filters_games_and_sorts_them_into_kinds(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with ChatServer(model) as server:
+        kinds = [f"ggbench.cluster_model=chat:m@{server.url}", "ggbench.clusters=2"]
+        place = [f"archive.root={tmp_path}", "name=run", "ggbench.workers=1"]
+        code = main(["+experiment=gg_bench", *place, *kinds, "ggbench.players=[]"])
+    output = capsys.readouterr().out
+    assert code == 0, output
+    assert "3 kinds that differ" in output
+    assert "none of these" in output
+    with Archive.open(tmp_path / "run" / "archive") as archive:
+        assert not archive.count("gg_agents"), "nobody plays: no opponent is needed"
 
 
 # -- Diversity of programs: winnowing and its guarantee, Table 5, clusters against brute force -----

@@ -7,7 +7,6 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 
 import archive.__main__
-import evo.ggbench.__main__
 import evo.run
 import xgl.cli
 from evo.runner import Services
@@ -34,7 +33,6 @@ def execute(
         words = [re.sub(rf"\b{name}\b", value, word) for word in words]
     mains: Mapping[str, Callable[[Sequence[str]], int]] = {
         "archive": archive.__main__.main,
-        "evo.ggbench": lambda words: evo.ggbench.__main__.main(words),
         "evo.run": lambda words: evo.run.main(words, services or Services()),
         "xgl": xgl.cli.main,
     }
