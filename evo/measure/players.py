@@ -141,5 +141,5 @@ def _adapter_player(text: str, name: AdapterName) -> LocalPlayer:
     except ConfigError as error:
         raise ConfigError(f"players: {text}: {error}") from None
     resolve(player.model)
-    lora = lora_settings(player, name.scale)
-    return LocalPlayer(text, player.model, adapter, lora=lora, temperature=player.temperature)
+    temperature, lora = player.temperature, lora_settings(player)
+    return LocalPlayer(text, player.model, adapter, lora=lora, temperature=temperature)

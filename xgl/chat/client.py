@@ -15,11 +15,12 @@ import json
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from xgl.chat.answers import content_text
@@ -250,19 +251,13 @@ def _status_fault(
     reason = lookup(body, "message") or lookup(body, "detail") or lookup(body, "error") or body
     message = f"refused with {status} ({one_line(str(reason or 'no reason given'), key)})"
     codes = f"{lookup(body, 'code')} {lookup(body, 'type')}"
-    if "insufficient_quota" in codes:
-        return Fault(Kind.FINAL, f"{message}; the account has no quota left", status=status)
-    if status in TRANSIENT_STATUS or status >= 500:
+    has_quota = "insufficient_quota" not in codes
+    if (status in TRANSIENT_STATUS and has_quota) or status >= 500:
         return Fault(Kind.TRANSIENT, message, _wait(headers), status)
     if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
         return Fault(Kind.OVERSIZE, message, status=status)
-    advice = "check the name of the model and what the endpoint takes"
-    if status in (401, 403) and settings.key_name:
-        advice = f"check the key in the environment variable {settings.key_name}"
-    elif status in (401, 403):
-        advice = "name the environment variable that holds the key (key_variable)"
-    elif status == 404:
-        advice = "check the name of the model and the base URL"
+    place = settings.key_name or "that key_variable names"
+    advice = f"check the key in the environment variable {place}, the model's name and the base URL"
     return Fault(Kind.FINAL, f"{message}; {advice}", status=status)
 
 
@@ -331,35 +326,27 @@ class RequestBatch:
                 self.over.set()
                 raise
 
-    async def reply(
-        self, messages: list[Message], *key: str | int, asked_again: bool = False
-    ) -> tuple[Reply | Fault, Usage]:
+    async def reply(self, messages: list[Message], *key: str | int) -> tuple[Reply | Fault, Usage]:
         """The reply, or the fault of a request beyond the model's window; and what all requests
         for it cost. ``key`` names the seed that is sent.
 
         Raises :class:`PlayerError` if the endpoint refuses or does not answer after all retries,
         and :class:`~xgl.errors.BudgetError` if the budget is spent.
         """
-        costs: list[Usage] = []
+        usage = Usage()
 
         async def send() -> Reply | Fault:
+            nonlocal usage
             number = named_seed("chat", *key, bits=SEED_BITS)
             outcome, tokens = await self.endpoint.send(messages, number)
             prompt, new = tokens or (0, 0)
-            cost = Usage(
-                requests=1,
-                retries=int(bool(costs)),
-                asked_again=int(asked_again and not costs),
-                unmetered=int(tokens is None),
-                prompt_tokens=prompt,
-                new_tokens=new,
-                dollars=self.settings.prices.of(prompt, new),
-            )
-            costs.append(cost)
+            dollars = self.settings.prices.of(prompt, new)
+            cost = Usage(1, int(tokens is None), prompt, new, dollars)
             self.meter.count(cost)
+            usage += cost
             return outcome
 
-        return await self.persist(send, *key), sum(costs, Usage())
+        return await self.persist(send, *key), usage
 
     async def persist(
         self, send: Callable[[], Awaitable[Result | Fault]], *key: str | int
@@ -374,34 +361,39 @@ class RequestBatch:
             outcome, number = await send(), number + 1
             if not isinstance(outcome, Fault) or outcome.kind is Kind.OVERSIZE:
                 return outcome
-            too_long = outcome.wait > self.settings.max_backoff
-            if outcome.kind is Kind.FINAL or too_long or number > self.settings.retries:
-                raise PlayerError(f"{self.settings.place}: {self._reason(outcome, number)}")
+            if outcome.kind is Kind.FINAL:
+                raise PlayerError(f"{self.settings.place}: {outcome.message}")
+            if number > self.settings.retries:
+                tries = f"no answer to {number} request{'s' * (number > 1)}"
+                raise PlayerError(f"{self.settings.place}: {tries}; the last: {outcome.message}")
             await self._back_off(outcome, number, key)
 
     async def _back_off(self, fault: Fault, number: int, key: tuple[str | int, ...]) -> None:
         """Wait after request ``number``: doubled with each, jittered by the key, at least as
-        requested; woken early when the batch is over."""
+        requested up to ``max_backoff``; woken early when the batch is over."""
         settings = self.settings
         longest = min(settings.first_backoff * 2.0 ** min(number - 1, 64), settings.max_backoff)
         jitter = stream("back-off", *key, number).random()
-        seconds = max(fault.wait, longest * (1 + jitter) / 2)
+        seconds = max(min(fault.wait, settings.max_backoff), longest * (1 + jitter) / 2)
         tries = f"request {number + 1} of {settings.retries + 1} follows in {seconds:.1f} seconds"
         log.warning("%s: %s; %s", settings.place, fault.message, tries)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.over.wait(), seconds)
 
-    def _reason(self, fault: Fault, request_count: int) -> str:
-        """Why there is no reply after ``request_count`` requests, for the user."""
-        if fault.kind is Kind.FINAL:
-            return fault.message
-        if request_count > self.settings.retries:
-            tries = f"{request_count} requests" if request_count > 1 else "1 request"
-            return f"no answer to {tries}; the last: {fault.message}"
-        return (
-            f"{fault.message}; it asks to wait {fault.wait:.0f} seconds, and max_backoff allows "
-            f"{self.settings.max_backoff:g}"
-        )
+
+def send_all(
+    settings: ChatSettings,
+    meter: UsageCounter,
+    work: Sequence[Callable[[RequestBatch], Awaitable[Result]]],
+) -> list[Result]:
+    """The results of one batch of requests, in order; raises the first error."""
+
+    async def gathered() -> list[Result]:
+        async with Endpoint(settings) as endpoint:
+            batch = RequestBatch(settings, endpoint, meter)
+            return await batch.gather(partial(each, batch) for each in work)
+
+    return run(gathered()) if work else []
 
 
 # -- before a run ---------------------------------------------------------------------------------

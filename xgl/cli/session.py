@@ -361,6 +361,4 @@ def chat_summary(player: ChatPlayer) -> str:
     summary = f"{requests}, {usage.prompt_tokens} + {usage.new_tokens} tokens"
     if usage.unmetered:
         summary += f" ({usage.unmetered} unmetered)"
-    if usage.failed_attempts:
-        summary += f", {usage.failed_attempts} without a move"
     return f"{player.settings.model}: {summary}"

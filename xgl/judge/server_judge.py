@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +22,7 @@ from xgl.chat.client import (
     one_line,
     read_json,
     run,
+    send_all,
 )
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
@@ -77,17 +79,13 @@ class ServerEngine(Engine):
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterable[tuple[ScoredSequence, Bits]]:
         """Raises :class:`JudgeError`."""
         alike = sorted(sequences, key=lambda sequence: len(sequence.ids))  # in each request
-        return zip(alike, run(self._request_bits(alike)) if alike else [], strict=True)
-
-    async def _request_bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
-        async with Endpoint(self.settings) as endpoint:
-            batch = RequestBatch(self.settings, endpoint, UsageCounter())
-            groups = [sequences[first : first + ROWS] for first in range(0, len(sequences), ROWS)]
-            answers = await batch.gather(partial(self._request_group, batch, g) for g in groups)
-            return [bits for some in answers for bits in some]
+        groups = [alike[first : first + ROWS] for first in range(0, len(alike), ROWS)]
+        work = [partial(self._request_group, group) for group in groups]
+        answers = send_all(self.settings, UsageCounter(), work)
+        return zip(alike, chain.from_iterable(answers), strict=True)
 
     async def _request_group(
-        self, batch: RequestBatch, group: Sequence[ScoredSequence]
+        self, group: Sequence[ScoredSequence], batch: RequestBatch
     ) -> list[Bits]:
         body = {
             "model": self.settings.model,

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xgl.chat.answers import final_text
-from xgl.chat.client import Endpoint, Fault, RequestBatch, UsageCounter, ask_once, follow_up, run
+from xgl.chat.client import Fault, RequestBatch, UsageCounter, ask_once, follow_up, send_all
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, PlayerError, StoryError, excerpt
 from xgl.files import MOST_BYTES, read_bytes, read_json, user_path
@@ -267,7 +267,7 @@ class ChatStories:
         requests = [(request.map_of(seed), request) for seed, request in requests]
         keys = {key: self._path(*key) for key in dict.fromkeys(requests)}
         if new := {path: key for key, path in keys.items() if not path.exists()}:
-            run(self._write([*new.values()]))
+            send_all(self.settings, self.meter, [partial(self._ask, *key) for key in new.values()])
         texts = {key: path.read_text(encoding="utf-8") for key, path in keys.items()}
         return [self.truncate(texts[key], key[1].tokens).strip() for key in requests]
 
@@ -278,12 +278,7 @@ class ChatStories:
         key = json.dumps([*model, map_seed, *asked])
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.txt"
 
-    async def _write(self, keys: Sequence[tuple[int, StoryRequest]]) -> list[str]:
-        async with Endpoint(self.settings) as endpoint:
-            batch = RequestBatch(self.settings, endpoint, self.meter)
-            return await batch.gather(partial(self._ask, batch, *key) for key in keys)
-
-    async def _ask(self, batch: RequestBatch, map_seed: int, request: StoryRequest) -> str:
+    async def _ask(self, map_seed: int, request: StoryRequest, batch: RequestBatch) -> None:
         system = INSTRUCTION.format(tokens=max(LENGTH, request.tokens))
         messages = [
             {"role": "system", "content": system},
@@ -294,8 +289,7 @@ class ChatStories:
             if isinstance(reply, Fault):
                 raise PlayerError(f"{self.settings.place}: {reply.message}")
             if text := " ".join(final_text(reply.text).split()):
-                _keep_first(self._path(map_seed, request), text)
-                return text
+                return _keep_first(self._path(map_seed, request), text)
             messages = follow_up(messages, reply.text, "There was no text. Write one.")
         raise StoryError(f"{self.settings.place}: no text in its answers, expected one")
 

@@ -237,7 +237,7 @@ def test_a_chat_model_plays(
     assert all(isinstance(one["score"], float) for one in record["rounds"])
     assert (record["chat"]["model"], record["chat"]["base_url"]) == ("the-model", server.url)
     usage = record["chat"]["usage"]
-    assert (usage["requests"], usage["asked_again"], usage["prompt_tokens"]) == (3, 1, 90)
+    assert (usage["requests"], usage["prompt_tokens"]) == (3, 90)
     screen = capsys.readouterr().out
     assert "the-model is black. A higher score is better" in screen
     assert "(black): a cat\n" in screen
