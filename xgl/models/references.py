@@ -28,7 +28,7 @@ CORPUS, JUDGE = "corpus", "judge"
 """Sources of stories: the package's corpus, and the judge's own model."""
 HERE = "@local"
 """In the place of an endpoint's address: an instruct model of this machine."""
-TEXT_FILES = (".txt", ".jsonl")
+TEXT_FILE = ".txt"
 AT_URL = "chat:MODEL@http(s)://host[:port]/v1"
 OPENAI = "https://api.openai.com/v1"
 EXPECTED = (
@@ -160,7 +160,7 @@ def _local(text: str) -> LocalName:
 
 def is_text_file(reference: str) -> bool:
     """Whether a source of stories is a file of texts."""
-    return reference.endswith(TEXT_FILES) and not is_folder(reference)
+    return reference.endswith(TEXT_FILE) and not is_folder(reference)
 
 
 def is_corpus(reference: str) -> bool:
@@ -170,18 +170,16 @@ def is_corpus(reference: str) -> bool:
 
 def check_stories(reference: str) -> None:
     """Raises ValueError for what names no source of stories."""
-    if is_corpus(reference) or reference in (JUDGE, *BUILT_IN):
+    if is_corpus(reference) or reference == JUDGE:
         return
     with suppress(ConfigError):
-        is_plain_word = re.fullmatch(r"\w*", reference) and not is_folder(reference)
         name = parse(reference)
-        if isinstance(name, ChatName | LocalName) and not is_plain_word:
-            if isinstance(name, LocalName) and name.temperature != 1:
-                raise ValueError(f"found {reference!r}, expected no temperature for stories")
+        is_place = reference in BUILT_IN or "/" in reference or is_folder(reference)
+        if isinstance(name, ChatName) or (name == LocalName(reference) and is_place):
             return
     raise ValueError(
-        f"found {reference!r}, expected {CORPUS}, a file of texts ({' '.join(TEXT_FILES)}), "
-        f"{JUDGE}, a model of this machine or chat:MODEL@URL"
+        f"found {reference!r}, expected {CORPUS}, a file of texts ({TEXT_FILE}), {JUDGE}, a model "
+        "of this machine or chat:MODEL@URL"
     )
 
 
