@@ -83,6 +83,10 @@ _TURN_END = re.compile(
     r"<\|(?:im_end|eot_id|eom_id|end|return|endoftext|end_of_text)\|>|<end_of_turn>|</s>\s*\Z"
 )
 _ANSWER = re.compile(r"<answer>((?:(?!<answer>).)*)</answer>", re.DOTALL | re.IGNORECASE)
+_DOCUMENT = re.compile(
+    r"^[ \t]*(```+|~~~+)[ \t]*(?:markdown|md)[ \t]*\n(.*)\n[ \t]*\1[ \t]*$",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
 _FENCE = re.compile(r"[ \t]*(```+|~~~+)[ \t]*([\w+.-]*).*")
 
 
@@ -106,22 +110,15 @@ def final_text(answer: str) -> str:
 
 
 def document(text: str) -> str:
-    """A text that is all of an answer, without tags, a fence or sentences around it.
+    """A text that is all of an answer, without tags, or a Markdown fence and sentences around it.
 
     >>> document("Here it is:\\n```markdown\\n# Tug\\nPull.\\n```")
     '# Tug\\nPull.'
     """
     tagged = _ANSWER.findall(text)
-    lines = (tagged[-1] if tagged else text).strip().split("\n")
-    fences = [(n, fence) for n, line in enumerate(lines) if (fence := _FENCE.fullmatch(line))]
-    first, opening = fences[0] if fences else (0, None)
-    ends = [n for n, _ in fences[1:] if opening and lines[n].strip() == opening[1]]
-    if opening and ends:
-        within, around = lines[first + 1 : ends[-1]], [*lines[:first], *lines[ends[-1] + 1 :]]
-        is_document = opening[2].lower() in ("markdown", "md")
-        if is_document or len("".join(within)) >= 4 * len("".join(around)):
-            return "\n".join(within)
-    return "\n".join(lines)
+    text = (tagged[-1] if tagged else text).strip()
+    fenced = _DOCUMENT.search(text)
+    return str(fenced[2]) if fenced else text
 
 
 # -- moves -----------------------------------------------------------------------------------------

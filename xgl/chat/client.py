@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from xgl.chat.answers import content_text
 from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import PlayerError
+from xgl.escaping import printable
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 
@@ -271,9 +272,7 @@ def _wait(headers: Mapping[str, str]) -> float:
 
 def one_line(text: str, key: str | None = None) -> str:
     """A server's message, shortened to one printable line, without the key."""
-    text = _redact(key, text)
-    printable = "".join(c if c.isprintable() else " " for c in text)
-    return " ".join(printable.split())[:MAX_REASON]
+    return " ".join(printable(_redact(key, text)).split())[:MAX_REASON]
 
 
 def _redact(key: str | None, text: str) -> str:
@@ -410,22 +409,14 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
     Raises :class:`PlayerError`.
     """
 
-    async def ask_all() -> None:
-        asked = map(_ask, dict.fromkeys(endpoints))
-        for error in await asyncio.gather(*asked, return_exceptions=True):
-            if error is not None:
-                raise error
-
-    run(ask_all())
-
-
-async def _ask(settings: ChatSettings) -> None:
-    # The budget is for the run's own requests: a resumed run with nothing left must not fail here.
-    settings = replace(settings, retries=min(RETRIES, settings.retries), budget=Budget())
-    async with Endpoint(settings) as endpoint:
-        reply, _ = await RequestBatch(settings, endpoint, UsageCounter()).reply(QUESTION, "check")
-    if isinstance(reply, Fault):  # the question is short: its answer would be too long
-        raise PlayerError(f"{settings.place}: {reply.message}; lower its answer_tokens")
+    for settings in dict.fromkeys(endpoints):
+        # The budget is for the run's own requests: a resumed run with nothing left must not fail.
+        once = replace(settings, retries=min(RETRIES, settings.retries), budget=Budget())
+        [(reply, _)] = send_all(
+            once, UsageCounter(), [lambda batch: batch.reply(QUESTION, "check")]
+        )
+        if isinstance(reply, Fault):  # the question is short: its answer would be too long
+            raise PlayerError(f"{settings.place}: {reply.message}; lower its answer_tokens")
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:

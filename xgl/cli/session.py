@@ -110,9 +110,9 @@ def read_script(path: str, role: str, players: Sequence[str]) -> Script:
             '["a move", …] or {"player": ["a move", …], …}'
         ) from None
     script = [each if isinstance(each, dict) else {role: each} for each in rounds]
-    if unknown := next((name for each in script for name in each if name not in players), None):
+    if unknown := [name for each in script for name in each if name not in players]:
         expected = ", ".join(players)
-        raise ConfigError(f"--moves {path}: no {excerpt(unknown)!r}; expected {expected}")
+        raise ConfigError(f"--moves {path}: no {excerpt(unknown[0])!r}; expected {expected}")
     return script
 
 

@@ -109,7 +109,7 @@ class ServerEngine(Engine):
         found = choices if isinstance(choices, list) else []
         by_index = {str(lookup(choice, "index")): choice for choice in found}
         if len(found) != len(group) or set(by_index) != set(map(str, range(len(group)))):
-            quote = "" if found else f" ({_quote(content)})"
+            quote = "" if found else f" ({one_line(content.decode(errors='replace'))})"
             raise self._error(
                 f"found {len(found)} answers to {len(group)} prompts{quote}, expected one each"
             )
@@ -133,25 +133,15 @@ class ServerEngine(Engine):
         return JudgeError(f"judge.model: {self.settings.place}: {reason}")
 
 
-def _quote(content: bytes) -> str:
-    return one_line(content.decode(errors="replace")) or "nothing"
-
-
 async def _window(settings: ChatSettings) -> int:
     """Tokens that the served model can read; unbounded if the server does not say."""
     async with Endpoint(settings) as endpoint:
         content = await endpoint.request("models", seconds=SECONDS)
-    expected = "expected an OpenAI-compatible server there"
     if isinstance(content, Fault):
-        raise PlayerError(f"{settings.place}: no answer ({content.message}), {expected}")
+        reason = f"no answer ({content.message}), expected an OpenAI-compatible server there"
+        raise PlayerError(f"{settings.place}: {reason}")
     models = lookup(read_json(content), "data")
-    served = {str(lookup(each, "id")): each for each in models} if isinstance(models, list) else {}
-    if not served:
-        raise PlayerError(
-            f"{settings.place}: found {_quote(content)} as its list of models, {expected}"
-        )
-    if settings.model not in served:
-        names = one_line(", ".join(served))
-        raise PlayerError(f"{settings.place}: the server has no such model; it serves {names}")
-    window = lookup(served[settings.model], "max_model_len")
+    listed = models if isinstance(models, list) else []
+    own = [each for each in listed if lookup(each, "id") == settings.model]
+    window = lookup(own, 0, "max_model_len")
     return window if isinstance(window, int) and window > 0 else UNBOUNDED

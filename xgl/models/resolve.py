@@ -66,19 +66,17 @@ def _find(reference: str) -> Path:
         return place
     if reference.startswith("adapter:"):
         return _merged(reference)
-    if ":" in reference or is_address(reference):
-        raise ModelNotFoundError(
-            f"model {reference!r} is none of this machine; {EXPECTED} (a model behind an endpoint: "
-            "chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as judge.model)"
-        )
-    if is_hub_id(reference):
+    if is_hub_id(reference) and not is_address(reference):
         if folder := smollm2.hub_snapshot(reference):
             return folder
         raise ModelNotFoundError(
             f"model {reference!r} is neither a folder here nor in the hub's cache, and the hub "
             f"did not give it (no network, or no such id); {EXPECTED}"
         )
-    raise ModelNotFoundError(f"no model {reference!r}: there is no such folder; {EXPECTED}")
+    raise ModelNotFoundError(
+        f"model {reference!r} is none of this machine; {EXPECTED} (a model behind an endpoint: "
+        "chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as judge.model)"
+    )
 
 
 def _merged(reference: str) -> Path:

