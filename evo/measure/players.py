@@ -110,12 +110,12 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
             return LocalPlayer(text, reference, chat=chat)
         case AdapterName() as name:
             try:
-                _, adapter, player = adapter_of(name)
+                _, content, player = adapter_of(name)
             except ConfigError as error:
                 raise ConfigError(f"players: {text}: {error}") from None
             resolve(player.model)
             temperature, lora = player.temperature, lora_settings(player)
-            return LocalPlayer(text, player.model, adapter, lora=lora, temperature=temperature)
+            return LocalPlayer(text, player.model, content, lora=lora, temperature=temperature)
         case PeftName(folder, model):
             adapter = user_path(folder)
             base = peft_base(adapter, model)
