@@ -50,6 +50,11 @@ def well_formed(text: str) -> str:
     return text.encode(errors="replace").decode()
 
 
+def printable(text: str) -> str:
+    """``text`` without control characters, line breaks and tabs: each becomes a space."""
+    return "".join(c if c.isprintable() else " " for c in text)
+
+
 # -- what others wrote, where it is written --------------------------------------------------------
 
 

@@ -78,7 +78,7 @@ class JudgeConfig:
     """MiB of scores that are cached within a job."""
     stories: Annotated[str, AfterValidator(_check_source)] = "corpus"
     """Source of the texts of maps: corpus (held-out stories of the package); a file of texts in any
-    language (.txt with one a line or blank lines between them, .jsonl, .parquet); or who writes
+    language (.txt with one a line or blank lines between them); or who writes
     them, and can follow prompts: judge, another model of this machine, or chat:MODEL@URL."""
     key_variable: Annotated[VariableName | None, Role.RESUMABLE] = None
     """Environment variable with the key of the server that is judge.model, and of a chat model that

@@ -39,9 +39,9 @@ class LoraSettings:
     layers: int | None = None
 
 
-def lora_settings(player: PlayerConfig, scale: float = 1.0) -> LoraSettings:
-    """The LoRA settings of a configuration, which add ``scale`` times what was trained."""
-    return LoraSettings(player.lora_rank, player.lora_alpha * scale, player.lora_layers)
+def lora_settings(player: PlayerConfig) -> LoraSettings:
+    """The LoRA settings of a configuration."""
+    return LoraSettings(player.lora_rank, player.lora_alpha, player.lora_layers)
 
 
 def weight_sharing_copy(lm: LanguageModel) -> LanguageModel:

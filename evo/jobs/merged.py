@@ -79,9 +79,8 @@ def pinned(reference: str) -> str:
     if not isinstance(name, AdapterName):
         return reference
     digest, _, _ = _found(reference, name)
-    scale = "" if name.scale == 1 else f"*{name.scale:g}"
     model = f"@{name.model}" if name.model else ""
-    return f"adapter:{user_path(name.run).resolve()}:{digest}{scale}{model}"
+    return f"adapter:{user_path(name.run).resolve()}:{digest}{model}"
 
 
 def merged(reference: str) -> Path:
@@ -97,14 +96,14 @@ def merged(reference: str) -> Path:
     assert isinstance(name, AdapterName)
     digest, adapter, player = _found(reference, name)
     base = resolve(player.model)
-    scale = name.scale * player.lora_alpha / player.lora_rank
+    scale = player.lora_alpha / player.lora_rank
     files = [(path.name, path.stat()) for path in sorted(base.iterdir()) if path.is_file()]
     content = [digest, scale, [(each, stat.st_size, stat.st_mtime_ns) for each, stat in files]]
     key = hashlib.sha256(json.dumps(content).encode()).hexdigest()[:32]
     folder = cache_root() / "merged" / key
     if not folder.is_dir():
         try:
-            write_folder(folder, lambda path: _write(path, adapter, player, name.scale, base))
+            write_folder(folder, lambda path: _write(path, adapter, player, base))
         except ArchiveError as error:
             if not folder.is_dir():  # by another process meanwhile
                 raise ModelNotFoundError(f"model {reference!r}: {error}") from None
@@ -118,7 +117,7 @@ def _found(reference: str, name: AdapterName) -> tuple[str, bytes, PlayerConfig]
         raise ModelNotFoundError(f"model {reference!r}: {error}") from None
 
 
-def _write(folder: Path, adapter: bytes, player: PlayerConfig, scale: float, base: Path) -> None:
+def _write(folder: Path, adapter: bytes, player: PlayerConfig, base: Path) -> None:
     """The merged weights with the base's tokenizer and other files. Raises OSError."""
     from safetensors import SafetensorError  # what it raises where the disk is full
 
@@ -126,9 +125,7 @@ def _write(folder: Path, adapter: bytes, player: PlayerConfig, scale: float, bas
     from xgl.judge.loading import load_model
     from xgl.models.weights import quiet
 
-    adapted_model = AdaptedModel(
-        load_model(player.model, "float32", "cpu"), lora_settings(player, scale)
-    )
+    adapted_model = AdaptedModel(load_model(player.model, "float32", "cpu"), lora_settings(player))
     adapted_model.merge(adapter)
     model: Any = adapted_model.base.model
     try:

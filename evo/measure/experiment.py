@@ -201,12 +201,10 @@ def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
             f"measure: {plan.config.source} has changed since the run began, expected the measure "
             "it began with"
         )
-    settings, own = began.get("measure"), plan.export.judge_name
-    first = (settings.get("judge") if isinstance(settings, dict) else None) or own
-    if (plan.config.measure.judge or own) != first:
+    own, judge = plan.export.judge_name, plan.config.measure.judge
+    if (judge or own) != (first := began["measure"]["judge"] or own):
         raise ConfigError(
-            f"measure.judge: found {value_text(plan.config.measure.judge)}, expected "
-            f"{first}, which the run began with"
+            f"measure.judge: found {value_text(judge)}, expected {first}, which the run began with"
         )
 
 

@@ -12,14 +12,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
-from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
 from archive.schema import PlayOutcome
 from archive.statistics.rounds import ScoreLevels, arms, narms
-from evo.jobs.evaluation import Task
+from evo.jobs.evaluation import round_floor
 from evo.measure.folder import MeasureGame, read
 from xgl.analysis.plain_english import in_words
 from xgl.analysis.static_facts import analyse
@@ -31,7 +30,7 @@ from xgl.players.chat import Ask, asked_move
 from xgl.runtime.episode import Episode, EpisodeQueue
 from xgl.runtime.lockstep import Memory, visible_items
 from xgl.runtime.presentation import Message
-from xgl.runtime.requests import Item, Play, Rewarded, Seeds
+from xgl.runtime.requests import Item, Play, Seeds
 
 try:
     from inspect_ai import task as _register
@@ -46,7 +45,7 @@ ROUNDS_KEY = "rounds"
 ASK_AGAIN = 2
 """Further requests for a move, as for chat players of ``+experiment=measure``."""
 RoundFacts = dict[str, Any]
-"""Details of a sample: for each round its score, outcome, moves and bits of each token."""
+"""Details of a sample: for each round its score, outcome and moves."""
 
 
 # -- rounds of a model that answers later ----------------------------------------------------------
@@ -76,12 +75,14 @@ class MeasureHost:
             play = await self._play(name, seeds, Memory(role, number, earlier), ask)
             plays.append(play)
             earlier = (*earlier, visible_items(task.game, play, role))
-        floor = _floor(task, plays)
+        outcomes, floor = [play.outcome_for(role) for play in plays], task.floor
+        if not np.isfinite(floor):  # the folder has no levels
+            scores = [play.scores.get(role, 0.0) for play in plays]
+            floor = round_floor([*zip(range(1, count + 1), outcomes, scores, strict=True)], task)
         return {
             "scores": [play.score_for(role, floor) for play in plays],
-            "outcomes": [play.outcome_for(role) for play in plays],
+            "outcomes": outcomes,
             "moves": [play.accepted_moves(role) for play in plays],
-            "bits": [_token_bits(play, role) for play in plays],
         }
 
     async def _play(self, name: str, seeds: Seeds, memory: Memory, ask: Ask) -> Play:
@@ -103,21 +104,6 @@ class MeasureHost:
         return episode.play
 
 
-def _floor(task: Task, plays: Sequence[Play]) -> float:
-    """The game's floor; where the folder has no levels, a bit less than 0 for each token of the
-    role's moves, and at most the lowest of these plays' scores."""
-    if np.isfinite(task.floor):
-        return task.floor
-    tokens = analyse(task.game.program, task.game.metadata, task.role).move_tokens
-    return min([-float(tokens), *(play.scores.get(task.role, 0.0) for play in plays)])
-
-
-def _token_bits(play: Play, role: str) -> list[list[float]]:
-    """Bits of each token of each term that the role was paid."""
-    rewards = [e for e in play.events if isinstance(e, Rewarded) and e.player == role]
-    return [[sign * bit for bit in s.bits] for each in rewards for sign, _, s in each.terms]
-
-
 def news(asked: Sequence[Message], messages: Sequence[Message]) -> Sequence[Message]:
     """What a conversation has not shown of the messages of a request. A retry goes on where the
     request before, ``asked``, was answered; any other repeats the rules."""
@@ -127,8 +113,8 @@ def news(asked: Sequence[Message], messages: Sequence[Message]) -> Sequence[Mess
 
 
 def explanation(member: MeasureGame, facts: Mapping[str, Any], last: int) -> str:
-    """Markdown: what the game pays for, and of each round the bits, the moves and the bits of each
-    token; the score is the best of the first ``last``."""
+    """Markdown: what the game pays for, and of each round the bits and the moves; the score is the
+    best of the first ``last``."""
     game, scores = member.task.game, facts["scores"]
     sentences = zip(game.program.instructions, in_words(game, member.task.role), strict=True)
     lines = [
@@ -137,13 +123,11 @@ def explanation(member: MeasureGame, facts: Mapping[str, Any], last: int) -> str
         *(f"* {code_span(text)}" for line, text in sentences if isinstance(line, Reward)),
         "",
     ]
-    rounds = zip(scores, facts["outcomes"], facts["moves"], facts["bits"], strict=True)
-    for number, (score, outcome, moves, bits) in enumerate(rounds, 1):
+    rounds = zip(scores, facts["outcomes"], facts["moves"], strict=True)
+    for number, (score, outcome, moves) in enumerate(rounds, 1):
         outcome = "" if outcome == PlayOutcome.FINISHED else f", {outcome}"
         written = " / ".join(map(code_span, moves)) or "no move"
-        terms = "; ".join(" ".join(f"{bit:.1f}" for bit in term) for term in bits)
-        paid = f" ({terms})" if terms else ""
-        lines.append(f"{number}. {score:.1f} bits{outcome}: {written}{paid}")
+        lines.append(f"{number}. {score:.1f} bits{outcome}: {written}")
     return "\n".join(lines)
 
 
@@ -158,24 +142,22 @@ def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") 
     from inspect_ai.dataset import Sample
 
     host = MeasureHost(folder, judge)
-    by_game = [
-        [
-            Sample(
-                id=f"{member.name}-{seeds.map_seed}",
-                input=member.task.game.code,
-                metadata={
-                    "game": member.name,
-                    "role": member.task.role,
-                    **asdict(seeds),
-                    "levels": None if member.levels is None else asdict(member.levels),
-                },
-            )
-            for seeds in member.seeds(maps or None)
-        ]
+    samples = [
+        Sample(
+            id=f"{member.name}-{seeds.map_seed}",
+            input=member.task.game.code,
+            metadata={
+                "game": member.name,
+                "role": member.task.role,
+                **asdict(seeds),
+                "levels": None if member.levels is None else asdict(member.levels),
+            },
+        )
         for member in host.export.members
+        for seeds in member.seeds(maps or None)
     ]
     # A map of each game in turn: `--limit` leaves many games.
-    samples = [sample for turn in zip_longest(*by_game) for sample in turn if sample is not None]
+    samples.sort(key=lambda sample: sample.metadata["play_seed"])
     return Task(dataset=samples, solver=_solver(host, rounds), scorer=_scorer(host, rounds))
 
 

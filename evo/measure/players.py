@@ -109,7 +109,13 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
                 )
             return LocalPlayer(text, reference, chat=chat)
         case AdapterName() as name:
-            return _adapter_player(text, name)
+            try:
+                _, content, player = adapter_of(name)
+            except ConfigError as error:
+                raise ConfigError(f"players: {text}: {error}") from None
+            resolve(player.model)
+            temperature, lora = player.temperature, lora_settings(player)
+            return LocalPlayer(text, player.model, content, lora=lora, temperature=temperature)
         case PeftName(folder, model):
             adapter = user_path(folder)
             base = peft_base(adapter, model)
@@ -133,13 +139,3 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
     )
     read_key(settings)
     return settings
-
-
-def _adapter_player(text: str, name: AdapterName) -> LocalPlayer:
-    try:
-        _, adapter, player = adapter_of(name)
-    except ConfigError as error:
-        raise ConfigError(f"players: {text}: {error}") from None
-    resolve(player.model)
-    lora = lora_settings(player, name.scale)
-    return LocalPlayer(text, player.model, adapter, lora=lora, temperature=player.temperature)

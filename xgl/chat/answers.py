@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from xgl.escaping import well_formed
 
-EXAMPLES = frozenset(("a few words", "a few words.", "...", "…"))
-"""The moves in the instructions of ``xgl.runtime.presentation``; an answer that repeats one has not
-moved."""
+EXAMPLES = ("a few words", "a few words.", "...", "…", "and")
+"""What stands between the tags in the instructions of ``xgl.runtime.presentation``, also where they
+speak of them ("between <move> and </move>"); an answer that repeats one has not moved."""
 
 # -- messages --------------------------------------------------------------------------------------
 
@@ -67,28 +67,26 @@ _CLOSE = (
     rf"<\s*/\s*{_NAME}\s*>|\[/think(?:ing)?\]|◁/think▷|<channel\|>"
     r"|<\|end_(?:of_thought|thinking)\|>"
 )
-_PAIR = r"<[ \t]*move[ \t]*>(?P<move>(?:(?!<[ \t]*/?[ \t]*move[ \t]*>).)*)<[ \t]*/[ \t]*move[ \t]*>"
-_MOVE = re.compile(_PAIR, re.DOTALL | re.IGNORECASE)
+_MOVE = re.compile(
+    r"<[ \t]*move[ \t]*>((?:(?!<[ \t]*/?[ \t]*move[ \t]*>).)*)<[ \t]*/[ \t]*move[ \t]*>",
+    re.DOTALL | re.IGNORECASE,
+)
+_THOUGHT = re.compile(rf"(?:{_OPEN}).*?(?:{_CLOSE}|\Z)", re.DOTALL | re.IGNORECASE)
 _END_OF_THOUGHT = re.compile(_CLOSE, re.IGNORECASE)
-_THOUGHT = re.compile(rf"(?P<open>{_OPEN})|{_CLOSE}", re.IGNORECASE)
-_MARK = re.compile(rf"{_PAIR}|{_THOUGHT.pattern}", re.DOTALL | re.IGNORECASE)
 _MESSAGE = re.compile(
     r"<\|channel\|>\s*(\w++)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
     r"(.*?)(?=<\|(?:channel|end|return|call|start)\|>|\Z)",
     re.DOTALL,
 )
 """A message as gpt-oss writes it ("harmony"); what it says is on the channel ``final``."""
-_BARE_CHANNELS = re.compile(r"\s*analysis(?:.*assistant\s*final|[A-Z].*)", re.DOTALL)
-"""The same where a server has removed the special tokens."""
 _TURN_END = re.compile(
     r"<\|(?:im_end|eot_id|eom_id|end|return|endoftext|end_of_text)\|>|<end_of_turn>|</s>\s*\Z"
 )
-_FINAL = re.compile(
-    r"^[#*_> \t]*(?:(?:my|the|here is)[ \t]+)*final[ \t]+"
-    r"(?:answers?|list|games|programs|versions?|rule[ \t]?books?)[*_: \t]*$",
-    re.IGNORECASE | re.MULTILINE,
-)
 _ANSWER = re.compile(r"<answer>((?:(?!<answer>).)*)</answer>", re.DOTALL | re.IGNORECASE)
+_DOCUMENT = re.compile(
+    r"^[ \t]*(```+|~~~+)[ \t]*(?:markdown|md)[ \t]*\n(.*)\n[ \t]*\1[ \t]*$",
+    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+)
 _FENCE = re.compile(r"[ \t]*(```+|~~~+)[ \t]*([\w+.-]*).*")
 
 
@@ -96,62 +94,36 @@ def remove_thoughts(answer: str) -> str:
     """An answer without its thoughts, in any of the marks that models put around them.
 
     A thought without an end mark reaches to the end of the answer; one without an opening mark (the
-    prompt opened it) begins at its start. A mark in a move is a part of the move.
+    prompt opened it) begins at its start.
 
     >>> remove_thoughts("hm</think>a<think>b</think>c<think>d")
     'ac'
     """
     if messages := _MESSAGE.findall(answer):
         answer = "".join(text for channel, text in messages if channel == "final")
-    elif bare := _BARE_CHANNELS.match(answer):
-        answer = answer[bare.end() :]
-    parts: list[str] = []
-    place, thinking = 0, False
-    while mark := (_END_OF_THOUGHT if thinking else _MARK).search(answer, place):
-        if not thinking:
-            parts.append(answer[place : mark.start()])
-            if mark["move"] is not None:
-                parts.append(mark[0])
-            elif not mark["open"]:
-                parts.clear()
-        thinking = not thinking and mark["move"] is None and mark["open"] is not None
-        place = mark.end()
-    return "".join(parts) if thinking else "".join([*parts, answer[place:]])
+    return _END_OF_THOUGHT.split(_THOUGHT.sub("", answer))[-1]
 
 
 def final_text(answer: str) -> str:
-    """What an answer says in the end: without thoughts, marks of a turn's end, and drafts before a
-    line such as "Final answer:"."""
-    text = _TURN_END.sub("", remove_thoughts(answer))
-    finals = list(_FINAL.finditer(text))
-    after = text[finals[0].end() :] if len(finals) == 1 else ""
-    return after.strip() or text.strip()
+    """What an answer says in the end: without thoughts and marks of a turn's end."""
+    return _TURN_END.sub("", remove_thoughts(answer)).strip()
 
 
 def document(text: str) -> str:
-    """A text that is all of an answer, without tags, a fence or sentences around it.
+    """A text that is all of an answer, without tags, or a Markdown fence and sentences around it.
 
     >>> document("Here it is:\\n```markdown\\n# Tug\\nPull.\\n```")
     '# Tug\\nPull.'
     """
     tagged = _ANSWER.findall(text)
-    lines = (tagged[-1] if tagged else text).strip().split("\n")
-    fences = [(n, fence) for n, line in enumerate(lines) if (fence := _FENCE.fullmatch(line))]
-    first, opening = fences[0] if fences else (0, None)
-    ends = [n for n, _ in fences[1:] if opening and lines[n].strip() == opening[1]]
-    if opening and ends:
-        within, around = lines[first + 1 : ends[-1]], [*lines[:first], *lines[ends[-1] + 1 :]]
-        is_document = opening[2].lower() in ("markdown", "md")
-        if is_document or len("".join(within)) >= 4 * len("".join(around)):
-            return "\n".join(within)
-    return "\n".join(lines)
+    text = (tagged[-1] if tagged else text).strip()
+    fenced = _DOCUMENT.search(text)
+    return str(fenced[2]) if fenced else text
 
 
 # -- moves -----------------------------------------------------------------------------------------
 
-_QUOTES = "\"'`*_“”‘’«»"
-_BETWEEN_TAGS = re.compile(r"\W*(?:(?:and|then|und|et)\b\W*)?", re.IGNORECASE)
-"""What stands between the tags where an answer speaks of them: "between <move> and </move>"."""
+_QUOTES = " \t\n\"'`*_“”‘’«»"
 
 
 def parse_move(answer: str) -> str | None:
@@ -172,37 +144,23 @@ def parse_moves(answer: str, count: int) -> list[str]:
     since it may well write the tags on lines of their own. Thoughts hold no moves, and neither does
     a repetition of the instruction. Empty pairs count only if too few others are there.
     """
-    found = _MOVE.finditer(remove_thoughts(answer))
-    pairs = [pair["move"].strip() for pair in found if not _repeats_instruction(pair)]
-    moves = [" ".join(line.strip() for line in pair.splitlines()) for pair in pairs]
+    pairs = [pair.strip() for pair in _MOVE.findall(remove_thoughts(answer))]
+    moves = [
+        " ".join(line.strip() for line in pair.splitlines())
+        for pair in pairs
+        if pair.strip(_QUOTES).lower() not in EXAMPLES
+    ]
     written = [move for move in moves if move]
     return (written if len(written) >= count else moves)[-count:]
 
 
-def _repeats_instruction(pair: re.Match[str]) -> bool:
-    """Whether it is an example of the instruction, or a sentence about the tags."""
-    inner: str = pair["move"]
-    if inner.strip(f" \t\n{_QUOTES}").lower() in EXAMPLES:
-        return True
-    before = pair.string[max(0, pair.start() - 40) : pair.start()]
-    is_quoted = inner[:1] in (*_QUOTES,) and before.endswith(inner[:1])
-    in_sentence = not inner[:1].isalnum() and before.rstrip(f" \t([{_QUOTES}")[-1:].isalnum()
-    return (is_quoted or in_sentence) and _BETWEEN_TAGS.fullmatch(inner) is not None
-
-
 def missing_text(answer: str, cut: bool = False) -> str:
     """The reply to an answer that held no move; ``cut``: it ended at its token limit."""
-    text = remove_thoughts(answer)
+    wrong = "held no <move>...</move>"
     if cut:
         wrong = "reached its limit before it held a move; be brief"
-    elif answer.strip() and not text.strip():
+    elif answer.strip() and not remove_thoughts(answer).strip():
         wrong = "held thoughts and nothing after them"
-    elif _MOVE.search(text):
-        wrong = "repeated the instruction and held no move of your own"
-    elif re.search("<move>", text, re.IGNORECASE):
-        wrong = "opened <move> and did not close it with </move>"
-    else:
-        wrong = "held no <move>...</move>"
     return f"Your answer {wrong}. Write your move between <move> and </move>."
 
 

@@ -15,16 +15,18 @@ import json
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from xgl.chat.answers import content_text
 from xgl.chat.settings import Budget, ChatSettings, Usage
 from xgl.errors import PlayerError
+from xgl.escaping import printable
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 
@@ -250,19 +252,13 @@ def _status_fault(
     reason = lookup(body, "message") or lookup(body, "detail") or lookup(body, "error") or body
     message = f"refused with {status} ({one_line(str(reason or 'no reason given'), key)})"
     codes = f"{lookup(body, 'code')} {lookup(body, 'type')}"
-    if "insufficient_quota" in codes:
-        return Fault(Kind.FINAL, f"{message}; the account has no quota left", status=status)
-    if status in TRANSIENT_STATUS or status >= 500:
+    has_quota = "insufficient_quota" not in codes
+    if (status in TRANSIENT_STATUS and has_quota) or status >= 500:
         return Fault(Kind.TRANSIENT, message, _wait(headers), status)
     if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
         return Fault(Kind.OVERSIZE, message, status=status)
-    advice = "check the name of the model and what the endpoint takes"
-    if status in (401, 403) and settings.key_name:
-        advice = f"check the key in the environment variable {settings.key_name}"
-    elif status in (401, 403):
-        advice = "name the environment variable that holds the key (key_variable)"
-    elif status == 404:
-        advice = "check the name of the model and the base URL"
+    place = settings.key_name or "that key_variable names"
+    advice = f"check the key in the environment variable {place}, the model's name and the base URL"
     return Fault(Kind.FINAL, f"{message}; {advice}", status=status)
 
 
@@ -276,9 +272,7 @@ def _wait(headers: Mapping[str, str]) -> float:
 
 def one_line(text: str, key: str | None = None) -> str:
     """A server's message, shortened to one printable line, without the key."""
-    text = _redact(key, text)
-    printable = "".join(c if c.isprintable() else " " for c in text)
-    return " ".join(printable.split())[:MAX_REASON]
+    return " ".join(printable(_redact(key, text)).split())[:MAX_REASON]
 
 
 def _redact(key: str | None, text: str) -> str:
@@ -331,35 +325,27 @@ class RequestBatch:
                 self.over.set()
                 raise
 
-    async def reply(
-        self, messages: list[Message], *key: str | int, asked_again: bool = False
-    ) -> tuple[Reply | Fault, Usage]:
+    async def reply(self, messages: list[Message], *key: str | int) -> tuple[Reply | Fault, Usage]:
         """The reply, or the fault of a request beyond the model's window; and what all requests
         for it cost. ``key`` names the seed that is sent.
 
         Raises :class:`PlayerError` if the endpoint refuses or does not answer after all retries,
         and :class:`~xgl.errors.BudgetError` if the budget is spent.
         """
-        costs: list[Usage] = []
+        usage = Usage()
 
         async def send() -> Reply | Fault:
+            nonlocal usage
             number = named_seed("chat", *key, bits=SEED_BITS)
             outcome, tokens = await self.endpoint.send(messages, number)
             prompt, new = tokens or (0, 0)
-            cost = Usage(
-                requests=1,
-                retries=int(bool(costs)),
-                asked_again=int(asked_again and not costs),
-                unmetered=int(tokens is None),
-                prompt_tokens=prompt,
-                new_tokens=new,
-                dollars=self.settings.prices.of(prompt, new),
-            )
-            costs.append(cost)
+            dollars = self.settings.prices.of(prompt, new)
+            cost = Usage(1, int(tokens is None), prompt, new, dollars)
             self.meter.count(cost)
+            usage += cost
             return outcome
 
-        return await self.persist(send, *key), sum(costs, Usage())
+        return await self.persist(send, *key), usage
 
     async def persist(
         self, send: Callable[[], Awaitable[Result | Fault]], *key: str | int
@@ -374,34 +360,39 @@ class RequestBatch:
             outcome, number = await send(), number + 1
             if not isinstance(outcome, Fault) or outcome.kind is Kind.OVERSIZE:
                 return outcome
-            too_long = outcome.wait > self.settings.max_backoff
-            if outcome.kind is Kind.FINAL or too_long or number > self.settings.retries:
-                raise PlayerError(f"{self.settings.place}: {self._reason(outcome, number)}")
+            if outcome.kind is Kind.FINAL:
+                raise PlayerError(f"{self.settings.place}: {outcome.message}")
+            if number > self.settings.retries:
+                tries = f"no answer to {number} request{'s' * (number > 1)}"
+                raise PlayerError(f"{self.settings.place}: {tries}; the last: {outcome.message}")
             await self._back_off(outcome, number, key)
 
     async def _back_off(self, fault: Fault, number: int, key: tuple[str | int, ...]) -> None:
         """Wait after request ``number``: doubled with each, jittered by the key, at least as
-        requested; woken early when the batch is over."""
+        requested up to ``max_backoff``; woken early when the batch is over."""
         settings = self.settings
         longest = min(settings.first_backoff * 2.0 ** min(number - 1, 64), settings.max_backoff)
         jitter = stream("back-off", *key, number).random()
-        seconds = max(fault.wait, longest * (1 + jitter) / 2)
+        seconds = max(min(fault.wait, settings.max_backoff), longest * (1 + jitter) / 2)
         tries = f"request {number + 1} of {settings.retries + 1} follows in {seconds:.1f} seconds"
         log.warning("%s: %s; %s", settings.place, fault.message, tries)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.over.wait(), seconds)
 
-    def _reason(self, fault: Fault, request_count: int) -> str:
-        """Why there is no reply after ``request_count`` requests, for the user."""
-        if fault.kind is Kind.FINAL:
-            return fault.message
-        if request_count > self.settings.retries:
-            tries = f"{request_count} requests" if request_count > 1 else "1 request"
-            return f"no answer to {tries}; the last: {fault.message}"
-        return (
-            f"{fault.message}; it asks to wait {fault.wait:.0f} seconds, and max_backoff allows "
-            f"{self.settings.max_backoff:g}"
-        )
+
+def send_all(
+    settings: ChatSettings,
+    meter: UsageCounter,
+    work: Sequence[Callable[[RequestBatch], Awaitable[Result]]],
+) -> list[Result]:
+    """The results of one batch of requests, in order; raises the first error."""
+
+    async def gathered() -> list[Result]:
+        async with Endpoint(settings) as endpoint:
+            batch = RequestBatch(settings, endpoint, meter)
+            return await batch.gather(partial(each, batch) for each in work)
+
+    return run(gathered()) if work else []
 
 
 # -- before a run ---------------------------------------------------------------------------------
@@ -418,22 +409,14 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
     Raises :class:`PlayerError`.
     """
 
-    async def ask_all() -> None:
-        asked = map(_ask, dict.fromkeys(endpoints))
-        for error in await asyncio.gather(*asked, return_exceptions=True):
-            if error is not None:
-                raise error
-
-    run(ask_all())
-
-
-async def _ask(settings: ChatSettings) -> None:
-    # The budget is for the run's own requests: a resumed run with nothing left must not fail here.
-    settings = replace(settings, retries=min(RETRIES, settings.retries), budget=Budget())
-    async with Endpoint(settings) as endpoint:
-        reply, _ = await RequestBatch(settings, endpoint, UsageCounter()).reply(QUESTION, "check")
-    if isinstance(reply, Fault):  # the question is short: its answer would be too long
-        raise PlayerError(f"{settings.place}: {reply.message}; lower its answer_tokens")
+    for settings in dict.fromkeys(endpoints):
+        # The budget is for the run's own requests: a resumed run with nothing left must not fail.
+        once = replace(settings, retries=min(RETRIES, settings.retries), budget=Budget())
+        [(reply, _)] = send_all(
+            once, UsageCounter(), [lambda batch: batch.reply(QUESTION, "check")]
+        )
+        if isinstance(reply, Fault):  # the question is short: its answer would be too long
+            raise PlayerError(f"{settings.place}: {reply.message}; lower its answer_tokens")
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:

@@ -21,16 +21,11 @@ from xgl.settings import Count, Flag, Natural, NonNegative, Positive, PositiveSh
 class Usage:
     """Counts of requests and tokens, and dollars; usages add up.
 
-    ``retries``: requests sent again after a fault. ``asked_again``: answers without a move that
-    were asked again. ``failed_attempts``: moves that were given up as empty. ``unmetered``:
-    requests whose tokens the server did not report and may have spent (an answer without usage, a
-    time-out, a closed connection); they add no tokens and no dollars.
+    ``unmetered``: requests whose tokens the server did not report and may have spent (an answer
+    without usage, a time-out, a closed connection); they add no tokens and no dollars.
     """
 
     requests: int = 0
-    retries: int = 0
-    asked_again: int = 0
-    failed_attempts: int = 0
     unmetered: int = 0
     prompt_tokens: int = 0
     new_tokens: int = 0
@@ -148,7 +143,7 @@ class Requests:
     """Seconds before the first retry, doubled for each further one, times a random factor from 0.5
     to 1."""
     max_backoff: NonNegative = 60.0
-    """Most seconds between retries; if a server asks for a longer wait, the batch ends."""
+    """Most seconds between retries, also where a server asks for a longer wait."""
 
 
 @settings

@@ -15,6 +15,7 @@ from rich.text import Text as Styled
 
 from xgl.console import Console
 from xgl.errors import OversizeError
+from xgl.escaping import printable
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
@@ -151,8 +152,3 @@ class Screen:
 def signed_text(bits: float) -> str:
     """Bits with one digit and their sign; a value that rounds to 0 is +0.0."""
     return f"{round(bits, 1) + 0.0:+.1f}"
-
-
-def printable(text: str) -> str:
-    """``text`` without control characters, line breaks and tabs: each becomes a space."""
-    return "".join(c if c.isprintable() else " " for c in text)

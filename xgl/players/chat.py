@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 
 from xgl.chat.answers import missing_text, parse_move
-from xgl.chat.client import Endpoint, Fault, RequestBatch, UsageCounter, follow_up, run
+from xgl.chat.client import Fault, RequestBatch, UsageCounter, follow_up, send_all
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import OversizeError
 from xgl.runtime.presentation import Message, first_messages
@@ -40,19 +40,14 @@ class ChatPlayer:
         retries, and :class:`~xgl.errors.BudgetError` if the budget is spent: a fault of the network
         is never a lost game. The first of these ends the batch.
         """
-        return run(self._batch(turns)) if turns else []
+        return send_all(self.settings, self.meter, [partial(self._move, turn) for turn in turns])
 
-    async def _batch(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        async with Endpoint(self.settings) as endpoint:
-            batch = RequestBatch(self.settings, endpoint, self.meter)
-            return await batch.gather(partial(self._move, batch, turn) for turn in turns)
-
-    async def _move(self, batch: RequestBatch, turn: Turn) -> Move | OversizeError:
+    async def _move(self, turn: Turn, batch: RequestBatch) -> Move | OversizeError:
         usage = Usage()
 
         async def ask(messages: list[Message], attempt: int) -> tuple[str, bool] | OversizeError:
             nonlocal usage
-            reply, cost = await batch.reply(messages, *turn.key, attempt, asked_again=attempt > 0)
+            reply, cost = await batch.reply(messages, *turn.key, attempt)
             usage += cost
             if isinstance(reply, Fault):
                 return OversizeError(reply.message)
@@ -61,7 +56,6 @@ class ChatPlayer:
         move = await asked_move(turn, ask, self.settings.ask_again)
         if isinstance(move, OversizeError):
             return move
-        self.meter.count(Usage(failed_attempts=int(move.format_failure)))
         return replace(move, prompt_tokens=usage.prompt_tokens, new_tokens=usage.new_tokens)
 
 

@@ -36,31 +36,26 @@ def logprobs(lm: Any) -> torch.Tensor:
         return torch.log_softmax(lm.model(input_ids=ids).logits, -1)
 
 
-@pytest.mark.parametrize("scale", ["", "*0.5", "*0"])
-def test_the_new_base_gives_the_log_probabilities_of_base_and_adapter(scale: str) -> None:
-    factor = float(scale[1:] or 1)
+def test_the_new_base_gives_the_log_probabilities_of_base_and_adapter() -> None:
     _, adapter, player = adapter_of(AdapterName(str(EXAMPLE), SHA[:8]))
-    adapted_model = AdaptedModel(
-        load_model(player.model, "float32", "cpu"), lora_settings(player, factor)
-    )
+    adapted_model = AdaptedModel(load_model(player.model, "float32", "cpu"), lora_settings(player))
     base = logprobs(adapted_model.base)
     with adapted_model.with_adapter(adapter) as lm:
         expected = logprobs(lm)
-    merged = logprobs(load_model(f"adapter:{EXAMPLE}:{SHA[:8]}{scale}", "float32", "cpu"))
+    merged = logprobs(load_model(f"adapter:{EXAMPLE}:{SHA[:8]}", "float32", "cpu"))
     torch.testing.assert_close(merged, expected, atol=2e-4, rtol=0)
-    assert ((expected - base).abs().max() > 0.5) == (factor > 0), "the adapter changes the model"
+    assert (expected - base).abs().max() > 0.5, "the adapter changes the model"
 
 
 def test_it_is_merged_once_and_holds_whatever_names_it(tmp_path: Path) -> None:
-    names = ["81fbe478", "dacc19ec", SHA[:8], SHA, f"{SHA}*1.0"]  # game, fine-tune, adapter
+    names = ["81fbe478", "dacc19ec", SHA[:8], SHA]  # game, fine-tune, adapter
     folders = {resolve(f"adapter:{EXAMPLE}:{name}") for name in names}
     assert len(folders) == 1
     [folder] = folders
     assert folder.parent == tmp_path / "cache" / "merged"
     assert len(list(folder.parent.iterdir())) == 1
-    assert resolve(f"adapter:{EXAMPLE}:{SHA}*0.5") != folder
     assert pinned("embedded") == "embedded"
-    assert pinned(f"adapter:{EXAMPLE}:81fbe478*0.5") == f"adapter:{EXAMPLE}:{SHA}*0.5"
+    assert pinned(f"adapter:{EXAMPLE}:81fbe478") == f"adapter:{EXAMPLE}:{SHA}"
 
 
 FAULTS = {

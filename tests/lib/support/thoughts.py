@@ -26,7 +26,6 @@ _MARKS = (
         "<|end|><|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>"
         '{"move": 7}<|call|><|start|>assistant<|channel|>final<|message|>',
     ),
-    ("analysisWe need to think. ", "assistantfinal"),
     ("", "</think>"),
     ("", "</thinking>\n\n"),
     ("", "[/THINK]"),
@@ -52,6 +51,6 @@ THOUGHTS = {f"{opening}…{closing}": _around(opening, closing) for opening, clo
 """By name: a draft and an answer as one text."""
 UNFINISHED = (
     *("<think>", "<thinking>", "[THINK]", "<reasoning>", "<|channel|>analysis<|message|>"),
-    *("◁think▷", "<|begin_of_thought|>", "analysisWe could say ", "<THINKING>\n"),
+    *("◁think▷", "<|begin_of_thought|>", "<THINKING>\n"),
 )
 """Marks after which an answer that was cut holds only thoughts."""

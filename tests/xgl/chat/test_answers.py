@@ -33,18 +33,13 @@ MOVES = {
     "<move>a hen</move>, between <move> and </move> as you asked": "a hen",
     "I use `<move>` and `</move>`: <move>a hen</move>": "a hen",
     "<move>a hen</move>\nExample of the form: <move>a few words</move>": "a hen",
-    # words of the instruction in moves
-    "<move>and</move>": "and",
-    "My move: <move> and </move>": "and",
     "<move>a few words of hers</move>": "a few words of hers",
-    "<move>the tag </think> closes it</move>": "the tag </think> closes it",
     "<move></move>": "",
     # none
     "a hen": None,
     "<move>a hen": None,
     "between <move> and </move>: blue sky": None,
     'Tags: "<move>" and "</move>". Blue sky.': None,
-    "in <move></move> tags: blue sky": None,
     "as <move>...</move>. Blue sky.": None,
     "<move>\n A few words.\n</move>": None,
 }
@@ -138,7 +133,6 @@ BOOK = (
         f"Here is the rule book:\n\n```markdown\n{BOOK}\n```\n\nHave fun!",
         f"<answer>\n{BOOK}\n</answer>",
         f"<answer>a draft</answer> Rather: <answer>```md\n{BOOK}\n```</answer>",
-        f"A draft: pull.\n\n**Final rule book:**\n\n{BOOK}",
     ],
 )
 def test_a_document_is_found_however_it_is_wrapped(answer: str) -> None:

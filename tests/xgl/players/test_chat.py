@@ -72,7 +72,7 @@ def test_an_answer_without_a_move_is_asked_again(chat: Chat, answer: Sent, reaso
     content = json.loads(answer.body)["choices"][0]["message"].get("content")
     assert echo == {"role": "assistant", "content": content or "(no text)"}
     assert reason in again["content"]
-    assert player.usage == Usage(2, asked_again=1, prompt_tokens=60, new_tokens=10)
+    assert player.usage == Usage(2, prompt_tokens=60, new_tokens=10)
 
 
 def test_a_model_that_never_moves_has_failed_its_attempt(chat: Chat) -> None:
@@ -81,8 +81,7 @@ def test_a_model_that_never_moves_has_failed_its_attempt(chat: Chat) -> None:
         Move("", prompt_tokens=90, new_tokens=15, format_failure=True)
     ]
     assert len(server.received[-1].body["messages"]) == 6
-    usage = Usage(3, asked_again=2, failed_attempts=1, prompt_tokens=90, new_tokens=15)
-    assert player.usage == usage
+    assert player.usage == Usage(3, prompt_tokens=90, new_tokens=15)
 
 
 # -- many at once ----------------------------------------------------------------------------------
@@ -175,11 +174,11 @@ def test_tokens_and_dollars_add_up(chat: Chat) -> None:
     )
     first, second = player.moves([turn(), turn(1)])
     assert (first, second) == (Move("x", (), (), (), 60, 10), Move("x", (), (), (), 30, 5))
-    expected = Usage(4, 1, 1, 0, 0, 90, 15, pytest.approx((2 * 90 + 10 * 15) / 1e6))
+    expected = Usage(4, 0, 90, 15, pytest.approx((2 * 90 + 10 * 15) / 1e6))
     assert player.usage == expected
     assert player.usage.tokens == 105
-    assert player.usage + Usage(1, 2, 3, 4, 5, 6, 7, 8.0) == Usage(
-        5, 3, 4, 4, 5, 96, 22, pytest.approx(8 + expected.dollars.expected)
+    assert player.usage + Usage(1, 5, 6, 7, 8.0) == Usage(
+        5, 5, 96, 22, pytest.approx(8 + expected.dollars.expected)
     )
 
 
@@ -272,8 +271,7 @@ def test_a_fault_that_passes_is_tried_again(chat: Chat, fault: Any) -> None:
     player, server = chat(fault, fault, move("a cat"))
     assert texts(player.moves([turn()])) == ["a cat"]
     assert server.received[0].body == server.received[2].body
-    assert (player.usage.requests, player.usage.retries) == (3, 2)
-    assert (player.usage.asked_again, player.usage.failed_attempts) == (0, 0)
+    assert player.usage.requests == 3
     is_metered = isinstance(fault, Sent) and (fault.status >= 400 or b"usage" in fault.body)
     assert player.usage.unmetered == (0 if is_metered else 2)
 
@@ -355,10 +353,10 @@ def test_a_view_too_long_loses_its_oldest_rounds_first(chat: Chat) -> None:
     assert isinstance(result, Move)
     assert result.rounds_shown == 3
     assert [f"tale {n}." in server.received[-1].last for n in range(8)] == [False] * 5 + [True] * 3
-    assert player.usage.retries == 0
 
 
 def test_a_conversation_too_long_is_a_failed_attempt(chat: Chat) -> None:
     player, _ = chat(reply("so " * 99), WINDOW["OpenAI"])
-    assert texts(player.moves([turn()])) == [""]
-    assert player.usage.failed_attempts == 1
+    [result] = player.moves([turn()])
+    assert isinstance(result, Move)
+    assert (result.text, result.format_failure) == ("", True)
