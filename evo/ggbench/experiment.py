@@ -253,7 +253,7 @@ class GGBenchSession(RunSession):
             raise ConfigError(f"ggbench.clusters: {error}") from None
         view, chosen = table("Kinds of games", "kind", "games", "share", "titles"), found.chosen
         members = [(found.explanations[place], found.belongs[:, place]) for place in chosen]
-        members.append(("none of these", ~found.belongs[:, list(chosen)].any(axis=1)))
+        members.append(("none of these", found.belongs[:, list(chosen)].sum(axis=1) == 0))
         for kind, belongs in members:
             titles = [game.title for game, own in zip(games, belongs, strict=True) if own]
             add(view, kind, len(titles), f"{len(titles) / len(games):.1%}", ", ".join(titles))
