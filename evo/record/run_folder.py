@@ -105,9 +105,9 @@ def run_row(identity: RunIdentity, event: RunEvent) -> dict[str, Any]:
 
 def record(archive: Archive, identity: RunIdentity, event: RunEvent) -> None:
     """Commit what happened to a run; raises :class:`archive.ArchiveError`."""
-    archive.commit({"runs": [run_row(identity, event)]})
-    if event in BEGIN_EVENTS:
+    if event in BEGIN_EVENTS:  # first: a run that is killed after its commit must be known as ours
         files.remember(identity.config_json)
+    archive.commit({"runs": [run_row(identity, event)]})
 
 
 LOG, CONFIG = "run.log", "config.yaml"
