@@ -110,7 +110,7 @@ def test_every_block_says_what_it_is() -> None:
     ] == []
 
 
-@pytest.mark.parametrize("case", outputs_of_python(), ids=lambda case: str(case[0]))
+@pytest.mark.parametrize("case", [*outputs_of_python()], ids=lambda case: str(case[0]))
 def test_python_prints_what_the_page_shows(case: tuple[Block, Block | None]) -> None:
     example, output = case
     stdout = io.StringIO()
@@ -120,7 +120,7 @@ def test_python_prints_what_the_page_shows(case: tuple[Block, Block | None]) -> 
         assert same(output.text, stdout.getvalue()), stdout.getvalue()
 
 
-@pytest.mark.parametrize("block", transcripts(), ids=str)
+@pytest.mark.parametrize("block", [*transcripts()], ids=str)
 def test_a_command_prints_what_the_page_shows(
     block: Block, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
