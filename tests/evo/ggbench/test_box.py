@@ -24,7 +24,7 @@ from evo.ggbench.guest.lock import MACHINES, instructions
 LIMITS = BoxLimits(answer=2.0, total=8.0, cpu=20, memory=400 << 20)
 
 
-SLOW = ("draws_answers", "lets_searches")
+SLOW = "draws_answers", "lets_searches", "gives_the_moves"
 CASES = {bad.name: bad for bad in hostile.ALL}
 NAMES = [pytest.param(n, marks=[pytest.mark.long] * n.startswith(SLOW)) for n in CASES]
 """Those that wait for the limit of all answers take eight seconds each."""

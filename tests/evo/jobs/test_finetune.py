@@ -240,6 +240,7 @@ def test_each_becomes_what_it_is_alone_whatever_the_others_meet(
     assert len({len(each.curve) for each in alone}) == 3
 
 
+@pytest.mark.long
 def test_where_rows_are_not_read_one_by_one_the_plays_are_made_one_after_another(
     host: ModelHost,
     trainings: list[Training],

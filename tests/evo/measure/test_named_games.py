@@ -103,6 +103,7 @@ def export(run: Path, folder: Path, *words: str) -> int:
     return archive_cli.main(["export", str(run), str(folder), "--format", "xent", *words])
 
 
+@pytest.mark.long
 def test_a_measured_run_and_its_fewest_games_are_measures_again(capsys: Capsys) -> None:
     Path("mine.xent").write_text("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))")
     players = "players=[embedded,embedded@0]"

@@ -75,6 +75,7 @@ def test_a_finished_run_is_scored_again_once(search: Search) -> None:
     assert search.tables("parts") == search.tables("whole")
 
 
+@pytest.mark.long
 def test_a_growth_that_goes_on_is_scored_only_where_it_was_not(search: Search) -> None:
     """Each list tests its games on plays of their own, also those of base and parent."""
     growing = (*GROWING, "growth.schedule=open_ended", "seed=0")
