@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 
 def told(*arguments: str) -> dict[str, Any]:
     """What ``support.gpu_program`` prints, in a process of its own."""
@@ -36,7 +38,6 @@ def check_equal(run: dict[str, Any], expected: dict[str, Any]) -> None:
     assert not run["refused"]
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("devices", ["gpu:0/gpu:1", "gpu:1+0"])
 def test_judge_and_player_on_two_gpus_and_one_over_both(
     runs: dict[str, dict[str, Any]], devices: str
@@ -60,7 +61,6 @@ def test_a_job_gives_on_a_gpu_what_it_gives_on_a_cpu_and_the_host_reads_once_a_b
     assert counts["reads in decoding steps"] == 0
 
 
-@pytest.mark.long
 def test_fine_tunes_in_lockstep_share_the_passes_of_player_and_judge() -> None:
     """Four at once, against one after another; each becomes what it is alone."""
     run = told("finetunes", "in place", "gpu:0", "1", "4")
@@ -74,7 +74,6 @@ def test_fine_tunes_in_lockstep_share_the_passes_of_player_and_judge() -> None:
     assert 0 < four["difference"] < 1e-3
 
 
-@pytest.mark.long
 def test_a_growth_decides_alike_on_a_cpu_and_where_fine_tunes_are_made_in_lockstep() -> None:
     """Of three candidates, those that have something to learn are learned in one job."""
     settings = "growth.schedule=open_ended", "growth.virtual_workers=1"
