@@ -10,8 +10,8 @@ over games; two measures agree by Kendall's τ-b between the values of the same 
 
 The *noise ceiling* is the agreement of two halves of the maps of one measure, means of four splits;
 a half of one measure with the other half of another is the claim at the noise of this ceiling.
-Bounds at 95 % resample models and growths together, all variants of one model at once (``@T``,
-``*S`` in its name). The claim is falsified if the upper bound of the share of the ceiling is below
+Bounds at 95 % resample models and growths together, all variants of one model at once (``@T``
+in its name). The claim is falsified if the upper bound of the share of the ceiling is below
 the margin, and supported if its lower bound is not and that of τ is above 0.
 """
 
@@ -37,7 +37,7 @@ from xgl.random_streams import stream
 SPLITS = 4
 """Number of ways in which the maps of a game are halved."""
 FEWEST_MODELS, FEWEST_MAPS = 4, 4
-VARIANT = re.compile(r"([*@]\d+(\.\d+)?)+$")
+VARIANT = re.compile(r"@\d+(\.\d+)?$")
 STATISTICS = ("τ of two measures", "τ of random games", "τ of halves of two", "noise ceiling")
 SHARE, BEYOND = "share of the ceiling", "beyond random games"
 
