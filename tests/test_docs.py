@@ -313,6 +313,12 @@ def test_modules_that_a_page_names_exist(page: Path) -> None:
     assert not unknown_paths
 
 
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_tests_that_a_page_names_exist(page: Path) -> None:
+    named = re.findall(r"`(tests/[\w/]+(?:\.py)?)", page.read_text(encoding="utf-8"))
+    assert not [path for path in named if not (ROOT / path).exists()]
+
+
 # -- docs/specification.md holds what the repository cites -----------------------------------------
 
 FOLDERS = ("xgl", "archive", "meta_sampler", "evo", "conf", "tests", "benchmarks", "docs")
