@@ -13,7 +13,6 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 import pyarrow as pa
 
 from archive import run
-from archive.charts import plain
 from archive.errors import LookupFailedError
 from archive.report.page import write_report
 from archive.report.summary import gather_report, summary
@@ -21,16 +20,13 @@ from archive.statistics.covers import CoverQuestion, scope_cover
 from archive.store.archive import Archive
 from archive.views import matrix as views
 from xgl import Game
-from xgl.diagram.svg import el
 from xgl.files import user_path
-from xgl.notebook import heading, panel, table
+from xgl.notebook import pre
 
 Backend = Literal["pandas", "polars", "pyarrow"]
 DataFrame: TypeAlias = Any
 """A ``pandas.DataFrame``, ``polars.DataFrame`` or ``pyarrow.Table``, whichever is installed."""
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
-MOST = 20
-"""Games of a scope that are shown at a glance."""
 _BOUNDED = [f"{value}{part}" for value in views.VALUES for part in ("", "_low", "_high")]
 _MATRIX = pa.schema(
     [
@@ -208,30 +204,18 @@ class Run:
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r}, run_id={self.run_id!r})"
 
-    def _repr_html_(self) -> str:
-        """The summary in two sentences, the scope, and the verdicts."""
-        try:
-            report = gather_report(self.read)
-        except LookupFailedError as error:  # no scope: a measure, say
-            kind = str(self.settings.get("experiment", ""))
-            return panel(heading(f"Run {self.run_id}", kind), el("div", str(error)))
-        about, games = self.read.history, report.games
+    def __str__(self) -> str:
+        """The run in a few sentences."""
+        about = self.read.history
         state = about.events[-1][0] if about.events else "empty"
-        facts = f"seed {about.seed}; {state}; {len(games)} games in the scope"
-        verdicts = [(each.kind, each.name, f"{each.number:,}") for each in report.verdicts]
-        rows = [
-            (game.name, game.pay, *("–" if n is None else plain(n) for n in numbers))
-            for game in games[:MOST]
-            for numbers in [(game.own.total.value, game.member.gamma)]
-        ]
-        more = len(games) - MOST
-        return panel(
-            heading(f"Run {about.run_id}", facts),
-            *(el("div", sentence) for sentence in summary(report)),
-            table(("game", "pays", "total gain, bits", "γ"), rows, 2),
-            el("div", f"… and {more} more games", class_="xgl-soft") if more > 0 else None,
-            table(("verdict", "reason", "candidates"), verdicts, 1) if verdicts else None,
-        )
+        try:
+            sentences = [*summary(gather_report(self.read))]
+        except LookupFailedError as error:  # no scope: a measure, say
+            sentences = [str(error)]
+        return "\n".join([f"Run {about.run_id} (seed {about.seed}; {state})", "", *sentences])
+
+    def _repr_html_(self) -> str:
+        return pre(self)
 
     def _rows(self, name: str, filters: Sequence[tuple[str, str, object]] = ()) -> pa.Table:
         """A run's rows of a table without its id, or all rows of a table that runs share."""

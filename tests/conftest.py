@@ -14,7 +14,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # No test needs the model hub, and each name that is none would be asked for there five times.
 os.environ["HF_HUB_OFFLINE"] = "1"
 # Ray's workers give way to other processes: beside other tests they would hardly get to work.
-os.environ["RAY_worker_niceness"] = "0"
+os.environ["RAY_worker_niceness"] = "0"  # noqa: SIM112
 # Servers of tests are in this process, whatever proxy the machine has.
 os.environ["NO_PROXY"] = "127.0.0.1"
 

@@ -57,7 +57,7 @@ def test_a_run_is_the_command_line_s(
     assert search.run(lambda _: Nature(), "growth.list_size=2", sampler=sampler) == 0
     assert search.tables("mine") == search.tables("run")
     assert run.decisions().num_rows == len(LIMITS)
-    assert "Game A" in run._repr_html_()
+    assert f"Run {run.run_id}" in str(run)
 
 
 def test_callbacks_hear_what_was_committed_and_change_nothing(world: World, tmp_path: Path) -> None:
