@@ -29,7 +29,7 @@ from archive.schema import SCHEMA_VERSION
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.programs import program_tables
 from archive.store.archive import Archive
-from archive.store.files import require_ending, write_text
+from archive.store.files import require_ending, save_text
 from archive.text import bounds, cell, duration, interval, listed, number, percent, plural, signed
 from xgl.diagram import draw
 from xgl.escaping import visible_lines
@@ -54,7 +54,7 @@ def write_report(
         text = rendered("programs.html", rows=rows, tables=tables, run_id=run_id)
     else:
         text = page(gather_report(run, measured_archives))
-    write_text(path, text)
+    save_text(path, text)
     return len(text.encode())
 
 

@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from archive.errors import DamagedError, RowError, WriteError
 from archive.schema import FLOAT64, STRING, TABLES, Column, Table
 from xgl.errors import wrong_ending
-from xgl.files import flush_folder, is_inside, read_bytes, read_json, write_whole
+from xgl.files import flush_folder, is_inside, read_bytes, read_json, write_text, write_whole
 
 Row = Mapping[str, object]
 
@@ -301,10 +301,10 @@ def writing(path: Path) -> Iterator[None]:
         raise WriteError(f"{path} could not be written: found '{problem}'") from error
 
 
-def write_text(path: Path, text: str) -> None:
-    """Writes `path` whole, or leaves it as it was. Raises WriteError."""
+def save_text(path: Path, text: str) -> None:
+    """:func:`xgl.files.write_text`; raises WriteError."""
     with writing(path):
-        write_whole(path, text.encode())
+        write_text(path, text)
 
 
 def require_ending(path: Path, *endings: str) -> None:

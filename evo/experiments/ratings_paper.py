@@ -31,7 +31,7 @@ from archive.ratings.paper import (
     with_copies,
 )
 from archive.ratings.rating import ranks
-from archive.store.files import write_text
+from archive.store.files import save_text
 from archive.views.tables import add, table
 from evo.config.schema import NamedRun
 from evo.jobs.job import Workers
@@ -208,7 +208,7 @@ class RatingsPaperSession(RunSession):
         rows = self.rows[PATHS], self.rows[REDUNDANCY]
         self.console.print(results_table(*rows))
         for name, content in figures(*rows).items():
-            write_text(self.config.folder / name, content)
+            save_text(self.config.folder / name, content)
         self.console.print(f"figures  {self.config.folder}", highlight=False, soft_wrap=True)
 
 

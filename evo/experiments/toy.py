@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from archive import Archive, Reason, RunEvent, Verdict
 from archive.charts import Plot, canvas, circle, document, line, rect, series, text
-from archive.store.files import write_text
+from archive.store.files import save_text
 from archive.text import percent
 from archive.views.tables import add, table
 from evo.config.schema import GrowthSettings, NamedRun
@@ -202,7 +202,7 @@ class ToySession(RunSession):
             self.growths.append((share, seed, grown[-1]))
         self.growths.sort(key=lambda growth: growth[0])
         middle = self.growths[(len(self.growths) - 1) // 2]
-        write_text(self.config.folder / "figure.svg", document(figure(*middle, least)))
+        save_text(self.config.folder / "figure.svg", document(figure(*middle, least)))
         message = f"{len(self.growths)} growths came to their end"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 

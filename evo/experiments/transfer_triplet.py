@@ -15,7 +15,7 @@ from archive import Purpose, Run, RunEvent
 from archive.charts import Panel, document, panels, series
 from archive.schema import BASE_POLICY, GainKind
 from archive.statistics.intervals import CONFIDENCE, Scores
-from archive.store.files import write_text
+from archive.store.files import save_text
 from archive.views import matrix
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelSession, plan_models
@@ -40,7 +40,7 @@ class TransferTriplet(ModelSession):
         refuses."""
         collect(self.config, self.collector, self.plan.initial)
         by_game = evaluations(self.config, self.collector, self.plan.initial)
-        write_text(self.config.folder / FIGURE, document(evaluation_figure(by_game)))
+        save_text(self.config.folder / FIGURE, document(evaluation_figure(by_game)))
         return RunOutcome(RunEvent.FINISHED, 0, "every fine-tune has played every game", None)
 
     def show(self, outcome: RunOutcome) -> None:

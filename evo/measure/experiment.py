@@ -31,7 +31,7 @@ from archive.statistics.ratings import (
     rating_id,
     rating_rows,
 )
-from archive.store.files import write_text
+from archive.store.files import save_text
 from archive.text import plural
 from archive.views.ratings import show as show_ratings
 from evo.config.measure import MeasureRunConfig
@@ -264,7 +264,7 @@ class MeasureSession(RunSession):
                 names = {each.task.id: each.name for each in members}
                 self.console.print(results.ceilings_table(game_ceilings, names, confidence))
             path = self.plan.config.folder / results.FIGURE
-            write_text(path, document(results.figure(found)))
+            save_text(path, document(results.figure(found)))
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
         if self.ratings:
             show_ratings(self.ratings, self.console)

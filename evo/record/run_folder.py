@@ -18,7 +18,7 @@ from typing import Any
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.run import read_settings
 from archive.store.archive import MARKER, strays
-from archive.store.files import write_text
+from archive.store.files import save_text
 from evo.config.schema import AnyRun
 from xgl import files
 from xgl.errors import ConfigError
@@ -117,7 +117,7 @@ LOG, CONFIG = "run.log", "config.yaml"
 def write_config(folder: Path, text: str) -> None:
     """Write the run's current configuration into its folder; raises
     :class:`archive.ArchiveError`."""
-    write_text(folder / CONFIG, text)
+    save_text(folder / CONFIG, text)
 
 
 @contextmanager
