@@ -159,7 +159,7 @@ def plays(folder: Path) -> str:
 
 def learns(folder: Path) -> str:
     """A fine-tune of two steps, and plays of its adapter beside the base player's."""
-    warm = WarmStartConfig(maps=2, rollouts=4, demonstrations=2)
+    warm = WarmStartConfig(maps=2, rollouts=4, edits=1)
     finetune = FinetuneConfig(tokens=3000, steps=2, maps=2, rollouts=4, warm_start=warm)
     player = PlayerConfig(model=str(folder), lora_rank=4, lora_alpha=8)
     host = ModelHost(ModelHostSettings(JudgeConfig(), player, finetune))

@@ -175,7 +175,7 @@ class Programs(Study):
 
 def reference_learner(finetune: FinetuneConfig, tokens: int) -> FinetuneConfig:
     """REINFORCE alone, in as many steps of 8 maps and 16 plays on each as the tokens pay for."""
-    warm_start = replace(finetune.warm_start, rounds=0)
+    warm_start = replace(finetune.warm_start, maps=0)
     alone = replace(finetune, warm_start=warm_start, averaged_share=0.0)
     return replace(alone, tokens=tokens, steps=None, maps=8, rollouts=16)
 

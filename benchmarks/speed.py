@@ -188,7 +188,7 @@ SHAPES = {  # hidden, intermediate, layers, heads, key heads, tied
     "8B": (4096, 12288, 36, 32, 8, False),
     "tiny": (64, 128, 2, 4, 2, True),
 }
-RULE = FinetuneConfig(steps=None, warm_start=WarmStartConfig(rounds=0), averaged_share=0.0)
+RULE = FinetuneConfig(steps=None, warm_start=WarmStartConfig(maps=0), averaged_share=0.0)
 
 
 def tokenizer(size: int) -> PreTrainedTokenizerFast:

@@ -324,7 +324,7 @@ class Calibration(NamedTuple):
 class Limits:
     """Limits of a playable game: the largest share of unfinished plays, and of a fine-tuning the
     player ``tokens`` (0: no budget), ``plays`` in a gradient step, least number of steps that the
-    tokens must pay for, and plays of its warm start, which gets at most half of the tokens."""
+    tokens must pay for, and plays of its warm start, which gets at most a quarter of the tokens."""
 
     max_forfeit_rate: float
     tokens: int
@@ -359,7 +359,7 @@ def affordable_steps(calibration: Calibration, limits: Limits) -> int:
     play = sum(calibration.tokens) / len(calibration.tokens) if calibration.tokens else 0.0
     if not play:
         return 0
-    remaining = limits.tokens - min(limits.warm_plays * play, limits.tokens / 2)
+    remaining = limits.tokens - min(limits.warm_plays * play, limits.tokens / 4)
     return math.ceil(remaining / (limits.plays * play))
 
 

@@ -131,9 +131,9 @@ class PlayerConfig:
     """Scale of the adapters: lora_alpha / lora_rank multiplies their update."""
     lora_layers: Count | None = None
     """Number of blocks, from the last, that have adapters; null: all."""
-    temperature: Positive = 1.0
-    """Temperature at which the base player and its fine-tunes make the moves that are measured. A
-    training samples at 1, so that it explores; NPCs too."""
+    temperature: Positive = 0.5
+    """Temperature at which the base player and its fine-tunes make the moves that are measured (the
+    paper: 1). A training samples at 1, so that it explores; NPCs too."""
     memory_mib: Mebibytes = 1024
     """MiB that one batch of moves may take, without the weights; up to a quarter more for caches of
     earlier prompts."""
@@ -145,39 +145,21 @@ class PlayerConfig:
 
 @settings
 class WarmStartConfig:
-    """Before REINFORCE: rounds in which moves of the player and moves made of the words in view are
-    played, and the player imitates the best of each map (best-of-n distillation)."""
+    """Before the policy gradient: moves made of words in view are played and edited by hill
+    climbing, and the player imitates the best of each map."""
 
-    rounds: Natural = 1
-    """Rounds; 0: none, only REINFORCE, as in the paper. They end when half of finetune.tokens is
-    spent."""
-    maps: Count = 16
-    """Maps of a round."""
+    maps: Natural = 64
+    """Maps; 0: no warm start, only the policy gradient, as in the paper."""
     rollouts: Annotated[int, Strict(), Field(ge=2)] = 16
-    """Plays on each map, of which the best are imitated."""
-    proposals: Share = 0.7
-    """Share of the first round's moves that are not the player's own; each further round has half
-    the share of the one before."""
-    script_share: Share = 0.5
-    """Share of these other moves that scripted players make; the rest are made of words in view."""
-    demonstrations: Natural = 64
-    """Further maps on which the best scripted player of a line is imitated, if a script was the
-    best author of the round on that line."""
-    finalists: Count = 3
-    """Scripts of a line, the best of the round, that play on these further maps; the one with the
-    largest mean score there is imitated."""
-    edits: Natural = 0
-    """Rounds of hill climbing before imitation: in each, rollouts plays on a map in which the best
-    move so far is edited, by words of the view; only the best move of each map and line is
-    imitated. 0: none."""
-    imitated_moves: Count = 4
-    """Moves of each group (rollouts of one place on one map) that are imitated, at most: those with
-    the largest scores, if above the group's mean."""
-    temperature: Positive = 0.5
-    """Weights of imitated moves are exp(score / temperature), with scores in standard deviations
-    within their group."""
+    """Plays on each map, and in each round of edits."""
+    proposals: Share = 0.75
+    """Share of the plays in which words in view are the moves; in the others the player's own are.
+    Where nothing is in view, all are."""
+    edits: Natural = 3
+    """Rounds of hill climbing: in each, rollouts plays on a map in which the best move so far is
+    edited, by words of the view. 0: none."""
     epochs: Count = 4
-    """Passes over the imitated moves of a round."""
+    """Passes over the imitated moves."""
     batch: Count = 32
     """Moves in one gradient step."""
     learning_rate: Positive = 0.003
@@ -186,15 +168,15 @@ class WarmStartConfig:
 
 @settings
 class FinetuneConfig:
-    """The learner: budget, warm start, REINFORCE."""
+    """The learner: budget, warm start, policy gradient."""
 
-    tokens: Natural = 150000
+    tokens: Natural = 2000000
     """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
-    steps: Count | None = 16
+    steps: Count | None = 48
     """Most steps after the warm start, so that games with short views and games with long views are
     played equally often; null: as many as the tokens pay for, as in the paper."""
     warm_start: WarmStartConfig = WarmStartConfig()
-    maps: Count = 4
+    maps: Count = 8
     """Maps of one step."""
     rollouts: Count = 8
     """Plays on each map: the group whose mean is the baseline."""
@@ -206,14 +188,14 @@ class FinetuneConfig:
     averaged_share: Share = 0.25
     """Last share of the budget: the result is the mean of the adapters after its steps. 0: the
     result is the last adapter."""
-    updates: Count = 1
+    updates: Count = 2
     """Gradient steps on the plays of a step, each on its part of the maps."""
     epochs: Count = 1
     """Passes over the plays of a step."""
-    clipped_ratio: Fraction | None = None
+    clipped_ratio: Fraction | None = 0.2
     """Width of the clipped ratio of a move's probability to that at which it was made (PPO), for
     several gradient steps on the same plays; null: REINFORCE to the letter, without a ratio."""
-    bfloat16_rewards: Flag = False
+    bfloat16_rewards: Flag = True
     """Whether the judge scores the plays of a training in bfloat16 where the processor multiplies
     in it, which is faster; gains are measured at judge.dtype all the same."""
     baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"

@@ -1,7 +1,7 @@
 """F_G^𝒯[M]: a player fine-tuned on a game's rewards for a budget of tokens (paper §4.1.4;
 docs/specification.md, "Fine-tuning").
 
-First a warm start (``evo.jobs.warm_start``), which may have no rounds, then a policy gradient with
+First a warm start (``evo.jobs.warm_start``), which may have no maps, then a policy gradient with
 AdamW: each step plays ``rollouts`` times on each of ``maps`` fresh maps with the present policy and
 takes ``updates`` gradient steps, each on its part of the maps, by a clipped ratio (PPO) or, to the
 letter of the paper, by REINFORCE. A move is credited with the rewards that came after it; its
@@ -39,23 +39,17 @@ from evo.jobs.policy_gradient import (
     update,
 )
 from evo.jobs.warm_start import (
-    Author,
     ExploringPolicy,
     Imitation,
     Propose,
-    authors_of_demonstrations,
-    authors_of_round,
     best_of_groups,
-    best_scripts,
-    demonstrated_moves,
     edits_of,
     imitate,
     own_move,
-    proposals_of,
+    words_in_plays,
 )
 from xgl.lm.language_model import LanguageModel
 from xgl.players.local import LocalPolicy
-from xgl.players.scripts import ScriptPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_together
@@ -234,28 +228,21 @@ class _FineTune:
         return sum(g.prompt_tokens for g in self.games), sum(g.new_tokens for g in self.games)
 
     def _warm_start(self) -> _Playing[None]:
-        """Rounds of best-of-n distillation. In each round every game is played, then the moves of
-        all games are imitated together: one after another, the last game would undo the others."""
-        settings, warm, adapted_model = self.settings, self.settings.warm_start, self.adapted_model
-        if settings.shuffle:  # moves of scripts are about the map, whatever rewards say
-            warm = replace(warm, proposals=0.0)
+        """Best-of-n distillation: every game is played, then the moves of all games are imitated
+        together: one after another, the last game would undo the others."""
+        warm, adapted_model = self.settings.warm_start, self.adapted_model
+        by_game = dict[_Game, list[Imitation]]()
+        for game in self.games if warm.maps else ():
+            if moves := (yield from game.imitations()):
+                by_game[game] = moves
+        if not by_game:
+            return
         optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=warm.learning_rate)
-        active = list(self.games)
-        for index in range(warm.rounds):
-            author, by_game = authors_of_round(warm, index), dict[_Game, list[Imitation]]()
-            for game in active:
-                by_game[game] = yield from game.imitations(author)
-            active = [game for game in active if by_game[game]]
-            if not active:
-                return
-            rng = stream("imitation", self.training.seed, index)
-            moves = [by_game[game] for game in active]
-            terms = optimizer, moves, warm, settings.gradient_clip, rng, self.memory_bytes
-            entropy, norm = imitate(self.lm, adapted_model, *terms)
-            for game in active:
-                game.note(entropy, norm)
-            if not math.isfinite(norm):
-                return
+        rng = stream("imitation", self.training.seed)
+        terms = warm, self.settings.gradient_clip, rng, self.memory_bytes
+        entropy, norm = imitate(self.lm, adapted_model, optimizer, [*by_game.values()], *terms)
+        for game in by_game:
+            game.note(entropy, norm)
 
     def _reinforce(self) -> _Playing[list[Tensor]]:
         """Steps of REINFORCE on each game in turn until its share of the budget is spent;
@@ -324,7 +311,6 @@ class _Game:
     def __init__(self, finetune: _FineTune, task: Task) -> None:
         self.finetune, self.task, self.cast = finetune, task, finetune.cast(task)
         self.settings, self.seed = finetune.settings, finetune.training.seed
-        self.scripts = ScriptPlayer(self.cast.judge.count)
         self.step_count = self.prompt_tokens = self.new_tokens = 0
         self.plays: list[Play] = []
 
@@ -341,54 +327,21 @@ class _Game:
         budget = self.settings.tokens * (1 / len(self.finetune.games))
         return (self.prompt_tokens + self.new_tokens) / budget if budget else 1.0
 
-    def imitations(self, author: Author) -> _Playing[list[Imitation]]:
-        """The best moves of a round of the warm start, and those that each line's best script makes
-        on further maps; none once half of the game's part of the tokens is spent."""
-        if self.spent_share >= 0.5:
-            return []
-        warm, seed = self.settings.warm_start, self.seed
-        propose = proposals_of(author, self.scripts)
+    def imitations(self) -> _Playing[list[Imitation]]:
+        """The best move of each map and line. Where rewards are permuted, all are the player's own:
+        words in view are about the map, whatever rewards say."""
+        warm, shuffled = self.settings.warm_start, self.settings.shuffle
+        propose = own_move if shuffled else words_in_plays(round(warm.proposals * warm.rollouts))
         seeds, plays = list[Seeds](), list[Play]()
         for first in range(0, warm.maps, MAPS_AT_ONCE):
             if seeds and self.spent_share >= MOST_EXPLORING:
                 break
             maps = min(MAPS_AT_ONCE, warm.maps - first)
-            more = training_seeds(seed, self.step_count, maps, warm.rollouts, first)
+            more = training_seeds(self.seed, self.step_count, maps, warm.rollouts, first)
             seeds, plays = seeds + more, plays + (yield from self._play(more, propose))
-        best = best_of_groups(self._credits(plays, seeds, not self.settings.shuffle), warm)
-        if best and warm.demonstrations:
-            finalists = self._best_scripts(plays, seeds, author, warm.finalists)
-            best += yield from self._demonstrations(finalists)
         self.plays = plays
-        if best and warm.edits and not self.settings.shuffle:
-            return (yield from self._edited(best))
-        return best
-
-    def _best_scripts(
-        self, plays: Sequence[Play], seeds: Sequence[Seeds], author: Author, most: int
-    ) -> dict[int, list[str]]:
-        """The best scripts of each line, by the credits of all moves, those that a failed ensure
-        sent back too: their plays may be lost."""
-        authors = [
-            author(each, credit.line)
-            for play, each in zip(plays, seeds, strict=True)
-            for credit in credits_of(play, each.map_seed, self.task)
-        ]
-        return best_scripts(authors, self._credits(plays, seeds), most)
-
-    def _demonstrations(self, finalists: Mapping[int, Sequence[str]]) -> _Playing[list[Imitation]]:
-        """Moves of the best finalist of each line, on further maps that all finalists play; the
-        moves of the others cost no tokens."""
-        if not finalists:
-            return []
-        warm = self.settings.warm_start
-        author, rollouts = authors_of_demonstrations(finalists), max(map(len, finalists.values()))
-        seeds = training_seeds(self.seed, self.step_count, warm.demonstrations, rollouts, warm.maps)
-        plays = yield from self._play(seeds, proposals_of(author, self.scripts))
-        best = self._best_scripts(plays, seeds, author, 1)
-        imitations, others = demonstrated_moves(plays, seeds, self.task.role, author, best)
-        self.count(others, -1)
-        return imitations
+        best = best_of_groups(self._credits(plays, seeds, not shuffled))
+        return best if shuffled or not best else (yield from self._edited(best))
 
     def _edited(self, imitations: Sequence[Imitation]) -> _Playing[list[Imitation]]:
         """The best move of each map and line after rounds of hill climbing: in each, plays in which
@@ -413,7 +366,7 @@ class _Game:
                         place = credit.map_seed, credit.line
                         if credit.reward_to_go > scores.get(place, math.inf):
                             scores[place] = credit.reward_to_go
-                            best[place] = Imitation(credit.move, *place, 1.0)
+                            best[place] = Imitation(credit.move, *place)
         return list(best.values())
 
     def reinforce(self) -> _Playing[bool]:

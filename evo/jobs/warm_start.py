@@ -1,7 +1,7 @@
 """The warm start of a fine-tune: best-of-n distillation (docs/specification.md, "Fine-tuning").
 
-A move that a game pays for may be one that the base player never makes: then REINFORCE has nothing
-to reinforce. In these rounds some moves are made of arbitrary words in the player's view, and the
+A move that a game pays for may be one that the base player never makes: then a policy gradient has
+nothing to reinforce. So most moves are made of arbitrary words in the player's view first, and the
 best ones are edited word by word; only rewards decide which moves are imitated.
 """
 
@@ -22,9 +22,8 @@ from xgl.errors import OversizeError
 from xgl.language.syntax import REGISTERS
 from xgl.lm.language_model import LanguageModel
 from xgl.players.local import LocalPolicy
-from xgl.players.scripts import SCRIPTS, ScriptPlayer
 from xgl.random_streams import stream
-from xgl.runtime.requests import Move, Moved, Play, Seeds, Turn, View
+from xgl.runtime.requests import Move, Turn, View
 
 QUOTES, IN_ORDER = 0.3, 0.65
 """Proposals up to the first share are quotes of a text, up to the second words of it in its
@@ -34,33 +33,8 @@ order, beyond it in any order."""
 SECOND_EDIT = 0.3
 """Share of edited moves that are edited twice."""
 
-OWN, WORDS = "", "words"
-"""Authors of moves other than scripts: the policy, and random words in view."""
-Author = Callable[[Seeds, int], str]
-"""Author of the moves of a play at a line: ``OWN``, ``WORDS`` or the name of a script."""
 Propose = Callable[[Turn], str | None]
 """The text of a move by another author than the policy; None if the policy makes its own."""
-
-
-def authors_of_round(settings: WarmStartConfig, index: int) -> Author:
-    """Authors of the moves in round ``index`` (from 0) of the warm start.
-
-    The numbers of plays by scripts, of words in view and by the policy are the same on every map.
-    The order of the scripts is drawn for each map and line, so that the reward of a line can be
-    attributed to its own moves; no script makes a second play on a map and line before each has
-    made one.
-    """
-    proposals = round(settings.proposals / 2**index * settings.rollouts)
-    n_scripted = round(settings.script_share * proposals)
-
-    def author(seeds: Seeds, line: int) -> str:
-        place, names = seeds.play_seed, list(SCRIPTS)
-        if place < n_scripted:
-            order = stream("scripts", seeds.map_seed, line).permutation(len(names))
-            return names[order[place % len(names)]]
-        return WORDS if place < proposals else OWN
-
-    return author
 
 
 class ExploringPolicy:
@@ -91,54 +65,15 @@ def own_move(turn: Turn) -> None:
     """The policy makes all moves."""
 
 
-def proposals_of(author: Author, scripts: ScriptPlayer) -> Propose:
-    """Moves by scripts and of words in view."""
+def words_in_plays(count: int) -> Propose:
+    """Moves made of words in view, in the first ``count`` plays of each map."""
 
     def propose(turn: Turn) -> str | None:
-        name = author(turn.seeds, turn.request.line)
-        if name == WORDS:
-            rng = stream("words", *turn.key)
-            return words_in_view(turn.request.view, turn.request.max_len, rng) or None
-        return scripts.text(turn, name) if name else None
+        if turn.seeds.play_seed >= count:
+            return None
+        return words_in_view(turn.request.view, turn.request.max_len, stream("words", *turn.key))
 
     return propose
-
-
-def best_scripts(
-    authors: Sequence[str], credits: Sequence[Credit], most: int
-) -> dict[int, list[str]]:
-    """The ``most`` best scripts of each line whose best author is a script, the best first;
-    ``authors`` made the moves that ``credits`` are of.
-
-    Scores are compared within groups, since not every script plays every map, and maps differ more
-    than scripts do.
-    """
-    advantages = defaultdict[int, defaultdict[str, list[float]]](lambda: defaultdict(list))
-    for group in groups_of(credits):
-        mean = float(np.mean([credits[index].reward_to_go for index in group]))
-        for index in group:
-            of_line = advantages[credits[index].line]
-            of_line[authors[index]].append(credits[index].reward_to_go - mean)
-    best: dict[int, list[str]] = {}
-    for line, by_author in advantages.items():
-        names = sorted(by_author, key=lambda name: -float(np.mean(by_author[name])))
-        if names[0] in SCRIPTS:
-            best[line] = [name for name in names if name in SCRIPTS][:most]
-    return best
-
-
-def authors_of_demonstrations(finalists: Mapping[int, Sequence[str]]) -> Author:
-    """Authors of the moves on the further maps: each finalist of a line makes the moves of one play
-    on each map, in an order drawn for the map and line; the policy plays lines without any."""
-
-    def author(seeds: Seeds, line: int) -> str:
-        names = finalists.get(line)
-        if not names:
-            return OWN
-        order = stream("finalists", seeds.map_seed, line).permutation(len(names))
-        return names[order[seeds.play_seed % len(names)]]
-
-    return author
 
 
 def words_of(view: View) -> list[list[str]]:
@@ -147,12 +82,12 @@ def words_of(view: View) -> list[list[str]]:
     return [words for words in texts if words]
 
 
-def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:
+def words_in_view(view: View, most: int, rng: np.random.Generator) -> str | None:
     """1 to ``most`` words of one text that the player sees: a quote, words in the text's order or
-    in any order. Empty if no text is in view."""
+    in any order. None if no word is in view."""
     texts = words_of(view)
     if not texts:
-        return ""
+        return None
     words = texts[rng.integers(len(texts))]
     count, form = min(int(rng.integers(1, most + 1)), len(words)), rng.random()
     if form < QUOTES:
@@ -161,7 +96,7 @@ def words_in_view(view: View, most: int, rng: np.random.Generator) -> str:
     places = rng.choice(len(words), count, replace=False)
     if form < IN_ORDER:
         places = np.sort(places)
-    return " ".join(bare(words[place]) for place in places).strip()
+    return " ".join(bare(words[place]) for place in places).strip() or None
 
 
 def bare(word: str) -> str:
@@ -209,41 +144,22 @@ def edits_of(best: Mapping[tuple[int, int], Imitation]) -> Propose:
 
 @dataclass(frozen=True)
 class Imitation:
-    """A move to imitate, its map and line, and its weight in the loss."""
+    """A move to imitate, its map and line."""
 
     move: Move
     map_seed: int
     line: int
-    weight: float
 
 
-def demonstrated_moves(
-    plays: Sequence[Play],
-    seeds: Sequence[Seeds],
-    role: str,
-    author: Author,
-    best: Mapping[int, Sequence[str]],
-) -> tuple[list[Imitation], list[Move]]:
-    """The moves of ``role`` to imitate, of one play for each map and line, and the moves that other
-    scripts made and those that the best ones repeated.
-
-    A line with fewer finalists than another has its best script play a map several times.
-    """
-    imitations, others, sources = list[Imitation](), list[Move](), dict[tuple[int, int], int]()
-    for place, (play, each) in enumerate(zip(plays, seeds, strict=True)):
-        accepted = {id(event) for event in play.accepted_events(role)}
-        finished = play.outcome_for(role) == "finished"
-        for event in play.events:
-            if not isinstance(event, Moved) or event.player != role:
-                continue
-            script, key = author(each, event.line), (each.map_seed, event.line)
-            if script in best.get(event.line, ()) and sources.get(key, place) == place:
-                if finished and id(event) in accepted:
-                    sources[key] = place
-                    imitations.append(Imitation(event.move, each.map_seed, event.line, 1.0))
-            elif script:
-                others.append(event.move)
-    return imitations, others
+def best_of_groups(credits: Sequence[Credit]) -> list[Imitation]:
+    """The best move of each group in which one is better than others."""
+    best = []
+    for group in groups_of(credits):
+        values = np.array([credits[index].reward_to_go for index in group])
+        if values.max() - values.mean() > ROUNDING:
+            credit = credits[group[int(values.argmax())]]
+            best.append(Imitation(credit.move, credit.map_seed, credit.line))
+    return best
 
 
 def mixed_batches(
@@ -265,34 +181,6 @@ def mixed_batches(
     return [batches[index] for index in rng.permutation(len(batches))]
 
 
-def best_of_groups(credits: Sequence[Credit], settings: WarmStartConfig) -> list[Imitation]:
-    """The best moves of each group, with weights exp(score / temperature) that sum to 1 in a group
-    of which all are above the mean, and to as many as there are moves over all.
-
-    Scores are in units of the mean standard deviation within groups; if it is 0, no move is better
-    than another.
-    """
-    groups = groups_of(credits)
-    values = np.array([credit.reward_to_go for credit in credits])
-    spread = float(np.mean([values[group].std() for group in groups])) if groups else 0.0
-    if spread <= ROUNDING:
-        return []
-    best_credits: list[Credit] = []
-    weights: list[float] = []
-    for group in groups:
-        scores = (values[group] - values[group].mean()) / spread
-        odds = np.exp((scores - scores.max()) / settings.temperature)
-        for rank in np.argsort(-scores, kind="stable")[: settings.imitated_moves]:
-            if scores[rank] > 0:
-                best_credits.append(credits[group[rank]])
-                weights.append(float(odds[rank] / odds.sum()))
-    mean = sum(weights) / len(weights)
-    return [
-        Imitation(credit.move, credit.map_seed, credit.line, each / mean)
-        for credit, each in zip(best_credits, weights, strict=True)
-    ]
-
-
 def imitate(
     lm: LanguageModel,
     adapted_model: AdaptedModel,
@@ -310,7 +198,7 @@ def imitate(
     for epoch in range(settings.epochs):
         for batch in mixed_batches(by_game, settings.batch, rng):
             tokens = sum(len(each.move.token_ids) for each in batch)
-            moves = [(each.move, each.weight) for each in batch]
+            moves = [(each.move, 1.0) for each in batch]
             on = lm, adapted_model, optimizer, moves, (tokens, tokens), clip, memory_bytes
             nats, norm = gradient_step(*on, "moves to imitate")
             entropy += nats if epoch == 0 else 0.0

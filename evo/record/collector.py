@@ -251,9 +251,9 @@ class Collector:
         settings, transfer = config.finetune, config.transfer
         plays = settings.maps * settings.rollouts
         warm = settings.warm_start
-        limits = (transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps)
-        first = warm.rounds * (warm.maps * warm.rollouts + warm.demonstrations)
-        return refusal(calibration, Limits(*limits, first)) or ill_posed(
+        bounds = transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps
+        limits = Limits(*bounds, warm.maps * warm.rollouts)
+        return refusal(calibration, limits) or ill_posed(
             self.well_posed(task), config.playability, transfer.confidence
         )
 

@@ -202,14 +202,13 @@ class TrainingRequest(Request):
 
     def duration(self, facts: RunFacts) -> float:
         """That of its part of the budget of tokens, or less if the plays of its rounds and steps
-        need less. At most half of the budget is for the rounds of the warm start."""
+        need less. At most a quarter of the budget is for the moves of the warm start."""
         settings, tokens = facts.config.finetune, tokens_of(facts, self.task)
         part = self.share - (facts.config.growth.first_rung if self.continues else 0.0)
         if settings.steps is None:
             return TRAINED_TOKEN * settings.tokens * part
         budget, warm = settings.tokens or math.inf, settings.warm_start
-        warm_plays = warm.rounds * (warm.maps * warm.rollouts + warm.demonstrations)
-        needed = 0.0 if self.continues else min(warm_plays * tokens, budget / 2)
+        needed = 0.0 if self.continues else min(warm.maps * warm.rollouts * tokens, budget / 4)
         needed += part * settings.steps * settings.maps * settings.rollouts * tokens
         return TRAINED_TOKEN * min(needed, budget)
 

@@ -45,7 +45,8 @@ def make_model_host() -> MakeModelHost:
 
     def make(**finetune: object) -> ModelHost:
         settings: dict[str, object] = {"tokens": 400, "steps": None, "maps": 2, "rollouts": 2}
-        settings |= {"learning_rate": 3e-3, "warm_start": WarmStartConfig(rounds=0), "kl": 0.0}
+        settings |= {"updates": 1, "clipped_ratio": None, "bfloat16_rewards": False}
+        settings |= {"learning_rate": 3e-3, "warm_start": WarmStartConfig(maps=0), "kl": 0.0}
         settings |= {"decay": 0.0, "averaged_share": 0.0, "entropy_bonus": 0.0, "replicates": 1}
         settings |= {"baseline": "group_mean", "scale_advantages": True, "gradient_clip": 1.0}
         return ModelHost(

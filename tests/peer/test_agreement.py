@@ -22,7 +22,7 @@ from xgl.judge.transformer_judge import TransformerJudge
 pytestmark = pytest.mark.long
 
 BITS_A_TOKEN = 1e-3
-GENERATED = 250
+GENERATED = 160
 PACKAGED = ("Alethiometer", "Condense", "Contrast", "Horizon", "Synthesize", "Two-Ways")
 MOVES = {
     "words": ("sun owl tree", "the sun, the moon"),

@@ -139,7 +139,7 @@ def test_a_fine_tune_that_paused_goes_on_to_what_it_would_have_been(
 ) -> None:
     """On another host, with a warm start that spends all of the first share, with moments, a rate
     that falls and a mean of the last adapters."""
-    warm = WarmStartConfig(maps=2, rollouts=4, demonstrations=2, epochs=1)
+    warm = WarmStartConfig(maps=2, rollouts=4, edits=0, epochs=1)
     settings = {"tokens": 10**6, "steps": 8, "warm_start": warm, "decay": 1.0}
     host, other = (make_model_host(**settings, averaged_share=0.5) for _ in range(2))
     task, rungs = make_task(), list[Finetune]()
@@ -186,7 +186,7 @@ def test_several_games_are_learned_together_by_one_adapter(
 # -- Fine-tunes in lockstep are what each is alone -------------------------------------------------
 
 
-WARM = WarmStartConfig(rounds=2, maps=9, rollouts=4, demonstrations=2, edits=1, epochs=1)
+WARM = WarmStartConfig(maps=9, rollouts=4, edits=1, epochs=1)
 TWO_MOVES = "assign(s=story())\nelicit(x, 4)\nelicit(y, 4)\nreward(xed(x | s))\nreward(xed(y | x))"
 FORFEITED = (
     "assign(s=story())\nelicit(x, 8)\n"

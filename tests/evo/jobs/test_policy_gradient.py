@@ -393,7 +393,7 @@ def test_a_step_changes_the_adapter_equally(
     credits = credits_of_three_maps()
     ratio = 0.5 if kind == "clipped ratio" else None
     settings = FinetuneConfig(gradient_clip=1e9, clipped_ratio=ratio)
-    imitations = [[Imitation(c.move, c.map_seed, c.line, 1 + n) for n, c in enumerate(credits)]]
+    imitations = [[Imitation(c.move, c.map_seed, c.line) for c in credits]]
     lm = LanguageModel(lm.model, lm.tokenizer, lm.device)  # without passes of other tests
     adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
     for devices, by_trees in (((), False), ((), True), (("cpu",), True)):

@@ -25,7 +25,7 @@ class Framework:
     def __init__(self, folder: Path, name: str, *packages: str) -> None:
         self.folder = Path(os.environ.get("XENT_FRAMEWORKS", folder)) / name
         if not (self.folder / "done").exists():
-            venv.create(self.folder, with_pip=True, symlinks=True)
+            venv.create(self.folder, symlinks=True)
             self._site.joinpath("project.pth").write_text(
                 f"{ROOT}\n{sysconfig.get_path('purelib')}\n"
             )
@@ -43,7 +43,8 @@ class Framework:
 
     def pip(self, *arguments: str) -> None:
         """``pip install`` there."""
-        run([self.python, "-m", "pip", "install", "-q", *arguments])
+        pip = [sys.executable, "-m", "pip", "--python", self.python]
+        run([*pip, "install", "-q", "--no-compile", *arguments])
 
     def run(self, *command: str | Path, cwd: Path | None = None) -> str:
         """What a command of the environment prints."""

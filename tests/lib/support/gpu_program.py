@@ -74,9 +74,9 @@ GROWTH = [
     "finetune.steps=3",
     "finetune.maps=4",
     "finetune.rollouts=4",
-    "finetune.warm_start.maps=4",
+    "finetune.warm_start.maps=16",
+    "finetune.warm_start.edits=0",
     "finetune.warm_start.rollouts=8",
-    "finetune.warm_start.demonstrations=32",
 ]
 
 
@@ -109,7 +109,7 @@ def loaded_host(device: str, **changes: Any) -> model_host.ModelHost:
     """A model host whose fine-tunes are short. ``device``: of judge and player, or those of both,
     as ``gpu:0/gpu:1``."""
     judge, _, player = device.partition("/")
-    warm = WarmStartConfig(maps=2, rollouts=4, demonstrations=2)
+    warm = WarmStartConfig(maps=2, rollouts=4, edits=1)
     small = {"tokens": 2000, "steps": 2, "maps": 2, "rollouts": 4, "warm_start": warm}
     finetune = FinetuneConfig(**{**small, **changes})
     settings = ModelHostSettings(JudgeConfig(), PlayerConfig(lora_layers=2), finetune, judge)
@@ -125,7 +125,7 @@ def library_task(name: str) -> Task:
 def finetunes(device: str, *sizes: str) -> dict[str, Any]:
     """Four fine-tunes of two games, so many at a time in lockstep: their curves and counts, and the
     largest difference of their adapters from the first ones."""
-    host = loaded_host(device, tokens=10**6, steps=4)
+    host = loaded_host(device, tokens=10**6, steps=2)
     trainings = [
         Training(library_task(name), seed) for seed in (0, 1) for name in ("rival", "quote")
     ]
