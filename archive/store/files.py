@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 from archive.errors import DamagedError, RowError, WriteError
 from archive.schema import FLOAT64, STRING, TABLES, Column, Table
 from xgl.errors import wrong_ending
-from xgl.files import flush_folder, is_inside, read_bytes, read_json, write_text, write_whole
+from xgl.files import flush_folder, is_inside, read_bytes, read_json, write_whole
 
 Row = Mapping[str, object]
 
@@ -302,9 +302,9 @@ def writing(path: Path) -> Iterator[None]:
 
 
 def save_text(path: Path, text: str) -> None:
-    """:func:`xgl.files.write_text`; raises WriteError."""
+    """Writes `path` whole, whatever link is there, or leaves it as it was. Raises WriteError."""
     with writing(path):
-        write_text(path, text)
+        write_whole(path, text.encode())
 
 
 def require_ending(path: Path, *endings: str) -> None:

@@ -170,9 +170,9 @@ class WarmStartConfig:
 class FinetuneConfig:
     """The learner: budget, warm start, policy gradient."""
 
-    tokens: Natural = 2000000
+    tokens: Natural = 4000000
     """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
-    steps: Count | None = 48
+    steps: Count | None = 96
     """Most steps after the warm start, so that games with short views and games with long views are
     played equally often; null: as many as the tokens pay for, as in the paper."""
     warm_start: WarmStartConfig = WarmStartConfig()

@@ -199,7 +199,7 @@ class GrowthConfig(GrowthSettings):
     generations: Annotated[Count, Role.RESUMABLE] = 3
     list_size: Count = 22
     max_candidates: Count | None = 132
-    max_accepted: Annotated[Count | None, Role.RESUMABLE] = 2
+    max_accepted: Annotated[Count | None, Role.RESUMABLE] = 1
     """Open-ended: the run ends when this many games have joined, and goes on from there when it is
     resumed with more; null: no limit."""
     lookahead: Count = 1

@@ -39,7 +39,7 @@ MEASURE = ["+experiment=measure", "measure=OUT"]
         ([], "mutate"),
         (["model=qwen3_8b"], "portfolio"),
         (["model=smollm2", "meta_sampler=local"], "local"),
-        (["playability=few_shot", "finetune=deep"], "mutate"),
+        (["playability=few_shot", "finetune=reinforce"], "mutate"),
     ],
 )
 def test_every_variant_composes_and_a_model_of_size_takes_part_in_proposing(
@@ -48,7 +48,8 @@ def test_every_variant_composes_and_a_model_of_size_takes_part_in_proposing(
     assert load(RunConfig, [RUN, *words]).meta_sampler.name == name
 
 
-def test_composed_defaults_are_those_of_python() -> None:
+def test_composed_defaults_are_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(models, "reward_settings", lambda words: ())
     for experiment in MODEL_RUNS:
         config = load(RunConfig, [f"+experiment={experiment}"])
         assert (config.experiment, config.name) == (experiment, f"{experiment}-seed0")
@@ -158,10 +159,10 @@ def test_rewards_are_rounded_where_the_driver_s_processor_multiplies_in_bfloat16
     off = ("finetune.bfloat16_rewards=false",)
     assert reward_settings(ON_GPU, cpuinfo) == off
     cpuinfo.write_text("flags : fpu avx512f\n")
-    assert reward_settings(["finetune=deep"], cpuinfo) == off
+    assert reward_settings([RUN], cpuinfo) == off
     assert reward_settings(["finetune.bfloat16_rewards=true"], cpuinfo) == ()
     cpuinfo.write_text("flags : fpu avx512_bf16\n")
-    assert reward_settings(["finetune=deep"], cpuinfo) == ()
+    assert reward_settings([RUN], cpuinfo) == ()
 
 
 def test_workers_share_a_gpu_and_its_memory() -> None:
@@ -189,7 +190,7 @@ def test_of_two_gpus_a_worker_the_judge_has_one_and_the_player_the_other(
 def test_a_run_goes_on_with_its_own_settings_whatever_this_machine_has(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    values = asdict(load(RunConfig, [RUN, "finetune=deep"]))
+    values = asdict(load(RunConfig, [RUN]))
     monkeypatch.setattr(models, "find_gpus", lambda: (4, 81559))
     monkeypatch.setattr(models, "reward_settings", lambda words: ("finetune.bfloat16_rewards=x",))
     resumed = resume(RunConfig, values, ["growth.max_accepted=9", "budget={tokens: 7}"])

@@ -205,7 +205,13 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
     changes = []
     for kl in (0.0, 1.0):
         settings = FinetuneConfig(
-            maps=1, rollouts=4, learning_rate=1e-3, kl=kl, gradient_clip=1e9, entropy_bonus=0.0
+            clipped_ratio=None,
+            maps=1,
+            rollouts=4,
+            learning_rate=1e-3,
+            kl=kl,
+            gradient_clip=1e9,
+            entropy_bonus=0.0,
         )
         with adapted_model.new_adapter(0):
             for parameter in adapted_model.parameters():
@@ -238,7 +244,9 @@ Step = tuple[tuple[float, float], list[torch.Tensor]]
 
 def step(player: LanguageModel, adapted_model: AdaptedModel, bonus: float) -> Step:
     """What an update by eight rollouts of growing length reports, and the adapter after it."""
-    settings = FinetuneConfig(maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=bonus)
+    settings = FinetuneConfig(
+        maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=bonus, clipped_ratio=None
+    )
     prompts = [(player.bos, *player.encode(text)) for text in ("The king", "A small cat sat")]
     moves = [Move("m", prompts[i % 2], tuple(range(9, 10 + i))) for i in range(8)]
     credits = [Credit(move, float(i * i), (i % 2, 0, 0)) for i, move in enumerate(moves)]

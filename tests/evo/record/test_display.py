@@ -22,7 +22,7 @@ def test_without_a_terminal_there_are_plain_lines_which_the_log_keeps(
 ) -> None:
     """Fine-tunes of one job are told one by one."""
     settings = ("growth.list_size=3", "growth.max_candidates=3", "player.policies_per_pass=2")
-    world, sampler = of_limits(l5=Nature(tokens=1000)), Listed([code(n) for n in (7, 6, 5)])
+    world, sampler = of_limits(l5=Nature(tokens=20_000)), Listed([code(n) for n in (7, 6, 5)])
     assert search.run(world, *settings, sampler=sampler) == 0
     output = capsys.readouterr().out
     lines = re.findall(r"^\[ *\d+\.\d s, ([\d,]+) tokens\] (.*)$", output, re.MULTILINE)
