@@ -324,9 +324,9 @@ class CurriculumConfig:
     tokens: Natural = 600000
     """Budget of one curriculum's fine-tune, over all its games."""
     learning_rate: Positive = 0.0005
-    """Learning rate of AdamW at the first step of REINFORCE, instead of finetune.learning_rate: a
-    curriculum makes ten times as many steps as a fine-tune on one game, and at the higher rate the
-    embedded player would collapse."""
+    """Learning rate of AdamW at the first step after the warm start, instead of
+    finetune.learning_rate: over the many steps of a curriculum the embedded player would collapse
+    at the higher rate."""
     decay: Share = 1.0
     """Share by which the learning rate falls until the end, instead of finetune.decay."""
     kl: NonNegative = 0.1
