@@ -71,6 +71,7 @@ GROWTH = [
     "transfer.attempts=1",
     "transfer.scope_attempts=1",
     "finetune.tokens=5000",
+    "finetune.bfloat16_rewards=false",
     "finetune.steps=3",
     "finetune.maps=4",
     "finetune.rollouts=4",
@@ -110,7 +111,14 @@ def loaded_host(device: str, **changes: Any) -> model_host.ModelHost:
     as ``gpu:0/gpu:1``."""
     judge, _, player = device.partition("/")
     warm = WarmStartConfig(maps=2, rollouts=4, edits=1)
-    small = {"tokens": 2000, "steps": 2, "maps": 2, "rollouts": 4, "warm_start": warm}
+    small: dict[str, Any] = {
+        "tokens": 2000,
+        "steps": 2,
+        "maps": 2,
+        "rollouts": 4,
+        "warm_start": warm,
+    }
+    small["bfloat16_rewards"] = False  # which only a CPU has
     finetune = FinetuneConfig(**{**small, **changes})
     settings = ModelHostSettings(JudgeConfig(), PlayerConfig(lora_layers=2), finetune, judge)
     places = {JudgeConfig: judge, PlayerConfig: player or judge}
@@ -125,7 +133,7 @@ def library_task(name: str) -> Task:
 def finetunes(device: str, *sizes: str) -> dict[str, Any]:
     """Four fine-tunes of two games, so many at a time in lockstep: their curves and counts, and the
     largest difference of their adapters from the first ones."""
-    host = loaded_host(device, tokens=10**6, steps=2)
+    host = loaded_host(device, tokens=10**6, steps=4)
     trainings = [
         Training(library_task(name), seed) for seed in (0, 1) for name in ("rival", "quote")
     ]
