@@ -71,6 +71,7 @@ def test_fine_tunes_in_lockstep_share_the_passes_of_player_and_judge() -> None:
     assert four["tokens"] == alone["tokens"]
     for one, other in zip(four["curves"], alone["curves"], strict=True):
         assert one == pytest.approx(other, abs=0.01)
+    assert four["least trained"] > 10 * 1e-3, "equal because untrained would prove nothing"
     assert four["difference"] < 1e-3
 
 

@@ -153,6 +153,10 @@ def finetunes(device: str, *sizes: str) -> dict[str, Any]:
             **passes(counts),
             "curves": [each.curve for each in outcomes],
             "tokens": [each.tokens for each in outcomes],
+            "least trained": min(
+                max(float(value.abs().max()) for name, value in own.items() if "lora_B" in name)
+                for _, own in pairs
+            ),
             "difference": max(
                 float((one[name] - own[name]).abs().max()) for one, own in pairs for name in own
             ),
