@@ -72,7 +72,8 @@ class Display(TimedLines):
         if jobs:
             self.stages[name] = [jobs, 0]
         if jobs and self._deserves_lines(name):
-            self._log(f"{name}: {' '.join(dict.fromkeys(task.id.label for task in tasks))}")
+            labels = [*dict.fromkeys(task.id.label for task in tasks)]
+            self._log(f"{name}: {' '.join(labels) if labels[1:] else _name(tasks[0])}")
 
     def job(self, stage: str, task: Task, tokens: int, note: str = "") -> None:
         """Count a job that is committed and show the progress of its stage; for a fine-tune also
@@ -83,7 +84,7 @@ class Display(TimedLines):
         head, (jobs, ended) = f"{stage} {task.id.label} ended", self.stages[stage]
         if stage == FINE_TUNING:
             self.finetunes += 1
-            self._log(f"{head}, {note}; fine-tune {self.finetunes}")
+            self._log(f"{stage} {_name(task)} ended, {note}; fine-tune {self.finetunes}")
         elif self._deserves_lines(stage):
             self._log(f"{head}, {ended} of {jobs}")
         elif time.monotonic() - self.latest >= QUIET:

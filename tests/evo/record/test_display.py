@@ -29,16 +29,16 @@ def test_without_a_terminal_there_are_plain_lines_which_the_log_keeps(
     parent, a, b, c = (row["game_id"][:8] for row in search.rows("games"))
     learned = "ended, 1.0 → 2.0 bits a play in training; fine-tune"
     assert lines[:5] == [
-        ("80", f"fine-tuning: {parent}"),
-        ("1,080", f"fine-tuning {parent} {learned} 1"),
+        ("80", f"fine-tuning: {NAME} ({parent})"),
+        ("1,080", f"fine-tuning {NAME} ({parent}) {learned} 1"),
         ("1,400", f"list 1 of new games like {NAME} ({parent})"),
         ("1,400", f"calibration: {a} {b} {c}"),
         ("1,480", f"calibration {a} ended, 1 of 3"),
     ]
     texts = [text for _, text in lines]
     assert any(text.startswith(f"refused: {NAME} ({c}): too long to learn: ") for text in texts)
-    first = texts.index(f"fine-tuning {a} {learned} 2")
-    assert texts[first + 1] == f"fine-tuning {b} {learned} 3"
+    first = texts.index(f"fine-tuning {NAME} ({a}) {learned} 2")
+    assert texts[first + 1] == f"fine-tuning {NAME} ({b}) {learned} 3"
     assert f"accepted: {NAME} ({b}): helps and is new" in texts
     log = (search.folder / "run" / "run.log").read_text().splitlines()
     assert [line.split(" INFO ")[1] for line in log][1:-1] == texts
