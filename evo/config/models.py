@@ -69,13 +69,8 @@ class JudgeConfig:
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
     device: Device = "auto"
     """Which of a worker's GPUs it is on: cuda:0 for the first; auto: the worker's only device."""
-    batch_tokens: Annotated[int, Strict(), Field(ge=64)] | None = None
-    """Padded tokens of one forward pass, at most; null: a number that is fast on the device."""
     memory_mib: Mebibytes = 1024
-    """MiB that one forward pass may take; the pass may therefore have fewer tokens than
-    batch_tokens."""
-    remembered_mib: Natural = 64
-    """MiB of scores that are cached within a job."""
+    """MiB that one forward pass may take."""
     stories: Annotated[str, AfterValidator(_check_source)] = "corpus"
     """Source of the texts of maps: corpus (held-out stories of the package); a file of texts in any
     language (.txt with one a line or blank lines between them); or who writes

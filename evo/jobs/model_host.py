@@ -313,8 +313,4 @@ def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJud
 
 
 def _engine_settings(judge: JudgeConfig) -> EngineSettings:
-    return EngineSettings(
-        batch_tokens=judge.batch_tokens,
-        memory_bytes=judge.memory_mib << 20,
-        score_cache_bytes=judge.remembered_mib << 20,
-    )
+    return EngineSettings(memory_bytes=judge.memory_mib << 20)

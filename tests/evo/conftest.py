@@ -51,7 +51,7 @@ def make_model_host() -> MakeModelHost:
         settings |= {"baseline": "group_mean", "scale_advantages": True, "gradient_clip": 1.0}
         return ModelHost(
             ModelHostSettings(
-                JudgeConfig(dtype="float32", batch_tokens=2048),
+                JudgeConfig(dtype="float32"),
                 PlayerConfig(dtype="float32", lora_rank=4, lora_alpha=8),
                 FinetuneConfig(**{**settings, "shuffle": False, **finetune}),  # type: ignore[arg-type]
             )
