@@ -19,20 +19,18 @@ Rest = ParamSpec("Rest")
 
 
 class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen outside
-    """A node that is not in the language; becomes a :class:`~xgl.errors.Problem`.
+    """What is not in the language, at a node or a column; becomes a :class:`~xgl.errors.Problem`.
 
     ``all`` holds it and the refusals of the other parts of the same node.
     """
 
-    def __init__(self, node: ast.AST, found: str, expected: str, suggestion: str = "") -> None:
+    def __init__(
+        self, place: ast.expr | ast.keyword | int, found: str, expected: str, suggestion: str = ""
+    ) -> None:
         super().__init__(found)
-        self.node = node if hasattr(node, "col_offset") else getattr(node, "value", node)
+        self.column = place if isinstance(place, int) else place.col_offset + 1
         self.found, self.expected, self.suggestion = excerpt(found), excerpt(expected), suggestion
-        self.all: tuple[Refusal, ...] = (self,)
-
-
-class TooDeepError(Refusal):
-    """Ends the reading of its line, whose other parts are as deep."""
+        self.all: list[Refusal] = [self]
 
 
 def read_each(
@@ -49,12 +47,10 @@ def read_each(
             break
         try:
             results.append(read(part, *rest, **options))
-        except TooDeepError:  # its neighbours would be read to the same depth, each again
-            raise
         except Refusal as refusal:
-            refusals.extend(refusal.all)
+            refusals += refusal.all
     if refusals:
-        refusals[0].all = tuple(refusals[:MAX_PROBLEMS])
+        refusals[0].all = refusals
         raise refusals[0]
     return results
 
@@ -63,7 +59,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return next(iter(get_close_matches(name, list(names), 1)), "")
 
 
-def register(node: ast.AST, name: str) -> str:
+def register(node: ast.expr | ast.keyword, name: str) -> str:
     if name in syn.REGISTERS:
         return name
     expected = "s t x y p a b c, plain or with 0-3"
@@ -83,7 +79,7 @@ def whole_number(node: ast.expr, least: int, expected: str) -> int:
 
 def check_depth(node: ast.expr, depth: int) -> None:
     if depth > syn.MAX_DEPTH:
-        raise TooDeepError(node, "an expression too deep", f"at most {syn.MAX_DEPTH} levels")
+        raise Refusal(node, "an expression too deep", f"at most {syn.MAX_DEPTH} levels")
 
 
 def literal_text(node: ast.Constant) -> str:
