@@ -255,7 +255,7 @@ class _Lowering:
             return [line]
         self.change("moves are stored again, so that // % and join work on shortened ones")
         again = {name: syn.Cat(syn.Register(name), NOTHING) for name in line.registers}
-        return [line, syn.Assign(tuple(again.items()), line.span)]
+        return [line, syn.Assign(tuple(again.items()), span=line.span)]
 
     # -- rewards and conditions --------------------------------------------------------------------
 
@@ -445,7 +445,7 @@ class _RevealRewriter:
         for value in line.values:
             register = self._own(line, value) if self._needs_own(line.player, value) else None
             if register:
-                before.append(syn.Assign(((register, value),), line.span))
+                before.append(syn.Assign(((register, value),), span=line.span))
             values.append(syn.Register(register) if register else value)
         return [*before, replace(line, values=tuple(values))]
 
