@@ -19,7 +19,7 @@ from evo.record.requests import PlayRequest, Request
 from evo.record.steps import Steps, together
 from xgl import library
 from xgl.analysis.static_facts import analyse, learning_roles
-from xgl.errors import ConfigError, MetadataError, ProgramError
+from xgl.errors import ConfigError, ProgramError
 from xgl.files import user_path
 from xgl.judge.stories import check_prompts
 from xgl.language.canonical import Game, Metadata, check_names, file_metadata, game
@@ -58,7 +58,7 @@ def read_task(
         facts = file_metadata(text, path, shared, str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{setting}: {path}: cannot be read ({error})") from None
-    except (ConfigError, ProgramError, MetadataError) as error:
+    except (ConfigError, ProgramError) as error:
         raise ConfigError(f"{setting}: {error}") from None
     origin = f"{setting}: {path}"
     return Task(game(program, facts), main_role(program, role, origin), origin=origin)

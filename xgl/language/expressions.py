@@ -33,6 +33,10 @@ class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen
         self.all: list[Refusal] = [self]
 
 
+class TooDeepError(Refusal):
+    """Ends the reading of its line, whose other parts are as deep."""
+
+
 def read_each(
     read: Callable[Concatenate[Part, Rest], Result],
     parts: Iterable[Part],
@@ -47,6 +51,8 @@ def read_each(
             break
         try:
             results.append(read(part, *rest, **options))
+        except TooDeepError:
+            raise
         except Refusal as refusal:
             refusals += refusal.all
     if refusals:
@@ -79,7 +85,7 @@ def whole_number(node: ast.expr, least: int, expected: str) -> int:
 
 def check_depth(node: ast.expr, depth: int) -> None:
     if depth > syn.MAX_DEPTH:
-        raise Refusal(node, "an expression too deep", f"at most {syn.MAX_DEPTH} levels")
+        raise TooDeepError(node, "an expression too deep", f"at most {syn.MAX_DEPTH} levels")
 
 
 def literal_text(node: ast.Constant) -> str:

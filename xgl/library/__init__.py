@@ -97,7 +97,7 @@ class Source(NamedTuple):
 
     def game(self, usual: Metadata | None = None) -> Game:
         """The game, with the metadata of its header and of the file beside it over ``usual``.
-        Also raises :class:`~xgl.errors.MetadataError`."""
+        Also raises :class:`~xgl.errors.ConfigError`."""
         program, usual = self.program(), usual or Metadata()
         return game(program, file_metadata(self.text, self.path, usual, self.origin))
 
