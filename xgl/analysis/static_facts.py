@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 from xgl.language import syntax as syn
@@ -75,12 +75,7 @@ class StaticFacts:
     @property
     def move_tokens(self) -> int:
         """Most judge tokens the main player may write in one play."""
-        lines = (self.program.instructions[position] for position in self.order)
-        return sum(
-            (line.max_len or self.metadata.max_len) * len(line.registers)
-            for line in lines
-            if isinstance(line, syn.Elicit) and line.player == self.role
-        )
+        return sum(each.max_len * each.times for each in self.elicits if each.player == self.role)
 
     @cached_property
     def faults(self) -> tuple[str, ...]:
@@ -112,18 +107,19 @@ class StaticFacts:
     @cached_property
     def unused_moves(self) -> tuple[str, ...]:
         """Registers that the main player fills and nothing reads before they are set again."""
-        moves: list[str] = []
+        unused: dict[int, str] = {}
         pending: dict[str, int] = {}
-        used_moves: set[int] = set()
+        numbers = count()
         for step in self._flow:
-            used_moves.update([pending[name] for name in step.reads if name in pending])
+            for name in step.reads:
+                unused.pop(pending.get(name, -1), None)
             own = isinstance(step.line, syn.Elicit) and step.line.player == self.role
             for name in writes(step.line):
                 pending.pop(name, None)
                 if own:
-                    pending[name] = len(moves)
-                    moves.append(name)
-        return tuple(dict.fromkeys(n for key, n in enumerate(moves) if key not in used_moves))
+                    pending[name] = next(numbers)
+                    unused[pending[name]] = name
+        return tuple(dict.fromkeys(unused.values()))
 
     @cached_property
     def read_before_set(self) -> tuple[str, ...]:
@@ -139,7 +135,7 @@ class StaticFacts:
     def elicits(self) -> tuple[ElicitFacts, ...]:
         """Every elicited register, in the order of their first turns: its limit, and what its
         player has and has not been shown."""
-        return _elicit_facts(self.program, self.order, self.metadata)
+        return tuple(_elicit_facts(self.program, self.order, self.metadata))
 
     @property
     def degenerate(self) -> str:
@@ -206,18 +202,15 @@ def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[_Step]:
     return [step for position in order for step in steps[position]]
 
 
-_LISTS = frozenset(syn.LIST_REGISTERS)
-
-
 def _step(line: syn.Instruction, list_items: tuple[str, ...]) -> _Step:
     def all_reads(node: Any) -> tuple[str, ...]:
-        names = ((name, *list_items) if name in _LISTS else (name,) for name in reads(node))
+        names = ((n, *list_items) if n in syn.LIST_REGISTERS else (n,) for n in reads(node))
         return tuple(dict.fromkeys(chain.from_iterable(names)))
 
     def bare(value: Any) -> str:
         """The register that a value is, by itself; empty for any other value."""
         is_register = isinstance(value, syn.Register)
-        return value.name if is_register and not (list_items and value.name in _LISTS) else ""
+        return value.name if is_register and len(all_reads(value)) == 1 else ""
 
     targets = line.targets if isinstance(line, syn.Assign) else ()
     values = line.values if isinstance(line, syn.Reveal) else ()
@@ -312,10 +305,8 @@ def plain_xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
 
 def _elicit_facts(
     program: syn.Program, order: Sequence[int], metadata: Metadata
-) -> tuple[ElicitFacts, ...]:
-    times: Counter[tuple[int, str]] = Counter()
-    sees: defaultdict[tuple[int, str], dict[str, None]] = defaultdict(dict)
-    hides: defaultdict[tuple[int, str], dict[str, None]] = defaultdict(dict)
+) -> Iterator[ElicitFacts]:
+    turns: dict[tuple[int, str], dict[str, bool]] = {}
     sights = _Sights(program, metadata)
     for position in order:
         line = program.instructions[position]
@@ -323,26 +314,21 @@ def _elicit_facts(
             sights.learn(line)
             continue
         for name in line.registers:
-            turn, seen = (position, name), sights.seen[line.player]
-            times[turn] += 1
-            hidden = sights.written.keys() - seen
-            if not (seen <= sees[turn].keys() and hidden <= hides[turn].keys()):
-                for other in sights.written:
-                    (sees if other in seen else hides)[turn][other] = None
+            sights.note(line.player, turns.setdefault((position, name), {}))
             sights.store(name, line.player)
-    return tuple(
-        ElicitFacts(
-            line=turn[0] + 1,
+    counts = Counter(order)
+    for (position, name), known in turns.items():
+        line = program.instructions[position]
+        assert isinstance(line, syn.Elicit)
+        yield ElicitFacts(
+            line=position + 1,
             player=line.player,
-            register=turn[1],
+            register=name,
             max_len=line.max_len or metadata.max_len,
-            times=count,
-            sees=tuple(sees[turn]),
-            hidden=tuple(name for name in hides[turn] if name not in sees[turn]),
+            times=counts[position] * line.registers.count(name),
+            sees=tuple(other for other, is_seen in known.items() if is_seen),
+            hidden=tuple(other for other, is_seen in known.items() if not is_seen),
         )
-        for turn, count in times.items()
-        if isinstance(line := program.instructions[turn[0]], syn.Elicit)
-    )
 
 
 class _Sights:
@@ -365,16 +351,24 @@ class _Sights:
         for player, names in self.seen.items():
             (names.add if player in viewers else names.discard)(name)
 
+    def note(self, player: str, known: dict[str, bool]) -> None:
+        """Add to ``known`` whether the player has seen each register at one turn or another; the
+        seen ones in the order in which they were seen."""
+        for name in self.written:
+            if name not in self.seen[player]:
+                known.setdefault(name, False)
+            elif not known.get(name):
+                known.pop(name, None)
+                known[name] = True
+
     def learn(self, line: syn.Instruction) -> None:
         """Update the players' registers after an assign or a reveal."""
-        match line:
-            case syn.Assign(targets):
-                for name, _ in targets:
-                    self.store(name)
-            case syn.Reveal(player, values):
-                names = reads(line)
-                self.written |= dict.fromkeys(names)
-                self.seen[player].update(names)
-                for value in values if self.live else ():
-                    if isinstance(value, syn.Register):
-                        self.watchers[value.name].add(player)
+        for name in writes(line):
+            self.store(name)
+        if isinstance(line, syn.Reveal):
+            names = reads(line)
+            self.written |= dict.fromkeys(names)
+            self.seen[line.player].update(names)
+            for value in line.values if self.live else ():
+                if isinstance(value, syn.Register):
+                    self.watchers[value.name].add(line.player)

@@ -251,12 +251,8 @@ def _overridden(metadata: Metadata, toml: str, origin: str) -> Metadata:
     try:
         facts = tomllib.loads(toml)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = re.fullmatch(r"(?s)(.*) \(at (?:line (\d+), column \d+|.*)\)", str(error))
-        place = f"line {found[2]}: " if found and found[2] else ""
-        reason = found[1] if found else str(error)
-        raise ConfigError(
-            f'{origin}: {place}{reason}, expected name = value, such as npc = "weak"'
-        ) from None
+        expected = 'expected name = value, such as npc = "weak"'
+        raise ConfigError(f"{origin}: {error}, {expected}") from None
     try:
         return _merged(metadata, facts)
     except ConfigError as error:

@@ -108,8 +108,8 @@ def test_no_number_of_the_metadata_is_unbounded(name: str) -> None:
 
 BAD = {
     "#: stroy_tokens = 4": r"stroy_tokens: unknown key, did you mean story_tokens\?",
-    "# Mine.\n#: max_len 4": r"line 2: .*, expected name = value",
-    "#: max_len = 4\n#: max_len = 5": "line 2: Cannot overwrite a value",
+    "# Mine.\n#: max_len 4": r".* \(at line 2, column \d+\), expected name = value",
+    "#: max_len = 4\n#: max_len = 5": r"Cannot overwrite a value \(at line 2, ",
     "#: constants.a = 4": "constants.a: found 4, expected a text",
     "#: constants.s = 'x'": "constants: found 's', expected one of a b c",
     "#: judge = 'http://there/v1'": "judge: found .*, expected a name under the judge such as weak",
