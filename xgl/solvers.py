@@ -114,10 +114,6 @@ class MapTrials:
             self.attempts.update(zip(part, map(self._attempt, part, plays), strict=True))
         return [self.attempts[moves] for moves in whole]
 
-    def play_samples(self, player: Player, samples: Sequence[int]) -> list[Attempt]:
-        """Attempts of a player, with a random stream of its own for each of ``samples``."""
-        return self.play_policies(_ResampledPlayer(player, self.seeds), list(map(str, samples)))
-
     def play_policies(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
         """Attempts of several policies of one player, such as the scripts."""
         attempts = [self._attempt((), play) for play in self._plays(player, policies)]
@@ -226,16 +222,20 @@ class Solvers:
         """Every script once, then the player until the calls are spent."""
         scripts = list(SCRIPTS)[: search.remaining]
         search.keep(search.trials.play_policies(ScriptPlayer(self.judge.count), scripts))
-        for first in range(0, search.remaining if self.player else 0, SAMPLES_AT_ONCE):
+        if self.player is None:
+            return
+        player = _ResampledPlayer(self.player, search.trials.seeds)
+        for first in range(0, search.remaining, SAMPLES_AT_ONCE):
             samples = range(first, first + min(SAMPLES_AT_ONCE, search.remaining))
-            assert self.player is not None
-            search.keep(search.trials.play_samples(self.player, samples))
+            search.keep(search.trials.play_policies(player, list(map(str, samples))))
 
     # -- beam search ---------------------------------------------------------------------------
 
     def beam(self, search: Search) -> None:
         """Build a move from the empty one by pieces that add most: words in view, judge tokens."""
-        moves, turns = _opening(search.trials)
+        best = search.trials.best()
+        moves = best.moves if best else ()
+        turns = search.trials.turns(moves) if best else search.trials.turns(("",))[:1]
         shares = np.linspace(0, self.calls, len(turns) + 1).astype(int)[1:]
         for index, turn in enumerate(turns):
             start = (*moves[:index], "", *moves[index + 1 :])
@@ -327,11 +327,3 @@ def vocabulary(judge: TransformerJudge) -> tuple[str, ...]:
     pieces = (text[len(alone[word]) :] for text in texts)
     usable = (piece for piece in pieces if piece.strip() and STOP not in piece)
     return tuple(dict.fromkeys(piece for piece in usable if UNREADABLE not in piece))
-
-
-def _opening(trials: MapTrials) -> tuple[Moves, tuple[Turn, ...]]:
-    """The best moves so far and the turn of each; without a finished play, no moves and the first
-    turn alone."""
-    if (best := trials.best()) is None:
-        return (), tuple(trials.turns(("",))[:1])
-    return best.moves, tuple(trials.turns(best.moves))

@@ -182,10 +182,7 @@ def _file(entry: str, dialect: str | None) -> tuple[Path, str]:
         if not isfile(path):
             raise ConfigError(f"{entry}: no such file, expected a game file")
         return path, own
-    try:
-        found = library.find(entry)
-    except library.NotInLibraryError as error:
-        raise ConfigError(f"{error}") from None
+    found = library.find(entry)
     if dialect not in (None, found.dialect):
         raise ConfigError(
             f"{entry!r} is a game of dialect {found.dialect}, expected one of dialect {dialect}, "

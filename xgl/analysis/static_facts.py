@@ -14,7 +14,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import find, listed_registers, reads, writes
+from xgl.language.visitors import find, reads, writes
 
 
 class ElicitFacts(NamedTuple):
@@ -191,7 +191,9 @@ def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[_Step]:
     """The executed instructions; an assign that stores left to right becomes one step for each
     target."""
     dialect = DIALECTS[program.dialect]
-    list_items = tuple(item.name for item in listed_registers(program)) if dialect.aliases else ()
+    items = [item for each in find(program, syn.ListOf) for item in each.items]
+    names = dict.fromkeys(item.name for item in items if isinstance(item, syn.Register))
+    list_items = tuple(names) if dialect.aliases else ()
     steps: dict[int, list[_Step]] = {}
     for position in dict.fromkeys(order):
         line = program.instructions[position]

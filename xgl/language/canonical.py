@@ -153,7 +153,7 @@ _USUAL = Metadata()
 def metadata_lines(game: Game) -> list[str]:
     """The unusual metadata that a play depends on, as lines of a header that reads as them."""
     metadata, program = game.metadata, game.program
-    if metadata == replace(_USUAL, constants=metadata.constants, token_bits=metadata.token_bits):
+    if _unusual(metadata).keys() <= {"constants", "token_bits"}:
         return []
     stories = find(program, syn.Story)
     is_used = {

@@ -81,8 +81,3 @@ def unrolled(program: Program) -> tuple[tuple[int, ...], str]:
     except FlowError as error:
         return tuple(order), str(error)
     return tuple(order), ""
-
-
-def unrolled_steps(program: Program) -> int:
-    """Steps of the unrolled program, counted to at most ``MAX_STEPS + 1``."""
-    return len(unrolled(program)[0])

@@ -117,14 +117,11 @@ _SHAPES: dict[type[ast.AST], str] = {
     ast.Attribute: "an attribute",
     ast.BinOp: "an operation",
     ast.Compare: "a comparison",
-    ast.DictComp: "a comprehension",
-    ast.GeneratorExp: "a comprehension",
     ast.JoinedStr: "an f-string",
-    ast.ListComp: "a comprehension",
     ast.NamedExpr: "an assignment with :=",
-    ast.SetComp: "a comprehension",
     ast.Starred: "a starred argument",
     ast.UnaryOp: "an operation",
+    **dict.fromkeys((ast.DictComp, ast.GeneratorExp, ast.ListComp, ast.SetComp), "a comprehension"),
 }
 
 

@@ -94,13 +94,6 @@ def reads(node: object) -> list[str]:
     return [part.name for part in descendants(node) if isinstance(part, syn.Register)]
 
 
-def listed_registers(program: syn.Program) -> tuple[syn.Register, ...]:
-    """Registers that some list of the program may hold themselves, where lists hold no values."""
-    lists = find(program, syn.ListOf)
-    items = (item for node in lists for item in node.items if isinstance(item, syn.Register))
-    return tuple(dict.fromkeys(items))
-
-
 def writes(instruction: syn.Instruction) -> tuple[str, ...]:
     """Names of the registers that an instruction sets, in order."""
     match instruction:
