@@ -131,6 +131,8 @@ class _Lowering:
     def __init__(self, game: Game, lenient: bool) -> None:
         self.game, self.dialect, self.lenient = game, DIALECTS[game.dialect], lenient
         self.changes, self.inexact, self.refusals = (dict[str, None]() for _ in range(3))
+        self.used_names, self.steady_names = set[str](), set[str]()
+        """Registers of the lines, and those whose value never changes."""
 
     def change(self, what: str) -> None:
         """Record a change that keeps the meaning."""
@@ -156,8 +158,11 @@ class _Lowering:
             calls = [call for call in find(line, syn.Function) if call.name == "split"]
             if any(call.arguments[1:] == (NOTHING,) for call in calls):
                 self.refuse(line, "a text cannot be split by an empty one there")
-        reveals = _RevealRewriter(lines, self)
-        lines = _each(lines, lambda line: reveals(line) or self._split_rewards(line))
+        self.used_names = {name for line in lines for name in (*reads(line), *writes(line))}
+        write_counts = Counter(name for line in lines for name in writes(line))
+        if not any(isinstance(line, syn.Ensure | syn.Replay) for line in lines):
+            self.steady_names = {name for name in self.used_names if write_counts[name] < 2}
+        lines = _each(lines, self._with_all_said)
         whole = syn.Program(tuple(lines))
         if find(whole, syn.Cut) or any(call.name == "join" for call in find(whole, syn.Function)):
             lines = _each(lines, self._stored_again)
@@ -255,19 +260,49 @@ class _Lowering:
         again = {name: syn.Cat(syn.Register(name), NOTHING) for name in line.registers}
         return [line, syn.Assign(tuple(again.items()), span=line.span)]
 
-    # -- rewards and conditions --------------------------------------------------------------------
+    # -- reveals, rewards and conditions -----------------------------------------------------------
 
-    def _split_rewards(self, line: syn.Instruction) -> Lines:
-        """One reward for each string that is scored; an elicit with its limit."""
-        if isinstance(line, syn.Elicit) and line.max_len is None:
-            self.change("elicits name their limit")
-            return [replace(line, max_len=self.game.metadata.max_len)]
-        if not isinstance(line, syn.Reward):
-            return [line]
-        groups = self._groups(line.amount.terms)
-        if len(groups) > 1:
-            self.change("a sum of xents of different strings became rewards of their own")
-        return [replace(line, amount=syn.Sum(tuple(group))) for group in groups]
+    def _with_all_said(self, line: syn.Instruction) -> Lines:
+        """A reveal after the assigns that it needs, an elicit with its limit, one reward for each
+        string that is scored."""
+        match line:
+            case syn.Reveal():
+                return self._reveals(line)
+            case syn.Elicit(max_len=None):
+                self.change("elicits name their limit")
+                return [replace(line, max_len=self.game.metadata.max_len)]
+            case syn.Reward(_, amount):
+                groups = self._groups(amount.terms)
+                if len(groups) > 1:
+                    self.change("a sum of xents of different strings became rewards of their own")
+                return [replace(line, amount=syn.Sum(tuple(group))) for group in groups]
+        return [line]
+
+    def _reveals(self, line: syn.Reveal) -> Lines:
+        before: Lines = []
+        values: list[syn.StringExpr | syn.ListExpr] = []
+        for value in line.values:
+            name = self._free_name(line, value) if self._needs_name(line.player, value) else ""
+            if name:
+                self.change("what is revealed has a register of its own")
+                before.append(syn.Assign(((name, value),), span=line.span))
+            values.append(syn.Register(name) if name else value)
+        return [*before, replace(line, values=tuple(values))]
+
+    def _needs_name(self, player: str, value: syn.StringExpr | syn.ListExpr) -> bool:
+        live = self.dialect.live_reveal
+        if not isinstance(value, syn.Register):
+            return not live or any(mark in expression_text(value) for mark in ",()")
+        return not (live or player in syn.viewers(value.name) or value.name in self.steady_names)
+
+    def _free_name(self, line: syn.Reveal, value: syn.StringExpr | syn.ListExpr) -> str:
+        """A register that both engines have and no line uses; empty, and a refusal, without one."""
+        pool = LIST_POOL[:4] if syn.kind_of(value) == "list" else POOL[:16]
+        name = next((name for name in pool if name not in self.used_names), "")
+        if not name:
+            self.refuse(line, "no register is left for what is revealed")
+        self.used_names.add(name)
+        return name
 
     def _groups(self, terms: Iterable[Signed]) -> list[list[Signed]]:
         """Xents by the scored string; the xent of an empty literal is 0 here, an error there."""
@@ -418,50 +453,6 @@ def _call(name: str, *arguments: Any) -> syn.Function:
 def _compare(term: syn.Function, comparator: Any, bound: int) -> syn.Comparison:
     number = syn.Sum(((1, syn.Number(bound)),))
     return syn.Comparison(syn.Sum(((1, term),)), comparator, number)
-
-
-NAMES, LISTS = POOL[:16], LIST_POOL[:4]
-"""Private registers that both engines have."""
-
-
-class _RevealRewriter:
-    """Stores revealed values in registers of their own where that engine needs them."""
-
-    def __init__(self, lines: Lines, lowering: _Lowering) -> None:
-        self.lowering, self.live = lowering, lowering.dialect.live_reveal
-        self.used_names = {name for line in lines for name in (*reads(line), *writes(line))}
-        write_counts = Counter(name for line in lines for name in writes(line))
-        again = any(isinstance(line, syn.Ensure | syn.Replay) for line in lines)
-        self.steady = {n for n in self.used_names if write_counts[n] < 2 and not again}
-
-    def __call__(self, line: syn.Instruction) -> Lines:
-        """A reveal after the assigns that it needs; nothing for another line."""
-        if not isinstance(line, syn.Reveal):
-            return []
-        before: Lines = []
-        values: list[syn.StringExpr | syn.ListExpr] = []
-        for value in line.values:
-            register = self._own(line, value) if self._needs_own(line.player, value) else None
-            if register:
-                before.append(syn.Assign(((register, value),), span=line.span))
-            values.append(syn.Register(register) if register else value)
-        return [*before, replace(line, values=tuple(values))]
-
-    def _needs_own(self, player: str, value: syn.StringExpr | syn.ListExpr) -> bool:
-        if not isinstance(value, syn.Register):
-            return not self.live or any(mark in expression_text(value) for mark in ",()")
-        is_visible = player in syn.viewers(value.name)
-        return not (self.live or is_visible or value.name in self.steady)
-
-    def _own(self, line: syn.Reveal, value: syn.StringExpr | syn.ListExpr) -> str | None:
-        pool = LISTS if syn.kind_of(value) == "list" else NAMES
-        free = next((name for name in pool if name not in self.used_names), None)
-        if free is None:
-            self.lowering.refuse(line, "no register is left for what is revealed")
-            return None
-        self.used_names.add(free)
-        self.lowering.change("what is revealed has a register of its own")
-        return free
 
 
 class _Guard:
