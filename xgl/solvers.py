@@ -64,7 +64,7 @@ class Search:
         self.trials, self.budget, self.calls = trials, budget, 0
         self.best: Attempt | None = None
         self.curve: list[tuple[int, float]] = []
-        self.tried: dict[Moves, Attempt] = {}
+        self.tried: set[Moves] = set()
 
     @property
     def remaining(self) -> int:
@@ -80,10 +80,9 @@ class Search:
                     break
                 new[moves] = None
             affordable.append(moves)
-        attempts = self.trials.play_moves(list(new))
-        self.keep(attempts)
-        self.tried.update(zip(new, attempts, strict=True))
-        return [self.tried[moves] for moves in affordable]
+        self.keep(self.trials.play_moves(list(new)))
+        self.tried.update(new)
+        return self.trials.play_moves(affordable)
 
     def keep(self, attempts: Iterable[Attempt]) -> None:
         """Count plays, and mark on the curve each that is the best so far."""

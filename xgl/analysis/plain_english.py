@@ -7,7 +7,7 @@ unescaped: code that shows a sentence must escape it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from xgl.analysis.static_facts import analyse, paid_for
 from xgl.language import syntax as syn
@@ -41,10 +41,7 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
     """
     movers = {line.player for line in find(game.program, syn.Elicit)}
     names = {role: "the player"} if movers <= {role} else {}
-    return tuple(_sentences(game, names))
-
-
-def _sentences(game: Game, names: dict[str, str]) -> Iterator[str]:
+    sentences = []
     mover = names.get(syn.MAIN_PLAYER, syn.MAIN_PLAYER)
     elicits = {facts.line: facts for facts in reversed(analyse(game.program).elicits)}
     for number, line in enumerate(game.program.instructions, start=1):
@@ -56,7 +53,8 @@ def _sentences(game: Game, names: dict[str, str]) -> Iterator[str]:
             clause = f"{mover}{seeing} writes {_moves(line, game.metadata.max_len)}"
         else:
             clause = _clause(line, player, mover, game)
-        yield f"{clause[:1].upper()}{clause[1:]}."
+        sentences.append(f"{clause[:1].upper()}{clause[1:]}.")
+    return tuple(sentences)
 
 
 def _moves(line: syn.Elicit, usual: int) -> str:

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, count
@@ -87,8 +87,41 @@ class StaticFacts:
 
     @cached_property
     def main_reward_depends_on_moves(self) -> bool:
-        """Whether some reward of the main player reads an elicited string (data flow)."""
-        return _pays_for_moves(self._flow, self.role, DIALECTS[self.program.dialect].live_reveal)
+        """Whether a reward of the main player depends on a move of its own: through assigns, or
+        through another player that saw something of it (or, where reveals are live, that a register
+        was revealed to before)."""
+        is_live = DIALECTS[self.program.dialect].live_reveal
+        moved_names: set[str] = set()
+        # Any view of a move counts as knowing it: the facts may call a dead reward alive, but never
+        # refuse a game that can be learned.
+        knowing: set[str] = set()
+        watchers: defaultdict[str, set[str]] = defaultdict(set)
+
+        def mark(name: str, is_moved: bool, is_told: bool) -> None:
+            """Note whether a register that was set depends on a move, and who learns of it."""
+            (moved_names.add if is_moved else moved_names.discard)(name)
+            if is_told:
+                knowing.update(syn.viewers(name), watchers[name])
+
+        for step in self._flow:
+            is_read = not moved_names.isdisjoint(step.reads)
+            match step.line:
+                case syn.Assign():  # a register by itself is read when stored, all else before
+                    before = {n: not moved_names.isdisjoint(s[0]) for n, s in step.sources.items()}
+                    for name, (_, source) in step.sources.items():
+                        is_moved = source in moved_names if source else before[name]
+                        mark(name, is_moved, is_moved)
+                case syn.Elicit(player):  # it depends on what its player wrote or saw before
+                    is_moved = player == self.role or player in knowing
+                    for name in step.line.registers:
+                        mark(name, is_moved, player == self.role)
+                case syn.Reveal(player):
+                    knowing.update([player] if is_read else [])
+                    for name in step.shown_names if is_live else ():
+                        watchers[name].add(player)
+                case syn.Reward(player) if is_read and player in paid_for(self.role):
+                    return True
+        return False
 
     @cached_property
     def rewards_cancel(self) -> bool:
@@ -135,7 +168,32 @@ class StaticFacts:
     def elicits(self) -> tuple[ElicitFacts, ...]:
         """Every elicited register, in the order of their first turns: its limit, and what its
         player has and has not been shown."""
-        return tuple(_elicit_facts(self.program, self.order, self.metadata))
+        return tuple(self._elicit_facts())
+
+    def _elicit_facts(self) -> Iterator[ElicitFacts]:
+        turns: dict[tuple[int, str], dict[str, bool]] = {}
+        sights = _Sights(self.program, self.metadata)
+        for position in self.order:
+            line = self.program.instructions[position]
+            if not isinstance(line, syn.Elicit):
+                sights.learn(line)
+                continue
+            for name in line.registers:
+                sights.note(line.player, turns.setdefault((position, name), {}))
+                sights.store(name, line.player)
+        counts = Counter(self.order)
+        for (position, name), known in turns.items():
+            line = self.program.instructions[position]
+            assert isinstance(line, syn.Elicit)
+            yield ElicitFacts(
+                line=position + 1,
+                player=line.player,
+                register=name,
+                max_len=line.max_len or self.metadata.max_len,
+                times=counts[position] * line.registers.count(name),
+                sees=tuple(other for other, is_seen in known.items() if is_seen),
+                hidden=tuple(other for other, is_seen in known.items() if not is_seen),
+            )
 
     @property
     def degenerate(self) -> str:
@@ -225,43 +283,6 @@ def paid_for(role: str) -> dict[str, int]:
     return {role: 1} | ({syn.PARTNERS[role]: -1} if role in syn.PARTNERS else {})
 
 
-def _pays_for_moves(flow: Iterable[_Step], role: str, live: bool) -> bool:
-    """Whether a reward of ``role`` depends on a move of its own: through assigns, or through
-    another player that saw something of it (``live``: or that a register was revealed to before).
-    """
-    moved_names: set[str] = set()
-    # Any view of a move counts as knowing it: the facts may call a dead reward alive, but never
-    # refuse a game that can be learned.
-    knowing: set[str] = set()
-    watchers: defaultdict[str, set[str]] = defaultdict(set)
-
-    def mark(name: str, is_moved: bool, is_told: bool) -> None:
-        """Note whether a register that was set depends on a move, and who learns of it."""
-        (moved_names.add if is_moved else moved_names.discard)(name)
-        if is_told:
-            knowing.update(syn.viewers(name), watchers[name])
-
-    for step in flow:
-        is_read = not moved_names.isdisjoint(step.reads)
-        match step.line:
-            case syn.Assign():  # a register by itself is read when it is stored, all else before
-                before = {n: not moved_names.isdisjoint(s[0]) for n, s in step.sources.items()}
-                for name, (_, source) in step.sources.items():
-                    is_moved = source in moved_names if source else before[name]
-                    mark(name, is_moved, is_moved)
-            case syn.Elicit(player):  # it depends on what its player wrote or saw before
-                is_moved = player == role or player in knowing
-                for name in step.line.registers:
-                    mark(name, is_moved, player == role)
-            case syn.Reveal(player):
-                knowing.update([player] if is_read else [])
-                for name in step.shown_names if live else ():
-                    watchers[name].add(player)
-            case syn.Reward(player) if is_read and player in paid_for(role):
-                return True
-    return False
-
-
 _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
 """Sign of the conditional xent in each kind; xed and dex hold the unconditional one as well."""
 
@@ -303,34 +324,6 @@ def plain_xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
 
 
 # -- who is asked, knowing what --------------------------------------------------------------------
-
-
-def _elicit_facts(
-    program: syn.Program, order: Sequence[int], metadata: Metadata
-) -> Iterator[ElicitFacts]:
-    turns: dict[tuple[int, str], dict[str, bool]] = {}
-    sights = _Sights(program, metadata)
-    for position in order:
-        line = program.instructions[position]
-        if not isinstance(line, syn.Elicit):
-            sights.learn(line)
-            continue
-        for name in line.registers:
-            sights.note(line.player, turns.setdefault((position, name), {}))
-            sights.store(name, line.player)
-    counts = Counter(order)
-    for (position, name), known in turns.items():
-        line = program.instructions[position]
-        assert isinstance(line, syn.Elicit)
-        yield ElicitFacts(
-            line=position + 1,
-            player=line.player,
-            register=name,
-            max_len=line.max_len or metadata.max_len,
-            times=counts[position] * line.registers.count(name),
-            sees=tuple(other for other, is_seen in known.items() if is_seen),
-            hidden=tuple(other for other, is_seen in known.items() if not is_seen),
-        )
 
 
 class _Sights:

@@ -125,12 +125,10 @@ _SHAPES: dict[type[ast.AST], str] = {
 }
 
 
-STRING = "a string: a literal, a register, + // or %"
-LIST = "a list: [strings], a register l, +, split or shuffle"
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
 _KINDS: dict[syn.Kind, tuple[str, str]] = {
-    "string": ("a string", STRING),
-    "list": ("a list", LIST),
+    "string": ("a string", "a string: a literal, a register, + // or %"),
+    "list": ("a list", "a list: [strings], a register l, +, split or shuffle"),
     "words": ("a set of words", "a set of words: word_set(s) or common_word_set(s, t)"),
     "number": ("a number", "a whole number"),
     "truth": ("a truth value", "a condition"),
@@ -210,7 +208,7 @@ class Reader:
             case ast.Call() if helper_name(node) is not None:
                 return self.function(node, "string", depth)
         strings = ("story", *(n for n, s in syn.FUNCTIONS.items() if s.result == "string"))
-        raise Refusal(node, description(node), STRING, nearest(_called(node), strings))
+        raise Refusal(node, description(node), _KINDS["string"][1], nearest(_called(node), strings))
 
     def _operation(self, node: ast.BinOp, depth: int) -> syn.StringExpr:
         if isinstance(node.op, ast.Div):
@@ -250,7 +248,7 @@ class Reader:
             case ast.Call() if helper_name(node) is not None:
                 return self.function(node, "list", depth)
         near = nearest(node.id, syn.LIST_REGISTERS) if isinstance(node, ast.Name) else ""
-        raise Refusal(node, description(node), LIST, near)
+        raise Refusal(node, description(node), _KINDS["list"][1], near)
 
     def function(self, node: ast.Call, kind: syn.Kind, depth: int = 0) -> syn.Function:
         """A helper call, which must give a value of ``kind``."""

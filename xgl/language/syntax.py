@@ -311,14 +311,9 @@ def viewers(register: str) -> tuple[str, ...]:
 
 def kind_of(node: Expression) -> Kind:
     """The kind of an expression's value."""
-    match node:
-        case ListOf() | Chain():
-            return "list"
-        case Register(name):
-            return "list" if name in LIST_REGISTERS else "string"
-        case Function(name):
-            return FUNCTIONS[name].result
-        case Number():
-            return "number"
-        case _:
-            return "string"
+    if isinstance(node, Function):
+        return FUNCTIONS[node.name].result
+    if isinstance(node, Number):
+        return "number"
+    is_list = isinstance(node, Register) and node.name in LIST_REGISTERS
+    return "list" if is_list or isinstance(node, ListOf | Chain) else "string"
