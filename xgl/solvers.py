@@ -204,8 +204,20 @@ class Solvers:
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:
-        """What beams are built of, besides words in view."""
-        return vocabulary(self.judge)
+        """The texts of the judge's tokens, of which beams are built besides words in view: with the
+        space that some begin with, without those that would end a move."""
+        lm = self.judge.lm
+        size = min(int(lm.model.config.vocab_size), len(lm.tokenizer))
+        alone = lm.tokenizer.batch_decode(
+            [[token] for token in range(size)], skip_special_tokens=True
+        )
+        # A token alone may lose its space, so each is decoded after a word.
+        word = next(token for token, text in enumerate(alone) if text.strip().isalpha())
+        pairs = [[word, token] for token in range(size)]
+        texts = lm.tokenizer.batch_decode(pairs, skip_special_tokens=True)
+        pieces = (text[len(alone[word]) :] for text in texts)
+        usable = (piece for piece in pieces if piece.strip() and STOP not in piece)
+        return tuple(dict.fromkeys(piece for piece in usable if UNREADABLE not in piece))
 
     def solve(self, trials: MapTrials) -> list[Solution]:
         """The solution of each solver on a map, without solvers that finished no play."""
@@ -311,18 +323,3 @@ class Solvers:
         rng = stream("beam", trials.seeds.map_seed, trials.seeds.play_seed, turn.request.turn)
         pieces = [self.pieces[index] for index in rng.permutation(len(self.pieces))]
         return list(dict.fromkeys([*(f" {word}" for word in words), *pieces]))
-
-
-def vocabulary(judge: TransformerJudge) -> tuple[str, ...]:
-    """The texts of the judge's tokens, with the space that some begin with, but without those that
-    would end a move."""
-    lm = judge.lm
-    size = min(int(lm.model.config.vocab_size), len(lm.tokenizer))
-    alone = lm.tokenizer.batch_decode([[token] for token in range(size)], skip_special_tokens=True)
-    # A token alone may lose its space, so each is decoded after a word.
-    word = next(token for token, text in enumerate(alone) if text.strip().isalpha())
-    pairs = [[word, token] for token in range(size)]
-    texts = lm.tokenizer.batch_decode(pairs, skip_special_tokens=True)
-    pieces = (text[len(alone[word]) :] for text in texts)
-    usable = (piece for piece in pieces if piece.strip() and STOP not in piece)
-    return tuple(dict.fromkeys(piece for piece in usable if UNREADABLE not in piece))
