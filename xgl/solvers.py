@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -297,14 +298,12 @@ class Solvers:
         that the search has not tried, and between these the ones that it has."""
         streams = [self._extensions(beam, pieces, *place) for beam in beams]
         longer, new = dict[Moves, None](), 0
-        while streams and new < most:
-            for extensions in list(streams):
-                moves = next(extensions, None)
-                if moves is None:
-                    streams.remove(extensions)
-                elif new < most and moves not in longer:
-                    longer[moves] = None
-                    new += moves not in search.tried
+        for moves in filter(None, chain.from_iterable(zip_longest(*streams))):
+            if new >= most:
+                break
+            if moves not in longer:
+                longer[moves] = None
+                new += moves not in search.tried
         return list(longer)
 
     def _extensions(

@@ -50,17 +50,13 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
         if isinstance(line, syn.Elicit):
             mover, facts = player, elicits.get(number)
             seeing = f", who sees {_list_text(facts.sees)}," if facts and facts.sees else ""
-            clause = f"{mover}{seeing} writes {_moves(line, game.metadata.max_len)}"
+            limit = _count(line.max_len or game.metadata.max_len, "token")
+            each = " each" if len(line.registers) > 1 else ""
+            clause = f"{mover}{seeing} writes {_list_text(line.registers)}, at most {limit}{each}"
         else:
             clause = _clause(line, player, mover, game)
         sentences.append(f"{clause[:1].upper()}{clause[1:]}.")
     return tuple(sentences)
-
-
-def _moves(line: syn.Elicit, usual: int) -> str:
-    tokens = usual if line.max_len is None else line.max_len
-    suffix = " each" if len(line.registers) > 1 else ""
-    return f"{_list_text(line.registers)}, at most {_count(tokens, 'token')}{suffix}"
 
 
 def _clause(line: syn.Instruction, player: str, mover: str, game: Game) -> str:
