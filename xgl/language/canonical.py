@@ -26,7 +26,7 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -250,17 +250,12 @@ def _overridden(metadata: Metadata, toml: str, origin: str) -> Metadata:
         return metadata
     try:
         facts = tomllib.loads(toml)
+        new = read_metadata(facts)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         expected = 'expected name = value, such as npc = "weak"'
         raise ConfigError(f"{origin}: {error}, {expected}") from None
-    try:
-        return _merged(metadata, facts)
     except ConfigError as error:
         raise ConfigError(f"{origin}: {error}") from None
-
-
-def _merged(metadata: Metadata, facts: Mapping[str, Any]) -> Metadata:
-    new = read_metadata(facts)
     own = {name: getattr(new, name) for name in facts}
     named = {name for each in _BY_REGISTER for name in own.get(each, ())}
     for each in _BY_REGISTER:  # a text takes the place of a prompt, and a prompt that of a text
