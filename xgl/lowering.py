@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from xgl.analysis.static_facts import analyse
@@ -150,7 +150,7 @@ class _Lowering:
         """The program after all passes, its registers renamed."""
         self._refuse_worlds()
         lines = [self._constants(line) for line in self.game.program.instructions]
-        lines = [self._conditions(line) for line in lines]
+        lines = [self._with_conditions(line) for line in lines]
         if self.game.dialect == PAPER.name:
             lines = _place_early_flags(_each(lines, self._paper_line), self.change)
         lines = _each(lines, self._without_overwritten)
@@ -315,23 +315,22 @@ class _Lowering:
                 groups[term.target].append((sign, term))
         return list(groups.values())
 
-    def _conditions(self, line: syn.Instruction) -> syn.Instruction:
+    def _with_conditions(self, line: syn.Instruction) -> syn.Instruction:
         """The line with every condition lowered."""
-        if not isinstance(line, syn.Ensure):
-            return line
-        return replace(line, conditions=tuple(self._condition(line, c) for c in line.conditions))
+        is_ensure = isinstance(line, syn.Ensure)
+        return rebuild(line, partial(self._condition, line)) if is_ensure else line
 
-    def _condition(self, line: syn.Ensure, node: syn.Condition) -> syn.Condition:
+    def _condition(self, line: syn.Instruction, node: syn.Condition) -> syn.Condition:
         match node:
             case syn.Comparison():
                 return self._comparison(line, node)
-            case syn.Logic(_, parts):
-                return replace(node, conditions=tuple(self._condition(line, p) for p in parts))
+            case syn.Logic():
+                return rebuild(node, partial(self._condition, line))
             case syn.Truth():
                 return self._statement(line, node)
         return node
 
-    def _comparison(self, line: syn.Ensure, node: syn.Comparison) -> syn.Comparison:
+    def _comparison(self, line: syn.Instruction, node: syn.Comparison) -> syn.Comparison:
         """A comparison whose sides each hold numbers, or xents of one string."""
         if _is_plain(node.left) and _is_plain(node.right):
             return node
@@ -345,7 +344,7 @@ class _Lowering:
         left, right, *_ = *groups, numbers, []
         return replace(node, left=_sum(left), right=_sum(_negated(right)))
 
-    def _statement(self, line: syn.Ensure, truth: syn.Truth) -> syn.Condition:
+    def _statement(self, line: syn.Instruction, truth: syn.Truth) -> syn.Condition:
         parts: list[syn.StringExpr] = []
 
         def store_part(part: syn.StringExpr) -> str:
@@ -371,7 +370,7 @@ class _Lowering:
         return syn.Logic("not", (holds,))
 
     def _rule(
-        self, line: syn.Ensure, rule: Predicate, operands: Sequence[syn.StringExpr]
+        self, line: syn.Instruction, rule: Predicate, operands: Sequence[syn.StringExpr]
     ) -> syn.Condition:
         match rule.kind:
             case "no_common_words":
@@ -388,7 +387,7 @@ class _Lowering:
         return _compare(_call("num_words", operands[0]), rule.comparator, rule.bound)
 
     def _tokens(
-        self, line: syn.Ensure, text: syn.StringExpr, comparator: str, bound: int
+        self, line: syn.Instruction, text: syn.StringExpr, comparator: str, bound: int
     ) -> syn.Condition:
         """A condition on a text's tokens: at most n where its first n are the whole text."""
 
@@ -464,8 +463,8 @@ class _Guard:
         self.values: defaultdict[str, list[Any]] = defaultdict(list)
         """The values that each register is assigned; None stands for a move of a player."""
         for line in lines:
-            targets = line.targets if isinstance(line, syn.Assign) else ()
-            for name, value in (*targets, *((n, None) for n in writes(line) if not targets)):
+            moves = [(name, None) for name in writes(line)]
+            for name, value in line.targets if isinstance(line, syn.Assign) else moves:
                 self.values[name].append(value)
 
     def __call__(self, node: Any) -> Any:

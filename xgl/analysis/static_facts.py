@@ -49,8 +49,30 @@ class StaticFacts:
         return unrolled(self.program)
 
     @cached_property
-    def _flow(self) -> list[_Step]:
-        return _data_flow(self.program, self.order)
+    def _list_items(self) -> tuple[str, ...]:
+        """The registers that some list may hold themselves, where lists hold no values."""
+        lists = find(self.program, syn.ListOf) if DIALECTS[self.program.dialect].aliases else []
+        items = [item for each in lists for item in each.items]
+        return tuple(dict.fromkeys(i.name for i in items if isinstance(i, syn.Register)))
+
+    def _reads(self, node: Any) -> tuple[str, ...]:
+        """The registers that a node reads, each once, in order: with each list also those that the
+        list may hold."""
+        names = ((n, *self._list_items) if n in syn.LIST_REGISTERS else (n,) for n in reads(node))
+        return tuple(dict.fromkeys(chain.from_iterable(names)))
+
+    @cached_property
+    def _flow(self) -> list[tuple[syn.Instruction, tuple[str, ...]]]:
+        """The executed instructions and what each reads; an assign that stores left to right
+        becomes one step for each target."""
+        steps: dict[int, list[tuple[syn.Instruction, tuple[str, ...]]]] = {}
+        for position in dict.fromkeys(self.order):
+            line = self.program.instructions[position]
+            parts: list[syn.Instruction] = [line]
+            if isinstance(line, syn.Assign) and not DIALECTS[self.program.dialect].parallel_assign:
+                parts = [syn.Assign((target,)) for target in line.targets]
+            steps[position] = [(part, self._reads(part)) for part in parts]
+        return [step for position in self.order for step in steps[position]]
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -103,22 +125,29 @@ class StaticFacts:
             if is_told:
                 knowing.update(syn.viewers(name), watchers[name])
 
-        for step in self._flow:
-            is_read = not moved_names.isdisjoint(step.reads)
-            match step.line:
-                case syn.Assign():  # a register by itself is read when stored, all else before
-                    before = {n: not moved_names.isdisjoint(s[0]) for n, s in step.sources.items()}
-                    for name, (_, source) in step.sources.items():
-                        is_moved = source in moved_names if source else before[name]
-                        mark(name, is_moved, is_moved)
+        def is_moved(node: Any) -> bool:
+            return not moved_names.isdisjoint(self._reads(node))
+
+        def is_bare(value: Any) -> bool:
+            """Whether a value is a register by itself."""
+            return isinstance(value, syn.Register) and len(self._reads(value)) == 1
+
+        for line, names_read in self._flow:
+            is_read = not moved_names.isdisjoint(names_read)
+            match line:
+                case syn.Assign(targets):  # bare registers are read when stored, all else before
+                    before = {name: is_moved(value) for name, value in targets}
+                    for name, value in dict(targets).items():
+                        depends = is_moved(value) if is_bare(value) else before[name]
+                        mark(name, depends, depends)
                 case syn.Elicit(player):  # it depends on what its player wrote or saw before
-                    is_moved = player == self.role or player in knowing
-                    for name in step.line.registers:
-                        mark(name, is_moved, player == self.role)
-                case syn.Reveal(player):
+                    depends = player == self.role or player in knowing
+                    for name in line.registers:
+                        mark(name, depends, player == self.role)
+                case syn.Reveal(player, values):
                     knowing.update([player] if is_read else [])
-                    for name in step.shown_names if is_live else ():
-                        watchers[name].add(player)
+                    for value in filter(is_bare, values if is_live else ()):
+                        watchers[value.name].add(player)
                 case syn.Reward(player) if is_read and player in paid_for(self.role):
                     return True
         return False
@@ -143,11 +172,11 @@ class StaticFacts:
         unused: dict[int, str] = {}
         pending: dict[str, int] = {}
         numbers = count()
-        for step in self._flow:
-            for name in step.reads:
+        for line, names_read in self._flow:
+            for name in names_read:
                 unused.pop(pending.get(name, -1), None)
-            own = isinstance(step.line, syn.Elicit) and step.line.player == self.role
-            for name in writes(step.line):
+            own = isinstance(line, syn.Elicit) and line.player == self.role
+            for name in writes(line):
                 pending.pop(name, None)
                 if own:
                     pending[name] = next(numbers)
@@ -159,9 +188,9 @@ class StaticFacts:
         """Registers of s t x y p read before anything sets them."""
         names_set: set[str] = set()
         early: dict[str, None] = {}
-        for step in self._flow:
-            early |= {n: None for n in step.reads if n not in names_set and n[0] not in "abc"}
-            names_set.update(writes(step.line))
+        for line, names_read in self._flow:
+            early |= {n: None for n in names_read if n not in names_set and n[0] not in "abc"}
+            names_set.update(writes(line))
         return tuple(early)
 
     @cached_property
@@ -231,51 +260,6 @@ def analyse_roles(program: syn.Program, metadata: Metadata | None = None) -> lis
 def learning_roles(program: syn.Program) -> tuple[str, ...]:
     """The players that may be the main one (§4.1): those that move and may learn something."""
     return tuple(facts.role for facts in analyse_roles(program) if not facts.degenerate)
-
-
-class _Step(NamedTuple):
-    """An executed instruction with the registers that it reads, each once, in order: with each
-    list also the registers that the list may hold."""
-
-    line: syn.Instruction
-    reads: tuple[str, ...]
-    sources: dict[str, tuple[tuple[str, ...], str]]
-    """For an assign: the registers that each value reads, and the one that it is by itself."""
-    shown_names: tuple[str, ...]
-    """For a reveal: the registers that it shows by themselves."""
-
-
-def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[_Step]:
-    """The executed instructions; an assign that stores left to right becomes one step for each
-    target."""
-    dialect = DIALECTS[program.dialect]
-    items = [item for each in find(program, syn.ListOf) for item in each.items]
-    names = dict.fromkeys(item.name for item in items if isinstance(item, syn.Register))
-    list_items = tuple(names) if dialect.aliases else ()
-    steps: dict[int, list[_Step]] = {}
-    for position in dict.fromkeys(order):
-        line = program.instructions[position]
-        parts: list[syn.Instruction] = [line]
-        if isinstance(line, syn.Assign) and not dialect.parallel_assign:
-            parts = [syn.Assign((target,)) for target in line.targets]
-        steps[position] = [_step(part, list_items) for part in parts]
-    return [step for position in order for step in steps[position]]
-
-
-def _step(line: syn.Instruction, list_items: tuple[str, ...]) -> _Step:
-    def all_reads(node: Any) -> tuple[str, ...]:
-        names = ((n, *list_items) if n in syn.LIST_REGISTERS else (n,) for n in reads(node))
-        return tuple(dict.fromkeys(chain.from_iterable(names)))
-
-    def bare(value: Any) -> str:
-        """The register that a value is, by itself; empty for any other value."""
-        is_register = isinstance(value, syn.Register)
-        return value.name if is_register and len(all_reads(value)) == 1 else ""
-
-    targets = line.targets if isinstance(line, syn.Assign) else ()
-    values = line.values if isinstance(line, syn.Reveal) else ()
-    sources = {name: (all_reads(value), bare(value)) for name, value in targets}
-    return _Step(line, all_reads(line), sources, tuple(map(bare, values)))
 
 
 def paid_for(role: str) -> dict[str, int]:
