@@ -16,6 +16,7 @@ from xgl.language.dialects import Dialect
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 Rest = ParamSpec("Rest")
+_Terms = tuple[tuple[int, syn.Term], ...]
 
 
 class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen outside
@@ -292,22 +293,20 @@ class Reader:
 
     def xent_sum(self, node: ast.expr, numbers: bool = False) -> syn.Sum:
         """A signed sum of xents; ``numbers`` admits bounds and counts too (comparisons only)."""
-        amount = self._signed_sum(node, numbers, 0)
-        if len(amount.terms) > syn.MAX_TERMS:
-            raise Refusal(node, f"a sum of {len(amount.terms)} terms", f"at most {syn.MAX_TERMS}")
-        return amount
+        terms = self._terms(node, numbers, 0)
+        if len(terms) > syn.MAX_TERMS:
+            raise Refusal(node, f"a sum of {len(terms)} terms", f"at most {syn.MAX_TERMS}")
+        return syn.Sum(terms)
 
-    def _signed_sum(self, node: ast.expr, numbers: bool, depth: int) -> syn.Sum:
+    def _terms(self, node: ast.expr, numbers: bool, depth: int) -> _Terms:
         check_depth(node, depth)
         match node:
             case ast.UnaryOp(ast.USub(), operand):
-                return syn.Sum(_negate(self._signed_sum(operand, numbers, depth + 1)))
+                return _negated(self._terms(operand, numbers, depth + 1))
             case ast.BinOp(left, ast.Add() | ast.Sub() as op, right):
-                one, other = read_each(self._signed_sum, (left, right), numbers, depth + 1)
-                return syn.Sum(
-                    one.terms + (other.terms if isinstance(op, ast.Add) else _negate(other))
-                )
-        return syn.Sum(((1, self._number(node) if numbers else self._xent(node)),))
+                one, other = read_each(self._terms, (left, right), numbers, depth + 1)
+                return one + (other if isinstance(op, ast.Add) else _negated(other))
+        return ((1, self._number(node) if numbers else self._xent(node)),)
 
     def _number(self, node: ast.expr) -> syn.Term:
         bits = node.value if isinstance(node, ast.Constant) else None
@@ -414,5 +413,5 @@ class Reader:
         return self.condition(node, depth)
 
 
-def _negate(amount: syn.Sum) -> tuple[tuple[int, syn.Term], ...]:
-    return tuple((-sign, term) for sign, term in amount.terms)
+def _negated(terms: _Terms) -> _Terms:
+    return tuple((-sign, term) for sign, term in terms)
