@@ -55,7 +55,7 @@ def read_task(
         path, own_dialect = _file(name, None if translated else dialect)
         text = path.read_text(encoding="utf-8")
         program = parse(text, dialect or own_dialect, str(path))
-        facts = file_metadata(text, path, shared, str(path))
+        facts = file_metadata(text, shared, str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{setting}: {path}: cannot be read ({error})") from None
     except (ConfigError, ProgramError) as error:

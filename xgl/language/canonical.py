@@ -4,14 +4,12 @@ Registers of types s t x y are one pool, renamed in order of first use, p and l 
 quoting and the unnamed main player are normalised, comments dropped. Players are always shown
 this text, so equal games look equal.
 
-A game's metadata (paper §2.4.4) are TOML in the header of its file, or in a small file beside.
+A game's metadata (paper §2.4.4) are TOML in the header of its file, over a run's settings and the
+defaults.
 
     #: story_tokens = 40
     #: constants.a = "a king"
     #: prompts.b = "the name of a city"
-
-Layers override one another: defaults, a run's settings, the file ``game.toml`` beside
-``game.xgl``, the header.
 
 Names of models under one judge (paper §2.2.2: an umbrella model that hosts several, with an
 activation prefix that says which one is to be used) follow one rule: an in-line text that
@@ -28,14 +26,13 @@ import re
 import tomllib
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
 from xgl.errors import ConfigError
 from xgl.escaping import is_visible, well_formed
-from xgl.files import read_bytes, read_json
+from xgl.files import read_json
 from xgl.language import syntax as syn
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
@@ -221,35 +218,14 @@ def canonicalise(program: Program) -> Program:
     return replace(program, instructions=instructions)
 
 
-def file_metadata(text: str, path: Path | None, usual: Metadata, origin: str) -> Metadata:
-    """The metadata of a game's file: ``usual``, overridden by the file beside ``path`` and by the
-    header of ``text``.
+def file_metadata(text: str, usual: Metadata, origin: str) -> Metadata:
+    """The metadata of a game's file: ``usual``, overridden by the header of ``text``.
 
-    Raises :class:`ConfigError`, one sentence that begins with ``origin`` or the file beside it,
-    with the line where TOML ends.
+    Raises :class:`ConfigError`, one sentence that begins with ``origin``, with the line where TOML
+    ends.
     """
-    metadata = usual
-    beside = None if path is None else path.with_suffix(".toml")
-    if beside is not None and beside.is_file():
-        try:
-            layer = read_bytes(beside, 1 << 20).decode()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{beside}: cannot be read ({error})") from None
-        metadata = _overridden(metadata, layer, str(beside))
-    return _overridden(metadata, header(text), origin)
-
-
-def header(text: str) -> str:
-    """The TOML of a game's header, each line in its place in the file."""
-    lines = [line.strip() for line in text.split("\n")]
-    return "\n".join(line.removeprefix(HEAD) if line.startswith(HEAD) else "" for line in lines)
-
-
-def _overridden(metadata: Metadata, toml: str, origin: str) -> Metadata:
-    if not toml.strip():
-        return metadata
     try:
-        facts = tomllib.loads(toml)
+        facts = tomllib.loads(header(text))
         new = read_metadata(facts)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         expected = 'expected name = value, such as npc = "weak"'
@@ -259,9 +235,15 @@ def _overridden(metadata: Metadata, toml: str, origin: str) -> Metadata:
     own = {name: getattr(new, name) for name in facts}
     named = {name for each in _BY_REGISTER for name in own.get(each, ())}
     for each in _BY_REGISTER:  # a text takes the place of a prompt, and a prompt that of a text
-        kept = {n: text for n, text in getattr(metadata, each).items() if n not in named}
+        kept = {n: text for n, text in getattr(usual, each).items() if n not in named}
         own[each] = kept | own.get(each, {})
-    return replace(metadata, **own)
+    return replace(usual, **own)
+
+
+def header(text: str) -> str:
+    """The TOML of a game's header, each line in its place in the file."""
+    lines = [line.strip() for line in text.split("\n")]
+    return "\n".join(line.removeprefix(HEAD) if line.startswith(HEAD) else "" for line in lines)
 
 
 MAIN = "main"

@@ -91,10 +91,10 @@ class Source(NamedTuple):
         return parse(self.text, self.dialect, self.origin)
 
     def game(self, usual: Metadata | None = None) -> Game:
-        """The game, with the metadata of its header and of the file beside it over ``usual``.
+        """The game, with the metadata of its header over ``usual``.
         Also raises :class:`~xgl.errors.ConfigError`."""
         program, usual = self.program(), usual or Metadata()
-        return game(program, file_metadata(self.text, self.path, usual, self.origin))
+        return game(program, file_metadata(self.text, usual, self.origin))
 
 
 def read_source(name: str | Path, dialect: str | None = None) -> Source:
@@ -138,8 +138,8 @@ def _decode(data: bytes, origin: str) -> str:
 def read_game(
     name: str | Path, dialect: str | None = None, metadata: Metadata | None = None
 ) -> Game:
-    """The game of a name, as :func:`read_source` finds it, with the metadata of its header and of
-    the file beside it over ``metadata``. Raises as both."""
+    """The game of a name, as :func:`read_source` finds it, with the metadata of its header
+    over ``metadata``. Raises as both."""
     return read_source(name, dialect).game(metadata)
 
 

@@ -31,17 +31,14 @@ RUN = Metadata(story_tokens=24, max_len=8, token_bits=False, constants={"a": "a 
 
 
 def of_header(header: str, usual: Metadata = RUN) -> Metadata:
-    return file_metadata(f"{header}\n{CODE}", None, usual, "mine.xgl")
+    return file_metadata(f"{header}\n{CODE}", usual, "mine.xgl")
 
 
 def test_layers_override_one_another(tmp_path: Path) -> None:
     path = tmp_path / "mine.xgl"
     path.write_text(f'# Mine.\n#: max_len = 5\n#: constants.a = "a header"\n{CODE}')
-    path.with_suffix(".toml").write_text(
-        'max_len = 6\nstory_tokens = 12\n[constants]\nb = "beside"\n'
-    )
-    assert file_metadata(path.read_text(), path, RUN, "mine") == replace(
-        RUN, max_len=5, story_tokens=12, constants={"a": "a header", "b": "beside"}
+    assert file_metadata(path.read_text(), RUN, "mine") == replace(
+        RUN, max_len=5, constants={"a": "a header", "b": "a run"}
     )
     read = read_game(path, metadata=RUN)
     assert read.code == game(parse(CODE)).code
@@ -133,7 +130,7 @@ def test_what_players_are_shown_reads_as_the_metadata(metadata: Metadata) -> Non
         whole = game(parse(CODE), replace(metadata, constants={}, token_bits=True))
     except ConfigError:
         return
-    read = file_metadata(whole.shown, None, Metadata(), "shown")
+    read = file_metadata(whole.shown, Metadata(), "shown")
     assert replace(read, max_characters=metadata.max_characters) == whole.metadata
     assert game(parse(whole.shown), whole.metadata) == whole
     assert read_metadata(metadata_json(whole.metadata)) == whole.metadata
