@@ -128,9 +128,10 @@ class StaticFacts:
         def is_moved(node: Any) -> bool:
             return not moved_names.isdisjoint(self._reads(node))
 
-        def is_bare(value: Any) -> bool:
-            """Whether a value is a register by itself."""
-            return isinstance(value, syn.Register) and len(self._reads(value)) == 1
+        def bare(value: Any) -> str:
+            """The register that a value is, by itself; empty for any other value."""
+            is_register = isinstance(value, syn.Register) and len(self._reads(value)) == 1
+            return value.name if is_register else ""
 
         for line, names_read in self._flow:
             is_read = not moved_names.isdisjoint(names_read)
@@ -138,7 +139,7 @@ class StaticFacts:
                 case syn.Assign(targets):  # bare registers are read when stored, all else before
                     before = {name: is_moved(value) for name, value in targets}
                     for name, value in dict(targets).items():
-                        depends = is_moved(value) if is_bare(value) else before[name]
+                        depends = is_moved(value) if bare(value) else before[name]
                         mark(name, depends, depends)
                 case syn.Elicit(player):  # it depends on what its player wrote or saw before
                     depends = player == self.role or player in knowing
@@ -146,8 +147,8 @@ class StaticFacts:
                         mark(name, depends, player == self.role)
                 case syn.Reveal(player, values):
                     knowing.update([player] if is_read else [])
-                    for value in filter(is_bare, values if is_live else ()):
-                        watchers[value.name].add(player)
+                    for value in values if is_live else ():
+                        watchers[bare(value)].add(player)
                 case syn.Reward(player) if is_read and player in paid_for(self.role):
                     return True
         return False
