@@ -54,7 +54,7 @@ def test_a_draw_that_is_overwritten_is_not_left_out(value: str) -> None:
 def test_a_fault_is_named_by_the_line_of_the_game() -> None:
     """Although one reward before it becomes two."""
     code = "elicit(s, t, 3)\nreward(xent(s) - xent(t))\nreplay(flag_1, 2)"
-    with pytest.raises(LoweringError, match="^line 3: flag_1 was never placed$"):
+    with pytest.raises(LoweringError, match=r"^line 3: flag_1 was never placed$"):
         lower(game(parse(code, "xent")))
 
 
