@@ -17,7 +17,7 @@ from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.errors import FlowError, ProgramError, first_messages
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
-from xgl.language.control_flow import path, unrolled_steps
+from xgl.language.control_flow import path, unrolled
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
 from xgl.language.visitors import find
@@ -197,7 +197,7 @@ def fit(program: Program, caps: Caps, parent: Game) -> Program:
     lines: Lines | None = program.instructions
     while lines is not None:
         program = replace(program, instructions=lines)
-        if unrolled_steps(program) > most["max_steps"]:
+        if len(unrolled(program)[0]) > most["max_steps"]:
             lines = _fewer_rounds(lines)
         elif move_tokens(program, metadata) > most["max_move_tokens"]:
             lines = _shorter_move(program, metadata) or _fewer_rounds(lines)
@@ -259,7 +259,7 @@ def _counts(program: Program, metadata: Metadata) -> dict[str, int]:
     joined = [len(find(text, syn.Register)) for text in find(program, syn.Cat)]
     return {
         "max_lines": len(program.instructions),
-        "max_steps": unrolled_steps(program),
+        "max_steps": len(unrolled(program)[0]),
         "max_stories": len(find(program, syn.Story)),
         "max_terms": max((len(amount.terms) for amount in find(program, syn.Sum)), default=0),
         "max_joined": max(joined, default=0),  # the literals of a statement do not count

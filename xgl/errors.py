@@ -136,10 +136,6 @@ class DialectError(XGLError):
     """No such dialect."""
 
 
-class MetadataError(XGLError, ValueError):
-    """Invalid metadata of a game."""
-
-
 class FlowError(XGLError):
     """A program that is valid line by line cannot run in this order of lines, such as flag_1 after
     flag_2 (paper §2.4.1), or an ensure before any elicit."""

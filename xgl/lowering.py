@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from xgl.analysis.static_facts import analyse
@@ -67,7 +67,7 @@ def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) 
     program = lowering.program()
     if lowering.refusals:
         raise LoweringError(lowering.refusals)
-    text = _text_read_back(program, role)
+    text = _checked_text(program, role)
     changes, inexact = tuple(lowering.changes), tuple(lowering.inexact)
     return LoweredProgram(program, text, _metadata(game), changes, inexact, tuple(_notes(game)))
 
@@ -98,19 +98,17 @@ def _notes(game: Game) -> Iterable[str]:
         yield "sample and shuffle draw otherwise there, whatever the seed"
 
 
-def _text_read_back(program: syn.Program, role: str) -> str:
-    """The text, after a check that it parses to the program. Raises :class:`LoweringError`."""
+def _checked_text(program: syn.Program, role: str) -> str:
+    """The text, after a check that it is a valid program. Raises :class:`LoweringError`."""
     text = "\n".join(_line(line, role) for line in program.instructions)
     try:
-        parsed_program = canonicalise(parse(text, "xent"))
+        parse(text, "xent")
     except ProgramError as error:
         raise LoweringError(
             f"lowered, line {p.line}: {p.found}; expected {p.expected}" for p in error.problems
         ) from error
-    if faults := analyse(parsed_program).faults:
+    if faults := analyse(program).faults:
         raise LoweringError(faults)
-    if parsed_program != program:
-        raise LoweringError(["its lowered text reads otherwise"])
     return text
 
 
@@ -133,6 +131,8 @@ class _Lowering:
     def __init__(self, game: Game, lenient: bool) -> None:
         self.game, self.dialect, self.lenient = game, DIALECTS[game.dialect], lenient
         self.changes, self.inexact, self.refusals = (dict[str, None]() for _ in range(3))
+        self.used_names, self.steady_names = set[str](), set[str]()
+        """Registers of the lines, and those whose value never changes."""
 
     def change(self, what: str) -> None:
         """Record a change that keeps the meaning."""
@@ -150,7 +150,7 @@ class _Lowering:
         """The program after all passes, its registers renamed."""
         self._refuse_worlds()
         lines = [self._constants(line) for line in self.game.program.instructions]
-        lines = [self._conditions(line) for line in lines]
+        lines = [self._with_conditions(line) for line in lines]
         if self.game.dialect == PAPER.name:
             lines = _place_early_flags(_each(lines, self._paper_line), self.change)
         lines = _each(lines, self._without_overwritten)
@@ -158,8 +158,11 @@ class _Lowering:
             calls = [call for call in find(line, syn.Function) if call.name == "split"]
             if any(call.arguments[1:] == (NOTHING,) for call in calls):
                 self.refuse(line, "a text cannot be split by an empty one there")
-        reveals = _RevealRewriter(lines, self)
-        lines = _each(lines, lambda line: reveals(line) or self._split_rewards(line))
+        self.used_names = {name for line in lines for name in (*reads(line), *writes(line))}
+        write_counts = Counter(name for line in lines for name in writes(line))
+        if not any(isinstance(line, syn.Ensure | syn.Replay) for line in lines):
+            self.steady_names = {name for name in self.used_names if write_counts[name] < 2}
+        lines = _each(lines, self._with_all_said)
         whole = syn.Program(tuple(lines))
         if find(whole, syn.Cut) or any(call.name == "join" for call in find(whole, syn.Function)):
             lines = _each(lines, self._stored_again)
@@ -255,21 +258,51 @@ class _Lowering:
             return [line]
         self.change("moves are stored again, so that // % and join work on shortened ones")
         again = {name: syn.Cat(syn.Register(name), NOTHING) for name in line.registers}
-        return [line, syn.Assign(tuple(again.items()), line.span)]
+        return [line, syn.Assign(tuple(again.items()), span=line.span)]
 
-    # -- rewards and conditions --------------------------------------------------------------------
+    # -- reveals, rewards and conditions -----------------------------------------------------------
 
-    def _split_rewards(self, line: syn.Instruction) -> Lines:
-        """One reward for each string that is scored; an elicit with its limit."""
-        if isinstance(line, syn.Elicit) and line.max_len is None:
-            self.change("elicits name their limit")
-            return [replace(line, max_len=self.game.metadata.max_len)]
-        if not isinstance(line, syn.Reward):
-            return [line]
-        groups = self._groups(line.amount.terms)
-        if len(groups) > 1:
-            self.change("a sum of xents of different strings became rewards of their own")
-        return [replace(line, amount=syn.Sum(tuple(group))) for group in groups]
+    def _with_all_said(self, line: syn.Instruction) -> Lines:
+        """A reveal after the assigns that it needs, an elicit with its limit, one reward for each
+        string that is scored."""
+        match line:
+            case syn.Reveal():
+                return self._reveals(line)
+            case syn.Elicit(max_len=None):
+                self.change("elicits name their limit")
+                return [replace(line, max_len=self.game.metadata.max_len)]
+            case syn.Reward(_, amount):
+                groups = self._groups(amount.terms)
+                if len(groups) > 1:
+                    self.change("a sum of xents of different strings became rewards of their own")
+                return [replace(line, amount=syn.Sum(tuple(group))) for group in groups]
+        return [line]
+
+    def _reveals(self, line: syn.Reveal) -> Lines:
+        before: Lines = []
+        values: list[syn.StringExpr | syn.ListExpr] = []
+        for value in line.values:
+            name = self._free_name(line, value) if self._needs_name(line.player, value) else ""
+            if name:
+                self.change("what is revealed has a register of its own")
+                before.append(syn.Assign(((name, value),), span=line.span))
+            values.append(syn.Register(name) if name else value)
+        return [*before, replace(line, values=tuple(values))]
+
+    def _needs_name(self, player: str, value: syn.StringExpr | syn.ListExpr) -> bool:
+        live = self.dialect.live_reveal
+        if not isinstance(value, syn.Register):
+            return not live or any(mark in expression_text(value) for mark in ",()")
+        return not (live or player in syn.viewers(value.name) or value.name in self.steady_names)
+
+    def _free_name(self, line: syn.Reveal, value: syn.StringExpr | syn.ListExpr) -> str:
+        """A register that both engines have and no line uses; empty, and a refusal, without one."""
+        pool = LIST_POOL[:4] if syn.kind_of(value) == "list" else POOL[:16]
+        name = next((name for name in pool if name not in self.used_names), "")
+        if not name:
+            self.refuse(line, "no register is left for what is revealed")
+        self.used_names.add(name)
+        return name
 
     def _groups(self, terms: Iterable[Signed]) -> list[list[Signed]]:
         """Xents by the scored string; the xent of an empty literal is 0 here, an error there."""
@@ -282,23 +315,22 @@ class _Lowering:
                 groups[term.target].append((sign, term))
         return list(groups.values())
 
-    def _conditions(self, line: syn.Instruction) -> syn.Instruction:
+    def _with_conditions(self, line: syn.Instruction) -> syn.Instruction:
         """The line with every condition lowered."""
-        if not isinstance(line, syn.Ensure):
-            return line
-        return replace(line, conditions=tuple(self._condition(line, c) for c in line.conditions))
+        is_ensure = isinstance(line, syn.Ensure)
+        return rebuild(line, partial(self._condition, line)) if is_ensure else line
 
-    def _condition(self, line: syn.Ensure, node: syn.Condition) -> syn.Condition:
+    def _condition(self, line: syn.Instruction, node: syn.Condition) -> syn.Condition:
         match node:
             case syn.Comparison():
                 return self._comparison(line, node)
-            case syn.Logic(_, parts):
-                return replace(node, conditions=tuple(self._condition(line, p) for p in parts))
+            case syn.Logic():
+                return rebuild(node, partial(self._condition, line))
             case syn.Truth():
                 return self._statement(line, node)
         return node
 
-    def _comparison(self, line: syn.Ensure, node: syn.Comparison) -> syn.Comparison:
+    def _comparison(self, line: syn.Instruction, node: syn.Comparison) -> syn.Comparison:
         """A comparison whose sides each hold numbers, or xents of one string."""
         if _is_plain(node.left) and _is_plain(node.right):
             return node
@@ -312,7 +344,7 @@ class _Lowering:
         left, right, *_ = *groups, numbers, []
         return replace(node, left=_sum(left), right=_sum(_negated(right)))
 
-    def _statement(self, line: syn.Ensure, truth: syn.Truth) -> syn.Condition:
+    def _statement(self, line: syn.Instruction, truth: syn.Truth) -> syn.Condition:
         parts: list[syn.StringExpr] = []
 
         def store_part(part: syn.StringExpr) -> str:
@@ -338,7 +370,7 @@ class _Lowering:
         return syn.Logic("not", (holds,))
 
     def _rule(
-        self, line: syn.Ensure, rule: Predicate, operands: Sequence[syn.StringExpr]
+        self, line: syn.Instruction, rule: Predicate, operands: Sequence[syn.StringExpr]
     ) -> syn.Condition:
         match rule.kind:
             case "no_common_words":
@@ -355,7 +387,7 @@ class _Lowering:
         return _compare(_call("num_words", operands[0]), rule.comparator, rule.bound)
 
     def _tokens(
-        self, line: syn.Ensure, text: syn.StringExpr, comparator: str, bound: int
+        self, line: syn.Instruction, text: syn.StringExpr, comparator: str, bound: int
     ) -> syn.Condition:
         """A condition on a text's tokens: at most n where its first n are the whole text."""
 
@@ -422,50 +454,6 @@ def _compare(term: syn.Function, comparator: Any, bound: int) -> syn.Comparison:
     return syn.Comparison(syn.Sum(((1, term),)), comparator, number)
 
 
-NAMES, LISTS = POOL[:16], LIST_POOL[:4]
-"""Private registers that both engines have."""
-
-
-class _RevealRewriter:
-    """Stores revealed values in registers of their own where that engine needs them."""
-
-    def __init__(self, lines: Lines, lowering: _Lowering) -> None:
-        self.lowering, self.live = lowering, lowering.dialect.live_reveal
-        self.used_names = {name for line in lines for name in (*reads(line), *writes(line))}
-        write_counts = Counter(name for line in lines for name in writes(line))
-        again = any(isinstance(line, syn.Ensure | syn.Replay) for line in lines)
-        self.steady = {n for n in self.used_names if write_counts[n] < 2 and not again}
-
-    def __call__(self, line: syn.Instruction) -> Lines:
-        """A reveal after the assigns that it needs; nothing for another line."""
-        if not isinstance(line, syn.Reveal):
-            return []
-        before: Lines = []
-        values: list[syn.StringExpr | syn.ListExpr] = []
-        for value in line.values:
-            register = self._own(line, value) if self._needs_own(line.player, value) else None
-            if register:
-                before.append(syn.Assign(((register, value),), line.span))
-            values.append(syn.Register(register) if register else value)
-        return [*before, replace(line, values=tuple(values))]
-
-    def _needs_own(self, player: str, value: syn.StringExpr | syn.ListExpr) -> bool:
-        if not isinstance(value, syn.Register):
-            return not self.live or any(mark in expression_text(value) for mark in ",()")
-        is_visible = player in syn.viewers(value.name)
-        return not (self.live or is_visible or value.name in self.steady)
-
-    def _own(self, line: syn.Reveal, value: syn.StringExpr | syn.ListExpr) -> str | None:
-        pool = LISTS if syn.kind_of(value) == "list" else NAMES
-        free = next((name for name in pool if name not in self.used_names), None)
-        if free is None:
-            self.lowering.refuse(line, "no register is left for what is revealed")
-            return None
-        self.used_names.add(free)
-        self.lowering.change("what is revealed has a register of its own")
-        return free
-
-
 class _Guard:
     """Adds a pre-instruction to xents of texts that may be empty. It is empty unless the text is:
     then there is a token to read, and still none to score."""
@@ -475,8 +463,8 @@ class _Guard:
         self.values: defaultdict[str, list[Any]] = defaultdict(list)
         """The values that each register is assigned; None stands for a move of a player."""
         for line in lines:
-            targets = line.targets if isinstance(line, syn.Assign) else ()
-            for name, value in (*targets, *((n, None) for n in writes(line) if not targets)):
+            moves = [(name, None) for name in writes(line)]
+            for name, value in line.targets if isinstance(line, syn.Assign) else moves:
                 self.values[name].append(value)
 
     def __call__(self, node: Any) -> Any:

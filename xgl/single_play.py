@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from xgl.errors import OversizeError, PlayerError, StoryError, excerpt
 from xgl.language import syntax as syn
@@ -82,11 +82,10 @@ def _seats(
     return {name: _as_player(seats[name], seeds) for name in names}
 
 
-class FunctionPlayer:
+class FunctionPlayer(NamedTuple):
     """Makes the moves of a function from what it is shown, as :func:`render` writes it."""
 
-    def __init__(self, write: Write) -> None:
-        self.write = write
+    write: Write
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """Raises :class:`PlayerError` for a move that is no text."""

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain, zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -64,7 +65,7 @@ class Search:
         self.trials, self.budget, self.calls = trials, budget, 0
         self.best: Attempt | None = None
         self.curve: list[tuple[int, float]] = []
-        self.tried: dict[Moves, Attempt] = {}
+        self.tried: set[Moves] = set()
 
     @property
     def remaining(self) -> int:
@@ -80,10 +81,9 @@ class Search:
                     break
                 new[moves] = None
             affordable.append(moves)
-        attempts = self.trials.play_moves(list(new))
-        self.keep(attempts)
-        self.tried.update(zip(new, attempts, strict=True))
-        return [self.tried[moves] for moves in affordable]
+        self.keep(self.trials.play_moves(list(new)))
+        self.tried.update(new)
+        return self.trials.play_moves(affordable)
 
     def keep(self, attempts: Iterable[Attempt]) -> None:
         """Count plays, and mark on the curve each that is the best so far."""
@@ -113,10 +113,6 @@ class MapTrials:
             plays = self._plays(_CandidatePlayer(part), map(str, range(len(part))))
             self.attempts.update(zip(part, map(self._attempt, part, plays), strict=True))
         return [self.attempts[moves] for moves in whole]
-
-    def play_samples(self, player: Player, samples: Sequence[int]) -> list[Attempt]:
-        """Attempts of a player, with a random stream of its own for each of ``samples``."""
-        return self.play_policies(_ResampledPlayer(player, self.seeds), list(map(str, samples)))
 
     def play_policies(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
         """Attempts of several policies of one player, such as the scripts."""
@@ -209,8 +205,20 @@ class Solvers:
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:
-        """What beams are built of, besides words in view."""
-        return vocabulary(self.judge)
+        """The texts of the judge's tokens, of which beams are built besides words in view: with the
+        space that some begin with, without those that would end a move."""
+        lm = self.judge.lm
+        size = min(int(lm.model.config.vocab_size), len(lm.tokenizer))
+        alone = lm.tokenizer.batch_decode(
+            [[token] for token in range(size)], skip_special_tokens=True
+        )
+        # A token alone may lose its space, so each is decoded after a word.
+        word = next(token for token, text in enumerate(alone) if text.strip().isalpha())
+        pairs = [[word, token] for token in range(size)]
+        texts = lm.tokenizer.batch_decode(pairs, skip_special_tokens=True)
+        pieces = (text[len(alone[word]) :] for text in texts)
+        usable = (piece for piece in pieces if piece.strip() and STOP not in piece)
+        return tuple(dict.fromkeys(piece for piece in usable if UNREADABLE not in piece))
 
     def solve(self, trials: MapTrials) -> list[Solution]:
         """The solution of each solver on a map, without solvers that finished no play."""
@@ -226,16 +234,20 @@ class Solvers:
         """Every script once, then the player until the calls are spent."""
         scripts = list(SCRIPTS)[: search.remaining]
         search.keep(search.trials.play_policies(ScriptPlayer(self.judge.count), scripts))
-        for first in range(0, search.remaining if self.player else 0, SAMPLES_AT_ONCE):
+        if self.player is None:
+            return
+        player = _ResampledPlayer(self.player, search.trials.seeds)
+        for first in range(0, search.remaining, SAMPLES_AT_ONCE):
             samples = range(first, first + min(SAMPLES_AT_ONCE, search.remaining))
-            assert self.player is not None
-            search.keep(search.trials.play_samples(self.player, samples))
+            search.keep(search.trials.play_policies(player, list(map(str, samples))))
 
     # -- beam search ---------------------------------------------------------------------------
 
     def beam(self, search: Search) -> None:
         """Build a move from the empty one by pieces that add most: words in view, judge tokens."""
-        moves, turns = _opening(search.trials)
+        best = search.trials.best()
+        moves = best.moves if best else ()
+        turns = search.trials.turns(moves) if best else search.trials.turns(("",))[:1]
         shares = np.linspace(0, self.calls, len(turns) + 1).astype(int)[1:]
         for index, turn in enumerate(turns):
             start = (*moves[:index], "", *moves[index + 1 :])
@@ -286,14 +298,12 @@ class Solvers:
         that the search has not tried, and between these the ones that it has."""
         streams = [self._extensions(beam, pieces, *place) for beam in beams]
         longer, new = dict[Moves, None](), 0
-        while streams and new < most:
-            for extensions in list(streams):
-                moves = next(extensions, None)
-                if moves is None:
-                    streams.remove(extensions)
-                elif new < most and moves not in longer:
-                    longer[moves] = None
-                    new += moves not in search.tried
+        for moves in filter(None, chain.from_iterable(zip_longest(*streams))):
+            if new >= most:
+                break
+            if moves not in longer:
+                longer[moves] = None
+                new += moves not in search.tried
         return list(longer)
 
     def _extensions(
@@ -312,26 +322,3 @@ class Solvers:
         rng = stream("beam", trials.seeds.map_seed, trials.seeds.play_seed, turn.request.turn)
         pieces = [self.pieces[index] for index in rng.permutation(len(self.pieces))]
         return list(dict.fromkeys([*(f" {word}" for word in words), *pieces]))
-
-
-def vocabulary(judge: TransformerJudge) -> tuple[str, ...]:
-    """The texts of the judge's tokens, with the space that some begin with, but without those that
-    would end a move."""
-    lm = judge.lm
-    size = min(int(lm.model.config.vocab_size), len(lm.tokenizer))
-    alone = lm.tokenizer.batch_decode([[token] for token in range(size)], skip_special_tokens=True)
-    # A token alone may lose its space, so each is decoded after a word.
-    word = next(token for token, text in enumerate(alone) if text.strip().isalpha())
-    pairs = [[word, token] for token in range(size)]
-    texts = lm.tokenizer.batch_decode(pairs, skip_special_tokens=True)
-    pieces = (text[len(alone[word]) :] for text in texts)
-    usable = (piece for piece in pieces if piece.strip() and STOP not in piece)
-    return tuple(dict.fromkeys(piece for piece in usable if UNREADABLE not in piece))
-
-
-def _opening(trials: MapTrials) -> tuple[Moves, tuple[Turn, ...]]:
-    """The best moves so far and the turn of each; without a finished play, no moves and the first
-    turn alone."""
-    if (best := trials.best()) is None:
-        return (), tuple(trials.turns(("",))[:1])
-    return best.moves, tuple(trials.turns(best.moves))

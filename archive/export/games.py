@@ -18,7 +18,7 @@ from archive.export.selection import choose, game_name
 from archive.run import Run, read_settings
 from archive.schema import ScopeRow, TaskId
 from archive.text import plural
-from xgl.errors import MetadataError
+from xgl.errors import ConfigError
 from xgl.escaping import code_span, comment, python_string, visible_lines
 from xgl.files import may_use, read_json, remember
 from xgl.language.canonical import own_metadata, read_metadata
@@ -64,7 +64,7 @@ def _header(member: ScopeRow, scope_number: int, game: Mapping[str, Any]) -> str
     }
     # A line break inside a value would end the comment and begin an instruction.
     head = [f"# {key}: {comment(value)}" for key, value in facts.items()]
-    with suppress(MetadataError):  # the line above shows them as they are
+    with suppress(ConfigError):  # the line above shows them as they are
         head += own_metadata(read_metadata(game["metadata_json"]))
     return "".join(f"{line}\n" for line in head)
 

@@ -20,7 +20,7 @@ from evo.config import MODEL_RUNS, models
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from meta_sampler.settings import Caps, MutateSettings, settings_of
 from xgl.files import user_path
-from xgl.language.canonical import MOST
+from xgl.language.canonical import MOST_SIZE, Failures, StoryCount
 from xgl.models.references import check_share
 from xgl.settings import (
     Count,
@@ -39,7 +39,7 @@ from xgl.settings import (
 
 Confidence = Annotated[float, Strict(), Field(gt=0.5, lt=1)]
 Seed = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
-WindowSize = Annotated[int, Strict(), Field(ge=1, le=MOST["max_characters"])]
+WindowSize = Annotated[int, Strict(), Field(ge=1, le=MOST_SIZE)]
 if TYPE_CHECKING:  # a type checker takes no literal of computed names
     ModelRun = str
 else:
@@ -57,11 +57,11 @@ class GameConfig:
     max_len: WindowSize = 8
     """Move limit, in judge tokens, of an elicit that sets none; in games made outside a run it is
     10."""
-    max_failures: Annotated[int, Strict(), Field(ge=0, le=MOST["max_failures"])] = 10
+    max_failures: Failures = 10
     """Failed ensures that a player may have in one play; one more is a forfeit."""
     max_characters: WindowSize = 4096
     """Most characters of a register; a play that needs more ends as oversize."""
-    story_count: Annotated[int, Strict(), Field(ge=0, le=MOST["story_count"])] = 0
+    story_count: StoryCount = 0
     """Different maps for training, and as many for evaluation; 0: no limit."""
     constants: dict[str, str] = Field(default_factory=dict)
     """Texts of the registers a, b, c, which a game's own metadata override."""

@@ -19,7 +19,7 @@ from evo.record.requests import PlayRequest, Request
 from evo.record.steps import Steps, together
 from xgl import library
 from xgl.analysis.static_facts import analyse, learning_roles
-from xgl.errors import ConfigError, MetadataError, ProgramError
+from xgl.errors import ConfigError, ProgramError
 from xgl.files import user_path
 from xgl.judge.stories import check_prompts
 from xgl.language.canonical import Game, Metadata, check_names, file_metadata, game
@@ -55,10 +55,10 @@ def read_task(
         path, own_dialect = _file(name, None if translated else dialect)
         text = path.read_text(encoding="utf-8")
         program = parse(text, dialect or own_dialect, str(path))
-        facts = file_metadata(text, path, shared, str(path))
+        facts = file_metadata(text, shared, str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{setting}: {path}: cannot be read ({error})") from None
-    except (ConfigError, ProgramError, MetadataError) as error:
+    except (ConfigError, ProgramError) as error:
         raise ConfigError(f"{setting}: {error}") from None
     origin = f"{setting}: {path}"
     return Task(game(program, facts), main_role(program, role, origin), origin=origin)
@@ -182,10 +182,7 @@ def _file(entry: str, dialect: str | None) -> tuple[Path, str]:
         if not isfile(path):
             raise ConfigError(f"{entry}: no such file, expected a game file")
         return path, own
-    try:
-        found = library.find(entry)
-    except library.NotInLibraryError as error:
-        raise ConfigError(f"{error}") from None
+    found = library.find(entry)
     if dialect not in (None, found.dialect):
         raise ConfigError(
             f"{entry!r} is a game of dialect {found.dialect}, expected one of dialect {dialect}, "

@@ -51,6 +51,13 @@ def test_a_draw_that_is_overwritten_is_not_left_out(value: str) -> None:
         lower(game(parse(f'assign(s={value}, s="b")\nelicit(y, 3)\nreward(xent(y | s))', "xent")))
 
 
+def test_a_fault_is_named_by_the_line_of_the_game() -> None:
+    """Although one reward before it becomes two."""
+    code = "elicit(s, t, 3)\nreward(xent(s) - xent(t))\nreplay(flag_1, 2)"
+    with pytest.raises(LoweringError, match=r"^line 3: flag_1 was never placed$"):
+        lower(game(parse(code, "xent")))
+
+
 def test_a_game_that_needs_nothing_stays_as_it_is() -> None:
     game_ = read_game("echo")
     result = lower(game_)

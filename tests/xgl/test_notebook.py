@@ -62,7 +62,7 @@ def test_its_programs_are_the_librarys() -> None:
         assert game(parse(code)) == game(parse(find(name).text))
     worlds = DOCS / "example" / "worlds"
     city = read_game(worlds / "city.xgl")
-    shown = file_metadata(world, None, Metadata(), "the tour")
+    shown = file_metadata(world, Metadata(), "the tour")
     assert game(parse(world), replace(shown, story_count=500)) == city
     assert game(parse(contrast, "xent")) == read_game(worlds / "contrast.xent")
 

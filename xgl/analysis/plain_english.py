@@ -7,7 +7,7 @@ unescaped: code that shows a sentence must escape it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from xgl.analysis.static_facts import analyse, paid_for
 from xgl.language import syntax as syn
@@ -41,10 +41,7 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
     """
     movers = {line.player for line in find(game.program, syn.Elicit)}
     names = {role: "the player"} if movers <= {role} else {}
-    return tuple(_sentences(game, names))
-
-
-def _sentences(game: Game, names: dict[str, str]) -> Iterator[str]:
+    sentences = []
     mover = names.get(syn.MAIN_PLAYER, syn.MAIN_PLAYER)
     elicits = {facts.line: facts for facts in reversed(analyse(game.program).elicits)}
     for number, line in enumerate(game.program.instructions, start=1):
@@ -53,16 +50,13 @@ def _sentences(game: Game, names: dict[str, str]) -> Iterator[str]:
         if isinstance(line, syn.Elicit):
             mover, facts = player, elicits.get(number)
             seeing = f", who sees {_list_text(facts.sees)}," if facts and facts.sees else ""
-            clause = f"{mover}{seeing} writes {_moves(line, game.metadata.max_len)}"
+            limit = _count(line.max_len or game.metadata.max_len, "token")
+            each = " each" if len(line.registers) > 1 else ""
+            clause = f"{mover}{seeing} writes {_list_text(line.registers)}, at most {limit}{each}"
         else:
             clause = _clause(line, player, mover, game)
-        yield f"{clause[:1].upper()}{clause[1:]}."
-
-
-def _moves(line: syn.Elicit, usual: int) -> str:
-    tokens = usual if line.max_len is None else line.max_len
-    suffix = " each" if len(line.registers) > 1 else ""
-    return f"{_list_text(line.registers)}, at most {_count(tokens, 'token')}{suffix}"
+        sentences.append(f"{clause[:1].upper()}{clause[1:]}.")
+    return tuple(sentences)
 
 
 def _clause(line: syn.Instruction, player: str, mover: str, game: Game) -> str:
@@ -283,21 +277,17 @@ class _TitleWriter:
                 for value in values:
                     self._see(self._text(value))
             case syn.Ensure(conditions):
-                self.conditions += map(self._condition, conditions)
-            case syn.Reward(player, amount) if player in self.signs:
-                self._pay(amount, self.signs[player])
+                self.conditions += map(_condition, conditions)
+            case syn.Reward(player, amount) if share := self.signs.get(player):
+                for sign, term in amount.terms:
+                    if isinstance(term, syn.Xent):
+                        kind = "xed" if term.kind in ("xed", "dex") else "xent"
+                        turned = -1 if term.kind in ("nex", "dex") else 1
+                        prefix = () if term.prefix is None else self._text(term.prefix)
+                        self.terms[kind, self._text(term.target), prefix] += share * sign * turned
 
     def _see(self, text: _Text) -> None:
         self.seen |= {int(n) for kind, n in text if kind == "story"}
-
-    def _pay(self, amount: syn.Sum, share: int) -> None:
-        for sign, term in amount.terms:
-            if not isinstance(term, syn.Xent):
-                continue
-            kind = "xed" if term.kind in ("xed", "dex") else "xent"
-            turned = term.kind in ("nex", "dex")
-            prefix = () if term.prefix is None else self._text(term.prefix)
-            self.terms[kind, self._text(term.target), prefix] += share * (-sign if turned else sign)
 
     def _text(self, node: object) -> _Text:
         match node:
@@ -309,18 +299,15 @@ class _TitleWriter:
             case syn.Literal(value):
                 return (("text", f"“{value}”"),) if value else ()
             case syn.Cut(text, _, side):
+                whole, words = self._text(text), {"story": "a story", "move": "a move"}
+                names = [words.get(kind, str(noun)) for kind, noun in whole]
                 part = "the start of" if side == "before" else "the end of"
-                whole = self._text(text)
-                return (("text", f"{part} {self._short(whole)}"),) if whole else ()
+                shown = f"{part} {' and '.join(dict.fromkeys(names))}"
+                return (("text", shown),) if whole else ()
             case syn.Cat() | syn.Chain():
                 return tuple(atom for part in joined_parts(node) for atom in self._text(part))
             case _:
                 return (("text", expression_text(node)),)
-
-    def _short(self, text: _Text) -> str:
-        """A text inside another's name, where nothing is mentioned for the first time."""
-        words = {"story": "a story", "move": "a move"}
-        return " and ".join(dict.fromkeys(words.get(kind, str(n)) for kind, n in text))
 
     # -- nouns ---------------------------------------------------------------------------------
 
@@ -369,15 +356,11 @@ class _TitleWriter:
 
     def _phrases(self, terms: Sequence[tuple[str, _Text, _Text]], manner: str) -> list[str]:
         """Stories that moves make likely are named together."""
-        alone = {
-            target[0][1]: term
-            for term in terms
-            if len(target := term[1]) == 1 and target[0][0] == "story" and self._names(term)
-        }
-        together = self._together([int(n) for n in alone]) if len(alone) > 1 else ""
-        covered = {target for _, target, _ in alone.values()} if together else set()
-        others = [term for term in terms if not (term[1] in covered and self._names(term))]
-        phrases = [self._phrase(*term, manner) for term in others]
+        named = [term for term in terms if self._names(term)]
+        alone = dict.fromkeys(t for _, t, _ in named if [kind for kind, _ in t] == ["story"])
+        together = self._together([int(t[0][1]) for t in alone]) if len(alone) > 1 else ""
+        covered = [term for term in named if together and term[1] in alone]
+        phrases = [self._phrase(*term, manner) for term in terms if term not in covered]
         different = list(dict.fromkeys([together, *phrases] if together else phrases))
         more = len(different) - MOST_PARTS
         return different if more <= 0 else [*different[:MOST_PARTS], f"{_number(more)} more"]
@@ -397,7 +380,7 @@ class _TitleWriter:
         """Whether a term is named by its target alone."""
         kind, target, prefix = term
         own = all(atom[0] == "move" and self.moves[int(atom[1])] == self.role for atom in prefix)
-        return kind == "xed" and own and not self._has_move(target)
+        return kind == "xed" and own and not _has_move(target)
 
     def _phrase(self, kind: str, target: _Text, prefix: _Text, manner: str) -> str:
         """A text that a move makes likely is named alone; what makes a move likely calls for it."""
@@ -405,29 +388,31 @@ class _TitleWriter:
             after = f" after {self._noun(prefix)}" if prefix else ""
             return f"{manner} words in {self._noun(target)}{after}"
         is_moves = bool(target) and all(kind == "move" for kind, _ in target)
-        if is_moves and prefix and not self._has_move(prefix):
+        if is_moves and prefix and not _has_move(prefix):
             return f"what {self._noun(prefix)} call{'' if len(set(prefix)) > 1 else 's'} for"
         if self._names((kind, target, prefix)) or not prefix:
             return self._noun(target)
         return f"{self._noun(target)} after {self._noun(prefix)}"
 
-    def _condition(self, condition: syn.Condition) -> str:
-        match condition:
-            case syn.Comparison(
-                syn.Sum(((1, syn.Function("len", (syn.Function("common_word_set"),))),)),
-                "==",
-                syn.Sum(((1, syn.Number(0)),)),
-            ):
-                return OTHER_WORDS
-            case syn.Truth(statement, (), True):
-                first = next(iter(joined_parts(statement)))
-                text = first.value.casefold() if isinstance(first, syn.Literal) else ""
-                if text.startswith("no common words"):
-                    return OTHER_WORDS
-        return f"if {expression_text(condition)}"
 
-    def _has_move(self, text: _Text) -> bool:
-        return any(kind == "move" for kind, _ in text)
+def _condition(condition: syn.Condition) -> str:
+    match condition:
+        case syn.Comparison(
+            syn.Sum(((1, syn.Function("len", (syn.Function("common_word_set"),))),)),
+            "==",
+            syn.Sum(((1, syn.Number(0)),)),
+        ):
+            return OTHER_WORDS
+        case syn.Truth(statement, (), True):
+            first = next(joined_parts(statement))
+            text = first.value.casefold() if isinstance(first, syn.Literal) else ""
+            if text.startswith("no common words"):
+                return OTHER_WORDS
+    return f"if {expression_text(condition)}"
+
+
+def _has_move(text: _Text) -> bool:
+    return any(kind == "move" for kind, _ in text)
 
 
 def _ordinal(place: int, count: int) -> str:

@@ -4,17 +4,17 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, count
 from typing import Any, NamedTuple
 
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import find, listed_registers, reads, writes
+from xgl.language.visitors import find, reads, writes
 
 
 class ElicitFacts(NamedTuple):
@@ -49,8 +49,30 @@ class StaticFacts:
         return unrolled(self.program)
 
     @cached_property
-    def _flow(self) -> list[_Step]:
-        return _data_flow(self.program, self.order)
+    def _list_items(self) -> tuple[str, ...]:
+        """The registers that some list may hold themselves, where lists hold no values."""
+        lists = find(self.program, syn.ListOf) if DIALECTS[self.program.dialect].aliases else []
+        items = [item for each in lists for item in each.items]
+        return tuple(dict.fromkeys(i.name for i in items if isinstance(i, syn.Register)))
+
+    def _reads(self, node: Any) -> tuple[str, ...]:
+        """The registers that a node reads, each once, in order: with each list also those that the
+        list may hold."""
+        names = ((n, *self._list_items) if n in syn.LIST_REGISTERS else (n,) for n in reads(node))
+        return tuple(dict.fromkeys(chain.from_iterable(names)))
+
+    @cached_property
+    def _flow(self) -> list[tuple[syn.Instruction, tuple[str, ...]]]:
+        """The executed instructions and what each reads; an assign that stores left to right
+        becomes one step for each target."""
+        steps: dict[int, list[tuple[syn.Instruction, tuple[str, ...]]]] = {}
+        for position in dict.fromkeys(self.order):
+            line = self.program.instructions[position]
+            parts: list[syn.Instruction] = [line]
+            if isinstance(line, syn.Assign) and not DIALECTS[self.program.dialect].parallel_assign:
+                parts = [syn.Assign((target,)) for target in line.targets]
+            steps[position] = [(part, self._reads(part)) for part in parts]
+        return [step for position in self.order for step in steps[position]]
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -75,12 +97,7 @@ class StaticFacts:
     @property
     def move_tokens(self) -> int:
         """Most judge tokens the main player may write in one play."""
-        lines = (self.program.instructions[position] for position in self.order)
-        return sum(
-            (line.max_len or self.metadata.max_len) * len(line.registers)
-            for line in lines
-            if isinstance(line, syn.Elicit) and line.player == self.role
-        )
+        return sum(each.max_len * each.times for each in self.elicits if each.player == self.role)
 
     @cached_property
     def faults(self) -> tuple[str, ...]:
@@ -92,8 +109,49 @@ class StaticFacts:
 
     @cached_property
     def main_reward_depends_on_moves(self) -> bool:
-        """Whether some reward of the main player reads an elicited string (data flow)."""
-        return _pays_for_moves(self._flow, self.role, DIALECTS[self.program.dialect].live_reveal)
+        """Whether a reward of the main player depends on a move of its own: through assigns, or
+        through another player that saw something of it (or, where reveals are live, that a register
+        was revealed to before)."""
+        is_live = DIALECTS[self.program.dialect].live_reveal
+        moved_names: set[str] = set()
+        # Any view of a move counts as knowing it: the facts may call a dead reward alive, but never
+        # refuse a game that can be learned.
+        knowing: set[str] = set()
+        watchers: defaultdict[str, set[str]] = defaultdict(set)
+
+        def mark(name: str, is_moved: bool, is_told: bool) -> None:
+            """Note whether a register that was set depends on a move, and who learns of it."""
+            (moved_names.add if is_moved else moved_names.discard)(name)
+            if is_told:
+                knowing.update(syn.viewers(name), watchers[name])
+
+        def is_moved(node: Any) -> bool:
+            return not moved_names.isdisjoint(self._reads(node))
+
+        def bare(value: Any) -> str:
+            """The register that a value is, by itself; empty for any other value."""
+            is_register = isinstance(value, syn.Register) and len(self._reads(value)) == 1
+            return value.name if is_register else ""
+
+        for line, names_read in self._flow:
+            is_read = not moved_names.isdisjoint(names_read)
+            match line:
+                case syn.Assign(targets):  # bare registers are read when stored, all else before
+                    before = {name: is_moved(value) for name, value in targets}
+                    for name, value in dict(targets).items():
+                        depends = is_moved(value) if bare(value) else before[name]
+                        mark(name, depends, depends)
+                case syn.Elicit(player):  # it depends on what its player wrote or saw before
+                    depends = player == self.role or player in knowing
+                    for name in line.registers:
+                        mark(name, depends, player == self.role)
+                case syn.Reveal(player, values):
+                    knowing.update([player] if is_read else [])
+                    for value in values if is_live else ():
+                        watchers[bare(value)].add(player)
+                case syn.Reward(player) if is_read and player in paid_for(self.role):
+                    return True
+        return False
 
     @cached_property
     def rewards_cancel(self) -> bool:
@@ -112,34 +170,60 @@ class StaticFacts:
     @cached_property
     def unused_moves(self) -> tuple[str, ...]:
         """Registers that the main player fills and nothing reads before they are set again."""
-        moves: list[str] = []
+        unused: dict[int, str] = {}
         pending: dict[str, int] = {}
-        used_moves: set[int] = set()
-        for step in self._flow:
-            used_moves.update([pending[name] for name in step.reads if name in pending])
-            own = isinstance(step.line, syn.Elicit) and step.line.player == self.role
-            for name in writes(step.line):
+        numbers = count()
+        for line, names_read in self._flow:
+            for name in names_read:
+                unused.pop(pending.get(name, -1), None)
+            own = isinstance(line, syn.Elicit) and line.player == self.role
+            for name in writes(line):
                 pending.pop(name, None)
                 if own:
-                    pending[name] = len(moves)
-                    moves.append(name)
-        return tuple(dict.fromkeys(n for key, n in enumerate(moves) if key not in used_moves))
+                    pending[name] = next(numbers)
+                    unused[pending[name]] = name
+        return tuple(dict.fromkeys(unused.values()))
 
     @cached_property
     def read_before_set(self) -> tuple[str, ...]:
         """Registers of s t x y p read before anything sets them."""
         names_set: set[str] = set()
         early: dict[str, None] = {}
-        for step in self._flow:
-            early |= {n: None for n in step.reads if n not in names_set and n[0] not in "abc"}
-            names_set.update(writes(step.line))
+        for line, names_read in self._flow:
+            early |= {n: None for n in names_read if n not in names_set and n[0] not in "abc"}
+            names_set.update(writes(line))
         return tuple(early)
 
     @cached_property
     def elicits(self) -> tuple[ElicitFacts, ...]:
         """Every elicited register, in the order of their first turns: its limit, and what its
         player has and has not been shown."""
-        return _elicit_facts(self.program, self.order, self.metadata)
+        return tuple(self._elicit_facts())
+
+    def _elicit_facts(self) -> Iterator[ElicitFacts]:
+        turns: dict[tuple[int, str], dict[str, bool]] = {}
+        sights = _Sights(self.program, self.metadata)
+        for position in self.order:
+            line = self.program.instructions[position]
+            if not isinstance(line, syn.Elicit):
+                sights.learn(line)
+                continue
+            for name in line.registers:
+                sights.note(line.player, turns.setdefault((position, name), {}))
+                sights.store(name, line.player)
+        counts = Counter(self.order)
+        for (position, name), known in turns.items():
+            line = self.program.instructions[position]
+            assert isinstance(line, syn.Elicit)
+            yield ElicitFacts(
+                line=position + 1,
+                player=line.player,
+                register=name,
+                max_len=line.max_len or self.metadata.max_len,
+                times=counts[position] * line.registers.count(name),
+                sees=tuple(other for other, is_seen in known.items() if is_seen),
+                hidden=tuple(other for other, is_seen in known.items() if not is_seen),
+            )
 
     @property
     def degenerate(self) -> str:
@@ -179,92 +263,9 @@ def learning_roles(program: syn.Program) -> tuple[str, ...]:
     return tuple(facts.role for facts in analyse_roles(program) if not facts.degenerate)
 
 
-class _Step(NamedTuple):
-    """An executed instruction with the registers that it reads, each once, in order: with each
-    list also the registers that the list may hold."""
-
-    line: syn.Instruction
-    reads: tuple[str, ...]
-    sources: dict[str, tuple[tuple[str, ...], str]]
-    """For an assign: the registers that each value reads, and the one that it is by itself."""
-    shown_names: tuple[str, ...]
-    """For a reveal: the registers that it shows by themselves."""
-
-
-def _data_flow(program: syn.Program, order: tuple[int, ...]) -> list[_Step]:
-    """The executed instructions; an assign that stores left to right becomes one step for each
-    target."""
-    dialect = DIALECTS[program.dialect]
-    list_items = tuple(item.name for item in listed_registers(program)) if dialect.aliases else ()
-    steps: dict[int, list[_Step]] = {}
-    for position in dict.fromkeys(order):
-        line = program.instructions[position]
-        parts: list[syn.Instruction] = [line]
-        if isinstance(line, syn.Assign) and not dialect.parallel_assign:
-            parts = [syn.Assign((target,)) for target in line.targets]
-        steps[position] = [_step(part, list_items) for part in parts]
-    return [step for position in order for step in steps[position]]
-
-
-_LISTS = frozenset(syn.LIST_REGISTERS)
-
-
-def _step(line: syn.Instruction, list_items: tuple[str, ...]) -> _Step:
-    def all_reads(node: Any) -> tuple[str, ...]:
-        names = ((name, *list_items) if name in _LISTS else (name,) for name in reads(node))
-        return tuple(dict.fromkeys(chain.from_iterable(names)))
-
-    def bare(value: Any) -> str:
-        """The register that a value is, by itself; empty for any other value."""
-        is_register = isinstance(value, syn.Register)
-        return value.name if is_register and not (list_items and value.name in _LISTS) else ""
-
-    targets = line.targets if isinstance(line, syn.Assign) else ()
-    values = line.values if isinstance(line, syn.Reveal) else ()
-    sources = {name: (all_reads(value), bare(value)) for name, value in targets}
-    return _Step(line, all_reads(line), sources, tuple(map(bare, values)))
-
-
 def paid_for(role: str) -> dict[str, int]:
     """The players whose rewards count for ``role``, with their sign (the zero-sum pair)."""
     return {role: 1} | ({syn.PARTNERS[role]: -1} if role in syn.PARTNERS else {})
-
-
-def _pays_for_moves(flow: Iterable[_Step], role: str, live: bool) -> bool:
-    """Whether a reward of ``role`` depends on a move of its own: through assigns, or through
-    another player that saw something of it (``live``: or that a register was revealed to before).
-    """
-    moved_names: set[str] = set()
-    # Any view of a move counts as knowing it: the facts may call a dead reward alive, but never
-    # refuse a game that can be learned.
-    knowing: set[str] = set()
-    watchers: defaultdict[str, set[str]] = defaultdict(set)
-
-    def mark(name: str, is_moved: bool, is_told: bool) -> None:
-        """Note whether a register that was set depends on a move, and who learns of it."""
-        (moved_names.add if is_moved else moved_names.discard)(name)
-        if is_told:
-            knowing.update(syn.viewers(name), watchers[name])
-
-    for step in flow:
-        is_read = not moved_names.isdisjoint(step.reads)
-        match step.line:
-            case syn.Assign():  # a register by itself is read when it is stored, all else before
-                before = {n: not moved_names.isdisjoint(s[0]) for n, s in step.sources.items()}
-                for name, (_, source) in step.sources.items():
-                    is_moved = source in moved_names if source else before[name]
-                    mark(name, is_moved, is_moved)
-            case syn.Elicit(player):  # it depends on what its player wrote or saw before
-                is_moved = player == role or player in knowing
-                for name in step.line.registers:
-                    mark(name, is_moved, player == role)
-            case syn.Reveal(player):
-                knowing.update([player] if is_read else [])
-                for name in step.shown_names if live else ():
-                    watchers[name].add(player)
-            case syn.Reward(player) if is_read and player in paid_for(role):
-                return True
-    return False
 
 
 _SIGNS = {"xent": 1, "nex": -1, "xed": -1, "dex": 1}
@@ -310,41 +311,6 @@ def plain_xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
 # -- who is asked, knowing what --------------------------------------------------------------------
 
 
-def _elicit_facts(
-    program: syn.Program, order: Sequence[int], metadata: Metadata
-) -> tuple[ElicitFacts, ...]:
-    times: Counter[tuple[int, str]] = Counter()
-    sees: defaultdict[tuple[int, str], dict[str, None]] = defaultdict(dict)
-    hides: defaultdict[tuple[int, str], dict[str, None]] = defaultdict(dict)
-    sights = _Sights(program, metadata)
-    for position in order:
-        line = program.instructions[position]
-        if not isinstance(line, syn.Elicit):
-            sights.learn(line)
-            continue
-        for name in line.registers:
-            turn, seen = (position, name), sights.seen[line.player]
-            times[turn] += 1
-            hidden = sights.written.keys() - seen
-            if not (seen <= sees[turn].keys() and hidden <= hides[turn].keys()):
-                for other in sights.written:
-                    (sees if other in seen else hides)[turn][other] = None
-            sights.store(name, line.player)
-    return tuple(
-        ElicitFacts(
-            line=turn[0] + 1,
-            player=line.player,
-            register=turn[1],
-            max_len=line.max_len or metadata.max_len,
-            times=count,
-            sees=tuple(sees[turn]),
-            hidden=tuple(name for name in hides[turn] if name not in sees[turn]),
-        )
-        for turn, count in times.items()
-        if isinstance(line := program.instructions[turn[0]], syn.Elicit)
-    )
-
-
 class _Sights:
     """For each player the registers whose present value it has seen."""
 
@@ -365,16 +331,24 @@ class _Sights:
         for player, names in self.seen.items():
             (names.add if player in viewers else names.discard)(name)
 
+    def note(self, player: str, known: dict[str, bool]) -> None:
+        """Add to ``known`` whether the player has seen each register at one turn or another; the
+        seen ones in the order in which they were seen."""
+        for name in self.written:
+            if name not in self.seen[player]:
+                known.setdefault(name, False)
+            elif not known.get(name):
+                known.pop(name, None)
+                known[name] = True
+
     def learn(self, line: syn.Instruction) -> None:
         """Update the players' registers after an assign or a reveal."""
-        match line:
-            case syn.Assign(targets):
-                for name, _ in targets:
-                    self.store(name)
-            case syn.Reveal(player, values):
-                names = reads(line)
-                self.written |= dict.fromkeys(names)
-                self.seen[player].update(names)
-                for value in values if self.live else ():
-                    if isinstance(value, syn.Register):
-                        self.watchers[value.name].add(player)
+        for name in writes(line):
+            self.store(name)
+        if isinstance(line, syn.Reveal):
+            names = reads(line)
+            self.written |= dict.fromkeys(names)
+            self.seen[line.player].update(names)
+            for value in line.values if self.live else ():
+                if isinstance(value, syn.Register):
+                    self.watchers[value.name].add(line.player)

@@ -4,14 +4,12 @@ Registers of types s t x y are one pool, renamed in order of first use, p and l 
 quoting and the unnamed main player are normalised, comments dropped. Players are always shown
 this text, so equal games look equal.
 
-A game's metadata (paper §2.4.4) are TOML in the header of its file, or in a small file beside.
+A game's metadata (paper §2.4.4) are TOML in the header of its file, over a run's settings and the
+defaults.
 
     #: story_tokens = 40
     #: constants.a = "a king"
     #: prompts.b = "the name of a city"
-
-Layers override one another: defaults, a run's settings, the file ``game.toml`` beside
-``game.xgl``, the header.
 
 Names of models under one judge (paper §2.2.2: an umbrella model that hosts several, with an
 activation prefix that says which one is to be used) follow one rule: an in-line text that
@@ -26,19 +24,20 @@ import hashlib
 import json
 import re
 import tomllib
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
-from difflib import get_close_matches
-from pathlib import Path
-from typing import Any
+from collections.abc import Collection
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated, Any
 
-from xgl.errors import ConfigError, MetadataError, excerpt
+from pydantic import AfterValidator, BeforeValidator, Field, Strict
+
+from xgl.errors import ConfigError
 from xgl.escaping import is_visible, well_formed
-from xgl.files import read_bytes, read_json
+from xgl.files import read_json
 from xgl.language import syntax as syn
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
 from xgl.language.visitors import find, mentions, rename
+from xgl.settings import Flag, settings, value_text
 
 _POOL_SUFFIXES = ("", "1", "2", "3", "0")
 POOL = tuple(kind + suffix for suffix in _POOL_SUFFIXES for kind in "stxy")
@@ -46,44 +45,68 @@ PUBLIC_POOL = tuple("p" + suffix for suffix in _POOL_SUFFIXES)
 LIST_POOL = tuple("l" + suffix for suffix in _POOL_SUFFIXES)
 
 
-@dataclass(frozen=True, slots=True)
+# The bounds of the numbers are for the memory and time that a stranger's game may take.
+MOST_SIZE = 1 << 17
+Size = Annotated[int, Strict(), Field(ge=0, le=MOST_SIZE)]
+Failures = Annotated[int, Strict(), Field(ge=0, le=1000)]
+StoryCount = Annotated[int, Strict(), Field(ge=0, le=1 << 40)]
+
+
+def _check_name(name: str) -> str:
+    if not re.fullmatch(r"\w*", name, re.ASCII):
+        raise ValueError(f"found {value_text(name)}, expected a name under the judge such as weak")
+    return name
+
+
+def _check_constants(texts: dict[str, str]) -> dict[str, str]:
+    for name in texts:
+        if name not in syn.REGISTERS or name[0] not in syn.CONSTANT_TYPES:
+            raise ValueError(f"found {value_text(name)}, expected one of a b c")
+    return texts
+
+
+def _encodable(text: Any) -> Any:
+    return well_formed(text) if isinstance(text, str) else text
+
+
+Name = Annotated[str, AfterValidator(_check_name)]
+Texts = Annotated[
+    dict[str, Annotated[str, BeforeValidator(_encodable)]], AfterValidator(_check_constants)
+]
+"""Texts by the names of constants."""
+
+
+@settings
 class Metadata:
     """Settings that change play, in addition to the program (paper §2.2.1, §2.4.4); part of
-    ``game_id``."""
+    ``game_id``. Raises :class:`~xgl.errors.ConfigError` for those that no game can have."""
 
-    story_tokens: int = 24
+    story_tokens: Size = 24
     """Length of ``story()`` in judge tokens."""
-    story_count: int = 0
+    story_count: StoryCount = 0
     """Different maps for training, and as many for evaluation; 0: no limit."""
-    max_len: int = 10
+    max_len: Size = 10
     """Move limit, in judge tokens, of an elicit that sets none."""
-    max_failures: int = 10
+    max_failures: Failures = 10
     """Failed ensures that a player may have; one more is a forfeit."""
-    max_characters: int = 4096
+    max_characters: Size = 4096
     """Most characters of a register; a play that needs more ends as oversize."""
-    token_bits: bool = True
+    token_bits: Flag = True
     """Whether a player is shown the bits of each token that a reward pays, or only their sum."""
-    constants: dict[str, str] = field(default_factory=dict)
+    constants: Texts = Field(default_factory=dict)
     """Values of the registers a, b, c."""
-    prompts: dict[str, str] = field(default_factory=dict)
+    prompts: Texts = Field(default_factory=dict)
     """Prompts by which registers a, b, c are filled on each map, as by ``story("prompt")``."""
-    judge: str = ""
+    judge: Name = ""
     """Name of the model under the judge that scores where the program names none; empty: the judge
     itself."""
-    npc: str = ""
+    npc: Name = ""
     """Name of the model that plays all other roles: one under the judge, or ``judge``; empty: the
     players' own setting."""
 
-
-_WINDOW = 1 << 17
-MOST = {
-    "story_tokens": _WINDOW,
-    "story_count": 1 << 40,
-    "max_len": _WINDOW,
-    "max_failures": 1000,
-    "max_characters": _WINDOW,
-}
-"""Bounds of the numbers, for the memory and time that a stranger's game may take."""
+    def __post_init__(self) -> None:
+        if both := sorted(self.constants.keys() & self.prompts.keys()):
+            raise ValueError(f"{both[0]}: found a text and a prompt, expected one of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +130,8 @@ class Game:
 
 
 def game(program: Program, metadata: Metadata | None = None) -> Game:
-    """The game of a program: canonical form, text and id.
-
-    Raises :class:`~xgl.errors.MetadataError` for metadata that no game can have.
-    """
-    metadata = _check_metadata(metadata or Metadata())
+    """The game of a program: canonical form, text and id."""
+    metadata = metadata or _USUAL
     canonical = canonicalise(program)
     code = to_text(canonical)
     facts = metadata_json(metadata)
@@ -123,12 +143,14 @@ HEAD = "#:"
 """What a line with metadata begins with, in a game's file and as players are shown it."""
 _LATER = ("token_bits", "story_count", "prompts", "judge", "npc")
 """Fields without which games have their ids from before, where they are as usual."""
+_BY_REGISTER = ("constants", "prompts")
+_USUAL = Metadata()
 
 
 def metadata_lines(game: Game) -> list[str]:
     """The unusual metadata that a play depends on, as lines of a header that reads as them."""
     metadata, program = game.metadata, game.program
-    if metadata == replace(_USUAL, constants=metadata.constants, token_bits=metadata.token_bits):
+    if _unusual(metadata).keys() <= {"constants", "token_bits"}:
         return []
     stories = find(program, syn.Story)
     is_used = {
@@ -136,38 +158,32 @@ def metadata_lines(game: Game) -> list[str]:
         "max_len": any(not each.max_len for each in find(program, syn.Elicit)),
         "max_failures": bool(find(program, syn.Ensure)),
     }
-    is_used |= dict.fromkeys((*_BY_REGISTER, "token_bits", "max_characters"), False)
-    facts = {n: value for n, value in _unusual(metadata).items() if is_used.get(n, True)}
-    return _toml_lines(facts | _by_register(metadata, "prompts"))
+    unused = [name for name, used in is_used.items() if not used]
+    return _lines(metadata, {"constants", "token_bits", "max_characters", *unused})
 
 
 def own_metadata(metadata: Metadata) -> list[str]:
     """All metadata that are not usual, as lines of a header: below them the code is the same
     game again."""
-    texts = _by_register(metadata, "constants") | _by_register(metadata, "prompts")
-    given = {n: value for n, value in _unusual(metadata).items() if n not in _BY_REGISTER}
-    return _toml_lines(given | texts)
+    return _lines(metadata, ())
+
+
+def _lines(metadata: Metadata, without: Collection[str]) -> list[str]:
+    facts = {name: value for name, value in _unusual(metadata).items() if name not in without}
+    for field in _BY_REGISTER:  # after all others
+        texts = facts.pop(field, {})
+        facts |= {f"{field}.{name}": texts[name] for name in sorted(texts)}
+    return [f"{HEAD} {name} = {toml_value(value)}" for name, value in facts.items()]
 
 
 def _unusual(metadata: Metadata) -> dict[str, Any]:
     return {n: value for n, value in asdict(metadata).items() if value != getattr(_USUAL, n)}
 
 
-def _by_register(metadata: Metadata, name: str) -> dict[str, Any]:
-    return {f"{name}.{key}": text for key, text in sorted(getattr(metadata, name).items())}
-
-
-def _toml_lines(facts: Mapping[str, Any]) -> list[str]:
-    return [f"{HEAD} {name} = {toml_value(value)}" for name, value in facts.items()]
-
-
 def toml_value(value: str | int | bool) -> str:
     """A value as TOML writes it, on one line."""
     text = json.dumps(value, ensure_ascii=False)
     return "".join(c if is_visible(c) else f"\\U{ord(c):08x}" for c in text)
-
-
-_USUAL = Metadata()
 
 
 def metadata_json(metadata: Metadata) -> str:
@@ -179,51 +195,15 @@ def metadata_json(metadata: Metadata) -> str:
 
 
 def read_metadata(facts: object) -> Metadata:
-    """Metadata from JSON, as text or read already. Raises :class:`~xgl.errors.MetadataError` for
+    """Metadata from JSON, as text or read already. Raises :class:`~xgl.errors.ConfigError` for
     metadata that no game can have."""
     try:
         values: Any = read_json(facts) if isinstance(facts, str) else facts
-        return _check_metadata(Metadata(**values))
-    except MetadataError:
+        return Metadata(**values)
+    except ConfigError:
         raise
-    except (ValueError, TypeError, AttributeError) as error:
-        raise MetadataError(f"the metadata are no settings of a game ({error})") from None
-
-
-def _check_metadata(metadata: Metadata) -> Metadata:
-    for name, most in MOST.items():
-        value = getattr(metadata, name)
-        if type(value) is not int or not 0 <= value <= most:
-            raise MetadataError(
-                f"{name} is {excerpt(repr(value))}, expected a whole number from 0 to {most:,}"
-            )
-    if type(metadata.token_bits) is not bool:
-        raise MetadataError(f"token_bits is {metadata.token_bits!r}, expected true or false")
-    for name in ("judge", "npc"):
-        value = getattr(metadata, name)
-        if type(value) is not str or not re.fullmatch(r"\w*", value, re.ASCII):
-            raise MetadataError(
-                f"{name} is {excerpt(repr(value))}, expected a name under the judge such as weak"
-            )
-    constants, prompts = _texts(metadata, "constants"), _texts(metadata, "prompts")
-    if both := sorted(constants.keys() & prompts.keys()):
-        raise MetadataError(f"{both[0]} has a text and a prompt, expected one of them")
-    if (constants, prompts) == (metadata.constants, metadata.prompts):
-        return metadata
-    return replace(metadata, constants=constants, prompts=prompts)
-
-
-def _texts(metadata: Metadata, field_name: str) -> dict[str, str]:
-    """The texts of constants, or their prompts, as they can be encoded."""
-    texts = getattr(metadata, field_name)
-    if not isinstance(texts, Mapping):
-        raise MetadataError(f"{field_name} is {excerpt(repr(texts))}, expected texts by register")
-    for name, text in texts.items():
-        if name not in syn.REGISTERS or name[0] not in syn.CONSTANT_TYPES:
-            raise MetadataError(f"no constant {excerpt(str(name))!r}, expected one of a b c")
-        if not isinstance(text, str):
-            raise MetadataError(f"the constant {name} is no text: {type(text).__name__}")
-    return {name: well_formed(text) for name, text in texts.items()}
+    except (ValueError, TypeError) as error:
+        raise ConfigError(f"the metadata are no settings of a game ({error})") from None
 
 
 def canonicalise(program: Program) -> Program:
@@ -238,66 +218,32 @@ def canonicalise(program: Program) -> Program:
     return replace(program, instructions=instructions)
 
 
-_NAMES = tuple(field.name for field in fields(Metadata))
-_BY_REGISTER = ("constants", "prompts")
+def file_metadata(text: str, usual: Metadata, origin: str) -> Metadata:
+    """The metadata of a game's file: ``usual``, overridden by the header of ``text``.
 
-
-def file_metadata(text: str, path: Path | None, usual: Metadata, origin: str) -> Metadata:
-    """The metadata of a game's file: ``usual``, overridden by the file beside ``path`` and by the
-    header of ``text``.
-
-    Raises :class:`MetadataError`, one sentence that begins with ``origin`` or the file beside it,
-    with the line where TOML ends.
+    Raises :class:`ConfigError`, one sentence that begins with ``origin``, with the line where TOML
+    ends.
     """
-    metadata = usual
-    beside = None if path is None else path.with_suffix(".toml")
-    if beside is not None and beside.is_file():
-        try:
-            layer = read_bytes(beside, 1 << 20).decode()
-        except (OSError, UnicodeDecodeError) as error:
-            raise MetadataError(f"{beside}: cannot be read ({error})") from None
-        metadata = _overridden(metadata, layer, str(beside))
-    return _overridden(metadata, header(text), origin)
+    try:
+        facts = tomllib.loads(header(text))
+        new = read_metadata(facts)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        expected = 'expected name = value, such as npc = "weak"'
+        raise ConfigError(f"{origin}: {error}, {expected}") from None
+    except ConfigError as error:
+        raise ConfigError(f"{origin}: {error}") from None
+    own = {name: getattr(new, name) for name in facts}
+    named = {name for each in _BY_REGISTER for name in own.get(each, ())}
+    for each in _BY_REGISTER:  # a text takes the place of a prompt, and a prompt that of a text
+        kept = {n: text for n, text in getattr(usual, each).items() if n not in named}
+        own[each] = kept | own.get(each, {})
+    return replace(usual, **own)
 
 
 def header(text: str) -> str:
     """The TOML of a game's header, each line in its place in the file."""
     lines = [line.strip() for line in text.split("\n")]
     return "\n".join(line.removeprefix(HEAD) if line.startswith(HEAD) else "" for line in lines)
-
-
-def _overridden(metadata: Metadata, toml: str, origin: str) -> Metadata:
-    if not toml.strip():
-        return metadata
-    try:
-        facts = tomllib.loads(toml)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        found = re.fullmatch(r"(?s)(.*) \(at (?:line (\d+), column \d+|.*)\)", str(error))
-        place = f"line {found[2]}: " if found and found[2] else ""
-        reason = found[1] if found else str(error)
-        raise MetadataError(
-            f'{origin}: {place}{reason}, expected name = value, such as npc = "weak"'
-        ) from None
-    try:
-        return _merged(metadata, facts)
-    except MetadataError as error:
-        raise MetadataError(f"{origin}: {error}") from None
-
-
-def _merged(metadata: Metadata, facts: Mapping[str, Any]) -> Metadata:
-    for name in facts:
-        if name not in _NAMES:
-            near = get_close_matches(name, _NAMES, 1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
-            expected = ", ".join(_NAMES)
-            raise MetadataError(f"no metadata {excerpt(name, 40)!r}, expected {expected}{hint}")
-    new = read_metadata(dict(facts))
-    own = {name: getattr(new, name) for name in facts}
-    named = {name for each in _BY_REGISTER for name in own.get(each, ())}
-    for each in _BY_REGISTER:  # a text takes the place of a prompt, and a prompt that of a text
-        kept = {n: text for n, text in getattr(metadata, each).items() if n not in named}
-        own[each] = kept | own.get(each, {})
-    return replace(metadata, **own)
 
 
 MAIN = "main"

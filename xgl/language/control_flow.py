@@ -28,39 +28,28 @@ class Flow:
     def done(self) -> bool:
         return self.position >= len(self.program.instructions)
 
-    @property
-    def _line(self) -> int:
-        return self.program.source_line(self.position)
-
     def advance(self) -> None:
         """Leave the present line: place its flag, jump, or go on to the next line.
 
         Raises, as the dialect demands, :class:`FlowError` if flag_1 is placed after flag_2 and
         :class:`FlagMissingError` for a replay of a flag that was never placed.
         """
-        instruction = self.program.instructions[self.position]
-        if isinstance(instruction, Beacon):
-            self._place(instruction.flag)
-        if isinstance(instruction, Replay) and self._jump(instruction):
-            return
+        line = f"line {self.program.source_line(self.position)}"
+        match self.program.instructions[self.position]:
+            case Beacon(flag):
+                self.flags[flag] = self.position
+                is_late = self.flags.get("flag_1", 0) > self.flags.get("flag_2", self.position)
+                if is_late and self.dialect.flag_order:
+                    raise FlowError(f"{line}: flag_1 stands after flag_2")
+            case Replay(flag, times):
+                if not self.dialect.flags_at_start and flag not in self.flags:
+                    raise FlagMissingError(f"{line}: {flag} was never placed")
+                if self.jumps[self.position] < times:
+                    self.jumps[self.position] += 1
+                    self.position = self.flags.get(flag, 0)  # one never placed is at the start
+                    return
+                self.jumps[self.position] = 0  # an outer loop starts this one afresh
         self.position += 1
-
-    def _place(self, flag: str) -> None:
-        self.flags[flag] = self.position
-        if not self.dialect.flag_order:
-            return
-        if self.flags.get("flag_1", 0) > self.flags.get("flag_2", self.position):
-            raise FlowError(f"line {self._line}: flag_1 stands after flag_2")
-
-    def _jump(self, replay: Replay) -> bool:
-        if not self.dialect.flags_at_start and replay.flag not in self.flags:
-            raise FlagMissingError(f"line {self._line}: {replay.flag} was never placed")
-        if self.jumps[self.position] >= replay.times:
-            self.jumps[self.position] = 0  # an outer loop starts this one afresh
-            return False
-        self.jumps[self.position] += 1
-        self.position = self.flags.get(replay.flag, 0)  # a flag never placed stands at the start
-        return True
 
 
 def path(program: Program) -> Iterator[int]:
@@ -81,8 +70,3 @@ def unrolled(program: Program) -> tuple[tuple[int, ...], str]:
     except FlowError as error:
         return tuple(order), str(error)
     return tuple(order), ""
-
-
-def unrolled_steps(program: Program) -> int:
-    """Steps of the unrolled program, counted to at most ``MAX_STEPS + 1``."""
-    return len(unrolled(program)[0])

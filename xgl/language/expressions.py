@@ -16,19 +16,22 @@ from xgl.language.dialects import Dialect
 Part = TypeVar("Part")
 Result = TypeVar("Result")
 Rest = ParamSpec("Rest")
+_Terms = tuple[tuple[int, syn.Term], ...]
 
 
 class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen outside
-    """A node that is not in the language; becomes a :class:`~xgl.errors.Problem`.
+    """What is not in the language, at a node or a column; becomes a :class:`~xgl.errors.Problem`.
 
     ``all`` holds it and the refusals of the other parts of the same node.
     """
 
-    def __init__(self, node: ast.AST, found: str, expected: str, suggestion: str = "") -> None:
+    def __init__(
+        self, place: ast.expr | ast.keyword | int, found: str, expected: str, suggestion: str = ""
+    ) -> None:
         super().__init__(found)
-        self.node = node if hasattr(node, "col_offset") else getattr(node, "value", node)
+        self.column = place if isinstance(place, int) else place.col_offset + 1
         self.found, self.expected, self.suggestion = excerpt(found), excerpt(expected), suggestion
-        self.all: tuple[Refusal, ...] = (self,)
+        self.all: list[Refusal] = [self]
 
 
 class TooDeepError(Refusal):
@@ -49,12 +52,12 @@ def read_each(
             break
         try:
             results.append(read(part, *rest, **options))
-        except TooDeepError:  # its neighbours would be read to the same depth, each again
+        except TooDeepError:
             raise
         except Refusal as refusal:
-            refusals.extend(refusal.all)
+            refusals += refusal.all
     if refusals:
-        refusals[0].all = tuple(refusals[:MAX_PROBLEMS])
+        refusals[0].all = refusals
         raise refusals[0]
     return results
 
@@ -63,7 +66,7 @@ def nearest(name: str, names: Iterable[str]) -> str:
     return next(iter(get_close_matches(name, list(names), 1)), "")
 
 
-def register(node: ast.AST, name: str) -> str:
+def register(node: ast.expr | ast.keyword, name: str) -> str:
     if name in syn.REGISTERS:
         return name
     expected = "s t x y p a b c, plain or with 0-3"
@@ -115,23 +118,18 @@ _SHAPES: dict[type[ast.AST], str] = {
     ast.Attribute: "an attribute",
     ast.BinOp: "an operation",
     ast.Compare: "a comparison",
-    ast.DictComp: "a comprehension",
-    ast.GeneratorExp: "a comprehension",
     ast.JoinedStr: "an f-string",
-    ast.ListComp: "a comprehension",
     ast.NamedExpr: "an assignment with :=",
-    ast.SetComp: "a comprehension",
     ast.Starred: "a starred argument",
     ast.UnaryOp: "an operation",
+    **dict.fromkeys((ast.DictComp, ast.GeneratorExp, ast.ListComp, ast.SetComp), "a comprehension"),
 }
 
 
-STRING = "a string: a literal, a register, + // or %"
-LIST = "a list: [strings], a register l, +, split or shuffle"
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
 _KINDS: dict[syn.Kind, tuple[str, str]] = {
-    "string": ("a string", STRING),
-    "list": ("a list", LIST),
+    "string": ("a string", "a string: a literal, a register, + // or %"),
+    "list": ("a list", "a list: [strings], a register l, +, split or shuffle"),
     "words": ("a set of words", "a set of words: word_set(s) or common_word_set(s, t)"),
     "number": ("a number", "a whole number"),
     "truth": ("a truth value", "a condition"),
@@ -211,7 +209,7 @@ class Reader:
             case ast.Call() if helper_name(node) is not None:
                 return self.function(node, "string", depth)
         strings = ("story", *(n for n, s in syn.FUNCTIONS.items() if s.result == "string"))
-        raise Refusal(node, description(node), STRING, nearest(_called(node), strings))
+        raise Refusal(node, description(node), _KINDS["string"][1], nearest(_called(node), strings))
 
     def _operation(self, node: ast.BinOp, depth: int) -> syn.StringExpr:
         if isinstance(node.op, ast.Div):
@@ -251,7 +249,7 @@ class Reader:
             case ast.Call() if helper_name(node) is not None:
                 return self.function(node, "list", depth)
         near = nearest(node.id, syn.LIST_REGISTERS) if isinstance(node, ast.Name) else ""
-        raise Refusal(node, description(node), LIST, near)
+        raise Refusal(node, description(node), _KINDS["list"][1], near)
 
     def function(self, node: ast.Call, kind: syn.Kind, depth: int = 0) -> syn.Function:
         """A helper call, which must give a value of ``kind``."""
@@ -295,22 +293,20 @@ class Reader:
 
     def xent_sum(self, node: ast.expr, numbers: bool = False) -> syn.Sum:
         """A signed sum of xents; ``numbers`` admits bounds and counts too (comparisons only)."""
-        amount = self._signed_sum(node, numbers, 0)
-        if len(amount.terms) > syn.MAX_TERMS:
-            raise Refusal(node, f"a sum of {len(amount.terms)} terms", f"at most {syn.MAX_TERMS}")
-        return amount
+        terms = self._terms(node, numbers, 0)
+        if len(terms) > syn.MAX_TERMS:
+            raise Refusal(node, f"a sum of {len(terms)} terms", f"at most {syn.MAX_TERMS}")
+        return syn.Sum(terms)
 
-    def _signed_sum(self, node: ast.expr, numbers: bool, depth: int) -> syn.Sum:
+    def _terms(self, node: ast.expr, numbers: bool, depth: int) -> _Terms:
         check_depth(node, depth)
         match node:
             case ast.UnaryOp(ast.USub(), operand):
-                return syn.Sum(_negate(self._signed_sum(operand, numbers, depth + 1)))
+                return _negated(self._terms(operand, numbers, depth + 1))
             case ast.BinOp(left, ast.Add() | ast.Sub() as op, right):
-                one, other = read_each(self._signed_sum, (left, right), numbers, depth + 1)
-                return syn.Sum(
-                    one.terms + (other.terms if isinstance(op, ast.Add) else _negate(other))
-                )
-        return syn.Sum(((1, self._number(node) if numbers else self._xent(node)),))
+                one, other = read_each(self._terms, (left, right), numbers, depth + 1)
+                return one + (other if isinstance(op, ast.Add) else _negated(other))
+        return ((1, self._number(node) if numbers else self._xent(node)),)
 
     def _number(self, node: ast.expr) -> syn.Term:
         bits = node.value if isinstance(node, ast.Constant) else None
@@ -417,5 +413,5 @@ class Reader:
         return self.condition(node, depth)
 
 
-def _negate(amount: syn.Sum) -> tuple[tuple[int, syn.Term], ...]:
-    return tuple((-sign, term) for sign, term in amount.terms)
+def _negated(terms: _Terms) -> _Terms:
+    return tuple((-sign, term) for sign, term in terms)

@@ -41,17 +41,20 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
     """
     sources = [source.removesuffix("\r") for source in text.split("\n")]
     if len(text) > syn.MAX_CHARACTERS:
-        found, limit = f"a text of {len(text)} characters", f"at most {syn.MAX_CHARACTERS}"
-        raise ProgramError((Problem(1, 1, found, limit, _printable(sources[0])),), origin)
-    if not isinstance(dialect, str) or dialect not in DIALECTS:
+        limit = f"at most {syn.MAX_CHARACTERS}"
+        too_long = Refusal(1, f"a text of {len(text)} characters", limit)
+        raise ProgramError(tuple(_problems(too_long, 1, sources)), origin)
+    if str(dialect) not in DIALECTS:
         found = excerpt(str(dialect))
         raise DialectError(f"no dialect {found!r}; there are {', '.join(DIALECTS)}")
     instructions, problems = _read(sources, DIALECTS[dialect])
     program = Program(tuple(instructions), dialect)
-    found, limit = ("", "") if problems else _unrolled_excess(program)
-    if found:
-        line = instructions[-1].span.line if instructions else 1
-        problems = [Problem(line, 1, found, limit, _printable(sources[line - 1]))]
+    if not problems:
+        try:
+            _check_size(program)
+        except Refusal as refusal:
+            line = instructions[-1].span.line if instructions else 1
+            problems = _problems(refusal, line, sources)
     if problems:
         raise ProgramError(tuple(problems), origin)
     return program
@@ -60,23 +63,30 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
 def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], list[Problem]]:
     instructions: list[syn.Instruction] = []
     problems: list[Problem] = []
-    line_numbers = [
-        number for number, source in enumerate(sources, start=1) if not _is_note(source)
-    ]
+    lines = [number for number, source in enumerate(sources, start=1) if not _is_note(source)]
     with warnings.catch_warnings(action="ignore"):  # about unknown escapes
-        for number in line_numbers:
+        for number in lines:
             if len(problems) >= MAX_PROBLEMS or len(instructions) > 2 * syn.MAX_LINES:
                 break  # so much is wrong that the rest need not be read
             try:
                 instructions.append(_line(sources[number - 1], number, dialect))
-            except ProgramError as error:
-                problems.extend(error.problems)
-    if len(line_numbers) > syn.MAX_LINES:
-        line = line_numbers[syn.MAX_LINES]
-        found, limit = f"{len(line_numbers)} instructions", f"at most {syn.MAX_LINES}"
-        too_many = Problem(line, 1, found, limit, _printable(sources[line - 1]))
-        problems = [*problems[: MAX_PROBLEMS - 1], too_many]
+            except Refusal as refusal:
+                problems += _problems(refusal, number, sources)
+    if len(lines) > syn.MAX_LINES:
+        too_many = Refusal(1, f"{len(lines)} instructions", f"at most {syn.MAX_LINES}")
+        last = _problems(too_many, lines[syn.MAX_LINES], sources)
+        problems = problems[: MAX_PROBLEMS - 1] + last
     return instructions, problems
+
+
+def _problems(refusal: Refusal, line: int, sources: list[str]) -> list[Problem]:
+    """What is wrong with a line, which is cut if long, with every character one column wide."""
+    short = excerpt(sources[line - 1], 2 * syn.MAX_LINE_CHARACTERS)
+    source = "".join(c if c == _TAB or is_visible(c) else "\ufffd" for c in short)
+    return [
+        Problem(line, each.column, each.found, each.expected, source, each.suggestion)
+        for each in refusal.all
+    ]
 
 
 def _is_note(source: str) -> bool:
@@ -84,50 +94,30 @@ def _is_note(source: str) -> bool:
 
 
 def _line(source: str, number: int, dialect: Dialect) -> syn.Instruction:
-    call = _call(source, number)
-    span = syn.Span(number, (call.end_col_offset or 0) + 1)
-    try:
-        return _check_length(replace(_instruction(call, dialect), span=span), call)
-    except Refusal as refusal:
-        places = [(getattr(one.node, "col_offset", 0) + 1, one) for one in refusal.all]
-        raise ProgramError(
-            tuple(
-                Problem(number, column, one.found, one.expected, source, one.suggestion)
-                for column, one in places
-            )
-        ) from None
-
-
-def _printable(source: str) -> str:
-    """A line as a problem shows it: cut if long, every character one column wide."""
-    short = excerpt(source, 2 * syn.MAX_LINE_CHARACTERS)
-    return "".join(c if c == _TAB or is_visible(c) else "\ufffd" for c in short)
-
-
-def _call(source: str, number: int) -> ast.Call:
     if len(source) > 2 * syn.MAX_LINE_CHARACTERS:
         limit = f"at most {2 * syn.MAX_LINE_CHARACTERS} characters in a line"
-        raise _line_error(number, 1, f"{len(source)} characters", limit, source)
+        raise Refusal(1, f"{len(source)} characters", limit)
     invisible = first_invisible(source, _TAB)
     if invisible is not None:
         column = source.index(invisible) + 1
-        found = f"the character {invisible!a}"
-        raise _line_error(number, column, found, "printable text", source)
-    return _python_call(source, number)
+        raise Refusal(column, f"the character {invisible!a}", "printable text")
+    call = _python_call(source)
+    span = syn.Span(number, (call.end_col_offset or 0) + 1)
+    return _check_length(replace(_instruction(call, dialect), span=span), call)
 
 
-def _python_call(source: str, number: int) -> ast.Call:
+def _python_call(source: str) -> ast.Call:
     indent = len(source) - len(source.lstrip())
     try:
         tree = ast.parse(source.strip(), mode="eval").body
     except SyntaxError as error:
         column = indent + (error.offset or 1)
         column = max(1, min(column, len(source) + 1))
-        raise _line_error(number, column, error.msg, "one instruction", source) from None
+        raise Refusal(column, error.msg, "one instruction") from None
     except (ValueError, RecursionError, MemoryError):
-        raise _line_error(number, 1, "a line too deep to read", "one instruction", source) from None
+        raise Refusal(1, "a line too deep to read", "one instruction") from None
     if not isinstance(tree, ast.Call) or not isinstance(tree.func, ast.Name):
-        raise _line_error(number, indent + 1, "no call", "a call such as elicit(s, 10)", source)
+        raise Refusal(indent + 1, "no call", "a call such as elicit(s, 10)")
     if not indent and source.isascii():
         return tree  # its columns count characters already, and no letter looks like another
     # Python counts columns in UTF-8 bytes and folds names to NFKC; people count characters and read
@@ -138,23 +128,18 @@ def _python_call(source: str, number: int) -> ast.Call:
             start, end = node.col_offset, node.end_col_offset or 0
             node.col_offset = indent + len(data[:start].decode())
             node.end_col_offset = indent + len(data[:end].decode())
-            _refuse_look_alike(node, data[start:end].decode(), number, source)
+            _refuse_look_alike(node, data[start:end].decode())
     return tree
 
 
-def _refuse_look_alike(node: ast.expr | ast.keyword, spelling: str, line: int, source: str) -> None:
+def _refuse_look_alike(node: ast.expr | ast.keyword, spelling: str) -> None:
     """Python reads look-alike letters of a name as the plain ones; here they are an error."""
     method = isinstance(node, ast.Attribute)
     name = getattr(node, "attr" if method else "id" if isinstance(node, ast.Name) else "arg", None)
     as_is = spelling.endswith if method else spelling.startswith
     if isinstance(name, str) and not as_is(name):
         found = f"the letters of {spelling.split('=')[0].strip()!r}"
-        raise _line_error(line, node.col_offset + 1, found, f"plain letters: {name}", source)
-
-
-def _line_error(line: int, column: int, found: str, expected: str, source: str) -> ProgramError:
-    problem = Problem(line, column, excerpt(found), excerpt(expected), _printable(source))
-    return ProgramError((problem,))
+        raise Refusal(node, found, f"plain letters: {name}")
 
 
 def _check_length(instruction: syn.Instruction, call: ast.Call) -> syn.Instruction:
@@ -196,10 +181,13 @@ def _target(keyword: ast.keyword, reader: Reader) -> tuple[str, syn.StringExpr |
     name = keyword.arg or "**"
     if name in syn.LIST_REGISTERS:
         return name, reader.list_of(keyword.value)
-    register(keyword, name)
+    return _variable(register(keyword, name), keyword.value), reader.string(keyword.value)
+
+
+def _variable(name: str, node: ast.expr) -> str:
     if name[0] in syn.CONSTANT_TYPES:
-        raise Refusal(keyword.value, f"the constant {name!r}", "a register of s t x y p")
-    return name, reader.string(keyword.value)
+        raise Refusal(node, f"the constant {name!r}", "a register of s t x y p")
+    return name
 
 
 def _split_player(call: ast.Call) -> tuple[str, list[ast.expr]]:
@@ -221,10 +209,7 @@ def _elicit(call: ast.Call, reader: Reader) -> syn.Elicit:
 def _move_register(node: ast.expr) -> str:
     if not isinstance(node, ast.Name):
         raise Refusal(node, "an expression", "a register to store the move in")
-    name = register(node, node.id)
-    if name[0] in syn.CONSTANT_TYPES:
-        raise Refusal(node, f"the constant {name!r}", "a register of s t x y p")
-    return name
+    return _variable(register(node, node.id), node)
 
 
 def _ensure(call: ast.Call, reader: Reader) -> syn.Ensure:
@@ -283,18 +268,18 @@ _INSTRUCTIONS: dict[str, Callable[[ast.Call, Reader], syn.Instruction]] = {
 }
 
 
-def _unrolled_excess(program: Program) -> tuple[str, str]:
-    """The quantity that is too large when loops are unrolled, or none, and its limit; both empty
-    without a fault."""
+def _check_size(program: Program) -> None:
+    """Raises :class:`Refusal` if a program is too large when its loops are unrolled, or empty."""
     lines, when = program.instructions, "when its loops are unrolled"
     if not lines:
-        return "no instruction", "at least one instruction"
+        raise Refusal(1, "no instruction", "at least one instruction")
     order, _ = unrolled(program)
     if len(order) > syn.MAX_STEPS:
-        return f"more than {syn.MAX_STEPS} steps", f"at most {syn.MAX_STEPS} {when}"
+        raise Refusal(1, f"more than {syn.MAX_STEPS} steps", f"at most {syn.MAX_STEPS} {when}")
     # No line has more parts than twice its characters.
     if sum(2 * lines[place].span.end_column for place in order) <= syn.MAX_PARTS:
-        return "", ""
+        return
     sizes = [parts(line) for line in lines]
-    size, most = sum(sizes[place] for place in order), syn.MAX_PARTS
-    return (f"{size} parts in all steps", f"at most {most} {when}") if size > most else ("", "")
+    size = sum(sizes[place] for place in order)
+    if size > syn.MAX_PARTS:
+        raise Refusal(1, f"{size} parts in all steps", f"at most {syn.MAX_PARTS} {when}")

@@ -95,10 +95,6 @@ class Span(NamedTuple):
     end_column: int
 
 
-def _span() -> Span:
-    return field(default=Span(0, 0), compare=False, repr=False)
-
-
 # -- strings ---------------------------------------------------------------------------------
 
 
@@ -245,54 +241,52 @@ Condition = Comparison | Truth | Test | Logic | Function
 
 
 @dataclass(frozen=True, slots=True)
-class Assign:
-    targets: tuple[tuple[str, StringExpr | ListExpr], ...]
-    span: Span = _span()
+class _Line:
+    span: Span = field(default=Span(0, 0), compare=False, repr=False, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Elicit:
+class Assign(_Line):
+    targets: tuple[tuple[str, StringExpr | ListExpr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Elicit(_Line):
     """Ask ``player`` for one string per register; ``max_len`` in judge tokens (None: default)."""
 
     player: str
     registers: tuple[str, ...]
     max_len: int | None
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Ensure:
+class Ensure(_Line):
     conditions: tuple[Condition, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Reward:
+class Reward(_Line):
     player: str
     amount: Sum
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Reveal:
+class Reveal(_Line):
     player: str
     values: tuple[StringExpr | ListExpr, ...]
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Beacon:
+class Beacon(_Line):
     flag: str
-    span: Span = _span()
 
 
 @dataclass(frozen=True, slots=True)
-class Replay:
+class Replay(_Line):
     """Jump to ``flag`` at most ``times`` times, then go on."""
 
     flag: str
     times: int
-    span: Span = _span()
 
 
 Instruction = Assign | Elicit | Ensure | Reward | Reveal | Beacon | Replay
@@ -317,14 +311,9 @@ def viewers(register: str) -> tuple[str, ...]:
 
 def kind_of(node: Expression) -> Kind:
     """The kind of an expression's value."""
-    match node:
-        case ListOf() | Chain():
-            return "list"
-        case Register(name):
-            return "list" if name in LIST_REGISTERS else "string"
-        case Function(name):
-            return FUNCTIONS[name].result
-        case Number():
-            return "number"
-        case _:
-            return "string"
+    if isinstance(node, Function):
+        return FUNCTIONS[node.name].result
+    if isinstance(node, Number):
+        return "number"
+    is_list = isinstance(node, Register) and node.name in LIST_REGISTERS
+    return "list" if is_list or isinstance(node, ListOf | Chain) else "string"

@@ -14,29 +14,22 @@ def to_text(program: syn.Program) -> str:
 
 
 def instruction_text(instruction: syn.Instruction) -> str:
+    player = getattr(instruction, "player", syn.MAIN_PLAYER)
+    arguments = [] if player == syn.MAIN_PLAYER else [player]
     match instruction:
         case syn.Assign(targets):
-            arguments = [f"{name}={expression_text(value)}" for name, value in targets]
-            return f"assign({', '.join(arguments)})"
-        case syn.Elicit(player, registers, max_len):
-            limit = [] if max_len is None else [str(max_len)]
-            return f"elicit({', '.join([*_player_argument(player), *registers, *limit])})"
-        case syn.Ensure(conditions):
-            return f"ensure({', '.join(map(expression_text, conditions))})"
-        case syn.Reward(player, amount):
-            return f"reward({', '.join([*_player_argument(player), expression_text(amount)])})"
-        case syn.Reveal(player, values):
-            return (
-                f"reveal({', '.join([*_player_argument(player), *map(expression_text, values)])})"
-            )
+            arguments += [f"{name}={expression_text(value)}" for name, value in targets]
+        case syn.Elicit(_, registers, max_len):
+            arguments += [*registers, *([] if max_len is None else [str(max_len)])]
+        case syn.Ensure(expressions) | syn.Reveal(_, expressions):
+            arguments += map(expression_text, expressions)
+        case syn.Reward(_, amount):
+            arguments.append(expression_text(amount))
         case syn.Beacon(flag):
-            return f"beacon({flag})"
+            arguments.append(flag)
         case syn.Replay(flag, times):
-            return f"replay({flag}, {times})"
-
-
-def _player_argument(player: str) -> list[str]:
-    return [] if player == syn.MAIN_PLAYER else [player]
+            arguments += [flag, str(times)]
+    return f"{type(instruction).__name__.lower()}({', '.join(arguments)})"
 
 
 def expression_text(node: Any) -> str:

@@ -1,11 +1,10 @@
-"""Walking, searching and rebuilding syntax trees, from a program down to its literals: the only
-module that lists each node's children."""
+"""Walking, searching and rebuilding syntax trees, from a program down to its literals. A node's
+children are those of its fields that are nodes, or hold them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any, TypeVar
 
 from xgl.language import syntax as syn
@@ -14,33 +13,20 @@ Node = TypeVar("Node")
 Found = TypeVar("Found")
 
 
-_CHILDREN: dict[type, Callable[[Any], tuple[Any, ...]]] = {
-    syn.Cat: attrgetter("left", "right"),
-    syn.Cut: attrgetter("text", "mark"),
-    syn.Given: attrgetter("text", "prefix"),
-    syn.Chain: attrgetter("left", "right"),
-    syn.Test: attrgetter("left", "right"),
-    syn.Comparison: attrgetter("left", "right"),
-    syn.Function: attrgetter("arguments"),
-    syn.ListOf: attrgetter("items"),
-    syn.Logic: attrgetter("conditions"),
-    syn.Ensure: attrgetter("conditions"),
-    syn.Reveal: attrgetter("values"),
-    syn.Program: attrgetter("instructions"),
-    syn.Reward: lambda node: (node.amount,),
-    syn.Truth: lambda node: (node.statement, *node.params),
-    syn.Sum: lambda node: tuple([term for _, term in node.terms]),
-    syn.Assign: lambda node: tuple([value for _, value in node.targets]),
-    syn.Xent: lambda node: tuple(
-        [part for part in (node.target, node.prefix, node.outer) if part is not None]
-    ),
-}
-
-
 def children(node: object) -> tuple[Any, ...]:
     """Direct sub-expressions, in the order written."""
-    of = _CHILDREN.get(type(node))
-    return of(node) if of else ()
+    nodes: list[Any] = []
+    values = [getattr(node, name) for name in getattr(node, "__slots__", ())]
+    while values:
+        value = values.pop()
+        if isinstance(value, tuple):
+            values += value
+        elif not isinstance(value, _PLAIN):
+            nodes.append(value)
+    return tuple(reversed(nodes))
+
+
+_PLAIN = (str, int, float, type(None))
 
 
 def descendants(node: object) -> Iterator[Any]:
@@ -78,12 +64,9 @@ def rebuild(node: Node, change: Callable[[Any], Any]) -> Node:
     def new(part: Any) -> Any:
         if isinstance(part, tuple):
             return tuple(map(new, part))
-        return part if part is None or isinstance(part, str | int) else change(part)
+        return part if isinstance(part, _PLAIN) else change(part)
 
-    if type(node) not in _CHILDREN:
-        return node
-    names = [name for name in type(node).__slots__ if name != "span"]  # type: ignore[attr-defined]
-    fields: dict[str, Any] = {name: new(getattr(node, name)) for name in names}
+    fields = {name: new(getattr(node, name)) for name in node.__slots__}  # type: ignore[attr-defined]
     return replace(node, **fields)  # type: ignore[type-var]
 
 
@@ -109,13 +92,6 @@ def rename(node: Node, names: dict[str, str]) -> Node:
 def reads(node: object) -> list[str]:
     """Names of the registers whose values an instruction or expression uses, in order."""
     return [part.name for part in descendants(node) if isinstance(part, syn.Register)]
-
-
-def listed_registers(program: syn.Program) -> tuple[syn.Register, ...]:
-    """Registers that some list of the program may hold themselves, where lists hold no values."""
-    lists = find(program, syn.ListOf)
-    items = (item for node in lists for item in node.items if isinstance(item, syn.Register))
-    return tuple(dict.fromkeys(items))
 
 
 def writes(instruction: syn.Instruction) -> tuple[str, ...]:

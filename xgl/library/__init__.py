@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from xgl.errors import ConfigError, XGLError, excerpt
+from xgl.errors import ConfigError, excerpt
 from xgl.files import user_path
 from xgl.language.canonical import Game, Metadata, file_metadata, game
 from xgl.language.dialects import BY_SUFFIX, PAPER
@@ -33,10 +32,6 @@ _HEAD = re.compile(
 _SOURCE = re.compile(r"^(fig_\d+_\d+|example_\d+|remark_\d+|intro)_")
 
 
-class NotInLibraryError(XGLError):
-    """A name that leads to no game of the library."""
-
-
 class Entry(NamedTuple):
     """One file of the library."""
 
@@ -48,8 +43,6 @@ class Entry(NamedTuple):
     empty for a game of our own."""
     description: str
     path: Path
-    mended: bool
-    """Whether the printed program has an error that the file corrects and names."""
     ill_posed: str
     """Why it measures no ability; empty for all but the paper's counterexamples."""
 
@@ -72,14 +65,16 @@ def find(name: str) -> Entry:
     """The game called ``name``, with or without its source; a game that was printed twice
     is found under its first figure.
 
-    Raises :class:`NotInLibraryError` when there is none; the error names the most similar one.
+    Raises :class:`ConfigError` when there is none; the error names the most similar one.
     """
-    for entry in entries():
-        if name in (entry.name, short_name(entry.name)):
-            return entry
-    near = get_close_matches(name, list(_names()), 1, cutoff=0.5)
+    names = {
+        each: entry for entry in entries()[::-1] for each in (entry.name, short_name(entry.name))
+    }
+    if name in names:
+        return names[name]
+    near = get_close_matches(name, names, 1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    raise NotInLibraryError(f"{excerpt(name)!r} is neither a file nor a game of the library{hint}")
+    raise ConfigError(f"{excerpt(name)!r} is neither a file nor a game of the library{hint}")
 
 
 class Source(NamedTuple):
@@ -96,18 +91,18 @@ class Source(NamedTuple):
         return parse(self.text, self.dialect, self.origin)
 
     def game(self, usual: Metadata | None = None) -> Game:
-        """The game, with the metadata of its header and of the file beside it over ``usual``.
-        Also raises :class:`~xgl.errors.MetadataError`."""
+        """The game, with the metadata of its header over ``usual``.
+        Also raises :class:`~xgl.errors.ConfigError`."""
         program, usual = self.program(), usual or Metadata()
-        return game(program, file_metadata(self.text, self.path, usual, self.origin))
+        return game(program, file_metadata(self.text, usual, self.origin))
 
 
 def read_source(name: str | Path, dialect: str | None = None) -> Source:
     """The program of a file or, if there is none, of the library, or of standard input (``-``);
     ``dialect``: by default that of the file's suffix, else the paper's.
 
-    Raises :class:`~xgl.errors.ConfigError` for a file that is missing, too large or no UTF-8 text,
-    :class:`NotInLibraryError` for a name that leads to no game, OSError for what cannot be read.
+    Raises :class:`~xgl.errors.ConfigError` for a file that is missing, too large or no UTF-8 text
+    and for a name that leads to no game, OSError for what cannot be read.
     """
     if name == "-":
         text = _decode(sys.stdin.buffer.read(MAX_INPUT + 1), "standard input")
@@ -143,8 +138,8 @@ def _decode(data: bytes, origin: str) -> str:
 def read_game(
     name: str | Path, dialect: str | None = None, metadata: Metadata | None = None
 ) -> Game:
-    """The game of a name, as :func:`read_source` finds it, with the metadata of its header and of
-    the file beside it over ``metadata``. Raises as both."""
+    """The game of a name, as :func:`read_source` finds it, with the metadata of its header
+    over ``metadata``. Raises as both."""
     return read_source(name, dialect).game(metadata)
 
 
@@ -155,12 +150,6 @@ def short_name(name: str) -> str:
     'blind_guess'
     """
     return _SOURCE.sub("", name)
-
-
-def _names() -> Iterator[str]:
-    for entry in entries():
-        yield entry.name
-        yield short_name(entry.name)
 
 
 def _entry(path: Path) -> Entry:
@@ -176,6 +165,5 @@ def _entry(path: Path) -> Entry:
         source=match["source"] or "",
         description=match["said"],
         path=path,
-        mended=any(line.startswith("# Mended:") for line in lines),
         ill_posed=reasons[0].removeprefix("# Ill-posed:").strip() if reasons else "",
     )

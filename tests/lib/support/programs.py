@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from xgl import Program
 from xgl.escaping import is_visible
 from xgl.language import syntax as syn
-from xgl.language.control_flow import unrolled_steps
+from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS, Dialect
 
 Drawn = st.SearchStrategy[Any]
@@ -128,7 +128,7 @@ def _programs(draw: st.DrawFn) -> Program:
     dialect = draw(st.sampled_from(list(DIALECTS)))
     lines = draw(st.lists(_LINES[dialect], min_size=1, max_size=7))
     program = Program(tuple(lines), dialect)
-    assume(unrolled_steps(program) <= syn.MAX_STEPS)
+    assume(len(unrolled(program)[0]) <= syn.MAX_STEPS)
     return program
 
 

@@ -15,7 +15,7 @@ from support.programs import PROGRAMS
 from xgl import Program, ProgramError, parse, to_text
 from xgl.errors import FlowError
 from xgl.escaping import is_visible, well_formed
-from xgl.language.control_flow import path, unrolled_steps
+from xgl.language.control_flow import path, unrolled
 from xgl.language.dialects import DIALECTS
 
 STRING = "a string: a literal, a register, + // or %"
@@ -222,7 +222,7 @@ def test_flag_1_must_not_stand_after_flag_2(code: str, line: int) -> None:
 
 def test_1024_steps_are_valid_and_one_more_is_not() -> None:
     body = "beacon(flag_1)\nreplay(flag_1, 510)\nelicit(s)\nelicit(t)"
-    assert unrolled_steps(parse(body)) == len(order(body)) == 1024
+    assert len(unrolled(parse(body))[0]) == len(order(body)) == 1024
     with pytest.raises(ProgramError, match=r"line 5, column 1: more than 1024 steps; expected at"):
         parse(body + "\nelicit(x)")
 
