@@ -29,9 +29,10 @@ from archive.schema import SCHEMA_VERSION
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.programs import program_tables
 from archive.store.archive import Archive
-from archive.store.files import require_ending, save_text
+from archive.store.files import save_text
 from archive.text import bounds, cell, duration, interval, listed, number, percent, plural, signed
 from xgl.diagram import draw
+from xgl.errors import wrong_ending
 from xgl.escaping import visible_lines
 from xgl.files import user_path
 
@@ -60,7 +61,8 @@ def write_report(
 
 def require_free(path: Path, force: bool) -> None:
     """Raises WriteError if ``path`` may not be written, before any work is done."""
-    require_ending(path, ".html", ".htm")
+    if problem := wrong_ending(path, ".html", ".htm"):
+        raise WriteError(problem)
     if path.is_dir():
         raise WriteError(f"{path} is a folder: expected the name of a file, such as report.html")
     if path.exists() and not force:
