@@ -18,7 +18,7 @@ import os
 import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -63,8 +63,8 @@ from xgl.files import TEMPORARY, read_bytes, read_json, user_path, write_whole
 MARKER, LOCK = "archive.json", "lock"
 _FORMAT = "xent-evo archive"
 SMALL_FILE = 1 << 18
-"""Bytes of the largest data file whose rows are kept after writing or reading."""
-KEPT_ROWS = 1 << 25
+"""Bytes of the largest data file whose rows are kept after reading."""
+KEPT_ROWS = 1 << 26
 """Bytes of rows that are kept, in memory."""
 MOST_BYTES = 4 << 30
 """Bytes of one adapter."""
@@ -88,7 +88,7 @@ class Archive:
         self._failed = False
         self.head = read_head(folder)  # first: it may not be newer than what is read next
         self.commits = list(read_commits(folder))  # in order
-        # batches of small files; a table of no rows holds its schema
+        # of small files, in batches, which hold their schema too
         self._kept_rows = LRUCache[DataFile, list[pa.Table]](
             KEPT_ROWS, lambda parts: 4096 + sum(part.nbytes for part in parts)
         )
@@ -122,43 +122,41 @@ class Archive:
     @classmethod
     def _writer(cls, folder: Path, is_new: bool = False) -> Self:
         lock = _acquire_lock(folder)
-        with ExitStack() as stack:
-            stack.callback(lock.release)
+        try:
             if is_new:
                 marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION}
                 with writing(folder):
                     write_whole(folder / MARKER, json.dumps(marker).encode())
-            archive = cls._opened(folder, lock)
-            stack.pop_all()
+            archive = cls(folder, lock)
+            archive._recover()
+        except BaseException:
+            lock.release()
+            raise
         return archive
 
-    @classmethod
-    def _opened(cls, folder: Path, lock: FileLock) -> Self:
-        """The writer, once what a killed one left is removed."""
+    def _recover(self) -> None:
+        """Removes what a killed writer left; an archive without commits gets its first."""
+        folder, newest = self.folder, len(self.commits) - 1
         for name in (*TABLES, COMMITS, ADAPTERS):
             # A writer deletes leftover files, but never in a folder behind a symbolic link.
             if (folder / name).is_symlink():
                 raise DamagedError(folder / name, "a link", "a folder")
-        archive = cls(folder, lock)
-        for commit in archive.commits:
-            for file in commit.files:
-                check_size(folder, file)
-        newest = len(archive.commits) - 1
-        if archive.head[0] > newest:
+        for file in (file for commit in self.commits for file in commit.files):
+            check_size(folder, file)
+        if self.head[0] > newest:
             raise DamagedError(
-                record_path(folder, archive.head[0]),
+                record_path(folder, self.head[0]),
                 f"commits up to {newest}",
                 f"the newest one, which {HEAD} names; without {HEAD} the archive goes on from here",
                 "missing",
             )
         with writing(folder):
-            archive._sweep()
-            if archive.head[0] < newest:
-                archive.head = write_head(folder, newest)
-        if not archive.commits:
+            self._sweep()
+            if self.head[0] < newest:
+                self.head = write_head(folder, newest)
+        if not self.commits:
             # One empty file for each table, so that every glob of the documentation has a match.
-            archive._write({name: to_arrow(name, []) for name in TABLES})
-        return archive
+            self._write({name: to_arrow(name, []) for name in TABLES})
 
     def __enter__(self) -> Self:
         return self

@@ -187,16 +187,11 @@ def write_table(folder: Path, number: int, name: str, rows: pa.Table) -> DataFil
     file = f"{name}/{number:06d}.parquet"
     path = folder / file
     make_folder(path.parent)
-    content = _parquet(name, rows)
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, row_group_size=BATCH, compression="zstd", write_page_checksum=True)
+    content = sink.getvalue().to_pybytes()
     write_whole(path, content)
     return DataFile(name, file, rows.num_rows, len(content), sha256(content).hexdigest())
-
-
-def _parquet(name: str, rows: pa.Table) -> bytes:
-    sink, schema = pa.BufferOutputStream(), TABLES[name].schema
-    with pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True) as writer:
-        writer.write_table(rows, row_group_size=BATCH)
-    return sink.getvalue().to_pybytes()
 
 
 def check_size(folder: Path, file: DataFile) -> None:
