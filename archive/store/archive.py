@@ -63,7 +63,7 @@ from xgl.files import TEMPORARY, read_bytes, read_json, user_path, write_whole
 MARKER, LOCK = "archive.json", "lock"
 _FORMAT = "xent-evo archive"
 SMALL_FILE = 1 << 18
-"""Bytes of the largest data file whose rows are kept after reading."""
+"""Bytes of the largest data file whose rows are kept after writing or reading."""
 KEPT_ROWS = 1 << 26
 """Bytes of rows that are kept, in memory."""
 MOST_BYTES = 4 << 30
@@ -196,7 +196,15 @@ class Archive:
             self.head = write_head(self.folder, number)
         self.commits.append(commit)
         self._failed = False
+        for file in files:
+            self._keep(file, [tables[file.table]])
         return number
+
+    def _keep(self, file: DataFile, parts: list[pa.Table]) -> None:
+        """A committed file never changes: what was written or read need not be read again."""
+        if file.bytes <= SMALL_FILE:
+            with suppress(ValueError):  # too large to be kept
+                self._kept_rows[file] = parts
 
     def put_adapter(self, content: bytes) -> str:
         """Stores an adapter (the bytes of a safetensors file) and returns its SHA-256 in hex.
@@ -272,7 +280,7 @@ class Archive:
         """The rows of a file; of a large one in batches that are filtered, to save memory.
 
         A run makes hundreds of small commits and reads their tables after each: their rows are
-        kept, since a committed file never changes.
+        kept.
         """
         if file.bytes > SMALL_FILE:
             for part in read_batches(self.folder, file, columns):
@@ -281,8 +289,7 @@ class Archive:
         check_size(self.folder, file)
         if (parts := self._kept_rows.get(file)) is None:
             parts = [*read_batches(self.folder, file, TABLES[file.table].names)]
-            with suppress(ValueError):  # too large to be kept
-                self._kept_rows[file] = parts
+            self._keep(file, parts)
         yield from (part.select(columns) for part in parts)
 
     def rows(
