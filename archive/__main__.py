@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import gc
 import math
+import re
 import sys
 from argparse import SUPPRESS, Namespace
 from collections.abc import Callable, Iterator, Sequence
@@ -101,10 +102,7 @@ JSON = flag("--json", "for programs")
 
 def columns(name: str, help: str) -> Argument:
     """An argument whose value is names of columns with commas between them."""
-
-    def parts(text: str) -> tuple[str, ...]:
-        return tuple(map(str.strip, text.split(",")))
-
+    parts = re.compile(r"\s*,\s*").split
     return Argument(name, help, type=parts, default=(), metavar="COLUMNS")
 
 
@@ -221,9 +219,9 @@ def verify(arguments: Namespace) -> CommandResult:
 # -- commands that write files ---------------------------------------------------------------------
 
 
-def _lines(*lines: str, value: object = None) -> CommandResult:
+def _lines(*lines: str) -> CommandResult:
     """A result that is shown as these lines."""
-    return CommandResult(value, lambda _value, _console: print("\n".join(lines)))
+    return CommandResult(None, lambda _value, _console: print("\n".join(lines)))
 
 
 def report(arguments: Namespace) -> CommandResult:
@@ -247,14 +245,13 @@ def export(arguments: Namespace) -> CommandResult:
 
 
 _ALL = flag("--all", "all games that were trained on (default: the newest scope)")
-_COMPONENTS = (
-    Argument(
-        "--alpha",
-        "the share of a game's own gain from which on another teaches it, above 0",
-        type=float,
-        required=True,
-        metavar="A",
-    ),
+_ALPHA = numeric(
+    "--alpha",
+    "the share of a game's own gain from which on another teaches it, above 0",
+    "a number above 0",
+    lambda alpha: alpha > 0,
+    required=True,
+    metavar="A",
 )
 _COVER = (
     numeric(
@@ -274,7 +271,7 @@ _COVER = (
     ),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
 )
-_DECISIONS = (Argument("--why", "a game, by id or name: explain its decision", metavar="GAME"),)
+_WHY = Argument("--why", "a game, by id or name: explain its decision", metavar="GAME")
 _REPORT = (
     Argument("-o --output", "default: report.html", metavar="FILE.html", default="report.html"),
     Argument(
@@ -362,9 +359,9 @@ COMMANDS = (
     Subcommand(inspect, (*RUN, JSON)),
     Subcommand(show, (*RUN, GAME, JSON)),
     Subcommand(matrix, (*RUN, _ALL, JSON)),
-    Subcommand(components, (*RUN, *_COMPONENTS, JSON)),
+    Subcommand(components, (*RUN, _ALPHA, JSON)),
     Subcommand(cover, (*RUN, JSON, *_COVER)),
-    Subcommand(decisions, (*RUN, *_DECISIONS, JSON)),
+    Subcommand(decisions, (*RUN, _WHY, JSON)),
     Subcommand(report, (*RUN, *_REPORT)),
     Subcommand(ratings, (*_RATINGS, JSON)),
     Subcommand(export, (*RUN, *_EXPORT)),

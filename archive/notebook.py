@@ -83,11 +83,6 @@ class Run:
         return self.read.run_id
 
     @property
-    def archive(self) -> Archive:
-        """Its archive."""
-        return self.read.archive
-
-    @property
     def folder(self) -> Path:
         """The run folder; the archive's own where it is in none."""
         return self.read.folder
@@ -159,8 +154,6 @@ class Run:
         ``finetuned``: members may be any fine-tuned games; ``skip_unplayable``: leave out games
         that have no defined value. Raises CoverError if there is no cover.
         """
-        if not 0 <= eta < float("inf"):
-            raise LookupFailedError(f"eta: found {eta:g}, expected a number from 0 up")
         members = [member.task_id for member in self.read.newest_scope[1]]
         value = self.read.deciding_value
         question = CoverQuestion(eta, *value, finetuned, skip_unplayable=skip_unplayable)

@@ -11,11 +11,10 @@ from hashlib import sha256
 from itertools import islice
 from typing import Any, NamedTuple
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from archive.errors import DamagedError, LookupFailedError
-from archive.run import Row, Run, runs
+from archive.errors import DamagedError
+from archive.run import Row, Run
 from archive.schema import (
     BASE_POLICY,
     SCRIPT_POLICY,
@@ -30,15 +29,7 @@ from archive.statistics.replay import MissingPlaysError, cases, decide_again, re
 from archive.statistics.rule import Decision, value_columns
 from archive.statistics.scripts import replay_script_comparison, script_columns
 from archive.store.archive import Archive
-from archive.store.files import (
-    ADAPTERS,
-    HEAD,
-    check_size,
-    file_hash,
-    read_batches,
-    record_hash,
-    record_path,
-)
+from archive.store.files import ADAPTERS, HEAD, file_hash, read_batches, record_hash, record_path
 
 
 class Mismatch(NamedTuple):
@@ -100,14 +91,12 @@ def contents(archive: Archive) -> Iterator[Mismatch]:
     for file in (file for commit in archive.commits for file in commit.files):
         path = str(folder / file.file)
         try:
-            check_size(folder, file)
-            if (digest := file_hash(folder / file.file)) != file.sha256:
-                yield Mismatch(path, f"SHA-256 {digest}", f"{file.sha256}, as its record says")
             for _ in read_batches(folder, file, TABLES[file.table].names):
                 pass
-        except (DamagedError, OSError) as error:
-            found = error.found if isinstance(error, DamagedError) else str(error)
-            yield Mismatch(path, found, "the file that its record names")
+            if (digest := file_hash(folder / file.file)) != file.sha256:
+                yield Mismatch(path, f"SHA-256 {digest}", f"{file.sha256}, as its record says")
+        except DamagedError as error:
+            yield Mismatch(path, error.found, "the file that its record names")
 
 
 def stored_adapters(archive: Archive) -> Iterator[Mismatch]:
@@ -115,47 +104,44 @@ def stored_adapters(archive: Archive) -> Iterator[Mismatch]:
     for digest in archive.adapters():
         try:
             archive.get_adapter(digest)
-        except (DamagedError, LookupFailedError) as error:
-            problem = error.found if isinstance(error, DamagedError) else "no such adapter"
+        except DamagedError as error:
             path = archive.folder / ADAPTERS / f"{digest}.safetensors"
-            yield Mismatch(str(path), problem, f"SHA-256 {digest}")
+            yield Mismatch(str(path), error.found, f"SHA-256 {digest}")
 
 
 def game_ids(archive: Archive) -> Iterator[Mismatch]:
     """Checks that the id of a game is the hash of its content: the first 16 digits of a SHA-256."""
-    columns = ["game_id", "dialect", "metadata_json", "code"]
-    for part in archive.batches("games", columns):
-        for row in part.to_pylist():
-            facts = "\n".join((row["dialect"], row["metadata_json"], row["code"]))
-            digest = sha256(facts.encode()).hexdigest()[:16]
-            if digest != row["game_id"]:
-                yield Mismatch(f"games, game_id {row['game_id']}", "another game", f"id {digest}")
+    for row in archive.rows("games"):
+        facts = "\n".join((row["dialect"], row["metadata_json"], row["code"]))
+        digest = sha256(facts.encode()).hexdigest()[:16]
+        if digest != row["game_id"]:
+            yield Mismatch(f"games, game_id {row['game_id']}", "another game", f"id {digest}")
 
 
 def keys(archive: Archive) -> Iterator[Mismatch]:
     """Checks that no two rows of a table have the same key."""
-    for table, key in ((name, table.key) for name, table in TABLES.items() if table.key):
-        keys = archive.table(table, list(key)).group_by(list(key), use_threads=False)
-        counts = keys.aggregate([([], "count_all")])
-        for row in counts.filter(pc.field("count_all") > 1).slice(0, 20).to_pylist():
-            yield Mismatch(_name(table, row), f"{row['count_all']} rows", "one")
+    for name, table in TABLES.items():
+        if table.key:
+            rows = archive.table(name, table.key).group_by(list(table.key), use_threads=False)
+            counts = rows.aggregate([([], "count_all")])
+            for row in counts.filter(pc.field("count_all") > 1).to_pylist():
+                yield Mismatch(_name(name, row), f"{row['count_all']} rows", "one")
 
 
 def names(archive: Archive) -> Iterator[Mismatch]:
     """Checks that games and runs that rows name are there. A proposal may name a game that was
     never one, and a measure one of another archive."""
     for target, key, apart in (
-        ("games", "game_id", {"games", "proposals"}),
-        ("runs", "run_id", {"runs"}),
+        ("games", "game_id", ("games", "proposals")),
+        ("runs", "run_id", ("runs",)),
     ):
         known_ids = archive.table(target, [key])[key].combine_chunks()
         for table in (table for name, table in TABLES.items() if name not in apart):
             for column in (name for name in table.names if name.endswith(key)):
-                named = _distinct(archive, table.name, [column])[column].drop_null()
-                if column != "exported_game_id":
-                    absent = named.filter(pc.invert(pc.is_in(named, value_set=known_ids)))
-                    for value in sorted(set(absent.to_pylist())):
-                        yield _absent(table.name, column, value, f"a row of {target}")
+                named = archive.table(table.name, [column])[column].unique().drop_null()
+                absent = named.filter(pc.invert(pc.is_in(named, value_set=known_ids)))
+                for value in sorted(absent.to_pylist()) if column != "exported_game_id" else ():
+                    yield _absent(table.name, column, value, f"a row of {target}")
 
 
 def policies(archive: Archive) -> Iterator[Mismatch]:
@@ -163,7 +149,8 @@ def policies(archive: Archive) -> Iterator[Mismatch]:
     names = ["run_id", "finetune_id"]
     rows = [row for table in ("finetunes", "curricula") for row in archive.rows(table, names)]
     trained = {(row["run_id"], row["finetune_id"]) for row in rows}
-    for row in _distinct(archive, "scores", ["run_id", "policy_id"]).to_pylist():
+    pairs = archive.table("scores", ["run_id", "policy_id"])
+    for row in pairs.group_by(pairs.column_names, use_threads=False).aggregate([]).to_pylist():
         policy = row["policy_id"]
         untrained = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY)
         if not untrained and (row["run_id"], policy) not in trained:
@@ -172,27 +159,16 @@ def policies(archive: Archive) -> Iterator[Mismatch]:
 
 def outcomes(archive: Archive) -> Iterator[Mismatch]:
     """Checks that a finished play has its raw score, and that no other play has one."""
-    columns = [*TABLES["scores"].key, "score", "raw_score", "outcome"]
-    for part in archive.batches("scores", columns):
-        is_finished = pc.equal(part["outcome"], PlayOutcome.FINISHED)
-        expected = pc.if_else(is_finished, part["score"], float("-inf"))
-        for row in part.filter(pc.not_equal(part["raw_score"], expected)).to_pylist():
-            actual = f"score {row['score']:g} and raw score {row['raw_score']:g}"
-            yield Mismatch(_name("scores", row), actual, f"those of a play that {row['outcome']}")
+    rows = archive.table("scores", [*TABLES["scores"].key, "score", "raw_score", "outcome"])
+    is_finished = pc.equal(rows["outcome"], PlayOutcome.FINISHED)
+    expected = pc.if_else(is_finished, rows["score"], float("-inf"))
+    for row in rows.filter(pc.not_equal(rows["raw_score"], expected)).to_pylist():
+        actual = f"score {row['score']:g} and raw score {row['raw_score']:g}"
+        yield Mismatch(_name("scores", row), actual, f"those of a play that {row['outcome']}")
 
 
 def _name(table: str, row: Row) -> str:
-    """The name of a row by those columns of its table's key that were read."""
-    key = (name for name in TABLES[table].key if name in row)
-    return f"{table}, {', '.join(f'{name} {row[name]}' for name in key)}"
-
-
-def _distinct(archive: Archive, table: str, columns: list[str]) -> pa.Table:
-    """The distinct rows of some columns, read in batches."""
-    pairs = archive.table(table, columns).slice(0, 0)
-    for part in archive.batches(table, columns):
-        pairs = pa.concat_tables([pairs, part]).group_by(columns, use_threads=False).aggregate([])
-    return pairs
+    return f"{table}, {', '.join(f'{name} {row[name]}' for name in TABLES[table].key)}"
 
 
 def _absent(table: str, column: str, value: str, expected: str) -> Mismatch:
@@ -304,19 +280,17 @@ def _difference(
     run_id: str, number: int, members: Sequence[ScopeRow], expected: Sequence[ScopeRow]
 ) -> Iterator[Mismatch]:
     name = f"scopes, run {run_id}, scope {number}, game"
-    expected_by_id = {m.task_id: m for m in expected}
+    unseen = {member.task_id: member for member in expected}
     for member in members:
-        if (other := expected_by_id.get(member.task_id)) is None:
+        if (other := unseen.pop(member.task_id, None)) is None:
             yield Mismatch(f"{name} {member.game_id}", "a member", "no decision accepted it")
             continue
         both = [(m.parent_game_id, m.gamma, m.generation) for m in (member, other)]
         if not all(map(same, *both)):
             found, wanted = ("parent {}, gamma {}, generation {}".format(*each) for each in both)
             yield Mismatch(f"{name} {member.game_id}", found, wanted)
-    present = {m.task_id for m in members}
-    for member in expected:
-        if member.task_id not in present:
-            yield Mismatch(f"{name} {member.game_id}", "no row", "a member, since it was accepted")
+    for task_id in unseen:
+        yield Mismatch(f"{name} {task_id.game_id}", "no row", "a member, since it was accepted")
 
 
 def _list(row: Row) -> tuple[Any, ...]:
@@ -342,10 +316,7 @@ def verify(archive: Archive) -> Verification:
     stored_adapters = frozenset(archive.adapters())
     counts = {"commits": len(archive.commits), "adapters": len(stored_adapters)}
     if not faults:
-        if not runs(archive):
-            raise LookupFailedError(
-                f"{archive.folder} is empty: found no run, expected at least one"
-            )
+        Run(archive)  # raises if there is no run
         counts |= {name: archive.count(name) for name in TABLES}
         faults = [each for check in _ROWS for each in islice(check(archive), LIMIT)]
         for run in Run.all(archive):

@@ -36,7 +36,7 @@ from pathlib import Path
 from study import command_line, describe_machine, head, parse, row, upper_bound
 
 from archive import Archive, Purpose, Reason, Verdict
-from archive.charts import Plot, canvas, document, key, mark, polyline, series
+from archive.charts import Plot, canvas, document, key, polyline, series
 from archive.run import Run
 from evo.config.compose import load
 from evo.config.schema import RunConfig
@@ -199,14 +199,12 @@ def curves(growths: Sequence[Growth]) -> Element:
     """Accepted games against core-hours: a staircase for each run, to the run's end."""
     hours = max(each.hours for each in growths)
     games = max(max(len(each.acceptance_hours) for each in growths), 1)
-    plot = Plot.box((50, 40), (560, 260), (0.0, hours), (0.0, games), "y")
+    plot = Plot((50, 40), (560, 260), (0.0, hours), (0.0, games), "y")
     shapes = [*plot.grid("core-hours", "games that joined")]
     for index, each in enumerate(growths):
-        name = f"seed {each.seed}"
-        corners = _staircase(plot, each.acceptance_hours, each.hours)
-        shapes.append(mark(name, polyline(corners, "series"), class_=series(index)))
-        example, words = key(640, 50 + 24 * index, name, "series")
-        shapes += [mark(name, example, class_=series(index)), words]
+        class_ = f"series {series(index)}"
+        shapes.append(polyline(_staircase(plot, each.acceptance_hours, each.hours), class_))
+        shapes += key(640, 50 + 24 * index, f"seed {each.seed}", class_)
     height = max(350, 74 + 24 * len(growths))
     return canvas((850, height), "Games that joined the scope against core-hours", *shapes)
 

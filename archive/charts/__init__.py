@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 from typing import NamedTuple
 
@@ -46,59 +45,43 @@ class LinearScale:
         return [k * step + 0.0 for k in range(first, last + 1)]
 
 
-@dataclass(frozen=True, slots=True)
 class Plot:
     """A rectangle with two scales: ``x`` to the right, ``y`` upwards."""
 
-    x: LinearScale
-    y: LinearScale
-
-    @classmethod
-    def box(
-        cls,
+    def __init__(
+        self,
         corner: Point,
         size: tuple[float, float],
         xs: tuple[float, float],
         ys: tuple[float, float],
         counts: str = "",
-    ) -> Plot:
-        """A plot whose top left ``corner`` and ``size`` are in pixels, for values ``xs`` and
-        ``ys`` (low, high); ``counts`` names the axes, x or y, of whole numbers."""
+    ) -> None:
+        """Top left ``corner`` and ``size`` are in pixels, for values ``xs`` and ``ys`` (low, high);
+        ``counts`` names the axes, x or y, of whole numbers."""
         (left, top), (width, height) = corner, size
-        x = LinearScale(*xs, left, left + width, "x" in counts)
-        return cls(x, LinearScale(*ys, top + height, top, "y" in counts))
+        self.x = LinearScale(*xs, left, left + width, "x" in counts)
+        self.y = LinearScale(*ys, top + height, top, "y" in counts)
 
     def place(self, x: float, y: float) -> Point:
         """Pixels of a value."""
         return self.x(x), self.y(y)
 
-    def places(self, xs: Iterable[float], ys: Iterable[float]) -> list[Point]:
-        """Pixels of the values (xs[k], ys[k])."""
-        return [self.place(x, y) for x, y in zip(xs, ys, strict=True)]
-
     def grid(
-        self, x_label: str = "", y_label: str = "", x_ticks: int = 5, y_ticks: int = 5
+        self, x_label: str, y_label: str, x_ticks: int = 5, y_ticks: int = 5
     ) -> Iterator[Element]:
         """Both axes: grid lines, their numbers, and labels below and at the top left."""
-        yield from self.x_axis(x_label, x_ticks)
-        left, right = self.x.start, self.x.end
+        left, right, bottom, top = self.x.start, self.x.end, self.y.start, self.y.end
+        for tick in self.x.ticks(x_ticks):
+            x = self.x(tick)
+            yield line(x, top, x, bottom, "grid")
+            yield text(x, bottom + 17, plain(tick), "tick", "middle")
+        yield text((left + right) / 2, bottom + 36, x_label, "axis", "middle")
         for tick in self.y.ticks(y_ticks):
             y = self.y(tick)
             yield line(left, y, right, y, "grid")
             yield text(left - 7, y + 4, plain(tick), "tick", "end")
         if y_label:
-            yield text(max(left - 38, 4), self.y.end - 11, y_label, "axis")
-
-    def x_axis(self, label: str = "", count: int = 5) -> Iterator[Element]:
-        """Grid lines upwards from the numbers of the x axis, and its label."""
-        bottom, top = self.y.start, self.y.end
-        for tick in self.x.ticks(count):
-            x = self.x(tick)
-            yield line(x, top, x, bottom, "grid")
-            yield text(x, bottom + 17, plain(tick), "tick", "middle")
-        if label:
-            middle = (self.x.start + self.x.end) / 2
-            yield text(middle, bottom + 36, label, "axis", "middle")
+            yield text(max(left - 38, 4), top - 11, y_label, "axis")
 
 
 def nice_step(rough: float) -> float:
@@ -127,12 +110,6 @@ def canvas(
     )
 
 
-def mark(title: str, *shapes: Element | None, class_: str = "", **attributes: object) -> Element:
-    """Shapes with a tooltip."""
-    named = el("g", el("title", title), *shapes, class_=f"mark {class_}".strip())
-    return Element("g", {**named.attributes, **attributes}, named.children)  # type: ignore[dict-item]
-
-
 def text(x: float, y: float, words: str, class_: str = "", anchor: str | None = None) -> Element:
     """A line of text; ``anchor`` as SVG's text-anchor."""
     return el("text", words, x=x, y=y, class_=class_ or None, text_anchor=anchor)
@@ -150,8 +127,8 @@ def polyline(corners: Iterable[Point], class_: str) -> Element:
 
 def rect(x: float, y: float, width: float, height: float, class_: str, rx: float = 0) -> Element:
     """A rectangle with its top left corner at (x, y); ``rx`` rounds its corners."""
-    class_name = class_ or None
-    return el("rect", x=x, y=y, width=width, height=height, rx=rx or None, class_=class_name)
+    size = {"width": width, "height": height}
+    return el("rect", x=x, y=y, **size, rx=rx or None, class_=class_ or None)
 
 
 def circle(x: float, y: float, radius: float, class_: str) -> Element:
@@ -185,13 +162,13 @@ def panels(
     for place, (panel, own) in enumerate(zip(every, ys, strict=True)):
         left, top = 52 + place % across * 340.0, 44 + place // across * 270.0
         xs, within = [x for each, _, _ in panel.curves for x in each], common if alike else own
-        plot = Plot.box((left, top), (270, 170), _ends(xs), _ends(within), "x")
+        plot = Plot((left, top), (270, 170), _ends(xs), _ends(within), "x")
         shapes += [text(left, top - 26, panel.title, "heading"), *plot.grid(*panel.labels, 4, 4)]
         shapes += [
             line(plot.x.start, plot.y(level), plot.x.end, plot.y(level), "rule")
             for level in panel.levels
         ]
-        shapes += [polyline(plot.places(x, y), class_) for x, y, class_ in panel.curves]
+        shapes += [polyline(map(plot.place, x, y), class_) for x, y, class_ in panel.curves]
     below = -(-len(every) // across) * 270.0
     for row, (name, class_) in enumerate(legend.items()):
         shapes += key(52, below + 18 * row, name, class_)
@@ -221,21 +198,18 @@ _DECLARED = re.compile(r"--([\w-]+): ([^;]+);")
 _DARK = "@media screen and (prefers-color-scheme: dark)"
 
 
-@cache
 def style_sheet() -> str:
     """The styles of all charts; its variables are declared first for light, then for dark."""
     return (files("archive.charts") / "charts.css").read_text(encoding="utf-8").strip()
 
 
-@cache
 def _plain_styles() -> str:
     """The styles without variables, which programs other than browsers do not read."""
     declarations, rules = style_sheet().split("/* rules */")
-    light, dark = map(_DECLARED.findall, declarations.split(_DARK))
-    schemes = [dict(light), dict(light) | dict(dark)]
+    light, dark = (dict(_DECLARED.findall(part)) for part in declarations.split(_DARK))
     light_rules, dark_rules = (
         _VARIABLE.sub(lambda name, scheme=scheme: scheme[name[1]], rules)  # type: ignore[misc]
-        for scheme in schemes
+        for scheme in (light, light | dark)
     )
     return f"{light_rules}\n{_DARK} {{{dark_rules}}}"
 

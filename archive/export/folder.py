@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.resources import files
@@ -19,7 +18,6 @@ from typing import Any
 from archive.errors import ExportError
 from archive.run import Run, read_settings
 from archive.store.files import require_free, write_folder
-from xgl.errors import ModelNotFoundError
 from xgl.escaping import json_text
 from xgl.files import user_path
 from xgl.models.references import is_server
@@ -32,8 +30,8 @@ FORMATS: Mapping[str, str] = {
     "inspect": "xent.contents",
     "dataset": "training.prompts",
     "verifiers": "training.environment",
-    "sft": "training.prompts",
-    "dpo": "training.prompts",
+    "sft": "training.moves",
+    "dpo": "training.moves",
     "peft": "games.adapters",
 }
 """Module and function of each format, in the order of the choices of ``--format``. The function,
@@ -72,8 +70,9 @@ def export(run: Run, folder: str | Path, options: Options) -> list[str]:
     """Writes `folder`, complete or not at all; returns what to tell the user, in lines.
 
     Raises WriteError when `folder` is in use or cannot be written, LookupFailedError when run,
-    scope or game is not archived, ExportError for what the format cannot hold: an η out of reach,
-    a game that the authors' engine cannot play, a judge that is not to be had, no rows.
+    scope or game is not archived, CoverError for an η out of reach, ModelNotFoundError for a judge
+    that is not to be had, ExportError for what the format cannot hold: a game that the authors'
+    engine cannot play, no rows.
     """
     path = user_path(folder)
     require_free(path)
@@ -111,21 +110,11 @@ _TOKENIZER = ("tokenizer.json", "tokenizer_config.json", "special_tokens_map.jso
 _MORE = ("merges.txt", "generation_config.json", "LICENSE")
 
 
-@contextmanager
-def _loading() -> Iterator[None]:
-    """Raises ExportError for a judge that is not to be had."""
-    try:
-        yield
-    except ModelNotFoundError as error:
-        raise ExportError(f"the run's judge could not be loaded: {error}") from error
-
-
 def is_small(judge: str) -> bool:
     """Whether the weights of a judge, which is not on a server, go into the folder by default."""
     if is_server(judge):
         return False
-    with _loading():
-        weights = resolve(judge).glob("*.safetensors")
+    weights = resolve(judge).glob("*.safetensors")
     return 0 < sum(path.stat().st_size for path in weights) <= SMALL
 
 
@@ -155,11 +144,10 @@ def reference_of(run: Run, named: str | None) -> str:
 
 
 def load(judge: str) -> Judge:
-    """The judge in float32, as the authors' package would load it. Raises ExportError."""
+    """The judge in float32, as the authors' package would load it."""
     from xgl.judge.loading import load_judge
 
-    with _loading():
-        return load_judge(judge, dtype="float32")
+    return load_judge(judge, dtype="float32")
 
 
 def copy(judge: str, folder: Path) -> None:
@@ -169,8 +157,7 @@ def copy(judge: str, folder: Path) -> None:
     from safetensors import SafetensorError
     from safetensors.torch import load_file, save_file
 
-    with _loading():
-        source = resolve(judge)
+    source = resolve(judge)
     folder.mkdir()
     for name in (*_TOKENIZER, *_MORE):
         if (source / name).is_file():

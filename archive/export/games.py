@@ -23,9 +23,6 @@ from xgl.escaping import code_span, comment, python_string, visible_lines
 from xgl.files import may_use, read_json, remember
 from xgl.language.canonical import own_metadata, read_metadata
 
-EXTENSIONS: Mapping[str, str] = {"xent": ".xent", "paper": ".xgl"}
-"""Of the files of each dialect."""
-
 
 def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     """One game file for each member of the newest scope, or of its cover at η.
@@ -41,14 +38,20 @@ def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     contents: Files = {}
     for member in members:
         game = by_id[member.game_id]
-        if (dialect := game["dialect"]) not in EXTENSIONS:
-            expected = f"one of {', '.join(EXTENSIONS)}"
-            raise LookupFailedError(
-                f"game {member.game_id}: found dialect {dialect!r}, expected {expected}"
-            )
         text = _header(member, scope_number, game) + visible_lines(game["code"])
-        contents[game_name(member.task_id, by_id) + EXTENSIONS[dialect]] = text.rstrip("\n") + "\n"
+        name = f"{game_name(member.task_id, by_id)}{_ending(game)}"
+        contents[name] = text.rstrip("\n") + "\n"
     return contents, [f"{plural(len(contents), 'game')} written to {{folder}}"]
+
+
+def _ending(game: Mapping[str, Any]) -> str:
+    """Of the name of a game's file. Raises LookupFailedError for a dialect that has none."""
+    endings = {"xent": ".xent", "paper": ".xgl"}
+    if (dialect := game["dialect"]) not in endings:
+        raise LookupFailedError(
+            f"game {game['game_id']}: found dialect {dialect!r}, expected {' or '.join(endings)}"
+        )
+    return endings[dialect]
 
 
 def _header(member: ScopeRow, scope_number: int, game: Mapping[str, Any]) -> str:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from archive.errors import CoverError, DamagedError, ExportError, LookupFailedError
+from archive.errors import DamagedError, ExportError, LookupFailedError
 from archive.export.folder import Options
 from archive.run import MapTexts, Run, longest_text, read_settings, stored_game
 from archive.schema import Definition, Purpose, TaskId
@@ -99,9 +99,8 @@ def game_name(task_id: TaskId, games: Iterable[str]) -> str:
             )
     game_id, role = task_id
     short = game_id[:_SHORT]
-    if sum(other.startswith(short) for other in games) > 1:
-        short = game_id
-    return f"{short}-{role}"
+    is_alone = sum(other.startswith(short) for other in games) <= 1
+    return f"{short if is_alone else game_id}-{role}"
 
 
 class GameSelection(NamedTuple):
@@ -164,8 +163,8 @@ def choose(run: Run, options: Options) -> GameSelection:
     scope, each covering itself, or ``playable`` games drawn at random from all playable ones, for
     comparison. Of a measured run its games, or the fewest that tell its players apart.
 
-    Raises ExportError for an η out of reach, naming the largest, for more games than are playable,
-    and for players that no game tells apart; LookupFailedError if the run has no scope.
+    Raises CoverError for an η out of reach, naming the largest, ExportError for more games than are
+    playable, and for players that no game tells apart; LookupFailedError if the run has no scope.
     """
     eta, tolerance = options.eta, options.discriminating
     if run.is_measured and options.playable is None:
@@ -188,10 +187,7 @@ def choose(run: Run, options: Options) -> GameSelection:
         scope = draw_tasks(playable, count, 0, "playable games")
     elif eta is not None:
         question = CoverQuestion(eta, value, gain, skip_unplayable=options.skip_unplayable)
-        try:
-            answer = scope_cover(run, scope, question)
-        except CoverError as error:
-            raise ExportError(f"--eta: {error}") from error
+        answer = scope_cover(run, scope, question)
         ids = {m: tuple(t.game_id for t in targets) for m, targets in answer.covers.items()}
         return GameSelection(run.run_id, number, value, ids, eta, answer.delta)
     return GameSelection(run.run_id, number, value, _each(scope))

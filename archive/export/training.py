@@ -13,8 +13,10 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from itertools import islice, zip_longest
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -39,13 +41,17 @@ from xgl.runtime.requests import Judge, MoveRequest, StoryRequest
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
 
 
+KnownPlays = Mapping[int, Sequence[tuple[float, list[str]]]]
+"""Score in bits and moves of a game's finished plays by map seed, of any policy but searches; the
+best last."""
+
+
 class TaskRow(NamedTuple):
-    """One row: its split, what is played, and the best archived score of any policy on each map of
-    the game, in bits."""
+    """One row: its split, what is played, and what was played on each map of the game."""
 
     split: str
     row: Row
-    best_on: Mapping[int, float]
+    known: KnownPlays
 
     @property
     def task_id(self) -> TaskId:
@@ -76,6 +82,7 @@ class TaskRow(NamedTuple):
     def columns(self) -> dict[str, Any]:
         """Id, game, role, split and scores, as the card of a data set describes them."""
         base = self.row.base
+        best_on = {seed: plays[-1][0] for seed, plays in self.known.items()}
         return {
             "id": self.id,
             "game_id": self.row.game.game_id,
@@ -84,8 +91,8 @@ class TaskRow(NamedTuple):
             "limits": [limit for _, limit in self.row.asks],
             "base_mean": None if base is None else base.mean,
             "base_spread": None if base is None else base.spread,
-            "best_score": max(self.best_on.values(), default=None),
-            "best_score_on_map": self.best_on.get(self.row.map_seed),
+            "best_score": max(best_on.values(), default=None),
+            "best_score_on_map": best_on.get(self.row.map_seed),
         }
 
 
@@ -98,16 +105,16 @@ def task_rows(run: Run, options: Options) -> list[TaskRow]:
     selection = choose(run, Options(eta=options.eta))
     game_rows = run.games(game_id for game_id, _ in selection.covers)
     games = [(archived_game(game_rows[game_id]), role) for game_id, role in selection.covers]
-    known = [_known_scores(run, whole, role) for whole, role in games]
+    known = [_known_plays(run, whole, role) for whole, role in games]
     rows: list[TaskRow] = []
     for split, purposes in SPLITS.items():
         texts = run.map_texts("purpose", purposes)
         by_game = [
             [
-                TaskRow(split, Row(whole, role, *game_map, floor, base), best_on)
+                TaskRow(split, Row(whole, role, *game_map, floor, base), plays)
                 for game_map in _maps(texts, asked_stories(whole), options.maps or ROWS)
             ]
-            for (whole, role), (floor, base, best_on) in zip(games, known, strict=True)
+            for (whole, role), (floor, base, plays) in zip(games, known, strict=True)
         ]
         rows += (row for turn in zip_longest(*by_game) for row in turn if row is not None)
     if not rows:
@@ -141,62 +148,56 @@ def _maps(
     return islice((game_map for game_map in maps if game_map is not None), count)
 
 
-def _known_scores(
-    run: Run, whole: Game, role: str
-) -> tuple[float, Base | None, Mapping[int, float]]:
-    """The floor, the base player's scores, and the best score of any policy by map seed, in bits:
-    of all plays of the run but of searches; unfinished ones count as the floor, never as the
-    best."""
-    columns = ["policy_id", "map_seed", "outcome", "score"]
-    plays = run.rows_of(TaskId(whole.game_id, role), "scores", columns)
-    plays = [row for row in plays if row["policy_id"] not in SEARCH_POLICIES]
-    best_on: dict[int, float] = {}
-    for row in plays:
-        if row["outcome"] == "finished":
-            seed, score = row["map_seed"], row["score"]
-            best_on[seed] = max(score, best_on.get(seed, score))
-    own = [row["score"] for row in plays if row["policy_id"] == BASE_POLICY]
-    spread = float(np.std(own, ddof=1)) if len(own) > 1 else 0.0
-    base = Base(float(np.mean(own)), spread, len(own)) if own else None
-    return base_floor(run, whole, role), base, best_on
+def _known_plays(run: Run, whole: Game, role: str) -> tuple[float, Base | None, KnownPlays]:
+    """The floor, the base player's scores, of which an unfinished play has the floor, and the
+    finished plays.
 
-
-def base_floor(run: Run, game: Game, role: str) -> float:
-    """The score of an unfinished play, in bits: the lowest finished score of the base player, minus
-    a bit for each move token (docs/specification.md, "The floor"); of calibration plays if there
-    are any."""
-    filters = [("policy_id", "=", BASE_POLICY), ("outcome", "=", "finished")]
-    rows = run.rows_of(TaskId(game.game_id, role), "scores", ["purpose", "score"], *filters)
-    first = [row for row in rows if row["purpose"] == "calibration"] or rows
-    lowest: float = min((row["score"] for row in first), default=0.0)
-    return lowest - analyse(game.program, game.metadata, role).move_tokens
+    The floor is the lowest finished score of the base player, of calibration plays if there are
+    any, minus a bit for each move token (docs/specification.md, "The floor").
+    """
+    columns = ["policy_id", "purpose", "map_seed", "outcome", "score", "moves"]
+    rows = run.rows_of(TaskId(whole.game_id, role), "scores", columns)
+    finished = [row for row in rows if row["outcome"] == "finished"]
+    plays: defaultdict[int, list[tuple[float, list[str]]]] = defaultdict(list)
+    for row in sorted(finished, key=itemgetter("score", "moves")):
+        if row["policy_id"] not in SEARCH_POLICIES:
+            plays[row["map_seed"]].append((row["score"], row["moves"]))
+    of_base = [row for row in rows if row["policy_id"] == BASE_POLICY]
+    scores = [row["score"] for row in of_base]
+    spread = float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
+    base = Base(float(np.mean(scores)), spread, len(scores)) if scores else None
+    ended = [row for row in of_base if row["outcome"] == "finished"]
+    calibration = [row for row in ended if row["purpose"] == "calibration"]
+    lowest: float = min((row["score"] for row in calibration or ended), default=0.0)
+    return lowest - analyse(whole.program, whole.metadata, role).move_tokens, base, plays
 
 
 def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     """`train.jsonl`, `test.jsonl`, the same in `environments` with all games and without prompts,
-    and a card; for sft and dpo one file of archived moves.
+    and a card.
 
     Raises ExportError when no map is archived, for a game that needs models under the judge, and
     when no game can be played from one prompt.
     """
-    if options.format in _MOVES:
-        return moves(run, options)
     rows = task_rows(run, options)
     require_judge_alone(rows)
-    by_task = {each.task_id: each.row for each in rows}
-    left_out = {task_id: reason for task_id, row in by_task.items() if (reason := misfit(row))}
+    prompts, left_out = list[dict[str, Any]](), dict[TaskId, str]()
+    for each in rows:
+        if isinstance(request := first_request(each.row), str):
+            left_out[each.task_id] = request
+        else:
+            prompts.append(_columns(each, request))
     why = [f"{game_id} ({role}): {reason}" for (game_id, role), reason in left_out.items()]
-    if len(left_out) == len(by_task):
+    if not prompts:
         raise ExportError(f"found no game that one prompt can ask for: {'; '.join(why)}")
     judge = reference_of(run, options.judge)
     text = template("dataset_readme.md").format(
-        games=plural(len(by_task) - len(left_out), "game"),
+        games=plural(len({row["game_id"] + row["role"] for row in prompts}), "game"),
         run_id=code_span(run.run_id),
         judge=python_string(judge),
         judge_name=code_span(judge),
         left_out=code_span("; ".join(why)) if why else "none",
     )
-    prompts = [_columns(each) for each in rows if each.task_id not in left_out]
     facts = [each.columns() | {"info": each.info} for each in rows]
     files: Files = {"README.md": text}
     for split in SPLITS:
@@ -208,26 +209,14 @@ def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]
     return files, [said, *(f"left out: {each}" for each in why)]
 
 
-def _columns(task_row: TaskRow) -> dict[str, Any]:
+def _columns(task_row: TaskRow, request: MoveRequest) -> dict[str, Any]:
     """One row of the file, with the columns that the card describes, in their order."""
-    request = first_request(task_row.row)
-    assert request is not None
     messages = first_messages(request, later=task_row.row.asks[1:])
     columns = task_row.columns()
     ids = {name: columns.pop(name) for name in ("id", "game_id", "role", "split")}
     text = "\n\n".join(message["content"] for message in messages)
     asked = {"prompt": messages, "prompt_text": text, "view": render(request.view)}
     return ids | asked | columns | {"answer": "", "task": "xent", "info": task_row.info}
-
-
-def misfit(row: Row) -> str:
-    """Why one prompt cannot ask for a game's moves; empty if it can."""
-    others = [name for name in row.players if name != row.role]
-    if others:
-        return f"{', '.join(others)} would have to move as well"
-    if not row.asks:
-        return "nobody is asked for a move"
-    return "" if first_request(row) else "what it shows before the first move takes the judge"
 
 
 class _NoJudge:
@@ -237,13 +226,17 @@ class _NoJudge:
         raise JudgeError(f"{name} before the first move")
 
 
-def first_request(row: Row) -> MoveRequest | None:
-    """The first request to the row's role, if it plays without others; None if it needs a judge."""
-    try:
-        turn = row.episode(cast(Judge, _NoJudge())).turn
-    except JudgeError:
-        return None
-    return turn.request if turn else None
+def first_request(row: Row) -> MoveRequest | str:
+    """The first request to the row's role, or why one prompt cannot ask for all of its moves."""
+    others = [name for name in row.players if name != row.role]
+    if others:
+        return f"{', '.join(others)} would have to move as well"
+    if not row.asks:
+        return "nobody is asked for a move"
+    with suppress(JudgeError):
+        if turn := row.episode(cast(Judge, _NoJudge())).turn:
+            return turn.request
+    return "what it shows before the first move takes the judge"
 
 
 # -- archived moves for supervised fine-tuning and preference training ----------------------------
@@ -254,10 +247,11 @@ _MOVES = {
 }
 
 
-def moves(run: Run, options: Options) -> tuple[Files, list[str]]:
+def moves(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     """Rows of moves and a card. Raises ExportError if no archived play makes a row."""
     kind = options.format
-    if not (rows := _rows(run, kind, options)):
+    rows = [row for each in task_rows(run, options) if (row := _moves_row(each, kind))]
+    if not rows:
         raise ExportError(
             "found no finished play of a game that one prompt can ask for"
             + (", and a worse one on the same map" if kind == "dpo" else "")
@@ -268,30 +262,22 @@ def moves(run: Run, options: Options) -> tuple[Files, list[str]]:
     return files, [f"{len(rows)} rows written to {{folder}}; see its README.md"]
 
 
-def _rows(run: Run, kind: str, options: Options) -> list[dict[str, Any]]:
-    """Of each map the best finished play and, for dpo, the worst one where it is worse."""
-    plays: defaultdict[tuple[Any, ...], list[tuple[float, list[str]]]] = defaultdict(list)
-    columns = ["policy_id", "game_id", "role", "map_seed", "score", "moves", "outcome"]
-    for row in run.rows("scores", columns):
-        if row["outcome"] == "finished" and row["policy_id"] not in SEARCH_POLICIES:
-            key = row["game_id"], row["role"], row["map_seed"]
-            plays[key].append((row["score"], row["moves"]))
-    rows = []
-    for each in task_rows(run, options):
-        task, asks, request = each.task_id, each.row.asks, first_request(each.row)
-        whole = sorted(p for p in plays[(*task, each.row.map_seed)] if len(p[1]) == len(asks))
-        if misfit(each.row) or request is None or not whole:
-            continue
-        prompt = first_messages(request, later=asks[1:])
-        row = {"id": each.id, **task._asdict(), "map_seed": each.row.map_seed, "prompt": prompt}
-        (worst, said_worst), (best, said_best) = whole[0], whole[-1]
-        if kind == "sft":
-            rows.append(row | {"completion": _answer(said_best), "score": best})
-        elif best > worst:
-            scores = {"chosen_score": best, "rejected_score": worst}
-            answers = {"chosen": _answer(said_best), "rejected": _answer(said_worst)}
-            rows.append(row | answers | scores)
-    return rows
+def _moves_row(task_row: TaskRow, kind: str) -> dict[str, Any] | None:
+    """The best finished play on a map and, for dpo, the worst one where it is worse."""
+    asks, seed = task_row.row.asks, task_row.row.map_seed
+    plays = [play for play in task_row.known.get(seed, ()) if len(play[1]) == len(asks)]
+    request = first_request(task_row.row)
+    if isinstance(request, str) or not plays:
+        return None
+    prompt = first_messages(request, later=asks[1:])
+    row = {"id": task_row.id, **task_row.task_id._asdict(), "map_seed": seed, "prompt": prompt}
+    (worst, said_worst), (best, said_best) = plays[0], plays[-1]
+    if kind == "sft":
+        return row | {"completion": _answer(said_best), "score": best}
+    if best <= worst:
+        return None
+    row |= {"chosen": _answer(said_best), "rejected": _answer(said_worst)}
+    return row | {"chosen_score": best, "rejected_score": worst}
 
 
 def _answer(moves: Sequence[str]) -> list[dict[str, str]]:

@@ -124,7 +124,6 @@ def _fill_stories(line: str, texts: Iterator[str]) -> str:
     return raw.decode()
 
 
-_PLACE = 'json.loads("{}")'
 TEMPLATE = template("presentation.py")
 
 
@@ -142,9 +141,7 @@ def fill_template(code: str, rules: Sequence[str], role: str) -> str:
     same value.
     """
     data = json.dumps({"code": code, "rules": list(rules), "role": role})
-    assert TEMPLATE.count(_PLACE) == 1
-    head, tail = TEMPLATE.split(_PLACE)
-    return f"{head}json.loads({json.dumps(data)}){tail}"
+    return TEMPLATE.replace('json.loads("{}")', f"json.loads({json.dumps(data)})")
 
 
 # -- the best scores known on the maps of an exported game -----------------------------------------
@@ -196,8 +193,8 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     """The games of a measure, their configurations and presentations for the authors' package, and
     ``measure.json`` for this one.
 
-    Raises ExportError for games that the authors' engine cannot play, and for a judge that is not
-    to be had.
+    Raises ExportError for games that the authors' engine cannot play and for a judge that a
+    stranger named, ModelNotFoundError for one that is not to be had.
     """
     selection = choose(run, options)
     members = gather(run, selection, options.maps or MAPS, options.allow_inexact)
@@ -293,7 +290,7 @@ def _member(
         "code": member.game.code,
         "code_sha256": sha256(member.text.encode()).hexdigest(),
         "covers": list(selection.covers[member.task_id]),
-        "thresholds": levels_of(run, member.task_id) if run.is_measured else None,
+        "thresholds": levels_of(run, member.task_id),
         "maps": [
             {
                 "map_seed": seed,

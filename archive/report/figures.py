@@ -1,16 +1,16 @@
-"""Figures of the page: how the scope grew, which game was accepted from which; the transfer
-matrix."""
+"""Figures of the page: how the scope grew, which game was accepted from which; shades and words of
+the transfer matrix and of scored tokens."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from itertools import count, product
+from collections.abc import Sequence
+from itertools import count
 
-from archive.charts import canvas, circle, line, mark, rect, text
+from archive.charts import canvas, circle, line, text
 from archive.report.games import GameFacts
 from archive.schema import Definition
-from archive.statistics.matrix import Cell, TransferMatrix
+from archive.statistics.matrix import Cell
 from archive.text import bounds, plural
 from xgl.diagram.svg import Element, el
 
@@ -81,7 +81,7 @@ def _node(game: GameFacts, x: float, y: float) -> Element:
     )
 
 
-# -- the transfer matrix: shades of values and bits, and the squares -------------------------------
+# -- shades of values and bits, and a value in words -----------------------------------------------
 
 DARKEST = 9
 """Classes of values: q0 (no transfer) to q9 (all of it, or more)."""
@@ -94,10 +94,10 @@ def value_shade(value: float | None) -> tuple[str, str]:
     tenths.
 
     >>> value_shade(-0.2), value_shade(0.0), value_shade(0.44), value_shade(1.3), value_shade(None)
-    (('neg', '−.20'), ('q0', '.00'), ('q4', '.44'), ('q9', '1.3'), ('undefined', ''))
+    (('neg', '−.20'), ('q0', '.00'), ('q4', '.44'), ('q9', '1.3'), ('undefined', '?'))
     """
     if value is None:
-        return "undefined", ""
+        return "undefined", "?"
     number = f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}".replace("0.", ".", 1)
     shade = "neg" if value < -0.05 else f"q{min(DARKEST, max(0, math.floor(value * 10)))}"
     return shade, number.replace("-", "−")
@@ -111,53 +111,6 @@ def token_shade(bits: float | None) -> str:
     """
     level = sum(abs(bits or 0.0) >= least for least in LEVELS)
     return f"{'g' if (bits or 0.0) > 0 else 'l'}{level}" if level else ""
-
-
-MOST = 60
-"""Games of which every pair is drawn."""
-MARGIN = 40.0
-
-
-def heat_map(matrix: TransferMatrix, games: Sequence[GameFacts], definition: Definition) -> Element:
-    """Rows are trained on, columns are played, in the order of acceptance. Of more games than a
-    screen has room for, the newest ones."""
-    order = games[-MOST:]
-    count = len(order)
-    side = 38.0 if count <= 14 else 24.0 if count <= 30 else 16.0
-    left = 40.0 + max((len(game.name) for game in order), default=0) * 8.2
-    shapes: list[Element] = []
-    for rank, game in enumerate(order):
-        shapes += _labels(game, left, (rank + 0.5) * side)
-    for (row, game), (column, other) in product(enumerate(order), repeat=2):
-        cell = matrix.cells.get((game.task_id, other.task_id))
-        title = f"trained on {game.name}, playing {other.name}: {cell_in_words(cell, definition)}"
-        shade, number = "unmeasured", ""
-        if cell is not None:
-            shade, number = value_shade(cell.values.of(definition).value)
-        x, y = left + column * side, MARGIN + row * side
-        square = rect(x + 1, y + 1, side - 2, side - 2, "", rx=2)
-        inside = [text(x + side / 2, y + side / 2 + 4, number, "in", "middle")]
-        has_room = number and side >= 30
-        shapes.append(mark(title, square, *(inside if has_room else ()), class_=f"cell {shade}"))
-    shapes.append(text(left, 14, "plays … (numbers are those of the rows)", "axis"))
-    shapes.append(text(left - 8, MARGIN - 8, "trained on", "axis", "end"))
-    title = f"Transfer matrix of {plural(count, 'game')}; rows are trained on, columns played"
-    size = (max(left + count * side + 8, left + 270), MARGIN + count * side + 8)
-    return canvas(size, title, *shapes, class_="matrix", role="group")
-
-
-def _labels(game: GameFacts, left: float, middle: float) -> Iterator[Element]:
-    """A game's name and number beside its row, a link to its card, and its number on its column."""
-    y, number = MARGIN + middle + 4, str(game.place + 1)
-    yield el(
-        "a",
-        el("title", game.pay),
-        text(left - 24, y, game.name, "name", "end"),
-        text(left - 8, y, number, "tick", "end"),
-        href=f"#game-{game.place}",
-        class_="mark row",
-    )
-    yield text(left + middle, MARGIN - 8, number, "tick", "middle")
 
 
 def cell_in_words(cell: Cell | None, definition: Definition) -> str:

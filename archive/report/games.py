@@ -20,8 +20,7 @@ from archive.plays import PURPOSES
 from archive.run import ArchivedStories, Row, Run, parents, stored_game, story_texts
 from archive.schema import BASE_POLICY, ScopeRow, TaskId
 from archive.statistics.matrix import TransferMatrix, transfer_matrix
-from archive.statistics.rule import OwnGain
-from archive.statistics.scripts import ScriptComparison, beside_scripts, own_gain
+from archive.statistics.scripts import beside_scripts, own_gain
 from archive.text import listed
 from xgl import Cast, Game, Instance, Seeds, analyse, play_all
 from xgl.analysis.plain_english import in_words
@@ -41,30 +40,24 @@ FEW = 60
 CLOSE = 0.02
 """Largest difference between the score of a replay and the archived one, relative or in bits."""
 _COLUMNS = (
-    *("policy_id", "game_id", "role", "map_seed", "play_seed", "score", "outcome", "purpose"),
-    "moves",
+    *("policy_id", "game_id", "role", "map_seed", "play_seed"),
+    *("score", "outcome", "purpose", "moves"),
 )
 
 
-class Token(NamedTuple):
-    """A piece of a scored text; ``bits`` as they count for the player, None if unscored."""
-
-    text: str
-    bits: float | None
-
-
 class ScoredText(NamedTuple):
-    """One xent of a reward: the expression, what it is worth in bits, and the text by token."""
+    """One xent of a reward: the expression, the text by token, and the bits of its last tokens, as
+    they count for the player: a dialect may not score the first one."""
 
     expression: str
-    bits: float
-    tokens: tuple[Token, ...]
+    tokens: tuple[str, ...]
+    token_bits: tuple[float, ...]
 
-    @classmethod
-    def of(cls, expression: str, tokens: Sequence[str], bits: Sequence[float]) -> ScoredText:
-        """``bits`` are those of the last tokens: a dialect may not score the first one."""
-        unscored = [None] * (len(tokens) - len(bits))
-        return cls(expression, sum(bits), tuple(map(Token, tokens, [*unscored, *bits])))
+    @property
+    def pieces(self) -> Iterator[tuple[str, float | None]]:
+        """Each token with its bits, None if unscored."""
+        unscored = [None] * (len(self.tokens) - len(self.token_bits))
+        return zip(self.tokens, [*unscored, *self.token_bits], strict=True)
 
 
 @dataclass(frozen=True)
@@ -111,23 +104,19 @@ def _best_rows(
     rows: pa.Table, policies: Mapping[TaskId, Sequence[str]], count: int
 ) -> tuple[dict[TaskId, list[Row]], dict[tuple[TaskId, int, int], float]]:
     """Of ``rows``, the highest scores first: ``count`` plays of each game's own policies, and the
-    base player's scores by task and seeds. Only what is taken becomes Python objects whole."""
+    base player's scores by task and seeds."""
     base: dict[tuple[TaskId, int, int], float] = {}
-    chosen: dict[str, dict[TaskId, dict[int, int]]] = {purpose: {} for purpose in PURPOSES}
-    columns = (rows[name].to_pylist() for name in _COLUMNS[:-1])
-    for index, (policy, *task, map_seed, play_seed, score, outcome, purpose) in enumerate(
-        zip(*columns, strict=True)
-    ):
-        task_id = TaskId(*task)
+    chosen: dict[str, dict[TaskId, dict[int, Row]]] = {purpose: {} for purpose in PURPOSES}
+    for row in rows.to_pylist():
+        task_id, policy = TaskId.of(row), row["policy_id"]
         if policy == BASE_POLICY:
-            base[task_id, map_seed, play_seed] = score
-        elif outcome == "finished" and policy in policies.get(task_id, ()):
-            by_map = chosen[purpose].setdefault(task_id, {})
+            base[task_id, row["map_seed"], row["play_seed"]] = row["score"]
+        elif row["outcome"] == "finished" and policy in policies.get(task_id, ()):
+            by_map = chosen[row["purpose"]].setdefault(task_id, {})
             if len(by_map) < count:
-                by_map.setdefault(map_seed, index)
+                by_map.setdefault(row["map_seed"], row)
     fresh, others = (chosen[purpose] for purpose in PURPOSES)
-    best = others | fresh
-    return {task: rows.take([*by_map.values()]).to_pylist() for task, by_map in best.items()}, base
+    return {task: [*by_map.values()] for task, by_map in (others | fresh).items()}, base
 
 
 def unarchived_moves(whole: Game, role: str) -> str:
@@ -144,23 +133,16 @@ def read_scored_texts(run: Run) -> dict[tuple[TaskId, str, int, int], tuple[Scor
     scored_texts: dict[tuple[TaskId, str, int, int], tuple[ScoredText, ...]] = {}
     for row in sorted(run.rows("scored_texts"), key=lambda row: row["place"]):
         key = (TaskId.of(row), row["policy_id"], row["map_seed"], row["play_seed"])
-        text = ScoredText.of(row["expression"], row["tokens"], row["token_bits"])
+        text = ScoredText(row["expression"], tuple(row["tokens"]), tuple(row["token_bits"]))
         scored_texts[key] = (*scored_texts.get(key, ()), text)
     return scored_texts
 
 
 def scored_text_rows(task_id: TaskId, play: BestPlay) -> list[dict[str, Any]]:
     """Rows of ``scored_texts`` of one play."""
-    seeds = {"map_seed": play.map_seed, "play_seed": play.play_seed}
-    return [
-        {
-            **{"policy_id": play.policy_id, **task_id._asdict(), **seeds, "place": index},
-            "expression": term.expression,
-            "tokens": [token.text for token in term.tokens],
-            "token_bits": [token.bits for token in term.tokens if token.bits is not None],
-        }
-        for index, term in enumerate(play.terms)
-    ]
+    play_facts = {"policy_id": play.policy_id, **task_id._asdict()}
+    play_facts |= {"map_seed": play.map_seed, "play_seed": play.play_seed}
+    return [play_facts | {"place": n} | term._asdict() for n, term in enumerate(play.terms)]
 
 
 # -- a replay ----------------------------------------------------------------------------------
@@ -190,44 +172,57 @@ def _terms(machine: Machine, whole: Game, role: str, judge: Judge) -> Iterator[S
     log = zip(machine.lines, machine.events, strict=True)
     for _, _, _, terms in Narrator(whole, role).tell(log):
         for term in terms:
-            texts = [f"#{number}" for number in range(1, len(term.bits) + 1)]
-            if term.text is not None:
-                texts = list(token_spans(judge, term.text, len(term.bits)))
-            yield ScoredText.of(term.label, texts, term.bits)
+            if term.text is None:
+                texts = [f"#{number}" for number in range(1, len(term.bits) + 1)]
+            else:
+                texts = token_spans(judge, term.text, len(term.bits))
+            yield ScoredText(term.label, tuple(texts), term.bits)
 
 
-@dataclass(frozen=True)
 class GameFacts:
-    """One game of the newest scope; ``parent`` and ``children`` are places in the report's list.
+    """One game of the newest scope, at its ``place`` in the report's list; ``parent`` and
+    ``children`` are places there.
 
-    ``title``: what it pays for. ``faults``: why the program that is archived cannot be read.
-    ``rewards``: places of the rules that say what is paid; ``pay``: its reward lines, for one line
-    of a list. ``own``: what training on it gains, in all and about the map, as the decision on it
-    says. ``no_bits``: why the plays show no bits for each token; empty if they do.
+    ``title``: what it pays for. ``own``: what training on it gains, in all and about the map, as
+    the decision on it says. ``rules``: in words, empty where this version of the language cannot
+    read the program, for the reason ``faults``; ``rewards``: places of the rules that say what is
+    paid; ``pay``: its reward lines, for one line of a list. ``no_bits``: why the plays show no bits
+    for each token; empty if they do.
     """
 
-    place: int
-    member: ScopeRow
-    name: str
-    title: str
-    row: Row
-    parent: int | None
-    children: tuple[int, ...]
-    decision: Row | None
-    training: Row | None
-    own: OwnGain
-    scripts: ScriptComparison | None
-    plays: tuple[BestPlay, ...]
-    no_bits: str
-    rules: tuple[str, ...] = ()
-    rewards: tuple[int, ...] = ()
-    pay: str = ""
-    faults: str = ""
+    def __init__(
+        self,
+        run: Run,
+        place: int,
+        member: ScopeRow,
+        row: Row,
+        parent: int | None,
+        training: Row | None,
+        plays: Sequence[BestPlay],
+    ) -> None:
+        self.place, self.member, self.row, self.parent = place, member, row, parent
+        self.task_id = task_id = member.task_id
+        self.name, self.title = run.names[task_id], run.titles.get(task_id, "")
+        self.children: list[int] = []
+        self.decision, self.training, self.plays = run.accepted.get(task_id), training, plays
+        self.own, self.scripts = own_gain(run, task_id), beside_scripts(run, task_id)
+        self.rules: Sequence[str] = ()
+        self.rewards: Sequence[int] = ()
+        self.pay, self.faults = (row["code"].strip().splitlines() or [""])[-1], ""
+        try:
+            silent = self._read(stored_game(row))
+        except DamagedError as error:
+            silent = self.faults = f"this version of the language cannot read it: {error.found}"
+        self.no_bits = "" if all(play.terms for play in plays) else silent
 
-    @property
-    def task_id(self) -> TaskId:
-        """The game in its role."""
-        return self.member.task_id
+    def _read(self, whole: Game) -> str:
+        """Takes what follows from the program; returns why plays may have no bits by token."""
+        role, lines = self.member.role, whole.program.instructions
+        rewards = {n: line for n, line in enumerate(lines) if isinstance(line, syn.Reward)}
+        own = [expression_text(line.amount) for line in rewards.values() if line.player == role]
+        self.rules, self.rewards = in_words(whole, role), [*rewards]
+        self.pay = " + ".join(own) or self.pay
+        return unarchived_moves(whole, role) or "the run scores them when it finishes"
 
 
 def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
@@ -239,31 +234,16 @@ def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
     members = sorted(run.newest_scope[1], key=lambda member: member.generation)
     scope = [member.task_id for member in members]
     rows = run.games(member.game_id for member in members)
-    parent_places, finetunes = parents(members), _newest_finetunes(run)
+    finetunes = _newest_finetunes(run)
     plays = best_plays(run, {task_id: run.policies.get(task_id, ()) for task_id in scope}, rows)
-    cards = []
-    for place, (member, task_id) in enumerate(zip(members, scope, strict=True)):
-        row, best = rows[member.game_id], plays.get(task_id, ())
-        read, silent = _read(row, member.role)
-        card = GameFacts(
-            place=place,
-            member=member,
-            name=run.names[task_id],
-            title=run.titles.get(task_id, ""),
-            row=row,
-            parent=parent_places[place],
-            children=tuple(k for k, parent in enumerate(parent_places) if parent == place),
-            decision=run.accepted.get(task_id),
-            training=finetunes.get(task_id),
-            own=own_gain(run, task_id),
-            scripts=beside_scripts(run, task_id),
-            plays=best,
-            no_bits="" if all(play.terms for play in best) else silent,
-            **read,
-        )
-        cards.append(card)
+    games: list[GameFacts] = []
+    for place, (member, parent) in enumerate(zip(members, parents(members), strict=True)):
+        own = finetunes.get(member.task_id), plays.get(member.task_id, ())
+        games.append(GameFacts(run, place, member, rows[member.game_id], parent, *own))
+        if parent is not None:
+            games[parent].children.append(place)
     kind = run.deciding_value[1]
-    return tuple(cards), transfer_matrix(run.plays, run.policies, scope, scope, kind)
+    return tuple(games), transfer_matrix(run.plays, run.policies, scope, scope, kind)
 
 
 def _newest_finetunes(run: Run) -> dict[TaskId, Row]:
@@ -277,23 +257,3 @@ def _newest_finetunes(run: Run) -> dict[TaskId, Row]:
         costs = {name: row[name] + before.get(name, 0) for name in ("tokens", "seconds")}
         newest[TaskId.of(row)] = {**row, **costs}
     return newest
-
-
-def _read(row: Row, role: str) -> tuple[dict[str, Any], str]:
-    """The facts that follow from a program, or why this version of the language cannot read it;
-    and why its plays can have no bits by token."""
-    last = (row["code"].strip().splitlines() or [""])[-1]
-    try:
-        whole = stored_game(row)
-    except DamagedError as error:
-        faults = f"this version of the language cannot read it: {error.found}"
-        return {"faults": faults, "pay": last}, faults
-    lines = list(enumerate(whole.program.instructions))
-    rewards = [(place, line) for place, line in lines if isinstance(line, syn.Reward)]
-    own = [expression_text(line.amount) for _, line in rewards if line.player == role]
-    facts = {
-        "rules": in_words(whole, role),
-        "rewards": tuple(place for place, _ in rewards),
-        "pay": " + ".join(own) or last,
-    }
-    return facts, unarchived_moves(whole, role) or "the run scores them when it finishes"

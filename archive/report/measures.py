@@ -1,20 +1,19 @@
 """Xent Measures: the normalised scores of measured players, over the newest scope and by scope
-number, drawn as histograms one above the other on one scale."""
+number, as histograms on one scale and their statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from archive.charts import Plot, canvas, line, mark, rect, text
+from archive.charts import Panel, panels, series
 from archive.run import Row, Run
 from archive.schema import ScopeRow, TaskId
 from archive.statistics.measure import XentMeasure, xent_measure
 from archive.store.archive import Archive
-from archive.text import bounds, plural
-from xgl.diagram.svg import Element, el
+from xgl.diagram.svg import Element
 
 
 class Histogram(NamedTuple):
@@ -24,6 +23,11 @@ class Histogram(NamedTuple):
     name: str
     values: tuple[float, ...]
     shift: float | None = None
+
+    @property
+    def measure(self) -> XentMeasure:
+        """Mean, median and quantiles with their bounds."""
+        return xent_measure(np.array(self.values))
 
 
 class PlayerMeasure(NamedTuple):
@@ -36,7 +40,7 @@ class PlayerMeasure(NamedTuple):
     base: str
     m: int
     whole: Histogram
-    scopes: tuple[Histogram, ...]
+    scopes: Sequence[Histogram]
     of_covers: bool
 
 
@@ -48,13 +52,12 @@ def gather_measures(
     ``measured_archives``: runs of ``+experiment=measure`` on what this run exported.
     """
     scope_ids = {member.task_id for members in run.scopes.values() for member in members}
-    columns = ["policy_id", "exported_game_id", "role", "base", "m", "narms"]
-    rows = run.rows("measures", columns)
-    rows += [row for source in measured_archives for row in source.rows("measures", columns)]
-    by_player: dict[str, list[Row]] = {}
-    for row in rows:
-        if TaskId(row["exported_game_id"], row["role"]) in scope_ids:
-            by_player.setdefault(row["policy_id"], []).append(row)
+    sources = [run.rows("measures"), *(source.rows("measures") for source in measured_archives)]
+    by_player: dict[str, dict[TaskId, Row]] = {}
+    for row in (row for rows in sources for row in rows):
+        task_id = TaskId(row["exported_game_id"], row["role"])
+        if task_id in scope_ids:
+            by_player.setdefault(row["policy_id"], {})[task_id] = row  # the newest counts
     covers = _covers(run)
     return tuple(_measure(player, rows, run.scopes, covers) for player, rows in by_player.items())
 
@@ -69,105 +72,39 @@ def _covers(run: Run) -> dict[int, set[TaskId]]:
 
 def _measure(
     player: str,
-    rows: Sequence[Row],
+    rows: Mapping[TaskId, Row],
     scopes: Mapping[int, Sequence[ScopeRow]],
     covers: Mapping[int, set[TaskId]],
 ) -> PlayerMeasure:
-    """The newest score of each game counts."""
-    scores = {TaskId(row["exported_game_id"], row["role"]): row["narms"] for row in rows}
+    from scipy.stats import wasserstein_distance  # slow to load
+
+    scores = {task_id: row["narms"] for task_id, row in rows.items()}
     histograms: list[Histogram] = []
     for number, members in scopes.items():
         task_ids = covers.get(number) or {member.task_id for member in members}
-        values = tuple(scores[task_id] for task_id in sorted(task_ids) if task_id in scores)
-        if values:
-            shift = None
-            if histograms:
-                from scipy.stats import wasserstein_distance  # slow to load
-
-                shift = float(wasserstein_distance(histograms[-1].values, values))
+        if values := tuple(scores[task_id] for task_id in sorted(task_ids) if task_id in scores):
+            before = histograms[-1].values if histograms else None
+            shift = float(wasserstein_distance(before, values)) if before else None
             histograms.append(Histogram(f"scope {number}", values, shift))
-    last = rows[-1]
-    return PlayerMeasure(
-        player,
-        last["base"],
-        last["m"],
-        Histogram(player, tuple(scores.values())),
-        tuple(histograms),
-        bool(covers),
-    )
+    *_, last = rows.values()
+    whole = Histogram(player, tuple(scores.values()))
+    return PlayerMeasure(player, last["base"], last["m"], whole, histograms, bool(covers))
 
 
-ROW = 76.0
-"""Height of a histogram."""
-LEFT, WIDTH, TOP = 150.0, 380.0, 14.0
 BINS = 24
 
 
-def share_bar(share: float, class_: str = "") -> Element:
-    """A bar as long as a share (0 to 1) of its cell; the number beside it says the same."""
-    return el(
-        "svg",
-        rect(0, 0, 100, 10, "track"),
-        rect(0, 0, max(0.0, min(1.0, share)) * 100, 10, f"fill {class_}".strip()),
-        class_="bar",
-        viewBox="0 0 100 10",
-        preserveAspectRatio="none",
-        aria_hidden="true",
-    )
-
-
-def histograms(samples: Sequence[Histogram], label: str, earlier: bool = False) -> Element:
-    """A row for each sample: its bars, its median as a line, and its numbers beside it.
-
-    ``earlier``: all but the last row are in the quiet colour. ``samples`` must not be empty.
-    """
+def histograms(samples: Sequence[Histogram]) -> Element:
+    """A panel for each sample, which there must be: the share of its games in each bin, and its
+    median."""
     values = [value for sample in samples for value in sample.values]
-    ends = min([0.0, *values]), max([1.0, *values])
-    edges = np.linspace(*ends, BINS + 1)
-    most = max(int(np.histogram(sample.values, edges)[0].max()) for sample in samples)
-    height = ROW * len(samples)
-    shapes = [*Plot.box((LEFT, TOP), (WIDTH, height), ends, (0, 1)).x_axis(label)]
-    titles = []
-    for row, sample in enumerate(samples):
-        plot = Plot.box((LEFT, TOP + ROW * row + 26), (WIDTH, ROW - 26), ends, (0, most))
-        quiet = earlier and row < len(samples) - 1
-        measure, games = xent_measure(np.array(sample.values)), plural(len(sample.values), "game")
-        shapes += _bars(sample, edges, plot, "column earlier" if quiet else "column")
-        shapes += _numbers(sample, measure, games, plot)
-        titles.append(f"{sample.name}, median {measure.median.value:.2f} over {games}")
-    title = f"{label}: " + "; ".join(titles)
-    return canvas((700, TOP + height + 46), title, *shapes, class_="histograms")
-
-
-def _bars(sample: Histogram, edges: np.ndarray, plot: Plot, class_: str) -> Iterator[Element]:
-    counts, _ = np.histogram(sample.values, edges)
-    base = plot.y(0)
-    yield line(plot.x.start, base, plot.x.end, base, "grid")
-    for count, low, high in zip(counts.tolist(), edges[:-1], edges[1:], strict=True):
-        if count:
-            (left, top), right = plot.place(low, count), plot.x(high)
-            bar = rect(left + 0.5, top, right - left - 1, base - top, class_)
-            games = f"{plural(count, 'game')} from {low:.2f} to {high:.2f}"
-            yield mark(f"{sample.name}: {games}", bar)
-
-
-def _numbers(sample: Histogram, measure: XentMeasure, games: str, plot: Plot) -> Iterator[Element]:
-    """The median as a line; name and size on the left; mean and median with their bounds,
-    quantiles, and how far the sample moved on the right."""
-    base, middle = plot.y(0), plot.x(measure.median.value or 0.0)
-    yield line(middle, base - ROW + 22, middle, base, "rule")
-    yield text(LEFT - 12, base - 16, _short(sample.name), "name", "end")
-    yield text(LEFT - 12, base, games, "tick", "end")
-    low, high = (measure.quantiles[level].value or 0.0 for level in (0.1, 0.9))
-    lines = [] if sample.shift is None else [f"moved by {sample.shift:.2f}"]
-    lines += [
-        f"10–90 %: {low:.2f} to {high:.2f}",
-        f"median {bounds(measure.median)}",
-        f"mean {bounds(measure.mean)}",
-    ]
-    for index, words in enumerate(lines):
-        yield text(plot.x.end + 12, base - 15 * index, words, "tick")
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 20 else f"{name[:9]}…{name[-10:]}"
+    edges = np.linspace(min([0.0, *values]), max([1.0, *values]), BINS + 1)
+    every = []
+    for sample in samples:
+        shares = np.histogram(sample.values, edges)[0] / len(sample.values)
+        outline = np.repeat(edges, 2).tolist(), [0.0, *np.repeat(shares, 2).tolist(), 0.0]
+        middle = [sample.measure.median.value or 0.0] * 2
+        curves = [(*outline, f"series {series(0)}"), (middle, [0.0, float(shares.max())], "other")]
+        every.append(Panel(sample.name, ("normalised score", "share of games"), curves))
+    legend = {"share of games": f"series {series(0)}", "median": "other"}
+    return panels("Histograms of normalised scores", every, legend, 2, alike=True)

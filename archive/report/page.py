@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import math
-import os
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -21,17 +19,19 @@ from markupsafe import Markup
 
 from archive.charts import plain, style_sheet
 from archive.errors import WriteError
-from archive.report.figures import heat_map, lineage, token_shade
-from archive.report.measures import histograms, share_bar
+from archive.report.figures import cell_in_words, lineage, token_shade, value_shade
+from archive.report.measures import histograms
 from archive.report.summary import RunReport, gather_report, kept_reason, summary
 from archive.run import Run, read_settings, stored_game
 from archive.schema import SCHEMA_VERSION
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.programs import program_tables
+from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
-from archive.store.files import require_ending, save_text
+from archive.store.files import save_text
 from archive.text import bounds, cell, duration, interval, listed, number, percent, plural, signed
 from xgl.diagram import draw
+from xgl.errors import wrong_ending
 from xgl.escaping import visible_lines
 from xgl.files import user_path
 
@@ -47,7 +47,10 @@ def write_report(
     Raises WriteError, LookupFailedError and DamagedError; then nothing is written.
     """
     path = user_path(path)
-    require_free(path, force)
+    if problem := wrong_ending(path, ".html", ".htm"):
+        raise WriteError(problem)
+    if path.exists() and not force:
+        raise WriteError(f"{path} exists: found a file, expected a new name, or --force")
     rows = gather_programs(run)
     if rows["gg_games"]:
         tables, run_id = program_tables(rows), run.run_id
@@ -56,19 +59,6 @@ def write_report(
         text = page(gather_report(run, measured_archives))
     save_text(path, text)
     return len(text.encode())
-
-
-def require_free(path: Path, force: bool) -> None:
-    """Raises WriteError if ``path`` may not be written, before any work is done."""
-    require_ending(path, ".html", ".htm")
-    if path.is_dir():
-        raise WriteError(f"{path} is a folder: expected the name of a file, such as report.html")
-    if path.exists() and not force:
-        raise WriteError(f"{path} exists: found a file, expected a new name, or --force")
-    if not path.parent.is_dir():
-        raise WriteError(f"{path} could not be written: found no folder {path.parent}")
-    if not all(os.access(each, os.W_OK) for each in (path.parent, path) if each.exists()):
-        raise WriteError(f"{path} could not be written: found no permission to write there")
 
 
 def page(report: RunReport) -> str:
@@ -81,6 +71,7 @@ def page(report: RunReport) -> str:
         summary=summary(report),
         kept=[game for game in report.games if game.parent is not None],
         reason=lambda game: kept_reason(game, report.games),
+        places={game.task_id: game.place for game in report.games},
         diagram=lambda game: Markup(draw(stored_game(game.row).program, game.name)),
         made=datetime.now(UTC),
         schema=SCHEMA_VERSION,
@@ -106,22 +97,15 @@ def rendered(template: str, script: str = "", **facts: Any) -> str:
 
 
 def _figures(report: RunReport) -> dict[str, Any]:
-    games, value = report.games, report.definition
     wholes = [measure.whole for measure in report.measures]
     return {
-        "lineage": lineage(games),
-        "matrix": heat_map(report.matrix, games, value),
-        "tabled": [
-            # – if not measured, ? if not defined
-            ["–" if math.isnan(c) else "?" if math.isinf(c) else f"{c:.2f}" for c in row]
-            for row in report.matrix.values(value)
-        ],
+        "lineage": lineage(report.games),
         "scopes": [
-            (measure, histograms(measure.scopes, "normalised score", earlier=True))
+            (measure, histograms(measure.scopes))
             for measure in report.measures
             if len(measure.scopes) > 1
         ],
-        "players": wholes and histograms(wholes, "normalised score"),
+        "players": wholes and histograms(wholes),
     }
 
 
@@ -134,9 +118,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.globals["bar"] = share_bar
     environment.filters |= {
         "bounds": bounds,
+        "bounds_of": bounds_of,
         "cell": cell,
         "plural": plural,
         "list_text": listed,
@@ -144,6 +128,8 @@ def _environment() -> Environment:
         "plain": plain,
         "duration": duration,
         "shade": token_shade,
+        "value_shade": value_shade,
+        "cell_in_words": cell_in_words,
         "signed_text": signed,
         "number_text": number,
     }

@@ -4,11 +4,9 @@ each game was kept, and the kept games."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, NamedTuple
 
 from rich.console import Console
 from rich.padding import Padding
@@ -17,49 +15,31 @@ from rich.text import Text
 from archive.report.games import GameFacts, gather_games
 from archive.report.measures import PlayerMeasure, gather_measures
 from archive.run import Row, Run, reason_of
-from archive.schema import SCRIPT_POLICY, Definition, TaskId
+from archive.schema import SCRIPT_POLICY, Definition, TaskId, Verdict
 from archive.statistics.intervals import Interval
 from archive.statistics.matrix import TransferMatrix
 from archive.statistics.replay import Survival, read_survivals, surviving
-from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
 from archive.text import interval, listed, percent, plural, signed
 from archive.views.tables import SHORT, plain_text
 from xgl.escaping import visible
 
 
-class Candidate(NamedTuple):
-    """A decision that has both values; ``place`` is that of an accepted game."""
-
-    row: Row
-    value: Interval
-    gamma: Interval
-    place: int | None
-
-
-class Count(NamedTuple):
-    """How many decisions have a verdict (``kind``) for a reason (``name``), in words for a
-    newcomer."""
-
-    kind: str
-    name: str
-    meaning: str
-    number: int
-
-
 @dataclass(frozen=True)
 class RunReport:
     """Everything that the page draws; ``games`` is the newest scope in the order of acceptance.
 
-    ``limits``: the last decision that has thresholds.
+    ``limits``: the last decision that has thresholds. ``candidates``: decisions that got as far as
+    a value and γ. ``verdicts``: each ``verdict`` and ``reason`` with its ``meaning`` for a newcomer
+    and its ``count``.
     """
 
     run: Run
     games: tuple[GameFacts, ...]
     matrix: TransferMatrix
     limits: Row | None
-    candidates: tuple[Candidate, ...]
-    verdicts: tuple[Count, ...]
+    candidates: Sequence[Row]
+    verdicts: Sequence[Row]
     measures: tuple[PlayerMeasure, ...]
     survivals: tuple[Survival, ...]
 
@@ -80,43 +60,25 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     Raises LookupFailedError when its scope or a game of it is not archived, DamagedError when a
     file of the archive is.
     """
-    with_limits = (row for row in run.decisions if None not in (row["alpha1"], row["alpha2"]))
-    limits = next(reversed([*with_limits]), None)
+    decisions, name = run.decisions, run.deciding_value[0].column
+    with_limits = [row for row in decisions if None not in (row["alpha1"], row["alpha2"])]
+    candidates = [row for row in decisions if None not in (row[name], row["gamma"])]
     games, matrix = gather_games(run)
     return RunReport(
         run=run,
         games=games,
         matrix=matrix,
-        limits=limits,
-        candidates=_candidates(run, games) if limits else (),
-        verdicts=_verdicts(run.decisions),
+        limits=with_limits[-1] if with_limits else None,
+        candidates=candidates if with_limits else (),
+        verdicts=_verdicts(run),
         measures=gather_measures(run, measured_archives),
         survivals=tuple(read_survivals(run)),
     )
 
 
-def _candidates(run: Run, games: Sequence[GameFacts]) -> tuple[Candidate, ...]:
-    """Decisions that got as far as a value and γ, in their order."""
-    name = run.deciding_value[0].column
-    places = {game.task_id: game.place for game in games}
-    return tuple(
-        Candidate(
-            row,
-            bounds_of(row, name),
-            bounds_of(row, "gamma"),
-            places.get(TaskId.of(row)) if row["verdict"] == "accepted" else None,
-        )
-        for row in run.decisions
-        if row[name] is not None and row["gamma"] is not None
-    )
-
-
-def _verdicts(decisions: Sequence[Mapping[str, Any]]) -> tuple[Count, ...]:
-    """Accepted first, then the most frequent reasons."""
-    counts = Counter((row["verdict"], reason_of(row)) for row in decisions)
-    order = {"accepted": 0, "undecided": 1, "refused": 2}
-    rows = [Count(kind, name, name.meaning, n) for (kind, name), n in counts.items()]
-    return tuple(sorted(rows, key=lambda row: (order.get(row.kind, 3), -row.number, row.name)))
+def _verdicts(run: Run) -> list[Row]:
+    meanings = {row["reason"]: reason_of(row).meaning for row in run.decisions}
+    return [row | {"meaning": meanings[row["reason"]]} for row in run.verdict_counts()]
 
 
 # -- in words --------------------------------------------------------------------------------------
@@ -139,7 +101,7 @@ def kept_reason(game: GameFacts, games: Sequence[GameFacts]) -> str:
     names = {each.task_id: each.name for each in games}
     parent = "its parent" if game.parent is None else games[game.parent].name
     definition = Definition(row["definition"])
-    value = share_text(row[definition.column])
+    value = percent(row[definition.column])
     if definition is Definition.CAPTURED:
         teaches = f"playing it teaches {value} of what {parent} teaches"
     else:
@@ -152,16 +114,10 @@ def kept_reason(game: GameFacts, games: Sequence[GameFacts]) -> str:
     )
 
 
-def share_text(share: float | None) -> str:
-    """``34%``, or words for an unknown share."""
-    return "an unknown share" if share is None else percent(share)
-
-
 def _outcome(report: RunReport) -> str:
     new_count = sum(game.member.generation > 0 for game in report.games)
     initial_count = len(report.games) - new_count
     proposals = report.run.table("proposals", ["index"]).num_rows
-    decisions = sum(verdict.number for verdict in report.verdicts)
     # a game has several fine-tunes where it has attempts, rungs or replicates
     finetunes = report.run.table("finetunes", ["game_id", "role"])
     trained_count = finetunes.group_by(["game_id", "role"]).aggregate([]).num_rows
@@ -175,8 +131,6 @@ def _outcome(report: RunReport) -> str:
         effort.append(f"trying {plural(proposals, 'proposal')}")
     if trained_count:
         effort.append(f"training a player on {plural(trained_count, 'game')}")
-    if decisions and not effort:
-        effort.append(f"judging {plural(decisions, 'candidate')}")
     how = f" after {listed(effort)}" if effort else ""
     last = report.generations[-1] if report.generations else 0
     span = f" in {plural(last, 'generation')}" if last else ""
@@ -219,7 +173,7 @@ def _survival_clauses(survivals: Sequence[Survival]) -> list[str]:
     clauses = []
     for judge in dict.fromkeys(survival.judge for survival in survivals):
         of_judge = [survival for survival in survivals if survival.judge == judge]
-        share = share_text(surviving(of_judge).value)
+        share = percent(surviving(of_judge).value)
         again = sum(survival.stays_accepted for survival in of_judge)
         clauses.append(
             f"under another judge, {judge}, {share} of the gain about the map survives"
@@ -230,14 +184,13 @@ def _survival_clauses(survivals: Sequence[Survival]) -> list[str]:
 
 
 def _refusal_text(report: RunReport) -> str:
-    refusals = [verdict for verdict in report.verdicts if verdict.kind != "accepted"]
+    refusals = [row for row in report.verdicts if row["verdict"] != Verdict.ACCEPTED]
     if not refusals:
         return "No candidate has been judged yet."
-    worst = max(refusals, key=lambda verdict: verdict.number)
-    decisions = sum(verdict.number for verdict in report.verdicts)
-    return f"Of {plural(decisions, 'decision')}, {worst.number:,} ended as “{worst.name}”" + (
-        f": {worst.meaning}." if worst.meaning else "."
-    )
+    worst = max(refusals, key=lambda row: row["count"])
+    decisions = plural(sum(row["count"] for row in report.verdicts), "decision")
+    meaning = worst["meaning"] and f": {worst['meaning']}"
+    return f"Of {decisions}, {worst['count']:,} ended as “{worst['reason']}”{meaning}."
 
 
 FULL = 6
@@ -263,13 +216,11 @@ def show(
         for line in _facts(game, games, judged, full):
             _line(console, line, 4)
         command = f"    more       python -m archive show {run} {game.member.game_id[:SHORT]}"
-        console.print(plain_text(command), soft_wrap=True)  # a broken line could not be pasted
+        console.print(command, soft_wrap=True)  # a broken line could not be pasted
 
 
 def _line(console: Console, text: str, margin: int, style: str = "") -> None:
-    line = plain_text(text)
-    line.stylize(style)
-    console.print(Padding(line, (0, 0, 0, margin)), soft_wrap=False)
+    console.print(Padding(plain_text(text), (0, 0, 0, margin)), style=style)
 
 
 def _title(game: GameFacts) -> str:
@@ -302,8 +253,7 @@ def _facts(
 
 def _survival(survival: Survival) -> str:
     """The share of a game's gain that survives under a judge that did not play."""
-    share = survival.specific
-    survives = share_text(share.value) if share.value is None else interval(share, percent)
+    survives = interval(survival.specific, percent)
     verdict = "it would be accepted again"
     if survival.decision is None:
         verdict = "it would not be accepted on the same plays"

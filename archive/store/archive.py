@@ -17,15 +17,15 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
-from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from cachetools import LRUCache
 from filelock import FileLock, Timeout
@@ -38,7 +38,7 @@ from archive.errors import (
     VersionError,
     WriteError,
 )
-from archive.schema import SCHEMA_VERSION, TABLES, Table
+from archive.schema import SCHEMA_VERSION, TABLES
 from archive.store.files import (
     ADAPTERS,
     COMMITS,
@@ -53,7 +53,6 @@ from archive.store.files import (
     read_head,
     record_hash,
     record_path,
-    regroup,
     to_arrow,
     write_head,
     write_table,
@@ -65,7 +64,7 @@ MARKER, LOCK = "archive.json", "lock"
 _FORMAT = "xent-evo archive"
 SMALL_FILE = 1 << 18
 """Bytes of the largest data file whose rows are kept after writing or reading."""
-KEPT_ROWS = 1 << 25
+KEPT_ROWS = 1 << 26
 """Bytes of rows that are kept, in memory."""
 MOST_BYTES = 4 << 30
 """Bytes of one adapter."""
@@ -89,8 +88,10 @@ class Archive:
         self._failed = False
         self.head = read_head(folder)  # first: it may not be newer than what is read next
         self.commits = list(read_commits(folder))  # in order
-        # a table of no rows holds its schema
-        self._kept_rows = LRUCache[DataFile, pa.Table](KEPT_ROWS, lambda rows: 4096 + rows.nbytes)
+        # of small files, in batches, which hold their schema too
+        self._kept_rows = LRUCache[DataFile, list[pa.Table]](
+            KEPT_ROWS, lambda parts: 4096 + sum(part.nbytes for part in parts)
+        )
 
     @classmethod
     def create(cls, folder: str | Path) -> Self:
@@ -121,45 +122,41 @@ class Archive:
     @classmethod
     def _writer(cls, folder: Path, is_new: bool = False) -> Self:
         lock = _acquire_lock(folder)
-        with ExitStack() as stack:
-            stack.callback(lock.release)
+        try:
             if is_new:
                 marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION}
                 with writing(folder):
                     write_whole(folder / MARKER, json.dumps(marker).encode())
-            archive = cls._opened(folder, lock)
-            stack.pop_all()
+            archive = cls(folder, lock)
+            archive._recover()
+        except BaseException:
+            lock.release()
+            raise
         return archive
 
-    @classmethod
-    def _opened(cls, folder: Path, lock: FileLock) -> Self:
-        """The writer, once what a killed one left is removed."""
+    def _recover(self) -> None:
+        """Removes what a killed writer left; an archive without commits gets its first."""
+        folder, newest = self.folder, len(self.commits) - 1
         for name in (*TABLES, COMMITS, ADAPTERS):
             # A writer deletes leftover files, but never in a folder behind a symbolic link.
             if (folder / name).is_symlink():
                 raise DamagedError(folder / name, "a link", "a folder")
-        archive = cls(folder, lock)
-        for commit in archive.commits:
-            for file in commit.files:
-                check_size(folder, file)
-        newest = len(archive.commits) - 1
-        if archive.head[0] > newest:
+        for file in (file for commit in self.commits for file in commit.files):
+            check_size(folder, file)
+        if self.head[0] > newest:
             raise DamagedError(
-                record_path(folder, archive.head[0]),
+                record_path(folder, self.head[0]),
                 f"commits up to {newest}",
                 f"the newest one, which {HEAD} names; without {HEAD} the archive goes on from here",
                 "missing",
             )
         with writing(folder):
-            archive._sweep()
-            if archive.head[0] < newest:
-                archive.head = write_head(folder, newest)
-        if not archive.commits:
+            self._sweep()
+            if self.head[0] < newest:
+                self.head = write_head(folder, newest)
+        if not self.commits:
             # One empty file for each table, so that every glob of the documentation has a match.
-            empty_tables = {name: to_arrow(name, []) for name in TABLES}
-            archive._write(empty_tables)
-            archive._keep(empty_tables)
-        return archive
+            self._write({name: to_arrow(name, []) for name in TABLES})
 
     def __enter__(self) -> Self:
         return self
@@ -183,10 +180,7 @@ class Archive:
         this writer can then write no more, and the archive must be opened again.
         """
         self._require_writer()
-        tables = {name: to_arrow(name, part) for name, part in rows.items() if len(part)}
-        number = self._write(tables)
-        self._keep(tables)
-        return number
+        return self._write({name: to_arrow(name, part) for name, part in rows.items() if part})
 
     def _write(self, tables: Mapping[str, pa.Table]) -> int:
         number = len(self.commits)
@@ -202,14 +196,15 @@ class Archive:
             self.head = write_head(self.folder, number)
         self.commits.append(commit)
         self._failed = False
+        for file in files:
+            self._keep(file, [tables[file.table]])
         return number
 
-    def _keep(self, tables: Mapping[str, pa.Table]) -> None:
-        """The rows of the last commit need not be read from its small files."""
-        for file in self.commits[-1].files:
-            if file.table in tables and file.bytes <= SMALL_FILE:
-                with suppress(ValueError):  # too large to be kept
-                    self._kept_rows[file] = tables[file.table]
+    def _keep(self, file: DataFile, parts: list[pa.Table]) -> None:
+        """A committed file never changes: what was written or read need not be read again."""
+        if file.bytes <= SMALL_FILE:
+            with suppress(ValueError):  # too large to be kept
+                self._kept_rows[file] = parts
 
     def put_adapter(self, content: bytes) -> str:
         """Stores an adapter (the bytes of a safetensors file) and returns its SHA-256 in hex.
@@ -260,58 +255,52 @@ class Archive:
         self,
         name: str,
         columns: Sequence[str] | None = None,
-        filters: Sequence[Filter] | None = None,
+        filters: Sequence[Filter] = (),
     ) -> pa.Table:
         """The rows of a table in the order of their commits, as one Arrow table, uncopied.
 
         `columns` selects columns, in order (default: all). `filters` are (column, operator,
         value) triples that must all hold; operators are = != < <= > >= in and not in. Raises
-        LookupFailedError for an unknown table or column, DamagedError naming the file at fault.
+        LookupFailedError for an unknown table, DamagedError naming the file at fault.
         """
-        schema = _known_table(name).schema
-        # unlike ``empty_table``, this does not import pandas where it is installed
-        empty = pa.Table.from_batches([], schema).select(_known_columns(name, columns))
-        return pa.concat_tables([empty, *self.batches(name, columns, filters)])
-
-    def batches(
-        self,
-        name: str,
-        columns: Sequence[str] | None = None,
-        filters: Sequence[Filter] | None = None,
-    ) -> Iterator[pa.Table]:
-        """Like `table`, a batch of bounded size at a time."""
-        output_columns = _known_columns(name, columns)
-        filter_columns = _known_columns(name, [column for column, *_ in filters or ()])
-        read_columns = list(dict.fromkeys((*output_columns, *filter_columns)))
+        files, schema = self.files(name), TABLES[name].schema
+        selected = list(schema.names if columns is None else columns)
+        needed = list(dict.fromkeys([*selected, *(column for column, *_ in filters)]))
         condition = pq.filters_to_expression(list(filters)) if filters else None
-        parts = chain.from_iterable(self._parts(file, read_columns) for file in self.files(name))
-        for part in regroup(parts):
-            part = part if condition is None else part.filter(condition)
-            yield part.select(output_columns)
+        # unlike ``empty_table``, this does not import pandas where it is installed
+        parts = [pa.Table.from_batches([], schema).select(needed)]
+        for file in files:
+            parts += self._parts(file, needed, condition)
+        rows = pa.concat_tables(parts)
+        return (rows if condition is None else rows.filter(condition)).select(selected)
 
-    def _parts(self, file: DataFile, columns: list[str]) -> Iterable[pa.Table]:
-        """A run makes hundreds of small commits and reads their tables after each: their rows are
-        kept, since a committed file never changes."""
+    def _parts(
+        self, file: DataFile, columns: list[str], condition: pc.Expression | None
+    ) -> Iterator[pa.Table]:
+        """The rows of a file; of a large one in batches that are filtered, to save memory.
+
+        A run makes hundreds of small commits and reads their tables after each: their rows are
+        kept.
+        """
         if file.bytes > SMALL_FILE:
-            return read_batches(self.folder, file, columns)
+            for part in read_batches(self.folder, file, columns):
+                yield part if condition is None else part.filter(condition)
+            return
         check_size(self.folder, file)
-        kept = self._kept_rows.get(file)
-        if kept is None or not set(columns).issubset(kept.column_names):
-            names = list(dict.fromkeys(([] if kept is None else kept.column_names) + columns))
-            empty = pa.Table.from_batches([], TABLES[file.table].schema).select(names)
-            kept = pa.concat_tables([empty, *read_batches(self.folder, file, names)])
-            with suppress(ValueError):  # too large to be kept
-                self._kept_rows[file] = kept
-        return [kept.select(columns)]
+        if (parts := self._kept_rows.get(file)) is None:
+            parts = [*read_batches(self.folder, file, TABLES[file.table].names)]
+            self._keep(file, parts)
+        yield from (part.select(columns) for part in parts)
 
     def rows(
         self,
         name: str,
         columns: Sequence[str] | None = None,
-        filters: Sequence[Filter] | None = None,
+        filters: Sequence[Filter] = (),
     ) -> list[dict[str, Any]]:
         """Like `table`, as one dict for each row."""
-        return list(self.table(name, columns, filters).to_pylist())
+        rows: list[dict[str, Any]] = self.table(name, columns, filters).to_pylist()
+        return rows
 
     def get_adapter(self, digest: str) -> bytes:
         """The bytes of an adapter.
@@ -348,7 +337,8 @@ class Archive:
 
     def files(self, name: str) -> list[DataFile]:
         """The files that hold the rows of a table, in the order of their commits."""
-        _known_table(name)
+        if name not in TABLES:
+            raise LookupFailedError(f"found table {name!r}, expected one of {', '.join(TABLES)}")
         return [file for commit in self.commits for file in commit.files if file.table == name]
 
 
@@ -396,14 +386,9 @@ def _check_version(folder: Path) -> None:
         expected = f"expected a run folder or its archive{example}"
         raise NotAnArchiveError(f"{folder} is not an archive: found {found}, {expected}")
     try:
-        marker = read_json(read_bytes(path, within=folder))
-        form, version = marker["format"], marker["schema_version"]
+        version = read_json(read_bytes(path, within=folder))["schema_version"]
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DamagedError(path, "no readable JSON", "format and schema_version") from error
-    if form != _FORMAT:
-        raise NotAnArchiveError(
-            f"{folder} is not an archive: found format {form!r}, expected {_FORMAT!r}"
-        )
     if version != SCHEMA_VERSION:
         newer = isinstance(version, int) and version > SCHEMA_VERSION
         release = f"{'a newer' if newer else 'an older'} release of this project reads it"
@@ -411,19 +396,3 @@ def _check_version(folder: Path) -> None:
             f"{folder} has another schema: found version {version!r}, expected {SCHEMA_VERSION}; "
             f"{release}"
         )
-
-
-def _known_table(name: str) -> Table:
-    if name not in TABLES:
-        raise LookupFailedError(f"found table {name!r}, expected one of {', '.join(TABLES)}")
-    return TABLES[name]
-
-
-def _known_columns(name: str, columns: Sequence[str] | None) -> list[str]:
-    allowed = _known_table(name).names
-    for column in columns or ():
-        if column not in allowed:
-            raise LookupFailedError(
-                f"{name}: found column {column!r}, expected one of {', '.join(allowed)}"
-            )
-    return list(allowed if columns is None else columns)

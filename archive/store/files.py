@@ -13,10 +13,10 @@ import json
 import os
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import astuple, dataclass
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 
 import pyarrow as pa
@@ -25,7 +25,6 @@ import pyarrow.parquet as pq
 
 from archive.errors import DamagedError, RowError, WriteError
 from archive.schema import FLOAT64, STRING, TABLES, Column, Table
-from xgl.errors import wrong_ending
 from xgl.files import flush_folder, is_inside, read_bytes, read_json, write_whole
 
 Row = Mapping[str, object]
@@ -188,31 +187,11 @@ def write_table(folder: Path, number: int, name: str, rows: pa.Table) -> DataFil
     file = f"{name}/{number:06d}.parquet"
     path = folder / file
     make_folder(path.parent)
-    content = _parquet(name, rows)
+    sink = pa.BufferOutputStream()
+    pq.write_table(rows, sink, row_group_size=BATCH, compression="zstd", write_page_checksum=True)
+    content = sink.getvalue().to_pybytes()
     write_whole(path, content)
     return DataFile(name, file, rows.num_rows, len(content), sha256(content).hexdigest())
-
-
-def _parquet(name: str, rows: pa.Table) -> bytes:
-    sink, schema = pa.BufferOutputStream(), TABLES[name].schema
-    with pq.ParquetWriter(sink, schema, compression="zstd", write_page_checksum=True) as writer:
-        writer.write_table(rows, row_group_size=BATCH)
-    return sink.getvalue().to_pybytes()
-
-
-def regroup(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
-    """The same rows in tables of at least ``BATCH`` rows (the last may have fewer): every filtered
-    table costs a call."""
-    waiting: list[pa.Table] = []
-    rows = 0
-    for part in parts:
-        waiting.append(part)
-        rows += part.num_rows
-        if rows >= BATCH:
-            yield pa.concat_tables(waiting)
-            waiting, rows = [], 0
-    if waiting:
-        yield pa.concat_tables(waiting)
 
 
 def check_size(folder: Path, file: DataFile) -> None:
@@ -227,62 +206,19 @@ def check_size(folder: Path, file: DataFile) -> None:
         raise DamagedError(path, f"{size} bytes", str(file.bytes))
 
 
-MOST_GROWTH, MOST_VALUE = 1000, 100
-"""Bytes of memory for each byte of a file (ours: up to 110), and for each value as a Python object
-besides its text."""
-
-
-def _require_bounded(path: Path, parquet: pq.ParquetFile) -> None:
-    """Raises ValueError if the rows need more memory than a file of its size has use for."""
-    most = MOST_GROWTH * path.stat().st_size
-    groups = map(parquet.metadata.row_group, range(parquet.num_row_groups))
-    chunks = [group.column(index) for group in groups for index in range(group.num_columns)]
-    sizes = (abs(each.total_uncompressed_size) for each in chunks)
-    needed = sum(sizes) + MOST_VALUE * sum(abs(each.num_values) for each in chunks)
-    # A text is stored once for all of its rows, so that the stored sizes of texts say little.
-    repeated = {
-        each.path_in_schema
-        for each in chunks
-        if each.physical_type == "BYTE_ARRAY"
-        and each.total_uncompressed_size * each.num_values > most
-    }
-    if needed <= most and repeated:
-        with pq.ParquetFile(path, read_dictionary=sorted(repeated)) as encoded:
-            columns = sorted({name.split(".")[0] for name in repeated})
-            for batch in encoded.iter_batches(BATCH, columns=columns):
-                needed += sum(map(_text_bytes, batch.columns))
-                if needed > most:
-                    break
-    if needed > most:
-        raise ValueError(f"rows that need more than {most:,} bytes of memory")
-
-
-def _text_bytes(column: pa.Array) -> int:
-    """Bytes of all texts of a column that is read as numbers of texts."""
-    texts = column.flatten() if pa.types.is_list(column.type) else column
-    lengths = pc.binary_length(texts.dictionary).take(texts.indices)
-    return pc.sum(lengths).as_py() or 0
-
-
 def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterator[pa.Table]:
     """The rows of a committed file, a batch at a time. Raises DamagedError naming the file."""
     check_size(folder, file)
-    path = folder / file.file
-    rows = 0
+    path, rows = folder / file.file, 0
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
             fits = parquet.schema_arrow.equals(TABLES[file.table].schema)
-            if fits := fits and parquet.metadata.num_rows == file.rows:
-                _require_bounded(path, parquet)
             for batch in parquet.iter_batches(BATCH, columns=list(columns)) if fits else ():
                 rows += batch.num_rows
                 yield pa.Table.from_batches([batch]).select(list(columns))
-            rows = rows if columns else parquet.metadata.num_rows
-    except (pa.ArrowException, OSError, UnicodeError) as error:
+    except (pa.ArrowException, OSError, ValueError) as error:
         problem = (str(error).splitlines() or [type(error).__name__])[0]
         raise DamagedError(path, repr(problem), "readable Parquet") from error
-    except ValueError as error:
-        raise DamagedError(path, str(error), "rows as an archive has them") from error
     if not fits or rows != file.rows:
         expected = f"{file.rows} rows of table {file.table}"
         raise DamagedError(path, f"{rows} rows or another schema", expected)
@@ -305,12 +241,6 @@ def save_text(path: Path, text: str) -> None:
     """Writes `path` whole, whatever link is there, or leaves it as it was. Raises WriteError."""
     with writing(path):
         write_whole(path, text.encode())
-
-
-def require_ending(path: Path, *endings: str) -> None:
-    """Raises WriteError if the name of a file to be written promises another kind of file."""
-    if problem := wrong_ending(path, *endings):
-        raise WriteError(problem)
 
 
 def make_folder(folder: Path) -> None:
@@ -350,8 +280,5 @@ def write_folder(folder: Path, fill: Callable[[Path], None]) -> None:
 
 def file_hash(path: Path) -> str:
     """SHA-256 of a file in hex; the file is read in pieces. Raises OSError."""
-    content = sha256()
     with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            content.update(part)
-    return content.hexdigest()
+        return file_digest(file, "sha256").hexdigest()

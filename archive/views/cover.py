@@ -14,10 +14,8 @@ from archive.statistics.covers import Cover, CoverQuestion, best_cover, largest_
 from archive.statistics.intervals import CONFIDENCE
 from archive.statistics.matrix import simultaneous_matrix
 from archive.text import number, percent, plural
-from archive.views.tables import add, finite, plain_text, table
+from archive.views.tables import add, finite, table
 
-_MOST_NAMES = 10
-"""Most unknown values that are named one by one."""
 _Facts = Mapping[str, Any]
 
 
@@ -70,7 +68,7 @@ def show(answer: _Facts, programs: Mapping[str, str], console: Console) -> None:
     """Prints the cover, what is unknown and the simultaneous cover; ``programs`` by game id."""
     console.print(_members(answer, programs))
     for line in (*_summary(answer), _unknown(answer), _simultaneous(answer["confident"])):
-        console.print(plain_text(line), soft_wrap=True)
+        console.print(line, soft_wrap=True)
 
 
 def _members(answer: _Facts, programs: Mapping[str, str]) -> Table:
@@ -104,16 +102,10 @@ def _summary(answer: _Facts) -> Iterator[str]:
 
 
 def _unknown(answer: _Facts) -> str:
-    """Which values are unknown: they are not 0, and covered nothing."""
-    if not (pairs := answer["unknown"]):
+    if not (count := len(answer["unknown"])):
         return "Every value is known."
     total = answer["sources"] * answer["targets"]
-    named = [f"{_short_id(source)} on {_short_id(target)}" for source, target in pairs]
-    more = f" and {len(named) - _MOST_NAMES} more" if len(named) > _MOST_NAMES else ""
-    return (
-        f"{len(pairs)} of {total} values were not measured, and count for nothing here: "
-        f"{', '.join(named[:_MOST_NAMES])}{more}."
-    )
+    return f"{count} of {total} values were not measured, and count for nothing here."
 
 
 def _simultaneous(confident: _Facts) -> str:

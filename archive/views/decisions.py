@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -25,12 +25,12 @@ from archive.views.inspection import verdict_text
 from archive.views.tables import (
     LEGEND,
     SHORT,
+    add,
     helps_parent,
     known_already,
-    listing,
-    plain_text,
     short,
     stacked,
+    table,
 )
 
 Step = dict[str, Any]
@@ -56,9 +56,9 @@ def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:
     why |= {"again": None, "failed": (), "missing": None}
     if case is None:
         return why
-    why["purpose"], policies = case.purpose, run.policies_at(row)
+    why["purpose"] = case.purpose
     try:
-        result = replay(case, run.plays, policies)
+        result = replay(case, run.plays, run.policies_at(row))
     except (MissingPlaysError, ValueError) as error:
         return why | {"missing": str(error)}
     again, steps = decide_again(case, result), [*_steps(case, result)]
@@ -110,35 +110,32 @@ def _step(question: str, bounds: Interval, threshold: str, answer: Answer) -> St
 def show_list(rows: Sequence[Row], console: Console) -> None:
     """A table of decisions; below each game its parent, below each reason the plays that decided.
     It fits into 80 columns."""
-    columns: dict[str, str | Callable[[Row], object]] = {
-        "generation": "generation",
-        "game": lambda row: f"{short(row['game_id'])}\n← {short(row['parent_game_id'])}",
-        "verdict": verdict_text,
-        "helps parent": helps_parent,
-        "known already": known_already,
-    }
-    console.print(listing(f"Decisions ({len(rows):,})", rows, columns))
-    console.print(plain_text(LEGEND))
+    columns = ("generation", "game", "verdict", "helps parent", "known already")
+    view = table(f"Decisions ({len(rows):,})", *columns)
+    for row in rows:
+        game = f"{short(row['game_id'])}\n← {short(row['parent_game_id'])}"
+        cells = (verdict_text(row), helps_parent(row), known_already(row))
+        add(view, row["generation"], game, *cells)
+    console.print(view)
+    console.print(LEGEND)
 
 
 def show_why(explanations: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Each decision, then every question with the bounds that answer it."""
     for why in explanations:
         row = why["row"]
-        lines = [
-            f"Game {row['game_id']} ({row['role']}), run {why['run_id']}",
+        console.print(f"Game {row['game_id']} ({row['role']}), run {why['run_id']}")
+        console.print(
             f"  generation {row['generation']}, parent {row['parent_game_id']}, "
-            f"round {row['round']}, index {row['index']}",
-            f"  {row['verdict']}: {explanation(row)}"
-            + ("" if row["decided"] else " (the intervals did not decide it)"),
-        ]
+            f"round {row['round']}, index {row['index']}"
+        )
+        undecided = "" if row["decided"] else " (the intervals did not decide it)"
+        console.print(f"  {row['verdict']}: {explanation(row)}{undecided}")
         if why["missing"]:
-            lines.append(f"  The plays it rests on are not archived: {why['missing']}")
+            console.print(f"  The plays it rests on are not archived: {why['missing']}")
         elif why["again"] is None:
-            lines.append("  Refused before any play of its own fine-tuning: no bounds.")
-        for line in lines:
-            console.print(plain_text(line))
-        if why["again"] is not None:
+            console.print("  Refused before any play of its own fine-tuning: no bounds.")
+        else:
             _show_steps(why, console)
 
 
@@ -146,20 +143,14 @@ def _show_steps(why: Mapping[str, Any], console: Console) -> None:
     row, again = why["row"], why["again"]
     looks = listed([str(look) for look in row["looks"]])
     console.print(
-        plain_text(
-            f"  on {why['purpose']} plays, looked at after {looks}; {row['gain_kind']} gains; "
-            f"values by {row['definition']}; bounds hold at {row['confidence']:g} over all looks"
-        )
+        f"  on {why['purpose']} plays, looked at after {looks}; {row['gain_kind']} gains; "
+        f"values by {row['definition']}; bounds hold at {row['confidence']:g} over all looks"
     )
-    columns: dict[str, str | Callable[[Step], object]] = {
-        "question": "question",
-        "value": lambda step: stacked(Interval(step["value"], step["low"], step["high"])),
-        "plays": lambda step: step["plays"] or "–",
-        "asks": "threshold",
-        "answer": "answer",
-    }
-    console.print(listing("Questions", why["steps"], columns))
+    view = table("Questions", "question", "value", "plays", "asks", "answer")
+    for step in why["steps"]:
+        value = stacked(Interval(step["value"], step["low"], step["high"]))
+        add(view, step["question"], value, step["plays"] or "–", step["threshold"], step["answer"])
+    console.print(view)
     if why["failed"]:
-        console.print(plain_text(f"Not passed: {', '.join(why['failed'])}."))
-    taken = f"Taken again from the scores: {again['verdict']}, {again['reason']}."
-    console.print(plain_text(taken))
+        console.print(f"Not passed: {', '.join(why['failed'])}.")
+    console.print(f"Taken again from the scores: {again['verdict']}, {again['reason']}.")

@@ -5,28 +5,29 @@ All that is known of one game is gathered in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.table import Table
 
 from archive.run import Row, Run, explanation, games, runs
-from archive.schema import SCHEMA_VERSION, TABLES, ScopeRow, TaskId, Verdict
+from archive.schema import SCHEMA_VERSION, TABLES, ScopeRow, TaskId
 from archive.statistics.programs import gather as gather_programs
 from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
 from archive.text import interval, number, percent, plural
 from archive.views.tables import (
     LEGEND,
+    add,
     beyond_rules,
     heading,
     helps_parent,
     known_already,
-    listing,
     plain_text,
     program,
     short,
+    table,
     terminal_tables,
 )
 
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
 
 State = Mapping[str, Any]
 """The state of one run, as :func:`gather` gives it."""
-_GAINS = (
-    *("game_id", "total_gain", "specific_gain", "best_script"),
-    *("beyond_scripts", "beyond_scripts_low", "beyond_scripts_high"),
-)
 
 
 def gather(run: Run, decisions: int = 10) -> dict[str, Any]:
@@ -59,11 +56,7 @@ def gather(run: Run, decisions: int = 10) -> dict[str, Any]:
         "scopes": run.scopes,
         "codes": {game_id: row["code"] for game_id, row in rows.items()},
         "titles": {task_id.key: title for task_id, title in run.titles.items()},
-        "accepted": {
-            row["game_id"]: {name: row[name] for name in _GAINS}
-            for row in run.decisions
-            if row["verdict"] == Verdict.ACCEPTED
-        },
+        "accepted": {task_id.game_id: row for task_id, row in run.accepted.items()},
         "verdicts": run.verdict_counts(),
         "decisions": run.decisions[: -decisions - 1 : -1],
         "rows": {name: archive.count(name) for name in TABLES},
@@ -74,37 +67,25 @@ def gather(run: Run, decisions: int = 10) -> dict[str, Any]:
 def show(state: State, console: Console) -> None:
     """Prints the state: runs, scope, verdicts, decisions, tables."""
     has_programs = bool(state["programs"]["gg_games"])
-    console.print(
-        listing(
-            "Runs",
-            state["runs"],
-            {
-                "run": lambda run: run.run_id,
-                "seed": lambda run: run.seed,
-                "code": lambda run: run.code_version or "unknown",
-                "events (UTC)": lambda run: "\n".join(
-                    f"{at:%Y-%m-%d %H:%M:%S} {event}" for event, at in run.events
-                ),
-            },
-        )
-    )
+    view = table("Runs", "run", "seed", "code", "events (UTC)")
+    for run in state["runs"]:
+        events = "\n".join(f"{at:%Y-%m-%d %H:%M:%S} {event}" for event, at in run.events)
+        add(view, run.run_id, run.seed, run.code_version or "unknown", events)
+    console.print(view)
     if state["scopes"] or not has_programs:
         console.print(heading(f"Scope of run {state['run_id']}"))
         # As it stands, since wrapping many programs takes longer than reading them.
         console.out(plain_text(_scope(state)).plain, highlight=False)
-    columns = {
-        "table": lambda item: item[0],
-        "rows": lambda item: f"{item[1]:,}",
-        "files": lambda item: f"{item[0]}/*.parquet",
-    }
-    tables = listing("Tables", [item for item in state["rows"].items() if item[1]], columns)
+    tables = table("Tables", "table", "rows", "files")
+    for name, count in state["rows"].items():
+        if count:
+            add(tables, name, f"{count:,}", f"{name}/*.parquet")
     own = terminal_tables(state["programs"]) if has_programs else [*_verdicts_and_decisions(state)]
     for part in (*own, tables):
         console.print(part)
     if state["decisions"]:
-        console.print(plain_text(LEGEND))
-    where = f"The tables are in {state['folder']}, schema {state['schema_version']}."
-    console.print(plain_text(where))
+        console.print(LEGEND)
+    console.print(f"The tables are in {state['folder']}, schema {state['schema_version']}.")
 
 
 def _scope(state: State) -> str:
@@ -144,19 +125,17 @@ def _gains(decision: Mapping[str, Any]) -> str:
 
 def _verdicts_and_decisions(state: State) -> list[Table]:
     """Verdicts by reason; the latest decisions, with the lead over scripts where scripts played."""
-    verdicts = {name: name for name in ("verdict", "reason", "count")}
-    decisions = {
-        "game": lambda row: f"{short(row['game_id'])}\n({row['role']})",
-        "verdict": verdict_text,
-        "helps parent": helps_parent,
-        "known already (γ)": known_already,
-    }
-    if any(row["best_script"] for row in state["decisions"]):
-        decisions["beyond fixed rules"] = beyond_rules
-    return [
-        listing("Verdicts by reason", state["verdicts"], verdicts),
-        listing("Latest decisions", state["decisions"], decisions),
-    ]
+    verdicts = table("Verdicts by reason", "verdict", "reason", "count")
+    for row in state["verdicts"]:
+        add(verdicts, row["verdict"], row["reason"], row["count"])
+    beyond = ["beyond fixed rules"] if any(row["best_script"] for row in state["decisions"]) else []
+    columns = ("game", "verdict", "helps parent", "known already (γ)", *beyond)
+    decisions = table("Latest decisions", *columns)
+    for row in state["decisions"]:
+        game = f"{short(row['game_id'])}\n({row['role']})"
+        cells = [game, verdict_text(row), helps_parent(row), known_already(row), beyond_rules(row)]
+        add(decisions, *cells[: len(columns)])
+    return [verdicts, decisions]
 
 
 def verdict_text(row: Mapping[str, Any]) -> str:
@@ -167,20 +146,16 @@ def verdict_text(row: Mapping[str, Any]) -> str:
 
 def show_verification(verification: Verification, console: Console) -> None:
     """Mismatches as tables, then what was checked and the verdict."""
-    columns = {name: lambda each, name=name: getattr(each, name) for name in _MISMATCH}
-    if verification.faults:
-        console.print(listing("Does not fit", verification.faults, columns))
+    if faults := verification.faults:
+        view = table("Does not fit", "where", "found", "expected")
+        for fault in faults:
+            add(view, *fault)
+        console.print(view)
     checks = ", ".join(f"{count:,} {name}" for name, count in verification.checked.items() if count)
-    lines = [f"{verification.folder}: checked {checks}."]
+    console.print(f"{verification.folder}: checked {checks}.")
     for reason, count in verification.unchecked.items():
-        lines.append(f"{plural(count, 'decision')} not taken again: {reason}.")
-    faults = plural(len(verification.faults), "fault")
-    lines.append(f"{faults}." if verification.faults else "Everything fits.")
-    for line in lines:
-        console.print(plain_text(line))
-
-
-_MISMATCH = ("where", "found", "expected")
+        console.print(f"{plural(count, 'decision')} not taken again: {reason}.")
+    console.print(f"{plural(len(faults), 'fault')}." if faults else "Everything fits.")
 
 
 def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
@@ -209,80 +184,69 @@ def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
 # -- for people ------------------------------------------------------------------------------------
 
 
-def _curve(row: Row) -> str:
-    curve = row["curve"]
-    return f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
+def _proposed(rows: Sequence[Row]) -> Table:
+    view = table("Proposed", "run", "generation", "parent", "sampler", "operators", "outcome")
+    for row in rows:
+        origin = (row["run_id"], row["generation"], short(row["parent_game_id"]))
+        add(view, *origin, row["sampler"], ", ".join(row["operators"]), row["outcome"])
+    return view
 
 
-GAME_TABLES: Mapping[str, tuple[str, Mapping[str, str | Callable[[Row], object]]]] = {
-    "proposals": (
-        "Proposed",
-        {
-            "run": "run_id",
-            "generation": "generation",
-            "parent": lambda row: short(row["parent_game_id"]),
-            "sampler": "sampler",
-            "operators": lambda row: ", ".join(row["operators"]),
-            "outcome": "outcome",
-        },
-    ),
-    "finetunes": (
-        "Fine-tuned",
-        {
-            "player": "finetune_id",
-            "of its budget": lambda row: f"{row['share']:.0%}",
-            "steps": "steps",
-            "tokens": lambda row: f"{row['tokens']:,}",
-            "bits at start and end": _curve,
-            "adapter": lambda row: "stored" if row["adapter_stored"] else "not stored",
-        },
-    ),
-    "decisions": (
-        "Decided",
-        {
-            "run": "run_id",
-            "generation": "generation",
-            "verdict": lambda row: f"{row['verdict']}\n{explanation(row)}",
-            "helps parent": helps_parent,
-            "known already": known_already,
-            "beyond fixed rules": lambda row: (
-                f"{beyond_rules(row)}\n{row['best_script'] or ''}".rstrip()
-            ),
-            "gain (bits), about the map": lambda row: "\n".join(
-                map(number, (row["total_gain"], row["specific_gain"]))
-            ),
-        },
-    ),
-    "scopes": (
-        "In the scope",
-        {
-            "run": "run_id",
-            "generation": "generation",
-            "known already (γ)": lambda row: number(row["gamma"], 3),
-            "parent": lambda row: short(row["parent_game_id"] or "– (initial)"),
-        },
-    ),
-    "plays": (
-        "Played",
-        {
-            "run": "run_id",
-            "player": "policy_id",
-            "purpose": "purpose",
-            "plays": "plays",
-            "mean score (bits)": lambda row: number(row["mean"]),
-        },
-    ),
+def _finetuned(rows: Sequence[Row]) -> Table:
+    columns = ("player", "of its budget", "steps", "tokens", "bits at start and end", "adapter")
+    view = table("Fine-tuned", *columns)
+    for row in rows:
+        curve = row["curve"]
+        bits = f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
+        effort = (f"{row['share']:.0%}", row["steps"], f"{row['tokens']:,}", bits)
+        add(view, row["finetune_id"], *effort, "stored" if row["adapter_stored"] else "not stored")
+    return view
+
+
+def _decided(rows: Sequence[Row]) -> Table:
+    columns = ("run", "generation", "verdict", "helps parent", "known already")
+    view = table("Decided", *columns, "beyond fixed rules", "gain (bits), about the map")
+    for row in rows:
+        place = (row["run_id"], row["generation"], f"{row['verdict']}\n{explanation(row)}")
+        beyond = f"{beyond_rules(row)}\n{row['best_script'] or ''}".rstrip()
+        gains = f"{number(row['total_gain'])}\n{number(row['specific_gain'])}"
+        add(view, *place, helps_parent(row), known_already(row), beyond, gains)
+    return view
+
+
+def _in_scopes(rows: Sequence[Row]) -> Table:
+    view = table("In the scope", "run", "generation", "known already (γ)", "parent")
+    for row in rows:
+        parent = short(row["parent_game_id"] or "– (initial)")
+        add(view, row["run_id"], row["generation"], number(row["gamma"], 3), parent)
+    return view
+
+
+def _played(rows: Sequence[Row]) -> Table:
+    view = table("Played", "run", "player", "purpose", "plays", "mean score (bits)")
+    for row in rows:
+        mean = number(row["mean"])
+        add(view, row["run_id"], row["policy_id"], row["purpose"], row["plays"], mean)
+    return view
+
+
+GAME_TABLES: Mapping[str, Callable[[Sequence[Row]], Table]] = {
+    "proposals": _proposed,
+    "finetunes": _finetuned,
+    "decisions": _decided,
+    "scopes": _in_scopes,
+    "plays": _played,
 }
-"""Title and columns of the table of each kind of row."""
+"""The table of each kind of row."""
 
 
 def show_game(sheet: Mapping[str, Any], console: Console) -> None:
     """The program, then a table for each kind of row there is."""
     game = sheet["game"]
-    console.print(plain_text(f"Game {game['game_id']} ({game['dialect']}, {game['steps']} steps)"))
+    console.print(f"Game {game['game_id']} ({game['dialect']}, {game['steps']} steps)")
     console.print(plain_text(program(game["code"])))
-    console.print(plain_text(f"  metadata {game['metadata_json']}"))
-    for name, (title, columns) in GAME_TABLES.items():
+    console.print(f"  metadata {game['metadata_json']}")
+    for name, drawn in GAME_TABLES.items():
         if sheet[name]:
-            console.print(listing(title, sheet[name], columns))
-    console.print(plain_text(LEGEND))
+            console.print(drawn(sheet[name]))
+    console.print(LEGEND)

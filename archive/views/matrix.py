@@ -9,13 +9,12 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from archive.errors import LookupFailedError
 from archive.run import Run
 from archive.schema import GainKind, TaskId
 from archive.statistics.intervals import CONFIDENCE, Interval
 from archive.statistics.matrix import Cell, TransferMatrix, links, transfer_matrix
 from archive.text import plural
-from archive.views.tables import SHORT, add, finite, listing, plain_text, short, stacked, table
+from archive.views.tables import SHORT, add, finite, short, stacked, table
 
 WIDE = 8
 """Games that a square table has room for."""
@@ -91,10 +90,7 @@ def gather(
 
 def gather_components(run: Run, alpha: float) -> dict[str, Any]:
     """Links G1 → G2 iff the value of G1 on G2 by which the run decides is at least ``alpha``
-    (Def. 54), what they reach, and what the ``initial`` scope reaches. Raises LookupFailedError,
-    also unless α is above 0."""
-    if not alpha > 0:
-        raise LookupFailedError(f"--alpha: found {alpha:g}, expected a number above 0")
+    (Def. 54), what they reach, and what the ``initial`` scope reaches. Raises LookupFailedError."""
     definition = run.deciding_value[0]
     _, matrix = read_matrix(run, everything=False)
     initial = {member.task_id for member in run.scopes.get(0, ())}
@@ -111,11 +107,7 @@ def gather_components(run: Run, alpha: float) -> dict[str, Any]:
         "alpha": alpha,
         "definition": definition,
         "games": [
-            {
-                **game._asdict(),
-                "downstream": ids(paths[place]),
-                "upstream": ids(paths[:, place]),
-            }
+            game._asdict() | {"downstream": ids(paths[place]), "upstream": ids(paths[:, place])}
             for place, game in enumerate(matrix.sources)
         ],
         "links": [_ids(matrix.sources[place] for place in edge) for edge in np.argwhere(edges)],
@@ -137,34 +129,23 @@ def _ids(task_ids: Iterable[TaskId]) -> list[str]:
 def show(matrix: Mapping[str, Any], console: Console) -> None:
     """Three square tables, or one line for each pair where there are too many games."""
     if len(matrix["games"]) > WIDE:
-        console.print(
-            listing(
-                "Transfer",
-                matrix["pairs"],
-                {
-                    "source": lambda pair: short(pair["source"]),
-                    "target": lambda pair: short(pair["target"]),
-                    "gain (bits)": lambda pair: _cell(pair, "gain"),
-                    "C": lambda pair: _cell(pair, "captured"),
-                    "V": lambda pair: _cell(pair, "def37"),
-                    "plays": "plays",
-                },
-            )
-        )
+        view = table("Transfer", "source", "target", "gain (bits)", "C", "V", "plays")
+        for pair in matrix["pairs"]:
+            values = (_cell(pair, name) for name in VALUES)
+            add(view, short(pair["source"]), short(pair["target"]), *values, pair["plays"])
+        console.print(view)
     else:
         for name, title in VALUES.items():
             console.print(_square(matrix, name, title))
     console.print(
-        plain_text(
-            f"Run {matrix['run_id']}; {matrix['gain_kind']} gains{ABOUT[matrix['gain_kind']]}; "
-            f"bounds one-sided at {matrix['confidence']:g}, over maps and plays. "
-            f"{plural(len(matrix['unmeasured']), 'pair')} not measured (·); – is undefined, "
-            "… unbounded, * from selection plays."
-            + "".join(
-                f" {short(game)} was fine-tuned on {share:.0%} of the budget."
-                for game, share in zip(matrix["games"], matrix["shares"], strict=True)
-                if share < 1
-            )
+        f"Run {matrix['run_id']}; {matrix['gain_kind']} gains{ABOUT[matrix['gain_kind']]}; "
+        f"bounds one-sided at {matrix['confidence']:g}, over maps and plays. "
+        f"{plural(len(matrix['unmeasured']), 'pair')} not measured (·); – is undefined, "
+        "… unbounded, * from selection plays."
+        + "".join(
+            f" {short(game)} was fine-tuned on {share:.0%} of the budget."
+            for game, share in zip(matrix["games"], matrix["shares"], strict=True)
+            if share < 1
         )
     )
 
@@ -190,24 +171,16 @@ def show_components(graph: Mapping[str, Any], console: Console) -> None:
     down: dict[str, list[str]] = {game["game_id"]: [] for game in graph["games"]}
     for source, target in graph["links"]:
         down[source].append(target[:SHORT])
+    title = f"Links where {graph['definition']} ≥ {graph['alpha']:g}"
+    view = table(title, "game", "links to", "down", "up")
+    for game in graph["games"]:
+        below, above = len(game["downstream"]), len(game["upstream"])
+        add(view, short(game["game_id"]), "\n".join(down[game["game_id"]]) or "–", below, above)
+    console.print(view)
     console.print(
-        listing(
-            f"Links where {graph['definition']} ≥ {graph['alpha']:g}",
-            graph["games"],
-            {
-                "game": lambda game: short(game["game_id"]),
-                "links to": lambda game: "\n".join(down[game["game_id"]]) or "–",
-                "down": lambda game: len(game["downstream"]),
-                "up": lambda game: len(game["upstream"]),
-            },
-        )
-    )
-    console.print(
-        plain_text(
-            f"Run {graph['run_id']}: the initial scope reaches "
-            f"{plural(len(graph['downstream']), 'game')} of {len(graph['games'])} downstream, and "
-            f"is reached by {len(graph['upstream'])}.\n"
-            f"No link: {plural(graph['unmeasured'], 'pair')} not measured, "
-            f"{graph['undefined']} undefined."
-        )
+        f"Run {graph['run_id']}: the initial scope reaches "
+        f"{plural(len(graph['downstream']), 'game')} of {len(graph['games'])} downstream, and "
+        f"is reached by {len(graph['upstream'])}.\n"
+        f"No link: {plural(graph['unmeasured'], 'pair')} not measured, "
+        f"{graph['undefined']} undefined."
     )

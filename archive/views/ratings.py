@@ -12,7 +12,7 @@ from rich.table import Table
 from archive.statistics.intervals import Scores
 from archive.statistics.ratings import GameRating, MeasureRatings, largest_contributions, notes
 from archive.text import number, percent, plural, signed
-from archive.views.tables import SHORT, add, labels, plain_text, show_labels, stacked, table
+from archive.views.tables import SHORT, add, labels, show_labels, stacked, table
 
 MOST_CONTRIBUTIONS = 6
 """Games whose contributions are shown."""
@@ -47,17 +47,15 @@ def show(ratings: MeasureRatings, console: Console) -> None:
         console.print(_contributions(ratings, names))
     show_labels(names, console)
     console.print(
-        plain_text(
-            f"\nexploitability {ratings.exploitability:.1e} (NE), {ratings.cce_exploitability:.1e} "
-            f"(CCE); {ratings.effective_games:.1f} effective games; "
-            f"{plural(ratings.folds, 'fold')}, {plural(ratings.crossings, 'crossing')}"
-        )
+        f"\nexploitability {ratings.exploitability:.1e} (NE), {ratings.cce_exploitability:.1e} "
+        f"(CCE); {ratings.effective_games:.1f} effective games; "
+        f"{plural(ratings.folds, 'fold')}, {plural(ratings.crossings, 'crossing')}"
     )
     if len(ratings.games) > MOST_TASKS:
         rest = plural(len(ratings.games) - MOST_TASKS, ratings.noun)
-        console.print(plain_text(f"{rest} of lower rating are in --json"))
+        console.print(f"{rest} of lower rating are in --json")
     for note in notes(ratings):
-        console.print(plain_text(f"note: {note}"), soft_wrap=True)
+        console.print(f"note: {note}", soft_wrap=True)
 
 
 def _models(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:

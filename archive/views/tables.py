@@ -8,7 +8,7 @@ shown, not obeyed.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
 from itertools import count
@@ -69,17 +69,6 @@ def add(table: Table, *cells: object) -> None:
     table.add_row(*(plain_text(str(cell)) for cell in cells))
 
 
-def listing(
-    title: str, rows: Iterable[Any], columns: Mapping[str, str | Callable[[Any], object]]
-) -> Table:
-    """A table with a line for each row; a column is a key of the rows, or a function of a row."""
-    view = table(title, *columns)
-    for row in rows:
-        cells = (row[each] if isinstance(each, str) else each(row) for each in columns.values())
-        add(view, *cells)
-    return view
-
-
 def terminal_tables(rows: Mapping[str, Rows]) -> list[Table]:
     """Every table of games that are programs; none where the run has no such game."""
     views = []
@@ -109,7 +98,7 @@ def show_labels(labels: Mapping[str, str], console: rich.console.Console) -> Non
     """The names that letters stand for, one a line, each whole."""
     for name, label in labels.items():
         if name != label:
-            console.print(plain_text(f"{label}: {name}"), soft_wrap=True)
+            console.print(f"{label}: {name}", soft_wrap=True)
 
 
 def program(code: str, margin: str = "      ") -> str:

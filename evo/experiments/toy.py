@@ -267,7 +267,7 @@ def figure(share: float, seed: int, members: Scope, least: float) -> Element:
     """The unit square whose corner (0, 0) is at the lower left: what is covered at ``least``, the
     games, darker by generation, lines from parents, and a legend beneath."""
     last = max(member.generation for member in members)
-    plot, below = Plot.box((LEFT, TOP), (SIDE, SIDE), (0, 1), (0, 1)), TOP + SIDE + 60
+    plot, below = Plot((LEFT, TOP), (SIDE, SIDE), (0, 1), (0, 1)), TOP + SIDE + 60
     marks = {
         "covered": "covered at 1 − α2",
         "uncovered": "not covered",

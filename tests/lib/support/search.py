@@ -17,7 +17,7 @@ from unittest.mock import patch
 
 import evo.run
 from archive import TABLES, Archive, Purpose
-from archive.report.games import BestPlay, ScoredText, Token
+from archive.report.games import BestPlay, ScoredText
 from archive.verification import verify
 from evo.config.compose import load
 from evo.config.schema import RunConfig
@@ -288,8 +288,7 @@ def _plus(play: ScoredPlay, bits: float) -> ScoredPlay:
 
 def _by_token(play: BestPlay) -> BestPlay:
     """All bits are those of the second of two tokens."""
-    tokens = (Token("a", None), Token(" b", play.score))
-    return replace(play, terms=(ScoredText("xed(t | s)", play.score, tokens),))
+    return replace(play, terms=(ScoredText("xed(t | s)", ("a", " b"), (play.score,)),))
 
 
 def limit(game_: Game) -> int:
