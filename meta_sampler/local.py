@@ -201,7 +201,7 @@ def grammar_for(parent: Game, settings: LocalSettings, role: str = MAIN_PLAYER) 
         truths=settings.truths or has_truths(parent.program),
         loops=settings.loops or has_loops(parent.program),
     )
-    return xgl_grammar(parent.dialect, settings, filled_constants(parent), role).lark()
+    return xgl_grammar(parent.dialect, settings, filled_constants(parent), role)
 
 
 def _judge(
