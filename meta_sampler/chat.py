@@ -42,7 +42,7 @@ from meta_sampler.chat_texts import (
     programs_in,
 )
 from meta_sampler.settings import ChatSamplerSettings
-from meta_sampler.soundness import Child, KnownGames, child_of
+from meta_sampler.soundness import KnownGames, child_of
 from xgl.chat.client import (
     Endpoint,
     Fault,
@@ -232,13 +232,13 @@ class Chat(PaidAnswers, MetaSampler):
         briefs = [brief._replace(games=each + (draw < larger)) for draw in range(requests)]
         with _sampler_errors():
             work = [partial(self._draw, own, seed, draw) for draw, own in enumerate(briefs)]
-            children = [child for answer in self.gather(work) for child in answer]
+            answers = self.gather(work)
         known_games = KnownGames((parent, *scope))
-        return [known_games.proposal(*each) for each in children]
+        return [known_games.checked(child) for children in answers for child in children]
 
     async def _draw(
         self, brief: Brief, seed: int, draw: int, batch: RequestBatch
-    ) -> list[tuple[Child, Provenance]]:
+    ) -> list[Proposal]:
         """The programs of the answer to one request, the first with its cost."""
         request = messages(brief, self.settings)
         try:
@@ -250,15 +250,15 @@ class Chat(PaidAnswers, MetaSampler):
         )
         children = []
         for program in programs_in(answer.text)[-brief.games :]:  # drafts come first
-            child = child_of(program.text, brief.parent, self.settings, brief.role)
             about = replace(origin, raw=program.raw, intent=program.intent)
-            children.append((child, replace(about, repairs=child.repairs)))
+            children.append(child_of(program.text, brief.parent, self.settings, about, brief.role))
         if not children:
-            nothing = Child("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
-            children = [(nothing, replace(origin, raw=excerpt(answer.text, MAX_ANSWER)))]
-        first, made = children[0]
-        paid = replace(made, tokens=usage.tokens, dollars=usage.dollars, seconds=answer.seconds)
-        return [(first, paid), *children[1:]]
+            about = replace(origin, raw=excerpt(answer.text, MAX_ANSWER))
+            nothing = ("the answer holds no program",)
+            children = [Proposal("", None, nothing, about, Fate.NO_PROGRAM)]
+        first, cost = children[0], {"tokens": usage.tokens, "dollars": usage.dollars}
+        paid = replace(first.provenance, seconds=answer.seconds, **cost)
+        return [replace(first, provenance=paid), *children[1:]]
 
     # -- what is known of earlier proposals ----------------------------------------------------
 

@@ -17,7 +17,7 @@ from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.chat.answers import final_text
 from xgl.chat.client import Message
-from xgl.errors import ProgramError, excerpt, excerpt_bytes
+from xgl.errors import ProgramError, excerpt
 from xgl.escaping import well_formed
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
@@ -78,6 +78,10 @@ ANSWER_FORM = (
 """The form of answers is described, not shown: small models copy what they are shown."""
 
 
+MAX_PROGRAM = 8_000
+"""Characters of one program in a request."""
+
+
 class Brief(NamedTuple):
     """The games that one request shows, and how many it asks for."""
 
@@ -106,7 +110,7 @@ def messages(brief: Brief, settings: ChatSamplerSettings) -> list[Message]:
 
 def fence(code: str) -> str:
     """A program between fences, cut if it is too long; fences inside its texts are broken up."""
-    return "```\n" + excerpt_bytes(code.replace("```", "` ` `")) + "\n```"
+    return "```\n" + excerpt(code.replace("```", "` ` `"), MAX_PROGRAM) + "\n```"
 
 
 def _examples(brief: Brief, settings: ChatSamplerSettings) -> list[str]:

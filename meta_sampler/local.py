@@ -218,11 +218,10 @@ def _judge(
     if not text:
         error = f"not complete after {tokens} tokens"
         return Proposal(raw, None, (error,), origin, Fate.UNFINISHED)
-    child = child_of(text, parent, settings, role)
-    # Cut: the draft was not complete when its tokens were used up, its complete lines are kept.
-    cut = ("cut",) if text != raw.strip("\n") else ()
-    origin = replace(origin, repairs=(*cut, *child.repairs))
-    return known_games.proposal(child, origin)
+    if text != raw.strip("\n"):
+        # The draft was not complete when its tokens were used up, its complete lines are kept.
+        origin = replace(origin, repairs=("cut",))
+    return known_games.checked(child_of(text, parent, settings, origin, role))
 
 
 # -- the prompt ------------------------------------------------------------------------------------

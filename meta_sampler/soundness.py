@@ -7,14 +7,13 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
 
 from meta_sampler.base import Fate, Proposal, Provenance
 from meta_sampler.lint import lint_warnings
 from meta_sampler.settings import Caps
 from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import analyse, learning_roles
-from xgl.errors import FlowError, ProgramError, first_messages
+from xgl.errors import FlowError, ProgramError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.control_flow import path, unrolled_steps
@@ -55,31 +54,21 @@ def _reads_back(program: Program) -> bool:
         return False
 
 
-class Child(NamedTuple):
-    """A text as a child: ``text`` is canonical if it is a program; ``game`` is None if there are
-    errors."""
-
-    text: str
-    game: Game | None
-    errors: tuple[str, ...] = ()
-    fate: Fate = Fate.INVALID
-    repairs: tuple[str, ...] = ()
-
-
-def child_of(text: str, parent: Game, caps: Caps, role: str = syn.MAIN_PLAYER) -> Child:
+def child_of(
+    text: str, parent: Game, caps: Caps, origin: Provenance, role: str = syn.MAIN_PLAYER
+) -> Proposal:
     """A text that a model wrote as a child of ``parent`` played in ``role``, of its dialect and
-    metadata; limits and loops are cut to the caps."""
+    metadata; limits and loops are cut to the caps. The text of a program is canonical."""
     try:
         program = parse(text, parent.dialect)
     except ProgramError as error:
-        return Child(text, None, tuple(error.messages()))
+        return Proposal(text, None, tuple(error.messages()), origin)
     fitted = fit(program, caps, parent)
+    if fitted != program:
+        origin = replace(origin, repairs=(*origin.repairs, FIT))
     new = game(fitted, parent.metadata)
-    errors = [*_not_admitted(fitted, parent, caps, role), *faults(fitted, parent, caps, role)]
-    repairs = (FIT,) if fitted != program else ()
-    if errors:
-        return Child(new.code, None, tuple(first_messages(errors)), Fate.UNSOUND, repairs)
-    return Child(new.code, new, repairs=repairs)
+    errors = (*_not_admitted(fitted, parent, caps, role), *faults(fitted, parent, caps, role))
+    return Proposal(new.code, None if errors else new, errors, origin, Fate.UNSOUND)
 
 
 def _not_admitted(program: Program, parent: Game, caps: Caps, main: str) -> Iterator[str]:
@@ -107,14 +96,14 @@ class KnownGames:
     def __contains__(self, other: Game) -> bool:
         return not self._keys.isdisjoint(_keys(other))
 
-    def proposal(self, child: Child, origin: Provenance) -> Proposal:
-        """The proposal of a child; a game that is new is known from now on."""
+    def checked(self, child: Proposal) -> Proposal:
+        """A proposal, without its game if that is known; a new one is known from now on."""
         if child.game is None:
-            return Proposal(child.text, None, child.errors, origin, child.fate)
+            return child
         if child.game in self:
-            return Proposal(child.text, None, ("a known game",), origin, Fate.KNOWN)
+            return replace(child, game=None, errors=("a known game",), fate=Fate.KNOWN)
         self.add(child.game)
-        return Proposal(child.text, child.game, (), origin)
+        return child
 
 
 def _keys(whole: Game) -> tuple[Hashable, Hashable]:

@@ -3,7 +3,6 @@ messages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,35 +14,11 @@ MAX_QUOTED = 160
 """Most characters that a message quotes from a text in one place."""
 MAX_MESSAGE = 16_384
 """Characters of one message."""
-MAX_QUOTED_BYTES = 8_000
-"""Most UTF-8 bytes that a prompt quotes from one program, and from its problems: a request to
-repair one answer grows by at most 16,000 bytes through it."""
 
 
 def excerpt(text: str, most: int = MAX_QUOTED) -> str:
     """The beginning of a text, with an ellipsis where it goes on beyond ``most`` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def excerpt_bytes(text: str, most: int = MAX_QUOTED_BYTES) -> str:
-    """The beginning of a text, with an ellipsis where it goes on beyond ``most`` UTF-8 bytes."""
-    data = text.encode(errors="replace")
-    if len(data) <= most:
-        return text
-    return data[: most - len("…".encode())].decode(errors="ignore") + "…"
-
-
-def first_messages(messages: Sequence[str], most: int = MAX_MESSAGE) -> list[str]:
-    """The first messages, as many as fit into ``most`` characters with one line each; then, if
-    there are more, a line with their number. A first message that is too long by itself is cut."""
-    room = most - len(f"… and {len(messages)} more")
-    lines: list[str] = []
-    for message in messages:
-        room -= len(message) + 1
-        if room < 0 and lines:
-            return [*lines, f"… and {len(messages) - len(lines)} more"]
-        lines.append(excerpt(message, len(message) + min(0, room)))
-    return lines
 
 
 class XGLError(Exception):
@@ -104,7 +79,14 @@ class ProgramError(XGLError):
 
     def messages(self, most: int = MAX_MESSAGE) -> list[str]:
         """Each problem as text: as many as fit into ``most`` characters, and how many more."""
-        return first_messages([str(problem) for problem in self.problems], most)
+        room = most - len(f"… and {len(self.problems)} more")
+        lines: list[str] = []
+        for problem in map(str, self.problems):
+            room -= len(problem) + 1
+            if room < 0:
+                return [*lines, f"… and {len(self.problems) - len(lines)} more"]
+            lines.append(problem)
+        return lines
 
 
 class OversizeError(XGLError):
