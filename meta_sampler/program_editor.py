@@ -49,7 +49,7 @@ class NothingError(Exception):
 
 
 def needed(value: Value | None) -> Value:
-    """What an operator needs. Raises :class:`NothingError` for None and for an empty list."""
+    """What an operator needs. Raises :class:`NothingError` for what is none, empty or false."""
     if not value:
         raise NothingError
     return value
@@ -109,15 +109,27 @@ def a_free_name(lines: Lines) -> str:
     return needed(free_names(lines))[0]
 
 
-def positions(lines: Lines, *kinds: type) -> list[int]:
-    """Positions of the lines of some types."""
-    return [position for position, line in enumerate(lines) if isinstance(line, kinds)]
+def of_type(lines: Lines, *kinds: type) -> list[tuple[int, Any]]:
+    """The lines of some types, each after its position."""
+    return [(position, line) for position, line in enumerate(lines) if isinstance(line, kinds)]
 
 
 def story_registers(lines: Lines) -> list[str]:
     """Registers that lines fill with stories, in their order."""
-    targets = (target for line in lines for target in getattr(line, "targets", ()))
+    targets = (target for _, line in of_type(lines, syn.Assign) for target in line.targets)
     return [name for name, value in targets if isinstance(value, syn.Story)]
+
+
+def keep_targets(lines: Lines, keep: Callable[[int, str, Any], bool]) -> Lines:
+    """``lines`` with the values that ``keep`` finds true by position and register; a line that
+    stores nothing more is left out."""
+    new_lines = list[syn.Instruction]()
+    for position, line in enumerate(lines):
+        if isinstance(line, syn.Assign):
+            line = replace(line, targets=tuple(t for t in line.targets if keep(position, *t)))
+        if not isinstance(line, syn.Assign) or line.targets:
+            new_lines.append(line)
+    return tuple(new_lines)
 
 
 def insert(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
@@ -239,29 +251,15 @@ def prune(lines: Lines, keep: frozenset[str]) -> Lines:
     Moves are kept, even if nothing reads them. So are stories that are drawn before the last move:
     a move may have to avoid them.
     """
+    dead = unread_registers(lines) - keep
+    last = max((position for position, _ in of_type(lines, syn.Elicit)), default=-1)
+
+    def is_needed(position: int, name: str, value: Any) -> bool:
+        return name not in dead or (position < last and isinstance(value, syn.Story))
+
+    shorter = keep_targets(lines, is_needed)
     # Again and again: what only a removed value read is unread from then on.
-    while dead := unread_registers(lines) - keep:
-        last = max((i for i, line in enumerate(lines) if isinstance(line, syn.Elicit)), default=-1)
-        shorter = tuple(
-            line
-            for line in (_remove_dead(line, dead, i < last) for i, line in enumerate(lines))
-            if not (isinstance(line, syn.Assign) and not line.targets)
-        )
-        if shorter == lines:
-            break
-        lines = shorter
-    return lines
-
-
-def _remove_dead(line: syn.Instruction, dead: frozenset[str], in_view: bool) -> syn.Instruction:
-    if not isinstance(line, syn.Assign):
-        return line
-    alive = tuple(
-        (name, value)
-        for name, value in line.targets
-        if name not in dead or (in_view and isinstance(value, syn.Story))
-    )
-    return replace(line, targets=alive)
+    return lines if shorter == lines else prune(shorter, keep)
 
 
 LIMITS = (2, 3, 4, 5, 6, 8, 10, 12, 16)

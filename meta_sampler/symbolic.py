@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
@@ -292,13 +292,11 @@ def symbolic_events(program: syn.Program) -> Iterator[Event]:
 
 def _sites(program: syn.Program) -> list[list[StoryText]]:
     """The stories that each line draws."""
-    sites: list[list[StoryText]] = []
-    count = 0
-    for line in program.instructions:
-        nodes = find(line, syn.Story)
-        sites.append([StoryText(count + i, x.tokens, x.prompt) for i, x in enumerate(nodes)])
-        count += len(nodes)
-    return sites
+    numbers = count()
+    return [
+        [StoryText(next(numbers), each.tokens, each.prompt) for each in find(line, syn.Story)]
+        for line in program.instructions
+    ]
 
 
 class Score(NamedTuple):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import cos, pi, sin
 
@@ -23,15 +23,12 @@ from xgl.diagram.svg import (
     INK,
     PAPER,
     PLAYERS,
+    Attribute,
     Element,
     Point,
-    circle,
-    document,
-    label,
+    el,
     plain,
-    polygon,
-    polyline,
-    rectangle,
+    points,
     text_width,
     wrap,
 )
@@ -63,7 +60,8 @@ class Lane:
 
 
 class Sheet:
-    """Collects shapes; ``y`` is where the next band begins."""
+    """Collects shapes, whose coordinates are in pixels, y downwards; ``y`` is where the next band
+    begins."""
 
     def __init__(self, registers: Sequence[str], left: float) -> None:
         self.left = left
@@ -100,23 +98,25 @@ class Sheet:
             self.text(x, y, text, size=11, centred=True)
 
     def box(
-        self, x: float, y: float, width: float, height: float, mark: str, order: int = 0,
-        stroke: str = INK, radius: float = 5, fill: str = PAPER,
+        self, x: float, y: float, width: float, height: float, mark: str = "", order: int = 0,
+        stroke: str = INK, radius: float = 5, fill: str = PAPER, behind: bool = False,
     ) -> None:  # fmt: skip
-        corner, size = (x, y), (width, height)
-        self.marks.append(rectangle(corner, size, stroke, fill, radius, mark, order))
+        paint = _paint(fill, stroke, mark, order)
+        shape = el("rect", x=x, y=y, width=width, height=height, rx=radius, **paint)
+        (self.back if behind else self.marks).append(shape)
         self.reach = max(self.reach, x + width)
 
     def circle(
         self, x: float, y: float, radius: float, fill: str, stroke: str, mark: str, order: int = 0
     ) -> None:
-        self.marks.append(circle(x, y, radius, fill, stroke, mark, order))
+        self.marks.append(el("circle", cx=x, cy=y, r=radius, **_paint(fill, stroke, mark, order)))
         self.reach = max(self.reach, x + radius)
 
     def polygon(
         self, places: Sequence[Point], fill: str, stroke: str, mark: str, order: int = 0
     ) -> None:
-        self.marks.append(polygon(places, fill, stroke, mark, order))
+        paint = _paint(fill, stroke, mark, order)
+        self.marks.append(el("polygon", points=points(places), **paint))
         self.reach = max(self.reach, *(x for x, _ in places))
 
     def star(
@@ -124,8 +124,8 @@ class Sheet:
         mark: str = "assigned", order: int = 0,
     ) -> None:  # fmt: skip
         rays = [(-pi / 2 + k * pi / 5, radius * (1 if k % 2 == 0 else 0.45)) for k in range(10)]
-        points = tuple((x + length * cos(angle), y + length * sin(angle)) for angle, length in rays)
-        self.polygon(points, fill, stroke, mark, order)
+        tips = tuple((x + length * cos(angle), y + length * sin(angle)) for angle, length in rays)
+        self.polygon(tips, fill, stroke, mark, order)
 
     def brackets(self, x: float, y: float, length: int) -> None:
         """A list that is written out, with its length."""
@@ -189,7 +189,12 @@ class Sheet:
         self, x: float, y: float, text: str, size: float = 11, fill: str = INK,
         centred: bool = False, bold: bool = False,
     ) -> None:  # fmt: skip
-        self.marks.append(label(x, y, text, size, fill, centred, bold))
+        """One line of monospaced text; ``y`` is its middle, ``x`` its start (or its centre)."""
+        anchor, weight = "middle" if centred else None, "bold" if bold else None
+        # a third of the size below the middle is where the baseline of these fonts lies
+        attributes = {"x": x, "y": y + size * 0.34, "font_size": size, "fill": fill}
+        style = {"text_anchor": anchor, "font_weight": weight, "xml:space": "preserve"}
+        self.marks.append(el("text", text, **attributes, **style))
         self.reach = max(self.reach, x + text_width(text, size) / (2 if centred else 1))
 
     def remark(self, y: float, lines: Sequence[str], fill: str = INK) -> float:
@@ -225,13 +230,22 @@ class Sheet:
                     shapes.append(polyline(((lane.x, start), (lane.x, last)), FAINT, CARRY, 1.6))
         return shapes
 
-    def drawing(
-        self, title: str, remark_x: float, below: Sequence[Element], size: Point
-    ) -> Element:
-        remarks = [label(remark_x, y, text, REMARK_SIZE, fill) for y, text, fill in self.remarks]
-        heading = label(24, 28, title, 15, bold=True)
-        shapes = [*self.back, *self.wires(), *self.edges, *self.marks, *remarks, heading, *below]
-        return document(*size, title, shapes)
+
+# ``mark`` is the meaning of a shape, its class in the SVG; ``order`` the instruction that it is of,
+# from 1 (0: none).
+
+
+def polyline(
+    places: Sequence[Point], stroke: str, dash: str = "", width: float = 1.4, mark: str = ""
+) -> Element:
+    """``dash`` as in SVG's stroke-dasharray, empty for a solid line."""
+    paint = _paint("none", stroke, mark, 0)
+    paint |= {"stroke_width": width, "stroke_dasharray": dash or None}
+    return el("polyline", points=points(places), **paint)
+
+
+def _paint(fill: str, stroke: str, mark: str, order: int) -> dict[str, Attribute]:
+    return {"fill": fill, "stroke": stroke, "class_": mark or None, "data_line": order or None}
 
 
 SIZE = 11.0
@@ -257,33 +271,32 @@ LEGEND = (
 """What the marks mean, by a pattern of the programs in which they occur."""
 
 
-def key_and_legend(program: syn.Program, above: Sheet, width: float) -> tuple[list[Element], float]:
-    """Their shapes below what was drawn ``above``, and where they end."""
-    shapes: list[Element] = []
-    y = _key(shapes, above.literals, above.y + 14, width)
-    shapes.append(rectangle((24, y), (width - 48, 0.5), FAINT, FAINT, 0))
-    y = _players(shapes, program, y + 18, width)
+def key_and_legend(sheet: Sheet, program: syn.Program, width: float) -> float:
+    """Draw them below; returns where they end."""
+    y = _key(sheet, sheet.y + 14, width)
+    sheet.box(24, y, width - 48, 0.5, stroke=FAINT, fill=FAINT, radius=0)
+    y = _players(sheet, program, y + 18, width)
     code, columns = to_text(program), int((width - 48) / (SIZE * CELL))
     for words in (words for pattern, words in LEGEND if re.search(pattern, code)):
         for line in wrap(words, columns):
-            shapes.append(label(24, y, line, SIZE, FAINT))
+            sheet.text(24, y, line, SIZE, FAINT)
             y += LINE
-    return shapes, y
+    return y
 
 
-def _key(shapes: list[Element], literals: Mapping[str, str], y: float, width: float) -> float:
+def _key(sheet: Sheet, y: float, width: float) -> float:
     columns = int((width - 110) / (SIZE * CELL))
-    for literal, letter in literals.items():
-        shapes.append(rectangle((24, y - 1), (22, 18), INK, PAPER, 1))
-        shapes.append(label(35, y + 8, letter, 10, centred=True))
+    for literal, letter in sheet.literals.items():
+        sheet.box(24, y - 1, 22, 18, radius=1)
+        sheet.text(35, y + 8, letter, 10, centred=True)
         for line in wrap(f"“{plain(literal)}”" if literal else "the empty text", columns):
-            shapes.append(label(56, y + 8, line, SIZE))
+            sheet.text(56, y + 8, line, SIZE)
             y += LINE
         y += 8
     return y + 6
 
 
-def _players(shapes: list[Element], program: syn.Program, y: float, width: float) -> float:
+def _players(sheet: Sheet, program: syn.Program, y: float, width: float) -> float:
     """Draw each player's colour for gains, and to its right the one for losses."""
     x = 24.0
     named = {getattr(line, "player", "") for line in program.instructions}
@@ -292,8 +305,8 @@ def _players(shapes: list[Element], program: syn.Program, y: float, width: float
         if x + room > width - 24:
             x, y = 24.0, y + ITEM
         colours = PLAYERS[player]
-        shapes.append(circle(x + 10, y, 9, colours.positive, INK, "player"))
-        shapes.append(circle(x + 32, y, 6, colours.negative, INK, "negative"))
-        shapes.append(label(x + 46, y, player, SIZE))
+        sheet.circle(x + 10, y, 9, colours.positive, INK, "player")
+        sheet.circle(x + 32, y, 6, colours.negative, INK, "negative")
+        sheet.text(x + 46, y, player, SIZE)
         x += room + 26
     return y + ITEM + 2

@@ -1,10 +1,9 @@
-"""SVG as trees: the one place where text becomes markup, and a drawing as a document.
+"""SVG as trees: the one place where text becomes markup; the colours, strokes and widths of a
+diagram.
 
 Games are not trusted. Every text of a tree passes through :func:`~xgl.escaping.visible_lines`, by
 which line separators, text-direction overrides and control characters become escapes, and is then
 escaped for XML.
-
-Shapes of a drawing have coordinates in pixels, y downwards.
 """
 
 from __future__ import annotations
@@ -16,10 +15,9 @@ from typing import NamedTuple
 
 from rich.cells import cell_len as cells
 
-from xgl.escaping import visible_lines
+from xgl.escaping import printable, visible_lines
 
 NAMESPACE = "http://www.w3.org/2000/svg"
-FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
 Attribute = str | int | float | bool | None
 
 
@@ -85,82 +83,6 @@ def points(places: Iterable[Point]) -> str:
     return " ".join(f"{number(x)},{number(y)}" for x, y in places)
 
 
-# -- drawings ------------------------------------------------------------------------------------
-
-
-def document(width: float, height: float, title: str, shapes: Iterable[Element]) -> Element:
-    """An SVG document on white paper, with shapes in the order in which they are painted."""
-    return el(
-        "svg",
-        el("title", title),
-        el("rect", width="100%", height="100%", fill="white"),
-        *shapes,
-        xmlns=NAMESPACE,
-        width=width,
-        height=height,
-        viewBox=f"0 0 {number(width)} {number(height)}",
-        font_family=FONT,
-        stroke_linejoin="round",
-    )
-
-
-# ``mark`` is the meaning of a shape, its class in the SVG; ``order`` the instruction that it is of,
-# from 1 (0: none).
-
-
-def circle(
-    x: float, y: float, radius: float, fill: str, stroke: str, mark: str = "", order: int = 0
-) -> Element:
-    return el("circle", cx=x, cy=y, r=radius, **_paint(fill, stroke, mark, order))
-
-
-def polygon(
-    places: Iterable[Point], fill: str, stroke: str, mark: str = "", order: int = 0
-) -> Element:
-    return el("polygon", points=points(places), **_paint(fill, stroke, mark, order))
-
-
-def polyline(
-    places: Iterable[Point], stroke: str, dash: str = "", width: float = 1.4, mark: str = ""
-) -> Element:
-    """``dash`` as in SVG's stroke-dasharray, empty for a solid line."""
-    paint = _paint("none", stroke, mark, 0)
-    paint |= {"stroke_width": width, "stroke_dasharray": dash or None}
-    return el("polyline", points=points(places), **paint)
-
-
-def rectangle(
-    corner: Point, size: Point, stroke: str, fill: str = "none", radius: float = 6,
-    mark: str = "", order: int = 0,
-) -> Element:  # fmt: skip
-    (x, y), (width, height) = corner, size
-    paint = _paint(fill, stroke, mark, order)
-    return el("rect", x=x, y=y, width=width, height=height, rx=radius, **paint)
-
-
-def _paint(fill: str, stroke: str, mark: str, order: int) -> dict[str, Attribute]:
-    return {"fill": fill, "stroke": stroke, "class_": mark or None, "data_line": order or None}
-
-
-def label(
-    x: float, y: float, text: str, size: float = 12, fill: str = "#222", centred: bool = False,
-    bold: bool = False,
-) -> Element:  # fmt: skip
-    """One line of monospaced text; ``y`` is its middle, ``x`` its start (or its centre)."""
-    return el(
-        "text",
-        text,
-        x=x,
-        # a third of the size below the middle is where the baseline of these fonts lies
-        y=y + size * 0.34,
-        font_size=size,
-        fill=fill,
-        text_anchor="middle" if centred else None,
-        font_weight="bold" if bold else None,
-        **{"xml:space": "preserve"},
-    )
-
-
 def text_width(text: str, size: float) -> float:
     """Pixels of a line of monospaced text."""
     return cells(text) * size * CELL
@@ -222,7 +144,7 @@ CELL = 0.61
 
 def plain(text: str) -> str:
     """``text`` as one line: white space and unprintable characters become single spaces."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return " ".join(printable(text).split())
 
 
 def _pieces(text: str, columns: int) -> Iterator[str]:
