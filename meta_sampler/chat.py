@@ -30,6 +30,7 @@ from meta_sampler.base import (
     Fate,
     MetaSampler,
     Outcome,
+    Progress,
     Proposal,
     Provenance,
     SamplerError,
@@ -225,8 +226,12 @@ class Chat(PaidAnswers, MetaSampler):
         finds the prompt too long, and :class:`BudgetReachedError`; answers received before are in
         the cache.
         """
-        relatives = tuple(self.relatives(parent, scope, seed))
-        brief = Brief(parent, relatives, tuple(self.refusals(parent)), n, role)
+        others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
+        order = stream("relatives", parent.game_id, seed).permutation(len(others))
+        relatives = [others[int(index)] for index in order[: self.settings.related_games]]
+        # The parent's own before all others; the newest of both first.
+        refusals = sorted(self._refusals, key=lambda each: each.parent_id != parent.game_id)
+        brief = Brief(parent, relatives, refusals[: self.settings.refused_games], n, role)
         requests = max(1, -(-n // self.settings.games))
         each, larger = divmod(n, requests)  # alike in size
         briefs = [brief._replace(games=each + (draw < larger)) for draw in range(requests)]
@@ -245,9 +250,8 @@ class Chat(PaidAnswers, MetaSampler):
             answer, usage = await self.answer(batch, request, seed, draw)
         except UnusableAnswerError as error:
             raise SamplerError(f"{self.endpoint.place}: {error}") from None
-        origin = Provenance(
-            NAME, ("invent",), brief.shown_ids, self.settings.model, prompt_hash(request)
-        )
+        shown = tuple(game.game_id for game in (brief.parent, *brief.accepted_games))
+        origin = Provenance(NAME, ("invent",), shown, self.settings.model, prompt_hash(request))
         children = []
         for program in programs_in(answer.text)[-brief.games :]:  # drafts come first
             about = replace(origin, raw=program.raw, intent=program.intent)
@@ -256,28 +260,15 @@ class Chat(PaidAnswers, MetaSampler):
             about = replace(origin, raw=excerpt(answer.text, MAX_ANSWER))
             nothing = ("the answer holds no program",)
             children = [Proposal("", None, nothing, about, Fate.NO_PROGRAM)]
-        first, cost = children[0], {"tokens": usage.tokens, "dollars": usage.dollars}
-        paid = replace(first.provenance, seconds=answer.seconds, **cost)
-        return [replace(first, provenance=paid), *children[1:]]
-
-    # -- what is known of earlier proposals ----------------------------------------------------
+        first, *others = children
+        tokens, dollars, seconds = usage.tokens, usage.dollars, answer.seconds
+        paid = replace(first.provenance, tokens=tokens, dollars=dollars, seconds=seconds)
+        return [replace(first, provenance=paid), *others]
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember each refusal, oldest first."""
-        self._refusals += [each for each in outcomes if not each.accepted and each.code]
-        self._refusals = self._refusals[-MOST_REFUSED:]
-
-    def relatives(self, parent: Game, scope: Sequence[Game], seed: int) -> list[Game]:
-        """Games of the scope to show, by chance."""
-        others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
-        order = stream("relatives", parent.game_id, seed).permutation(len(others))
-        return [others[int(index)] for index in order[: self.settings.related_games]]
-
-    def refusals(self, parent: Game) -> list[Outcome]:
-        """Refused games to show: the parent's, then others; the newest first."""
-        newest = self._refusals[::-1]
-        own_first = sorted(newest, key=lambda each: each.parent_id != parent.game_id)
-        return own_first[: self.settings.refused_games]
+        """Remember each refusal, newest first."""
+        newest = [x for x in reversed(outcomes) if x.code and x.progress is not Progress.ACCEPTED]
+        self._refusals = [*newest, *self._refusals][:MOST_REFUSED]
 
 
 @contextmanager

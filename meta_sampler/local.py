@@ -152,10 +152,10 @@ class Local(MetaSampler):
         again changes no other."""
         settings, lark = self.settings, grammar_for(parent, self.settings, role)
         prompt, origin = self._prompt(parent, scope, seed)
-        known_games, origins = KnownGames((parent, *scope)), [origin] * n
-        proposals: list[Proposal | None] = [None] * n
+        known_games = KnownGames((parent, *scope))
+        proposals = [Proposal("", None, (), origin)] * n
         for attempt in range(settings.attempts):
-            waiting = [i for i, done in enumerate(proposals) if done is None or done.game is None]
+            waiting = [i for i, proposal in enumerate(proposals) if proposal.game is None]
             for first in range(0, len(waiting), settings.batch):
                 rows = waiting[first : first + settings.batch]
                 streams = [stream(NAME, parent.game_id, seed, attempt, row) for row in rows]
@@ -164,14 +164,24 @@ class Local(MetaSampler):
                 drafts = self.write(prompt, lark, uniforms)
                 seconds = (time.perf_counter() - began) / len(rows)
                 for row, draft in zip(rows, drafts, strict=True):
-                    origins[row] = made = replace(
-                        origin,
-                        raw=draft[0],
-                        tokens=origins[row].tokens + len(prompt) + draft[2],
-                        seconds=origins[row].seconds + seconds,
-                    )
-                    proposals[row] = _judge(draft, made, parent, role, known_games, settings)
-        return [proposal for proposal in proposals if proposal is not None]
+                    spent = proposals[row].provenance
+                    tokens = spent.tokens + len(prompt) + draft[2]
+                    whole = spent.seconds + seconds
+                    made = replace(origin, raw=draft[0], tokens=tokens, seconds=whole)
+                    proposals[row] = known_games.checked(self._child(draft, made, parent, role))
+        return proposals
+
+    def _child(self, draft: Draft, origin: Provenance, parent: Game, role: str) -> Proposal:
+        """A draft as a child, known or not."""
+        raw, text, tokens = draft
+        text = text.strip("\n")
+        if not text:
+            error = f"not complete after {tokens} tokens"
+            return Proposal(raw, None, (error,), origin, Fate.UNFINISHED)
+        if text != raw.strip("\n"):
+            # The draft was not complete when its tokens were used up; its complete lines are kept.
+            origin = replace(origin, repairs=("cut",))
+        return child_of(text, parent, self.settings, origin, role)
 
     def _prompt(
         self, parent: Game, scope: Sequence[Game], seed: int
@@ -202,26 +212,6 @@ def grammar_for(parent: Game, settings: LocalSettings, role: str = MAIN_PLAYER) 
         loops=settings.loops or has_loops(parent.program),
     )
     return xgl_grammar(parent.dialect, settings, filled_constants(parent), role)
-
-
-def _judge(
-    draft: Draft,
-    origin: Provenance,
-    parent: Game,
-    role: str,
-    known_games: KnownGames,
-    settings: LocalSettings,
-) -> Proposal:
-    """The proposal of a draft; a game that is new is known from now on."""
-    raw, text, tokens = draft
-    text = text.strip("\n")
-    if not text:
-        error = f"not complete after {tokens} tokens"
-        return Proposal(raw, None, (error,), origin, Fate.UNFINISHED)
-    if text != raw.strip("\n"):
-        # The draft was not complete when its tokens were used up, its complete lines are kept.
-        origin = replace(origin, repairs=("cut",))
-    return known_games.checked(child_of(text, parent, settings, origin, role))
 
 
 # -- the prompt ------------------------------------------------------------------------------------

@@ -130,25 +130,21 @@ def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines:
     return insert(new_lines, position, syn.Assign(((name, value),)))
 
 
-def insert_elicit(lines: Lines, context: EditContext, rng: Random) -> Lines:
-    """One more move, and a reward term or an operand that uses it."""
-    return insert_move(lines, context.players, context, rng)
-
-
-def insert_move(
+def insert_elicit(
     lines: Lines,
-    players: Sequence[str],
     context: EditContext,
     rng: Random,
+    players: Sequence[str] = (),
     sides: Sequence[int] = (1, -1),
 ) -> Lines:
-    """One more move by one of ``players``, and a reward term or an operand that uses it; if it was
-    paid nothing, it shares the reward, or is paid the negative of it, by one of ``sides``."""
+    """One more move by one of ``players``, or of all, and a reward term or an operand that uses it;
+    if it was paid nothing, it shares the reward, or is paid the negative of it, by one of
+    ``sides``."""
     name = a_free_name(lines)
     reward, _ = one_of(rng, of_type(lines, syn.Reward))
     position = rng.randint(min(1, reward), reward)
-    new = syn.Elicit(rng.choice(players), (name,), rng.choice(program_editor.LIMITS))
-    longer = insert(lines, position, new)
+    player, limit = rng.choice(players or context.players), rng.choice(program_editor.LIMITS)
+    longer = insert(lines, position, syn.Elicit(player, (name,), limit))
     if rng.random() < 0.5:
         with_move = _with_term(longer, reward + 1, name, context, rng)
     else:
@@ -156,8 +152,8 @@ def insert_move(
         pair = [site.node, syn.Register(name)]
         operand = rng.choice((pair[1], syn.Cat(*pair), syn.Cat(*reversed(pair))))
         with_move = replace_node(longer, site, operand)
-    shown = with_reveal(with_move, position, new.player, context, rng)
-    return with_reward(shown, new.player, name, context, rng, sides)
+    shown = with_reveal(with_move, position, player, context, rng)
+    return with_reward(shown, player, name, context, rng, sides)
 
 
 def insert_story(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -493,7 +489,7 @@ def zero_sum(lines: Lines, context: EditContext, rng: Random) -> Lines:
         if player not in (line.player, syn.PARTNERS.get(line.player))
     ]
     if not rewards and len(cast) < 2:
-        return insert_move(lines, context.others, context, rng, (-1,))
+        return insert_elicit(lines, context, rng, context.others, (-1,))
     position, reward, player = one_of(rng, rewards)
     return insert(lines, position + 1, signed_reward(reward, player, -1))
 

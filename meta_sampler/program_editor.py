@@ -3,7 +3,7 @@ them, and random expressions over the registers that are set at a line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -12,11 +12,11 @@ from typing import Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
 from meta_sampler.settings import MutateSettings
-from meta_sampler.soundness import Lines, admitted_players, filled_constants, foreign, splice
+from meta_sampler.soundness import Lines, foreign, splice
 from xgl.language import syntax as syn
-from xgl.language.canonical import POOL, PUBLIC_POOL, Game
+from xgl.language.canonical import POOL, PUBLIC_POOL
 from xgl.language.syntax import Program
-from xgl.language.visitors import descendants, mentions, reads, rebuild, rename, writes
+from xgl.language.visitors import children, descendants, mentions, reads, rebuild, rename, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,19 +168,13 @@ def random_reward_sum(lines: Lines, rng: Random, least: int) -> Site:
 
 def operands(lines: Lines, start: int = 0) -> list[Site]:
     """The string operands of all xents: targets, prefixes and outer prefixes."""
-    return [
-        Site(site.position, site.ordinal + offset, node)
-        for site in sites(lines, syn.Xent, start)
-        for offset, node in _direct_operands(site.node)
-    ]
-
-
-def _direct_operands(term: syn.Xent) -> Iterator[tuple[int, Any]]:
-    offset = 1
-    for part in (term.target, term.prefix, term.outer):
-        if part is not None:
-            yield offset, part
-            offset += sum(1 for _ in descendants(part))
+    found = list[Site]()
+    for position, ordinal, term in sites(lines, syn.Xent, start):
+        ordinal += 1
+        for part in children(term):
+            found.append(Site(position, ordinal, part))
+            ordinal += sum(1 for _ in descendants(part))
+    return found
 
 
 def replace_node(lines: Lines, site: Site, new: Any) -> Lines:
@@ -206,21 +200,13 @@ def rebind_reads(lines: Lines, context: EditContext, rng: Random) -> Lines:
     return tuple(new_lines)
 
 
-def edit_context(
-    parent: Game, settings: MutateSettings, role: str = syn.MAIN_PLAYER
-) -> EditContext:
-    """The context of a parent played in ``role``: its own players are always allowed."""
-    players = admitted_players(parent, settings.players)
-    return EditContext(settings, players, filled_constants(parent), main=role)
-
-
-def donor_lines(program: Program, context: EditContext) -> Lines | None:
-    """A program's lines as far as they may enter a child; None if they may not."""
+def donor_lines(program: Program, context: EditContext) -> Lines:
+    """A program's lines as far as they may enter a child; none of them where one may not."""
     lines = program.instructions
     if not context.settings.truths:
         lines = tuple(line for line in map(_without_truths, lines) if line is not None)
     is_foreign = any(foreign(Program(lines), context.players, True, context.settings.loops))
-    return None if is_foreign else lines
+    return () if is_foreign else lines
 
 
 def _without_truths(line: syn.Instruction) -> syn.Instruction | None:

@@ -15,7 +15,7 @@ from typing import Any
 
 from meta_sampler.base import MetaSampler, Outcome, Proposal, SamplerError
 from meta_sampler.mutate import Mutate
-from meta_sampler.settings import SETTINGS, Caps, settings_of
+from meta_sampler.settings import SETTINGS, Caps
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.models.resolve import resolve
@@ -81,7 +81,7 @@ def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSam
     if name not in SETTINGS:
         names = ", ".join(sorted(SETTINGS))
         raise SamplerError(f"unknown meta-sampler {name!r}, expected one of: {names}")
-    values: Any = settings if isinstance(settings, Caps) else settings_of(name, settings or {})
+    values: Any = settings if isinstance(settings, Caps) else SETTINGS[name](**(settings or {}))
     match name:
         case "local":
             from meta_sampler.local import Local

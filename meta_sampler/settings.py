@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import log2
 from typing import Annotated, Any, Self
@@ -227,8 +226,3 @@ SETTINGS: dict[str, type[Caps]] = {
     "portfolio": PortfolioSettings,
 }
 """The settings class of each sampler, by its name."""
-
-
-def settings_of(sampler: str, values: Mapping[str, Any]) -> Caps:
-    """The settings of a sampler, from plain values. Raises :class:`~xgl.errors.ConfigError`."""
-    return SETTINGS[sampler](**values)

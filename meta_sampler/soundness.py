@@ -40,18 +40,13 @@ def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAY
     if len(report.read_before_set) > len(analyse(parent.program).read_before_set):
         phrases += [f"{name} is read before it is set" for name in report.read_before_set]
     phrases += sorted(lint_warnings(program) - lint_warnings(parent.program))
-    if not phrases and not _reads_back(program):
-        phrases.append("its canonical text means something else")
-    return phrases
-
-
-def _reads_back(program: Program) -> bool:
-    """Whether the canonical text is valid and means the same tree."""
+    if phrases:
+        return phrases
     new = game(program)
-    try:
-        return parse(new.code, program.dialect) == new.program
-    except ProgramError:
-        return False
+    with suppress(ProgramError):
+        if parse(new.code, program.dialect) == new.program:
+            return []
+    return ["its canonical text means something else"]
 
 
 def child_of(
@@ -87,27 +82,21 @@ class KnownGames:
     """Games that a proposal must not repeat, in text or in normal form."""
 
     def __init__(self, games: Sequence[Game]) -> None:
-        self._keys = {key for each in games for key in _keys(each)}
-
-    def add(self, other: Game) -> None:
-        """One more game."""
-        self._keys.update(_keys(other))
-
-    def __contains__(self, other: Game) -> bool:
-        return not self._keys.isdisjoint(_keys(other))
+        self._keys = {key for each in games for key in self._keys_of(each)}
 
     def checked(self, child: Proposal) -> Proposal:
         """A proposal, without its game if that is known; a new one is known from now on."""
         if child.game is None:
             return child
-        if child.game in self:
+        keys = self._keys_of(child.game)
+        if not self._keys.isdisjoint(keys):
             return replace(child, game=None, errors=("a known game",), fate=Fate.KNOWN)
-        self.add(child.game)
+        self._keys.update(keys)
         return child
 
-
-def _keys(whole: Game) -> tuple[Hashable, Hashable]:
-    return whole.game_id, normal_form(whole.program)
+    @staticmethod
+    def _keys_of(whole: Game) -> tuple[Hashable, Hashable]:
+        return whole.game_id, normal_form(whole.program)
 
 
 # -- what a program holds --------------------------------------------------------------------------

@@ -110,14 +110,6 @@ class UnknownKeyError(ConfigError):
         self.key = key
 
 
-class DiagramError(XGLError):
-    """A program that is too large to be drawn."""
-
-
-class DialectError(XGLError):
-    """No such dialect."""
-
-
 class MetadataError(XGLError, ValueError):
     """Invalid metadata of a game."""
 

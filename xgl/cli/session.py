@@ -212,7 +212,7 @@ class Session:
         instance = Instance(self.game, self.seeds, memory=Memory(self.role, number, shown))
         # The events are read while the play goes on, so the machine is made here.
         [self.machine] = machines_of([instance])
-        self.narrator, self.event_count, self.typed = Narrator(self.game, self.role), 0, ""
+        self.narrator, self.typed = Narrator(self.game, self.role), ""
         players = {**self.table.players, self.role: self}
         if self.script:
             lines = self.script[min(number, len(self.script)) - 1]
@@ -243,7 +243,7 @@ class Session:
         """Show the events since the last call, unless the console is quiet."""
         if self.screen.console.quiet:
             return
-        first, self.event_count = self.event_count, len(self.machine.events)
+        first = len(self.narrator.history)
         log = zip(self.machine.lines[first:], self.machine.events[first:], strict=True)
         for position, event, items, terms in self.narrator.tell(log):
             own = isinstance(event, Moved) and event.player == self.role

@@ -11,31 +11,35 @@ an arrow, carries the result to its use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import cycle, pairwise
 from math import ceil, floor
 from typing import NamedTuple
 
-from xgl.diagram.sheet import LANE, NODE, REMARK_SIZE, ROW, STEP, Sheet, key_and_legend
-from xgl.diagram.svg import (
+from xgl.diagram.sheet import (
     CARRY,
     CELL,
     FAINT,
     INK,
-    NAMESPACE,
+    LANE,
+    NODE,
+    PAPER,
     PLAYERS,
+    REMARK_SIZE,
+    ROW,
+    STEP,
     STROKES,
     SUBDUED,
-    Element,
-    el,
-    number,
+    Sheet,
+    key_and_legend,
     outline,
     plain,
     shorten,
     triangle,
     wrap,
 )
+from xgl.diagram.svg import NAMESPACE, Element, el, number
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import instruction_text
@@ -59,7 +63,7 @@ def place(sheet: Sheet, node: object, strokes: Iterator[str], side: int) -> Anch
     lane."""
     match node:
         case syn.Register(name):
-            return Anchor(sheet.lanes[name].x, 3, lambda y: sheet.dot(sheet.use(name, y), y))
+            return Anchor(sheet.lanes[name], 3, lambda y: sheet.dot(sheet.use(name, y), y))
         case syn.Literal(value):
             return _square(sheet, sheet.key(value))
         case syn.Story():
@@ -146,7 +150,7 @@ def _read_into(sheet: Sheet, node: object, dash: str, list_of: int | None = None
     x = sheet.temporary_lane()
     for name in dict.fromkeys(reads(node)):
         sheet.dot(sheet.use(name, y), y)
-        sheet.line((sheet.lanes[name].x, y), (x, y), dash=dash)
+        sheet.line((sheet.lanes[name], y), (x, y), dash=dash)
     if list_of is None:
         sheet.star(x, y, radius=9)
     else:
@@ -175,19 +179,12 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
     sheet.triangle(x, sheet.y + STEP / 2 + 1, pointing, fill, dot, mark, order)
     if outer is not None:
         # The text before the prefix: an edge to the triangle's back, through a small diamond.
-        outer.touch(y - STEP)
-        edge = (outer.x, y - STEP), (x, y - STEP), (x, y - HALF)
-        sheet.line(*edge, dash=outer.dash, stroke=INK)
-        sheet.diamond(x, y - STEP)
+        above = y - STEP
+        outer.touch(above)
+        sheet.line((outer.x, above), (x, above), (x, y - HALF), dash=outer.dash)
+        corners = (x, above - 5), (x + 5, above), (x, above + 5), (x - 5, above)
+        sheet.polygon(corners, PAPER, INK, "outer")
     sheet.y += STEP + 4
-
-
-def signed_terms(comparison: syn.Comparison) -> Iterator[tuple[int, object]]:
-    """The terms of a comparison, signed so that it holds if their sum is positive (§2.5.2)."""
-    greater = 1 if comparison.comparator in (">", ">=") else -1
-    for amount, side in ((comparison.left, greater), (comparison.right, -greater)):
-        for sign, term in amount.terms:
-            yield sign * side, term
 
 
 def _between(sheet: Sheet, prefix: Anchor | None, target: Anchor, y: float) -> tuple[float, int]:
@@ -245,7 +242,7 @@ LOOP = 22.0
 
 
 def lay_out(program: syn.Program, title: str = "") -> Element:
-    """The drawing of a valid program; raises :class:`~xgl.errors.DiagramError` for one that is too
+    """The drawing of a valid program; raises :class:`~xgl.errors.XGLError` for one that is too
     large to be looked at."""
     layout = _Layout(program)
     for order, line in enumerate(program.instructions, start=1):
@@ -283,23 +280,7 @@ class _Layout(Sheet):
 
     def _draw_unset(self, names: list[str]) -> None:
         """Draw the registers that are read before anything sets them: constants, or empty ones."""
-        early = self._read_before_set()
-        if not early:
-            return
-        y = self.y + ROW / 2
-        for name in names:
-            if name in early:
-                is_constant = name[0] in syn.CONSTANT_TYPES
-                x = self.node(name, y, 0)
-                self.square(x, y, dash=not is_constant)
-        remark = "given: a constant of the instance, or empty (grey)"
-        self.remark(y, [remark], FAINT)
-        self.y += ROW
-
-    def _read_before_set(self) -> set[str]:
-        """Names of the registers that a line reads which no line before it sets."""
-        names_set: set[str] = set()
-        early: set[str] = set()
+        early, names_set = set[str](), set[str]()
         for line in self.program.instructions:
             parts: list[syn.Instruction] = [line]
             if isinstance(line, syn.Assign) and not self.parallel:
@@ -307,7 +288,13 @@ class _Layout(Sheet):
             for part in parts:
                 early |= {*reads(part)} - names_set
                 names_set.update(writes(part))
-        return early
+        y = self.y + ROW / 2
+        for name in filter(early.__contains__, names):
+            is_constant = name[0] in syn.CONSTANT_TYPES
+            self.square(self.node(name, y, 0), y, dash=not is_constant)
+        if early:
+            self.remark(y, ["given: a constant of the instance, or empty (grey)"], FAINT)
+            self.y += ROW
 
     # -- one band ----------------------------------------------------------------------------
 
@@ -339,47 +326,46 @@ class _Layout(Sheet):
             self.frames[-1].bottom = self.y - 6
 
     def _assign(self, assign: syn.Assign, order: int) -> None:
-        row: list[tuple[str, object]] = []
+        """Constant strings stand side by side, others in rows of their own."""
+        row = set[str]()
         targets = assign.targets
         if self.parallel:  # values are read before any target is set; a square's reads nothing
             targets = tuple(sorted(targets, key=lambda target: _is_square(target[1])))
         for name, value in targets:
-            if not _is_square(value) or name in dict(row):
-                self._squares(row, order)
-                row = []
+            if row and (not _is_square(value) or name in row):
+                self.y += ROW
+                row = set()
             if _is_square(value):
-                row.append((name, value))
+                row.add(name)
+                y = self.y + ROW / 2
+                key = self.key(value.value) if isinstance(value, syn.Literal) else ""
+                self.square(self._begin(name, y, order), y, key, order)
             else:
                 self._star(name, value, order)
-        self._squares(row, order)
-
-    def _squares(self, targets: Sequence[tuple[str, object]], order: int) -> None:
-        """Constant strings side by side."""
-        y = self.y + ROW / 2
-        for name, value in targets:
-            x = self._begin(name, y, order)
-            key = self.key(value.value) if isinstance(value, syn.Literal) else ""
-            self.square(x, y, key, order)
-        if targets:
-            self.y += ROW
+        self.y += ROW if row else 0
 
     def _star(self, name: str, value: object, order: int) -> None:
         anchor = place(self, value, cycle(STROKES), -1)
         y = self.y + ROW / 2
         anchor.touch(y)
         dash = CARRY if isinstance(value, syn.Register) else anchor.dash
-        self.line((anchor.x, y), (self.lanes[name].x, y), dash=dash)
+        self.line((anchor.x, y), (self.lanes[name], y), dash=dash)
         self.star(self._begin(name, y, order), y, order=order)
         self.y += ROW
 
     def _elicit(self, elicit: syn.Elicit, order: int) -> None:
-        player, top = elicit.player, self.y
+        player, top, colours = elicit.player, self.y, PLAYERS[elicit.player]
+        stroke = INK if player in ("black", "white") else colours.positive
+        limit = "–" if elicit.max_len is None else str(elicit.max_len)
+        size = 11 if len(limit) < 4 else 34 / len(limit)
         for index, name in enumerate(elicit.registers):
             if index and name in elicit.registers[:index]:
                 self.y += ROW
             y = self.y + ROW / 2
             self._knowledge(player, name, y)
-            self._circle(self._begin(name, y, order), y, elicit, order)
+            x = self._begin(name, y, order)
+            self.circle(x, y, NODE, colours.positive, stroke, "elicit", order)
+            self.text(x, y, limit, size, colours.text, centred=True, bold=True)
         self.y += ROW
         self.frame = _Frame(player, top)
 
@@ -389,21 +375,13 @@ class _Layout(Sheet):
             names.pop(name, None)
         return self.node(name, y, order)
 
-    def _circle(self, x: float, y: float, elicit: syn.Elicit, order: int) -> None:
-        colours = PLAYERS[elicit.player]
-        stroke = INK if elicit.player in ("black", "white") else colours.positive
-        self.circle(x, y, NODE, colours.positive, stroke, "elicit", order)
-        limit = "–" if elicit.max_len is None else str(elicit.max_len)
-        size = 11 if len(limit) < 4 else 34 / len(limit)
-        self.text(x, y, limit, size, colours.text, centred=True, bold=True)
-
     def _knowledge(self, player: str, name: str, y: float) -> None:
         """Draw undirected edges to the strings that were revealed to the player (§2.5.3)."""
         colours = PLAYERS[player]
         for known_name in self.shown_names[player]:
             if known_name != name:
                 x = self.use(known_name, y)
-                self.line((x, y), (self.lanes[name].x, y), stroke=outline(player))
+                self.line((x, y), (self.lanes[name], y), stroke=outline(player))
                 self.star(x, y, colours.positive, INK, 8, "known")
 
     def _reveal(self, reveal: syn.Reveal, order: int) -> None:
@@ -414,7 +392,7 @@ class _Layout(Sheet):
             self.star(x, y, PLAYERS[player].positive, INK, 8, "revealed", order)
             self.shown_names[player][name] = None
         if len(names) > 1:
-            xs = [self.lanes[name].x for name in names]
+            xs = [self.lanes[name] for name in names]
             self.line((min(xs), y), (max(xs), y), stroke=outline(player))
         self.y += STEP
 
@@ -424,9 +402,11 @@ class _Layout(Sheet):
         frame = self.frame or _Frame(syn.MAIN_PLAYER, self.y)
         for condition in ensure.conditions:
             if isinstance(condition, syn.Comparison) and find(condition, syn.Xent):
-                for favour, term in signed_terms(condition):
-                    if isinstance(term, syn.Xent):
-                        draw_term(self, term, favour, frame.player, order, "bound")
+                greater = 1 if condition.comparator in (">", ">=") else -1
+                for amount, side in ((condition.left, greater), (condition.right, -greater)):
+                    for sign, term in amount.terms:
+                        if isinstance(term, syn.Xent):
+                            draw_term(self, term, sign * side, frame.player, order, "bound")
             else:
                 for name in dict.fromkeys(reads(condition)):
                     y = self.y + STEP / 2

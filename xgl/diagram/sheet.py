@@ -11,30 +11,114 @@ Below the drawing stand its constant strings, its players, and the meaning of th
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from math import cos, pi, sin
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import cos, inf, pi, sin
+from typing import NamedTuple
 
-from xgl.diagram.svg import (
-    CARRY,
-    CELL,
-    FAINT,
-    INK,
-    PAPER,
-    PLAYERS,
-    Attribute,
-    Element,
-    Point,
-    el,
-    plain,
-    points,
-    text_width,
-    wrap,
-)
-from xgl.errors import DiagramError
+from rich.cells import cell_len as cells
+
+from xgl.diagram.svg import Attribute, Element, Point, el, points
+from xgl.errors import XGLError
+from xgl.escaping import printable
 from xgl.language import syntax as syn
 from xgl.language.unparse import to_text
+
+# -- colours of players (paper §2.5.1), strokes of string operations (§2.5.5) ----------------------
+
+
+class Colours(NamedTuple):
+    """A player's positive and negative colour, and the colour of text on the positive one."""
+
+    positive: str
+    negative: str
+    text: str = "white"
+
+
+PLAYERS: dict[str, Colours] = {
+    "black": Colours("black", "white"),
+    "white": Colours("white", "black", "black"),
+    "alice": Colours("red", "cyan"),
+    "bob": Colours("green", "magenta"),
+    "carol": Colours("blue", "yellow"),
+    "david": Colours("purple", "olive"),
+    "env": Colours("gray", "lightgray"),  # the paper gives env no colour
+}
+INK = "#222"
+FAINT = "#8a8f98"
+SUBDUED = "#555b66"
+PAPER = "white"
+STROKES = ("", "7 3", "10 3 2 3", "3 3")
+"""Dashes that distinguish the string operations of one line."""
+CARRY = "1.5 4"
+"""Dotted: carries a value from its node to where it is used."""
+
+
+def outline(player: str) -> str:
+    """The colour of a player's frames: its own, or grey where that is white."""
+    return FAINT if player == "white" else PLAYERS[player].positive
+
+
+def triangle(player: str, kind: str, sign: int) -> tuple[str, str]:
+    """Fill and dot (empty: none) of a xent symbol awarded to ``player`` with ``sign`` (§2.5.2).
+
+    >>> triangle("black", "xent", 1), triangle("black", "xed", 1), triangle("white", "nex", 1)
+    (('black', ''), ('white', 'black'), ('black', ''))
+    """
+    colours = PLAYERS[player]
+    grows = (kind in ("xent", "dex")) == (sign > 0)
+    fill, other = colours.positive, colours.negative
+    if not grows:
+        fill, other = other, fill
+    return fill, other if kind in ("xed", "dex") else ""
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+CELL = 0.61
+"""Width of a monospaced character, in font sizes."""
+
+
+def text_width(text: str, size: float) -> float:
+    """Pixels of a line of monospaced text."""
+    return cells(text) * size * CELL
+
+
+def plain(text: str) -> str:
+    """``text`` as one line: white space and unprintable characters become single spaces."""
+    return " ".join(printable(text).split())
+
+
+def _pieces(text: str, columns: int) -> Iterator[str]:
+    """The text in pieces of at most ``columns`` columns; rich's own cut loses a lone modifier."""
+    piece = ""
+    for character in text:
+        if cells(piece + character) > columns:
+            yield piece
+            piece = ""
+        piece += character
+    yield piece
+
+
+def shorten(text: str, columns: int) -> str:
+    """``text`` in at most ``columns`` columns, with an ellipsis where it was cut."""
+    if cells(text) <= columns:
+        return text
+    return next(_pieces(text, columns - 1)).rstrip() + "…"
+
+
+def wrap(text: str, columns: int) -> list[str]:
+    """Lines of at most ``columns`` columns, broken at spaces where there are any."""
+    lines = [""]
+    for word in text.split():
+        for piece in _pieces(word, columns):  # in parts where it is too long
+            longer = f"{lines[-1]} {piece}".lstrip()
+            lines[-1:] = [longer] if cells(longer) <= columns else [lines[-1], piece]
+    return lines
+
+
+# -- the sheet -------------------------------------------------------------------------------------
 
 LANE = 64.0
 ROW = 40.0
@@ -50,15 +134,6 @@ MAX_SHAPES = 5_000
 """Most shapes of one drawing, so that its file stays below a megabyte."""
 
 
-@dataclass(slots=True)
-class Lane:
-    """One register's lane: the y of its nodes and uses, from top to bottom."""
-
-    x: float
-    nodes: list[float] = field(default_factory=list)
-    uses: list[float] = field(default_factory=list)
-
-
 class Sheet:
     """Collects shapes, whose coordinates are in pixels, y downwards; ``y`` is where the next band
     begins."""
@@ -66,7 +141,10 @@ class Sheet:
     def __init__(self, registers: Sequence[str], left: float) -> None:
         self.left = left
         self.y = TOP
-        self.lanes = {name: Lane(left + i * LANE) for i, name in enumerate(registers)}
+        self.lanes = {name: left + i * LANE for i, name in enumerate(registers)}
+        """The x of each register's lane; below, the y of the nodes on it and of their uses."""
+        self.nodes = defaultdict[str, list[float]](list)
+        self.uses = defaultdict[str, list[float]](list)
         self.temporary = left + len(registers) * LANE
         self.in_use = self.most_in_use = 0
         self.literals: dict[str, str] = {}
@@ -82,12 +160,12 @@ class Sheet:
 
     def node(self, name: str, y: float, order: int) -> float:
         """Begin a new string on a register's lane; returns its x."""
-        lane = self.lanes[name]
-        lane.nodes.append(y)
-        self.text(lane.x + NODE + 6, y - 11, name, bold=True)
+        self.nodes[name].append(y)
+        x = self.lanes[name]
+        self.text(x + NODE + 6, y - 11, name, bold=True)
         if order:
-            self.text(lane.x + NODE + 6, y + 11, str(order), size=9, fill=FAINT)
-        return lane.x
+            self.text(x + NODE + 6, y + 11, str(order), size=9, fill=FAINT)
+        return x
 
     def square(
         self, x: float, y: float, text: str = "", order: int = 0, dash: bool = False
@@ -145,9 +223,6 @@ class Sheet:
         if order:
             self.text(x + 11, y + 9, str(order), size=9, fill=FAINT)
 
-    def diamond(self, x: float, y: float) -> None:
-        self.polygon(((x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y)), PAPER, INK, "outer")
-
     # -- edges -----------------------------------------------------------------------------
 
     def line(
@@ -169,8 +244,8 @@ class Sheet:
 
     def use(self, name: str, y: float) -> float:
         """Note that a register's present string is needed at ``y``; returns its lane's x."""
-        self.lanes[name].uses.append(y)
-        return self.lanes[name].x
+        self.uses[name].append(y)
+        return self.lanes[name]
 
     def temporary_lane(self) -> float:
         self.in_use += 1
@@ -210,24 +285,22 @@ class Sheet:
         return x + width
 
     def check_size(self) -> None:
-        """Raises :class:`DiagramError` for more than ``MAX_SHAPES`` shapes."""
+        """Raises :class:`~xgl.errors.XGLError` for more than ``MAX_SHAPES`` shapes."""
         count = len(self.edges) + len(self.marks) + len(self.remarks)
         if count > MAX_SHAPES:
             found = f"the diagram of this program has {count} shapes or more"
-            raise DiagramError(f"{found}; at most {MAX_SHAPES} are drawn")
+            raise XGLError(f"{found}; at most {MAX_SHAPES} are drawn")
 
     # -- the end ---------------------------------------------------------------------------
 
     def wires(self) -> list[Element]:
         """Lines from each node to the last use of its string, before the lane's next node."""
         shapes: list[Element] = []
-        for lane in self.lanes.values():
-            uses = sorted(lane.uses)
-            for start, end in zip(lane.nodes, [*lane.nodes[1:], float("inf")], strict=True):
-                before = bisect_right(uses, end)
-                last = uses[before - 1] if before else start
+        for name, x in self.lanes.items():
+            for start, end in pairwise([*self.nodes[name], inf]):
+                last = max((y for y in self.uses[name] if y <= end), default=start)
                 if last > start:
-                    shapes.append(polyline(((lane.x, start), (lane.x, last)), FAINT, CARRY, 1.6))
+                    shapes.append(polyline(((x, start), (x, last)), FAINT, CARRY, 1.6))
         return shapes
 
 
