@@ -159,12 +159,12 @@ LONGEST_INTENT = 240
 MAX_ANSWER = 200_000
 """Characters of an answer that are read."""
 
-_BULLET = re.compile(r"\s*(?:[-*•>]\s+|\d{1,3}\s*[.)、:]\s*)+")
+_BULLET = re.compile(r"^\s*(?:[-*•>]\s+|\d{1,3}\s*[.)、:]\s*)+")
 _CALL = re.compile(r"(?:assign|elicit|ensure|reward|reveal|beacon|replay)\s*\(", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(?:[-*>][ \t]+)*(?:```|~~~).*$", re.MULTILINE)
 _QUOTED = re.compile(r"""("|')(?:\\.|(?!\1)[^\\])*\1""")
 _MARKS = re.compile(
-    r"[#*_`>\s]*(?:(?:game|program|title|intent|name|idea)\s*\d*\s*[:.)-]\s*)?", re.I
+    r"^[#*_`>\s]*(?:(?:game|program|title|intent|name|idea)\s*\d*\s*[:.)-]\s*)?", re.I
 )
 
 
@@ -226,8 +226,7 @@ def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
 
 def _bare(line: str) -> str:
     """A line without its bullet or number, quotes of code and a semicolon."""
-    bullet = _BULLET.match(line)
-    return line[bullet.end() if bullet else 0 :].strip().strip("`").rstrip("; ").strip()
+    return _BULLET.sub("", line).strip().strip("`").rstrip("; ").strip()
 
 
 def _is_call(line: str) -> bool:
@@ -244,7 +243,5 @@ def _nesting(line: str) -> int:
 def one_line(text: str) -> str:
     """Prose as an intent: one printable line without marks of lists, short."""
     text = printable(text[: 4 * LONGEST_INTENT])
-    bullet = _BULLET.match(plain := " ".join(text.replace("**", "").split()))
-    plain = plain[bullet.end() if bullet else 0 :]
-    marks = _MARKS.match(plain)
-    return plain[marks.end() if marks else 0 :].strip("*_` ")[:LONGEST_INTENT]
+    plain = _BULLET.sub("", " ".join(text.replace("**", "").split()))
+    return _MARKS.sub("", plain).strip("*_` ")[:LONGEST_INTENT]

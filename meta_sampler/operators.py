@@ -30,14 +30,14 @@ from meta_sampler.program_editor import (
     splice,
     story_registers,
 )
+from meta_sampler.soundness import WITH_PLAYER
 from xgl.language import syntax as syn
 from xgl.language.visitors import mentions, reads, rename, writes
 
 
 def retarget_player(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A move, a reward or a reveal goes to another player; a new mover is paid for its move."""
-    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
-    position, line = one_of(rng, of_type(lines, *kinds))
+    position, line = one_of(rng, of_type(lines, *WITH_PLAYER))
     new = rng.choice([name for name in context.players if name != line.player])
     new_lines = splice(lines, position, replace(line, player=new))
     if isinstance(line, syn.Elicit):
@@ -100,10 +100,9 @@ def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) ->
     """``lines`` with the main player and another one exchanged; the other is shown what it
     needs."""
     names = {context.main: other, other: context.main}
-    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
     new_lines = tuple(
         replace(line, player=names.get(line.player, line.player))
-        if isinstance(line, kinds)
+        if isinstance(line, WITH_PLAYER)
         else line
         for line in lines
     )

@@ -22,6 +22,8 @@ from xgl.language.syntax import Program
 from xgl.language.visitors import find
 
 Lines = tuple[syn.Instruction, ...]
+WITH_PLAYER = (syn.Elicit, syn.Reward, syn.Reveal)
+"""Instructions that name a player."""
 
 
 def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAYER) -> list[str]:
@@ -104,8 +106,7 @@ class KnownGames:
 
 def named_players(lines: Lines) -> set[str]:
     """Players who are asked, paid or shown something."""
-    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
-    return {line.player for line in lines if isinstance(line, kinds)}
+    return {line.player for line in lines if isinstance(line, WITH_PLAYER)}
 
 
 def admitted_players(parent: Game, players: Sequence[str]) -> tuple[str, ...]:

@@ -47,18 +47,15 @@ class Problem:
         head = f"line {self.line}, column {self.column}: {found}; expected {expected}{hint}"
         if not self.source:
             return head
-        visible_line, column = self._around_the_column()
+        # At most MAX_QUOTED characters of the line, with the column among them.
+        column = min(self.column - 1, len(self.source))
+        start = max(0, min(column - MAX_QUOTED // 2, len(self.source) - MAX_QUOTED + 1))
+        cut = "…" if start else ""
+        visible_line = cut + excerpt(self.source[start:], MAX_QUOTED - len(cut))
+        column += len(cut) - start
         before = visible_line[:column].ljust(column)
         margin = "".join("\t" if c == "\t" else " " for c in before)
         return f"{head}\n    {visible_line}\n    {margin}^"
-
-    def _around_the_column(self) -> tuple[str, int]:
-        """At most ``MAX_QUOTED`` characters of the line, and the place of the column in them."""
-        column = min(self.column - 1, len(self.source))
-        start = max(0, min(column - MAX_QUOTED // 2, len(self.source) - MAX_QUOTED + 1))
-        if not start:
-            return excerpt(self.source), column
-        return "…" + excerpt(self.source[start:], MAX_QUOTED - 1), column - start + 1
 
 
 class ProgramError(XGLError):

@@ -36,6 +36,7 @@ from xgl.diagram.sheet import (
     outline,
     plain,
     shorten,
+    text_width,
     triangle,
     wrap,
 )
@@ -64,25 +65,18 @@ def place(sheet: Sheet, node: object, strokes: Iterator[str], side: int) -> Anch
     match node:
         case syn.Register(name):
             return Anchor(sheet.lanes[name], 3, lambda y: sheet.dot(sheet.use(name, y), y))
-        case syn.Literal(value):
-            return _square(sheet, sheet.key(value))
-        case syn.Story():
-            return _square(sheet, "")
+        case syn.Literal() | syn.Story():
+            text = sheet.key(node.value) if isinstance(node, syn.Literal) else ""
+            x = sheet.temporary_lane()
+            return Anchor(x, 12, lambda y: sheet.square(x, y, text))
         case syn.Cat() | syn.Chain():
             parts = [place(sheet, part, strokes, -1) for part in joined_parts(node)]
             return _chain(sheet, parts, next(strokes), side)
-        case syn.ListOf(items):
-            return _read_into(sheet, node, next(strokes), list_of=len(items))
-        case syn.Cut(text, mark, cut_side):
-            pair = place(sheet, text, strokes, -1), place(sheet, mark, strokes, -1)
+        case syn.Cut(whole, mark, cut_side):
+            pair = place(sheet, whole, strokes, -1), place(sheet, mark, strokes, -1)
             return _cut(sheet, *pair, cut_side == "before", next(strokes))
         case _:
             return _read_into(sheet, node, next(strokes))
-
-
-def _square(sheet: Sheet, text: str) -> Anchor:
-    x = sheet.temporary_lane()
-    return Anchor(x, 12, lambda y: sheet.square(x, y, text))
 
 
 def _chain(sheet: Sheet, parts: list[Anchor], dash: str, side: int) -> Anchor:
@@ -143,7 +137,7 @@ def _cut(sheet: Sheet, text: Anchor, mark: Anchor, before: bool, dash: str) -> A
     return _hanging(sheet, x, end, x, dash)
 
 
-def _read_into(sheet: Sheet, node: object, dash: str, list_of: int | None = None) -> Anchor:
+def _read_into(sheet: Sheet, node: object, dash: str) -> Anchor:
     """Draw any other expression with the registers that it reads: a star, or the length of a list
     in brackets."""
     y = sheet.y + STEP / 2
@@ -151,10 +145,13 @@ def _read_into(sheet: Sheet, node: object, dash: str, list_of: int | None = None
     for name in dict.fromkeys(reads(node)):
         sheet.dot(sheet.use(name, y), y)
         sheet.line((sheet.lanes[name], y), (x, y), dash=dash)
-    if list_of is None:
-        sheet.star(x, y, radius=9)
+    if isinstance(node, syn.ListOf):
+        text = f"[{len(node.items) or ''}]"
+        width = text_width(text, 11) + 10
+        sheet.box(x - width / 2, y - 9, width, 18, "list")
+        sheet.text(x, y, text, 11, centred=True)
     else:
-        sheet.brackets(x, y, list_of)
+        sheet.star(x, y, radius=9)
     sheet.y += STEP
     return _hanging(sheet, x, y, x, dash)
 

@@ -205,13 +205,6 @@ class Sheet:
         tips = tuple((x + length * cos(angle), y + length * sin(angle)) for angle, length in rays)
         self.polygon(tips, fill, stroke, mark, order)
 
-    def brackets(self, x: float, y: float, length: int) -> None:
-        """A list that is written out, with its length."""
-        text = f"[{length or ''}]"
-        width = text_width(text, 11) + 10
-        self.box(x - width / 2, y - 9, width, 18, "list")
-        self.text(x, y, text, 11, "#222", centred=True)
-
     def triangle(
         self, x: float, y: float, pointing: int, fill: str, dot: str, mark: str, order: int
     ) -> None:
