@@ -23,14 +23,7 @@ from torch import Tensor
 from meta_sampler.base import Fate, MetaSampler, Proposal, Provenance, SamplerError, prompt_hash
 from meta_sampler.grammar import xgl_grammar
 from meta_sampler.settings import LocalSettings
-from meta_sampler.soundness import (
-    KnownGames,
-    admitted_players,
-    child_of,
-    filled_constants,
-    has_loops,
-    has_truths,
-)
+from meta_sampler.soundness import KnownGames, admitted, child_of, filled_constants
 from meta_sampler.symbolic import normal_form
 from xgl.judge.loading import load_model
 from xgl.language.canonical import Game, game
@@ -150,7 +143,8 @@ class Local(MetaSampler):
         """``n`` proposals, in order; those given up after ``settings.attempts`` drafts have no
         game, and a reason. Every draft has a random stream of its own, so that one that is written
         again changes no other."""
-        settings, lark = self.settings, grammar_for(parent, self.settings, role)
+        settings, constants = self.settings, filled_constants(parent)
+        lark = xgl_grammar(parent.dialect, admitted(settings, parent), constants, role)
         prompt, origin = self._prompt(parent, scope, seed)
         known_games = KnownGames((parent, *scope))
         proposals = [Proposal("", None, (), origin)] * n
@@ -200,18 +194,6 @@ class Local(MetaSampler):
         model = self.settings.model
         origin = Provenance(NAME, ("decode",), ids, model=model, prompt_hash=prompt_hash(text))
         return prompt[-room:], origin
-
-
-def grammar_for(parent: Game, settings: LocalSettings, role: str = MAIN_PLAYER) -> str:
-    """The grammar for a parent's children, which may keep its players, statements and loops and
-    pay its main player, ``role``."""
-    settings = replace(
-        settings,
-        players=admitted_players(parent, settings.players),
-        truths=settings.truths or has_truths(parent.program),
-        loops=settings.loops or has_loops(parent.program),
-    )
-    return xgl_grammar(parent.dialect, settings, filled_constants(parent), role)
 
 
 # -- the prompt ------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ axioms name (§2.3), with line crossover."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
@@ -115,7 +116,7 @@ def insert_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
     first, _ = needed(of_type(lines, syn.Elicit))[0]
     position = rng.randint(first + 1, len(lines))
     amount = program_editor.amount(rng, registers_at(lines, position, context))
-    return insert(lines, position, syn.Reward(context.main, needed(amount)))
+    return insert(lines, position, syn.Reward(context.main, amount))
 
 
 def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -123,7 +124,7 @@ def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines:
     position = rng.randint(1, len(lines))
     here, name = registers_at(lines, position, context), a_free_name(lines)
     source = one_of(rng, here.live)
-    value = needed(program_editor.combine(rng, here, source))
+    value = program_editor.combine(rng, here, source)
     uses = [s for s in operands(lines, position) if source in set(reads(s.node))]
     new_lines = replace_node(lines, one_of(rng, uses), syn.Register(name))
     return insert(new_lines, position, syn.Assign(((name, value),)))
@@ -195,7 +196,7 @@ def _with_term(lines: Lines, position: int, about: str, context: EditContext, rn
     """The reward at ``position`` with one more term about a register."""
     term = program_editor.term(rng, registers_at(lines, position, context), about)
     site = next(each for each in sites(lines, syn.Sum, position))
-    return replace_node(lines, site, syn.Sum((*site.node.terms, needed(term))))
+    return replace_node(lines, site, syn.Sum((*site.node.terms, term)))
 
 
 def delete_line(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -210,11 +211,11 @@ def replace_line(lines: Lines, context: EditContext, rng: Random) -> Lines:
     line, here = lines[position], registers_at(lines, position, context)
     match line:
         case syn.Reward():
-            line = replace(line, amount=needed(program_editor.amount(rng, here)))
+            line = replace(line, amount=program_editor.amount(rng, here))
         case syn.Ensure():
             line = syn.Ensure((program_editor.condition(rng, here, context),))
         case syn.Assign(((name, value), *rest)) if here.live and reads(value):
-            new = needed(program_editor.combine(rng, here, rng.choice(here.live)))
+            new = program_editor.combine(rng, here, rng.choice(here.live))
             line = syn.Assign(((name, new), *rest))
         case _:
             raise NothingError
@@ -348,7 +349,7 @@ def add_term(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more term in a reward."""
     site = random_reward_sum(lines, rng, 1)
     term = program_editor.term(rng, registers_at(lines, site.position, context))
-    return replace_node(lines, site, syn.Sum((*site.node.terms, needed(term))))
+    return replace_node(lines, site, syn.Sum((*site.node.terms, term)))
 
 
 def drop_term(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -466,8 +467,9 @@ def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines:
     if len(rewards) == 1 and len(demanded_terms) > 1:
         remaining = [demanded_terms.pop(rng.randrange(len(demanded_terms)))]
     elif len(rewards) == 1:
-        new_amount = program_editor.amount(rng, registers_at(lines, position, context))
-        remaining = list(new_amount.terms) if new_amount else []
+        with suppress(NothingError):
+            new = program_editor.amount(rng, registers_at(lines, position, context))
+            remaining = list(new.terms)
     ensure = syn.Ensure((syn.Comparison(syn.Sum(tuple(demanded_terms)), ">=", _ZERO),))
     smaller_reward = [replace(reward, amount=syn.Sum(tuple(remaining)))] if remaining else []
     return splice(lines, position, ensure, *smaller_reward)

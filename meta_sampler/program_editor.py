@@ -4,6 +4,7 @@ them, and random expressions over the registers that are set at a line."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -273,12 +274,12 @@ def cut(rng: Random, text: str, mark: str) -> syn.StringExpr:
     return syn.Cut(syn.Register(text), syn.Register(mark), rng.choice(_SIDES))
 
 
-def combine(rng: Random, here: LiveRegisters, name: str) -> syn.StringExpr | None:
+# What follows raises NothingError where too few registers are set.
+
+
+def combine(rng: Random, here: LiveRegisters, name: str) -> syn.StringExpr:
     """``name`` joined with another register, or one cut at the other where that can occur."""
-    others = here.other_registers(name)
-    if not others:
-        return None
-    other = rng.choice(others)
+    other = one_of(rng, here.other_registers(name))
     if rng.random() < 0.6:
         return join(rng, name, other)
     text, mark = (name, other) if other in here.move_registers else (other, name)
@@ -286,17 +287,19 @@ def combine(rng: Random, here: LiveRegisters, name: str) -> syn.StringExpr | Non
 
 
 def string(rng: Random, here: LiveRegisters) -> syn.StringExpr:
-    """A live register, or two of them joined or cut. Raises :class:`NothingError`."""
+    """A live register, or two of them joined or cut."""
     name = one_of(rng, here.live)
-    combination = combine(rng, here, name) if rng.random() < 0.35 else None
-    return combination or syn.Register(name)
+    if rng.random() < 0.35:
+        with suppress(NothingError):
+            return combine(rng, here, name)
+    return syn.Register(name)
 
 
-def term(rng: Random, here: LiveRegisters, about: str = "") -> tuple[int, syn.Xent] | None:
+def term(rng: Random, here: LiveRegisters, about: str = "") -> tuple[int, syn.Xent]:
     """A signed term that ties a move to another string; one of the two is ``about`` if given."""
-    pair = _pair(rng, here, about)
-    if pair is None:
-        return None
+    mover = one_of(rng, [about] if about in here.move_registers else here.move_registers)
+    is_free = about in ("", mover)
+    pair = mover, one_of(rng, here.other_registers(mover) if is_free else [about])
     move, other = map(syn.Register, pair)
     third = [name for name in here.live if name not in pair]
     shape = rng.choices(("explain", "follow", "plain", "given", "outer"), (6, 3, 1, 2, 1))[0]
@@ -313,25 +316,17 @@ def term(rng: Random, here: LiveRegisters, about: str = "") -> tuple[int, syn.Xe
     return sign, xed(other, join(rng, move.name, extra))
 
 
-def _pair(rng: Random, here: LiveRegisters, about: str) -> tuple[str, str] | None:
-    """A register that depends on a move, and another."""
-    moves = [about] if about in here.move_registers else list(here.move_registers)
-    if not moves:
-        return None
-    move = rng.choice(moves)
-    others = [about] if about and about != move else list(here.other_registers(move))
-    return (move, rng.choice(others)) if others else None
-
-
-def amount(rng: Random, here: LiveRegisters) -> syn.Sum | None:
+def amount(rng: Random, here: LiveRegisters) -> syn.Sum:
     """A sum of one to three terms."""
-    samples = [term(rng, here) for _ in range(rng.choice((1, 2, 2, 3)))]
-    terms = tuple(dict.fromkeys(item for item in samples if item is not None))
-    return syn.Sum(terms) if terms else None
+    terms = dict[tuple[int, syn.Xent], None]()
+    for _ in range(rng.choice((1, 2, 2, 3))):
+        with suppress(NothingError):
+            terms[term(rng, here)] = None
+    return syn.Sum(tuple(needed(terms)))
 
 
 def condition(rng: Random, here: LiveRegisters, context: EditContext) -> syn.Condition:
-    """A demand on the last move that an attentive player can meet. Raises :class:`NothingError`."""
+    """A demand on the last move that an attentive player can meet."""
     name = one_of(rng, here.recent)
     move, others = syn.Register(name), [syn.Register(n) for n in here.other_registers(name)]
     cheap = comparison(syn.Xent("xent", move), "<", rng.choice(BOUNDS))

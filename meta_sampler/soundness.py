@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
+from typing import TypeVar
 
 from meta_sampler.base import Fate, Proposal, Provenance
 from meta_sampler.lint import lint_warnings
@@ -22,6 +23,7 @@ from xgl.language.syntax import Program
 from xgl.language.visitors import find
 
 Lines = tuple[syn.Instruction, ...]
+AnyCaps = TypeVar("AnyCaps", bound=Caps)
 WITH_PLAYER = (syn.Elicit, syn.Reward, syn.Reveal)
 """Instructions that name a player."""
 
@@ -70,9 +72,8 @@ def child_of(
 
 def _not_admitted(program: Program, parent: Game, caps: Caps, main: str) -> Iterator[str]:
     """Contents that the caps do not allow and that the parent does not have."""
-    players = admitted_players(parent, caps.players)
-    truths = caps.truths or has_truths(parent.program)
-    yield from foreign(program, players, truths, caps.loops or has_loops(parent.program))
+    wide = admitted(caps, parent)
+    yield from foreign(program, wide.players, wide.truths, wide.loops)
     if not any(isinstance(i, syn.Elicit) and i.player == main for i in program.instructions):
         yield f"no move of {main}, expected at least one"
     earners = {main, syn.PARTNERS.get(main, main)}
@@ -113,6 +114,13 @@ def admitted_players(parent: Game, players: Sequence[str]) -> tuple[str, ...]:
     """Players that a child may name: ``players`` and those of the parent."""
     own = named_players(parent.program.instructions)
     return tuple(name for name in syn.PLAYERS if name in own or name in players)
+
+
+def admitted(caps: AnyCaps, parent: Game) -> AnyCaps:
+    """The caps with what the parent has: its players, statements and loops."""
+    truths = caps.truths or has_truths(parent.program)
+    loops = caps.loops or has_loops(parent.program)
+    return replace(caps, players=admitted_players(parent, caps.players), truths=truths, loops=loops)
 
 
 def filled_constants(parent: Game) -> tuple[str, ...]:

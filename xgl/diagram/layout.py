@@ -444,10 +444,10 @@ class _Layout(Sheet):
         remark_x = max(right, self.left + LANE * 2, self.reach + 20)
         width = max(remark_x + REMARK_WIDTH + 30, 700)
         for frame in self.frames:
-            left, stroke = self.left - NODE - 8, outline(frame.player)
-            size = remark_x + REMARK_WIDTH + 14 - left, frame.bottom - frame.top + 2
-            look = "ensure", frame.order, stroke, 8, "#f6f7f9"
-            self.box(left, frame.top - 1, *size, *look, behind=True)
+            x, y = self.left - NODE - 8, frame.top - 1
+            size = remark_x + REMARK_WIDTH + 14 - x, frame.bottom - y + 1
+            stroke, fill = outline(frame.player), "#f6f7f9"
+            self.box(x, y, *size, "ensure", frame.order, stroke, 8, fill, behind=True)
         for y, text, fill in self.remarks:
             self.text(remark_x, y, text, REMARK_SIZE, fill)
         title = shorten(title, int((width - 48) / 9.2))

@@ -258,11 +258,14 @@ class Sheet:
         centred: bool = False, bold: bool = False,
     ) -> None:  # fmt: skip
         """One line of monospaced text; ``y`` is its middle, ``x`` its start (or its centre)."""
-        anchor, weight = "middle" if centred else None, "bold" if bold else None
+        style = {
+            "text_anchor": "middle" if centred else None,
+            "font_weight": "bold" if bold else None,
+            "xml:space": "preserve",
+        }
         # a third of the size below the middle is where the baseline of these fonts lies
-        attributes = {"x": x, "y": y + size * 0.34, "font_size": size, "fill": fill}
-        style = {"text_anchor": anchor, "font_weight": weight, "xml:space": "preserve"}
-        self.marks.append(el("text", text, **attributes, **style))
+        below = y + size * 0.34
+        self.marks.append(el("text", text, x=x, y=below, font_size=size, fill=fill, **style))
         self.reach = max(self.reach, x + text_width(text, size) / (2 if centred else 1))
 
     def remark(self, y: float, lines: Sequence[str], fill: str = INK) -> float:
