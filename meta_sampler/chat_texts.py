@@ -32,10 +32,7 @@ LOOPS = ("  beacon", "  replay", "  flag")
 
 
 def system_prompt(
-    dialect: str,
-    settings: ChatSamplerSettings,
-    players: Iterable[str],
-    main: str = syn.MAIN_PLAYER,
+    dialect: str, settings: ChatSamplerSettings, players: Iterable[str], main: str = syn.MAIN_PLAYER
 ) -> str:
     """The system message: what a program is, in the dialect, within the caps, for ``players``."""
     rules, conditions = DIALECTS[dialect], ""

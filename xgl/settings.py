@@ -22,14 +22,7 @@ from difflib import get_close_matches
 from enum import Enum
 from functools import wraps
 from inspect import get_annotations
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    dataclass_transform,
-    get_args,
-    get_type_hints,
-)
+from typing import Annotated, Any, Literal, dataclass_transform, get_args, get_type_hints
 
 from pydantic import ConfigDict, Field, Strict, StrictBool, ValidationError
 from pydantic.dataclasses import dataclass
