@@ -41,9 +41,6 @@ def _check_player(name: str) -> str:
 
 Players = tuple[Annotated[str, AfterValidator(_check_player)], ...]
 Lines = Annotated[int, Strict(), Field(ge=1, le=syn.MAX_LINES)]
-GrammarLines = Annotated[int, Strict(), Field(ge=3, le=syn.MAX_LINES)]
-"""At least a story, a move and its reward."""
-MoveLimit = Annotated[int, Strict(), Field(ge=1, le=999)]
 
 
 @settings
@@ -124,8 +121,9 @@ class LocalSettings(Caps):
     """Drafts that are written at a time."""
     attempts: Count = 16
     """Most drafts for one proposal."""
-    max_lines: GrammarLines = 6
-    max_move_tokens: MoveLimit = 8
+    # at least a story, a move and its reward
+    max_lines: Annotated[int, Strict(), Field(ge=3, le=syn.MAX_LINES)] = 6
+    max_move_tokens: Annotated[int, Strict(), Field(ge=1, le=999)] = 8
 
 
 @settings(role=Role.RESUMABLE)
