@@ -131,19 +131,18 @@ class PaidAnswers:
 
     def stored(self, key: str) -> CachedAnswer | None:
         """The answer; None if there is none, or if its file is damaged."""
-        if self.folder is None:
+        if (path := self._path(key)) is None:
             return None
         try:
-            record = read_json(read_bytes(self._path(key)))
+            record = read_json(read_bytes(path))
             return _ANSWER.validate_python(record["answer"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def _store(self, key: str, messages: Sequence[Message], answer: CachedAnswer) -> None:
         """Write an answer with its request: whole or not at all."""
-        if self.folder is None:
+        if (path := self._path(key)) is None:
             return
-        path = self._path(key)
         record = {"messages": list(messages), "answer": asdict(answer)}
         aside = path.with_suffix(f".{os.getpid()}")
         try:
@@ -156,9 +155,8 @@ class PaidAnswers:
                 "for answers that were paid for"
             ) from None
 
-    def _path(self, key: str) -> Path:
-        assert self.folder is not None
-        return self.folder / key[:2] / f"{key}.json"
+    def _path(self, key: str) -> Path | None:
+        return self.folder and self.folder / key[:2] / f"{key}.json"
 
 
 NAME = "chat"

@@ -182,15 +182,14 @@ class Local(MetaSampler):
     ) -> tuple[tuple[int, ...], Provenance]:
         """What the model reads, with as many games as its window holds, and where drafts are
         from."""
-        shown_games, lm = examples(parent, scope, self.settings.examples, seed), self.lm
+        games, lm = examples(parent, scope, self.settings.examples, seed), self.lm
         room = lm.window - self.settings.max_tokens
-        while True:
-            text = prompt_text(shown_games, parent)
+        for first in range(len(games) + 1):
+            text = prompt_text(games[first:], parent)
             prompt = (lm.bos, *lm.encode(text))
-            if len(prompt) <= room or not shown_games:
+            if len(prompt) <= room:
                 break
-            shown_games = shown_games[1:]
-        ids = (parent.game_id, *(shown_game.game_id for shown_game in shown_games))
+        ids = tuple(each.game_id for each in (parent, *games[first:]))
         model = self.settings.model
         origin = Provenance(NAME, ("decode",), ids, model=model, prompt_hash=prompt_hash(text))
         return prompt[-room:], origin

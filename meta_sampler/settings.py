@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log2
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, Strict
 
@@ -87,12 +87,13 @@ class MutateSettings(Caps):
     def widen(self, games: int) -> Self:
         """These settings with the caps for a scope of ``games`` games."""
         factor = 1 + self.widening * log2(max(1, games))
-        wider: dict[str, Any] = {}
-        for name in ("max_lines", "max_steps", "max_stories", "max_move_tokens"):
-            wider[name] = int(getattr(self, name) * factor)
-        wider["max_lines"] = min(wider["max_lines"], syn.MAX_LINES)
-        wider["max_steps"] = min(wider["max_steps"], syn.MAX_STEPS)
-        return replace(self, **wider)
+        return replace(
+            self,
+            max_lines=min(int(self.max_lines * factor), syn.MAX_LINES),
+            max_steps=min(int(self.max_steps * factor), syn.MAX_STEPS),
+            max_stories=int(self.max_stories * factor),
+            max_move_tokens=int(self.max_move_tokens * factor),
+        )
 
 
 @settings
