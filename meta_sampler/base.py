@@ -104,11 +104,6 @@ class Outcome:
     sampler: str = ""
     """Name of the sampler that proposed it."""
 
-    @property
-    def accepted(self) -> bool:
-        """Whether the game is in the scope now."""
-        return self.progress is Progress.ACCEPTED
-
 
 class MetaSampler(ABC):
     """Λ of Algorithm 1. What it has learned changes only in ``observe``; a resumed run observes

@@ -30,29 +30,16 @@ from meta_sampler.base import (
     Fate,
     MetaSampler,
     Outcome,
+    Progress,
     Proposal,
     Provenance,
     SamplerError,
     prompt_hash,
 )
-from meta_sampler.chat_texts import (
-    MAX_ANSWER,
-    Brief,
-    messages,
-    programs_in,
-)
+from meta_sampler.chat_texts import MAX_ANSWER, Brief, messages, programs_in
 from meta_sampler.settings import ChatSamplerSettings
-from meta_sampler.soundness import Child, KnownGames, child_of
-from xgl.chat.client import (
-    Endpoint,
-    Fault,
-    Message,
-    RequestBatch,
-    UsageCounter,
-    ask_once,
-    read_key,
-    run,
-)
+from meta_sampler.soundness import KnownGames, child_of
+from xgl.chat.client import Fault, Message, RequestBatch, UsageCounter, ask_once, read_key, send_all
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import BudgetError, PlayerError, excerpt
 from xgl.files import read_bytes, read_json, user_path
@@ -116,13 +103,7 @@ class PaidAnswers:
         Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
         :class:`~xgl.errors.BudgetError`.
         """
-
-        async def all_of_them() -> list[Result]:
-            async with Endpoint(self.endpoint) as endpoint:
-                batch = RequestBatch(self.endpoint, endpoint, self.meter)
-                return await batch.gather(partial(each, batch) for each in work)
-
-        return run(all_of_them()) if work else []
+        return send_all(self.endpoint, self.meter, work)
 
     async def answer(
         self, batch: RequestBatch, messages: list[Message], *draw: str | int
@@ -150,19 +131,18 @@ class PaidAnswers:
 
     def stored(self, key: str) -> CachedAnswer | None:
         """The answer; None if there is none, or if its file is damaged."""
-        if self.folder is None:
+        if (path := self._path(key)) is None:
             return None
         try:
-            record = read_json(read_bytes(self._path(key)))
+            record = read_json(read_bytes(path))
             return _ANSWER.validate_python(record["answer"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def _store(self, key: str, messages: Sequence[Message], answer: CachedAnswer) -> None:
         """Write an answer with its request: whole or not at all."""
-        if self.folder is None:
+        if (path := self._path(key)) is None:
             return
-        path = self._path(key)
         record = {"messages": list(messages), "answer": asdict(answer)}
         aside = path.with_suffix(f".{os.getpid()}")
         try:
@@ -175,9 +155,8 @@ class PaidAnswers:
                 "for answers that were paid for"
             ) from None
 
-    def _path(self, key: str) -> Path:
-        assert self.folder is not None
-        return self.folder / key[:2] / f"{key}.json"
+    def _path(self, key: str) -> Path | None:
+        return self.folder and self.folder / key[:2] / f"{key}.json"
 
 
 NAME = "chat"
@@ -225,59 +204,49 @@ class Chat(PaidAnswers, MetaSampler):
         finds the prompt too long, and :class:`BudgetReachedError`; answers received before are in
         the cache.
         """
-        relatives = tuple(self.relatives(parent, scope, seed))
-        brief = Brief(parent, relatives, tuple(self.refusals(parent)), n, role)
+        others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
+        order = stream("relatives", parent.game_id, seed).permutation(len(others))
+        relatives = [others[int(index)] for index in order[: self.settings.related_games]]
+        # The parent's own before all others; the newest of both first.
+        refusals = sorted(self._refusals, key=lambda each: each.parent_id != parent.game_id)
+        brief = Brief(parent, relatives, refusals[: self.settings.refused_games], n, role)
         requests = max(1, -(-n // self.settings.games))
         each, larger = divmod(n, requests)  # alike in size
         briefs = [brief._replace(games=each + (draw < larger)) for draw in range(requests)]
         with _sampler_errors():
             work = [partial(self._draw, own, seed, draw) for draw, own in enumerate(briefs)]
-            children = [child for answer in self.gather(work) for child in answer]
+            answers = self.gather(work)
         known_games = KnownGames((parent, *scope))
-        return [known_games.proposal(*each) for each in children]
+        return [known_games.checked(child) for children in answers for child in children]
 
     async def _draw(
         self, brief: Brief, seed: int, draw: int, batch: RequestBatch
-    ) -> list[tuple[Child, Provenance]]:
+    ) -> list[Proposal]:
         """The programs of the answer to one request, the first with its cost."""
         request = messages(brief, self.settings)
         try:
             answer, usage = await self.answer(batch, request, seed, draw)
         except UnusableAnswerError as error:
             raise SamplerError(f"{self.endpoint.place}: {error}") from None
-        origin = Provenance(
-            NAME, ("invent",), brief.shown_ids, self.settings.model, prompt_hash(request)
-        )
+        shown = tuple(game.game_id for game in (brief.parent, *brief.accepted_games))
+        origin = Provenance(NAME, ("invent",), shown, self.settings.model, prompt_hash(request))
         children = []
         for program in programs_in(answer.text)[-brief.games :]:  # drafts come first
-            child = child_of(program.text, brief.parent, self.settings, brief.role)
             about = replace(origin, raw=program.raw, intent=program.intent)
-            children.append((child, replace(about, repairs=child.repairs)))
+            children.append(child_of(program.text, brief.parent, self.settings, about, brief.role))
         if not children:
-            nothing = Child("", None, ("the answer holds no program",), Fate.NO_PROGRAM)
-            children = [(nothing, replace(origin, raw=excerpt(answer.text, MAX_ANSWER)))]
-        first, made = children[0]
-        paid = replace(made, tokens=usage.tokens, dollars=usage.dollars, seconds=answer.seconds)
-        return [(first, paid), *children[1:]]
-
-    # -- what is known of earlier proposals ----------------------------------------------------
+            about = replace(origin, raw=excerpt(answer.text, MAX_ANSWER))
+            nothing = ("the answer holds no program",)
+            children = [Proposal("", None, nothing, about, Fate.NO_PROGRAM)]
+        first, *others = children
+        tokens, dollars, seconds = usage.tokens, usage.dollars, answer.seconds
+        paid = replace(first.provenance, tokens=tokens, dollars=dollars, seconds=seconds)
+        return [replace(first, provenance=paid), *others]
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
-        """Remember each refusal, oldest first."""
-        self._refusals += [each for each in outcomes if not each.accepted and each.code]
-        self._refusals = self._refusals[-MOST_REFUSED:]
-
-    def relatives(self, parent: Game, scope: Sequence[Game], seed: int) -> list[Game]:
-        """Games of the scope to show, by chance."""
-        others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
-        order = stream("relatives", parent.game_id, seed).permutation(len(others))
-        return [others[int(index)] for index in order[: self.settings.related_games]]
-
-    def refusals(self, parent: Game) -> list[Outcome]:
-        """Refused games to show: the parent's, then others; the newest first."""
-        newest = self._refusals[::-1]
-        own_first = sorted(newest, key=lambda each: each.parent_id != parent.game_id)
-        return own_first[: self.settings.refused_games]
+        """Remember each refusal, newest first."""
+        newest = [x for x in reversed(outcomes) if x.code and x.progress is not Progress.ACCEPTED]
+        self._refusals = [*newest, *self._refusals][:MOST_REFUSED]
 
 
 @contextmanager

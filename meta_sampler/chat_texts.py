@@ -4,7 +4,7 @@ and the programs in what it writes: in fences, lists, or prose in any language."
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from string import Template
@@ -17,8 +17,8 @@ from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.chat.answers import final_text
 from xgl.chat.client import Message
-from xgl.errors import ProgramError, excerpt, excerpt_bytes
-from xgl.escaping import well_formed
+from xgl.errors import ProgramError, excerpt
+from xgl.escaping import printable, well_formed
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
 from xgl.language.dialects import DIALECTS
@@ -32,10 +32,7 @@ LOOPS = ("  beacon", "  replay", "  flag")
 
 
 def system_prompt(
-    dialect: str,
-    settings: ChatSamplerSettings,
-    players: Iterable[str],
-    main: str = syn.MAIN_PLAYER,
+    dialect: str, settings: ChatSamplerSettings, players: Iterable[str], main: str = syn.MAIN_PLAYER
 ) -> str:
     """The system message: what a program is, in the dialect, within the caps, for ``players``."""
     rules, conditions = DIALECTS[dialect], ""
@@ -60,6 +57,7 @@ def system_prompt(
     )
 
 
+WAYS_TITLE = "Ways for a game to be related to the parent; use several of them:"
 WAYS = {
     "a variation": "what is scored, after what, or the sign of a term is changed",
     "a composition": "two games are played one after the other, on the same stories or their own",
@@ -78,35 +76,44 @@ ANSWER_FORM = (
 """The form of answers is described, not shown: small models copy what they are shown."""
 
 
+MAX_PROGRAM = 8_000
+"""Characters of one program in a request."""
+
+
 class Brief(NamedTuple):
     """The games that one request shows, and how many it asks for."""
 
     parent: Game
-    accepted_games: tuple[Game, ...]
-    refusals: tuple[Outcome, ...]
+    accepted_games: Sequence[Game]
+    refusals: Sequence[Outcome]
     games: int
     role: str = syn.MAIN_PLAYER
-
-    @property
-    def shown_ids(self) -> tuple[str, ...]:
-        """Ids of the games that children are made from, the parent first."""
-        return (self.parent.game_id, *(relative.game_id for relative in self.accepted_games))
 
 
 def messages(brief: Brief, settings: ChatSamplerSettings) -> list[Message]:
     """The request for games."""
-    examples = _examples(brief, settings)
-    shown = ["Examples of games:", *examples] if examples else []
-    form = ANSWER_FORM.format(n=brief.games)
-    request = "\n\n".join([*shown, *_family_parts(brief), _ways(brief, settings), form])
+    examples, parts = _examples(brief, settings), list[str]()
+    if examples:
+        parts += ["Examples of games:", *examples]
+    parts += ["The parent, to which your games are to be related:", fence(brief.parent.code)]
+    if brief.accepted_games:
+        parts.append("Accepted before, and therefore known:")
+        parts += [fence(relative.code) for relative in brief.accepted_games]
+    if brief.refusals:
+        parts.append("Refused before, each with the reason:")
+        parts += [f"{fence(r.code)}\nWhy: {excerpt(r.explanation)}" for r in brief.refusals]
     players = admitted_players(brief.parent, settings.players)
+    others = len(players) > 1
+    needs = {"another player": others, "hidden information": others, "a loop": settings.loops}
+    ways = [f"- {way}: {phrase}" for way, phrase in WAYS.items() if needs.get(way, True)]
+    parts += ["\n".join([WAYS_TITLE, *ways]), ANSWER_FORM.format(n=brief.games)]
     system = system_prompt(brief.parent.dialect, settings, players, brief.role)
-    return [{"role": "system", "content": system}, {"role": "user", "content": request}]
+    return [{"role": "system", "content": system}, {"role": "user", "content": "\n\n".join(parts)}]
 
 
 def fence(code: str) -> str:
     """A program between fences, cut if it is too long; fences inside its texts are broken up."""
-    return "```\n" + excerpt_bytes(code.replace("```", "` ` `")) + "\n```"
+    return "```\n" + excerpt(code.replace("```", "` ` `"), MAX_PROGRAM) + "\n```"
 
 
 def _examples(brief: Brief, settings: ChatSamplerSettings) -> list[str]:
@@ -141,24 +148,6 @@ def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
     return tuple(examples)
 
 
-def _family_parts(brief: Brief) -> list[str]:
-    parts = ["The parent, to which your games are to be related:", fence(brief.parent.code)]
-    if brief.accepted_games:
-        parts.append("Accepted before, and therefore known:")
-        parts += [fence(relative.code) for relative in brief.accepted_games]
-    if brief.refusals:
-        parts.append("Refused before, each with the reason:")
-        parts += [f"{fence(r.code)}\nWhy: {excerpt(r.explanation)}" for r in brief.refusals]
-    return parts
-
-
-def _ways(brief: Brief, settings: ChatSamplerSettings) -> str:
-    others = len(admitted_players(brief.parent, settings.players)) > 1
-    needs = {"another player": others, "hidden information": others, "a loop": settings.loops}
-    ways = [f"- {way}: {phrase}" for way, phrase in WAYS.items() if needs.get(way, True)]
-    return "Ways for a game to be related to the parent; use several of them:\n" + "\n".join(ways)
-
-
 # -- programs in an answer -------------------------------------------------------------------------
 # Every text that looks like a program is a ProgramText. One pass over the lines finds all of them,
 # in time proportional to the answer's length; what is wrong with one is found by ``child_of``.
@@ -167,12 +156,12 @@ LONGEST_INTENT = 240
 MAX_ANSWER = 200_000
 """Characters of an answer that are read."""
 
-_BULLET = re.compile(r"\s*(?:[-*•>]\s+|\d{1,3}\s*[.)、:]\s*)+")
+_BULLET = re.compile(r"^\s*(?:[-*•>]\s+|\d{1,3}\s*[.)、:]\s*)+")
 _CALL = re.compile(r"(?:assign|elicit|ensure|reward|reveal|beacon|replay)\s*\(", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(?:[-*>][ \t]+)*(?:```|~~~).*$", re.MULTILINE)
 _QUOTED = re.compile(r"""("|')(?:\\.|(?!\1)[^\\])*\1""")
 _MARKS = re.compile(
-    r"[#*_`>\s]*(?:(?:game|program|title|intent|name|idea)\s*\d*\s*[:.)-]\s*)?", re.I
+    r"^[#*_`>\s]*(?:(?:game|program|title|intent|name|idea)\s*\d*\s*[:.)-]\s*)?", re.I
 )
 
 
@@ -187,18 +176,15 @@ class ProgramText(NamedTuple):
 
 
 def programs_in(answer: str) -> list[ProgramText]:
-    """All programs of an answer, in order, without those of its thoughts."""
-    return list(_of_text(well_formed(final_text(answer)[:MAX_ANSWER])))
-
-
-def _of_text(text: str) -> Iterator[ProgramText]:
-    """Runs of instructions among lines; a fence, a line of prose or another start ends a run.
+    """All programs of an answer, in order, without those of its thoughts: runs of instructions
+    among lines; a fence, a line of prose or another start ends a run.
 
     Within a fence that holds an instruction, every line counts as an instruction: other lines there
     are mistakes of the program, and are reported to the model. An instruction goes on until its
     parentheses are closed.
     """
-    intent, program, raw = "", list[list[str]](), list[str]()
+    text = well_formed(final_text(answer)[:MAX_ANSWER])
+    programs, intent, program, raw = list[ProgramText](), "", list[list[str]](), list[str]()
     depth, is_apart, pays = 0, False, False
     for inside, line in (*_fenced_lines(text), (None, "")):
         bare = _bare(line)
@@ -207,7 +193,8 @@ def _of_text(text: str) -> Iterator[ProgramText]:
         begins = is_apart and bare.startswith("assign") and pays
         is_other = not (is_call or goes_on or inside or is_note)
         if program and (inside is None or begins or is_other):
-            yield ProgramText("\n".join(map(" ".join, program)), intent, "\n".join(raw).strip())
+            lines, whole = "\n".join(map(" ".join, program)), "\n".join(raw).strip()
+            programs.append(ProgramText(lines, intent, whole))
             intent, program, raw, pays = "", [], [], False
         raw.append(line)
         if goes_on and inside is not None:
@@ -220,6 +207,7 @@ def _of_text(text: str) -> Iterator[ProgramText]:
             depth, is_apart = 0, is_apart or not bare
             continue
         depth, is_apart = depth + _nesting(bare), False
+    return programs
 
 
 def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
@@ -235,8 +223,7 @@ def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
 
 def _bare(line: str) -> str:
     """A line without its bullet or number, quotes of code and a semicolon."""
-    bullet = _BULLET.match(line)
-    return line[bullet.end() if bullet else 0 :].strip().strip("`").rstrip("; ").strip()
+    return _BULLET.sub("", line).strip().strip("`").rstrip("; ").strip()
 
 
 def _is_call(line: str) -> bool:
@@ -252,8 +239,6 @@ def _nesting(line: str) -> int:
 
 def one_line(text: str) -> str:
     """Prose as an intent: one printable line without marks of lists, short."""
-    text = "".join(c if c.isprintable() else " " for c in text[: 4 * LONGEST_INTENT])
-    bullet = _BULLET.match(plain := " ".join(text.replace("**", "").split()))
-    plain = plain[bullet.end() if bullet else 0 :]
-    marks = _MARKS.match(plain)
-    return plain[marks.end() if marks else 0 :].strip("*_` ")[:LONGEST_INTENT]
+    text = printable(text[: 4 * LONGEST_INTENT])
+    plain = _BULLET.sub("", " ".join(text.replace("**", "").split()))
+    return _MARKS.sub("", plain).strip("*_` ")[:LONGEST_INTENT]

@@ -17,6 +17,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
+from itertools import chain
 
 from xgl import library
 from xgl.analysis.static_facts import plain_xents
@@ -24,9 +25,11 @@ from xgl.errors import XGLError
 from xgl.language import syntax as syn
 from xgl.language.parser import parse
 from xgl.language.unparse import to_text
+from xgl.streams import command
 
 START = parse(library.find("reverse_prompt").text)
 """The reverse prompt game (Example 14)."""
+STORY, MOVE = "composition: its story", "composition: its move"
 Step = tuple[str, syn.Program]
 """The axiom of a move in game space, and the game after it."""
 
@@ -41,26 +44,26 @@ def derive(target: syn.Program) -> list[Step]:
     Raises :class:`DerivationError`.
     """
     lines = [part for line in target.instructions for part in _parts(line)]
-    first = {kind: _first(lines, kind) for kind in ("story", "move")}
-    present = {first["story"], first["move"]}
-    names = [lines[index] for index in sorted(present)]
+    names = [next(_moves(line))[0] for line in lines]
+    if not {STORY, MOVE} <= set(names):
+        raise DerivationError("found no story or no move, expected both")
+    # What stands in the place of each line: the first story and the first move are there at once.
+    first = names.index(STORY), names.index(MOVE)
+    places = [[line] if index in first else [] for index, line in enumerate(lines)]
+
+    def present(*more: syn.Instruction) -> syn.Program:
+        return syn.Program((*chain(*places), *more), target.dialect)
+
     steps = [
         ("the reverse prompt game", START),
-        ("player and strings swapped", _program([*names, *START.instructions[2:]], target)),
-        ("rescaling: the reward skipped, λ = 0", _program(names, target)),
+        ("player and strings swapped", present(*START.instructions[2:])),
+        ("rescaling: the reward skipped, λ = 0", present()),
     ]
-    for index, line in enumerate(lines):
-        if index not in present:
-            before = [lines[i] for i in sorted(present) if i < index]
-            after = [lines[i] for i in sorted(present) if i > index]
-            for axiom, new in _moves(line):
-                steps.append((axiom, _program([*before, *new, *after], target)))
-            present.add(index)
+    for place, line in zip(places, lines, strict=True):
+        for axiom, new in () if place else _moves(line):
+            place[:] = new
+            steps.append((axiom, present()))
     return steps
-
-
-def _program(lines: Sequence[syn.Instruction], like: syn.Program) -> syn.Program:
-    return syn.Program(tuple(lines), like.dialect)
 
 
 def _parts(line: syn.Instruction) -> Iterator[syn.Instruction]:
@@ -80,22 +83,15 @@ def _parts(line: syn.Instruction) -> Iterator[syn.Instruction]:
             raise DerivationError(f"found a line of {type(line).__name__.lower()}, expected none")
 
 
-def _first(lines: Sequence[syn.Instruction], kind: str) -> int:
-    for index, line in enumerate(lines):
-        is_story = isinstance(line, syn.Assign) and isinstance(line.targets[0][1], syn.Story)
-        if is_story if kind == "story" else isinstance(line, syn.Elicit):
-            return index
-    raise DerivationError(f"found no {kind}, expected one")
-
-
 def _moves(line: syn.Instruction) -> Iterator[tuple[str, list[syn.Instruction]]]:
     """The steps that make a line, each with what stands in its place."""
     match line:
-        case syn.Assign(((_, value),)):
-            is_story = isinstance(value, syn.Story)
-            yield "composition: its story" if is_story else "update: cat and cut", [line]
+        case syn.Assign(((_, syn.Story()),)):
+            yield STORY, [line]
+        case syn.Assign():
+            yield "update: cat and cut", [line]
         case syn.Elicit():
-            yield "composition: its move", [line]
+            yield MOVE, [line]
         case syn.Reward(player, syn.Sum(((sign, xent),))) if sign > 0:
             other = "alice" if player != "alice" else "bob"
             paid = syn.Reward(other, syn.Sum(((-1, xent),)))
@@ -108,6 +104,7 @@ def _moves(line: syn.Instruction) -> Iterator[tuple[str, list[syn.Instruction]]]
             yield "disclosure", [line]
 
 
+@command
 def main(arguments: Sequence[str]) -> int:
     """Print the derivations of library games; exit code 2 for one that has none."""
     parser = ArgumentParser(
@@ -116,18 +113,14 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("names", metavar="GAME", nargs="*", help="default: all that have them")
     names = parser.parse_args(arguments).names
-    try:
-        for entry in [library.find(name) for name in names] or library.entries():
-            with nullcontext() if names else suppress(DerivationError):
-                steps = derive(parse(entry.text, entry.dialect))
-                print(f"# {entry.title} in {len(steps)} steps")
-                for number, (axiom, program) in enumerate(steps, 1):
-                    if names or number == len(steps):
-                        print(f"\n# {number}. {axiom}\n{to_text(program).strip()}")
-                print()
-    except XGLError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
+    for entry in [library.find(name) for name in names] or library.entries():
+        with nullcontext() if names else suppress(DerivationError):
+            steps = derive(parse(entry.text, entry.dialect))
+            print(f"# {entry.title} in {len(steps)} steps")
+            for number, (axiom, program) in enumerate(steps, 1):
+                if names or number == len(steps):
+                    print(f"\n# {number}. {axiom}\n{to_text(program).strip()}")
+            print()
     return 0
 
 

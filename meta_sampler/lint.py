@@ -6,10 +6,11 @@ archives and samplers are given.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from itertools import chain
+from typing import Any
 
 from meta_sampler import symbolic as sym
 from meta_sampler.symbolic import LinearForm, Part, String, SymbolicPlay, string_of
@@ -17,9 +18,6 @@ from xgl.errors import FlagMissingError, FlowError
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path
 from xgl.language.visitors import find, reads, writes
-
-Lines = tuple[syn.Instruction, ...]
-
 
 Rule = Callable[[SymbolicPlay], bool]
 RULES: dict[str, str] = {}
@@ -29,8 +27,6 @@ _BROKEN: dict[str, Rule] = {}
 
 
 def _rule(warning: str) -> Callable[[Rule], Rule]:
-    """Enter the decorated function in the table as a rule."""
-
     def enter(rule: Rule) -> Rule:
         RULES[rule.__name__], _BROKEN[warning] = warning, rule
         return rule
@@ -73,7 +69,6 @@ def scored_against_itself(play: SymbolicPlay) -> bool:
 
 @_rule("a string stands beside itself in a prefix")
 def repeated_context(play: SymbolicPlay) -> bool:
-    """A prefix holds a text twice."""
     return any(
         overlap(score.outer, score.prefix)
         or any(overlap((part,), score.prefix[:i]) for i, part in enumerate(score.prefix))
@@ -122,7 +117,6 @@ def _share_text(a: Piece, b: Piece) -> bool:
 
 @_rule("a statement about a string and itself")
 def reflexive_statement(play: SymbolicPlay) -> bool:
-    """A statement for the judge names a register twice."""
     names = [reads(demand.node) for demand in play.demands if isinstance(demand.node, syn.Truth)]
     return any(len(set(group)) < len(group) for group in names)
 
@@ -130,15 +124,14 @@ def reflexive_statement(play: SymbolicPlay) -> bool:
 @_rule("a condition that always or never holds")
 def decided_condition(play: SymbolicPlay) -> bool:
     """Signs alone decide a comparison: cross-entropies are never negative."""
-    comparisons = [(demand.node, demand.subject) for demand in play.demands]
     return any(
-        _is_constant(form, node.comparator)
-        for node, form in comparisons
-        if isinstance(node, syn.Comparison) and isinstance(form, LinearForm)
+        _is_constant(demand.subject, demand.node.comparator)
+        for demand in play.demands
+        if isinstance(demand.node, syn.Comparison)
     )
 
 
-def _is_constant(form: LinearForm, comparator: str) -> bool:
+def _is_constant(form: Any, comparator: str) -> bool:
     counts = [count for key, count in form.terms if key != sym.BIT]
     if comparator in ("==", "!="):
         return not counts
@@ -155,7 +148,6 @@ def fixed_condition(play: SymbolicPlay) -> bool:
 
 @_rule("a condition stands twice")
 def repeated_condition(play: SymbolicPlay) -> bool:
-    """Two conditions compare the same."""
     subjects = [demand.subject for demand in play.demands]
     return len(set(subjects)) < len(subjects)
 
@@ -186,15 +178,14 @@ def fixed_term(play: SymbolicPlay) -> bool:
 
 def _terms_of_players(play: SymbolicPlay) -> list[list[LinearForm]]:
     """All terms that a player is paid in a play, in order, for each player."""
-    terms: dict[str, list[LinearForm]] = {}
+    terms = defaultdict[str, list[LinearForm]](list)
     for payment in play.payments:
-        terms.setdefault(payment.player, []).extend(payment.terms)
+        terms[payment.player] += payment.terms
     return list(terms.values())
 
 
 @_rule("two reward terms cancel")
 def cancelling_terms(play: SymbolicPlay) -> bool:
-    """A player is paid a term and its negative."""
     return any(
         form in {-other for other in terms[:index]}
         for terms in _terms_of_players(play)
@@ -204,7 +195,6 @@ def cancelling_terms(play: SymbolicPlay) -> bool:
 
 @_rule("a term is paid more than twice")
 def repeated_term(play: SymbolicPlay) -> bool:
-    """A player is paid one term three times."""
     return any(max(Counter(terms).values(), default=0) > 2 for terms in _terms_of_players(play))
 
 
@@ -284,7 +274,7 @@ def unused_value(play: SymbolicPlay) -> bool:
     return bool(unread - _distractors(lines))
 
 
-def _distractors(lines: Lines) -> set[tuple[int, str]]:
+def _distractors(lines: tuple[syn.Instruction, ...]) -> set[tuple[int, str]]:
     """Stories in view of a later move: if unread, they are texts that the move must not be
     about."""
     moves = [(i, line.player) for i, line in enumerate(lines) if isinstance(line, syn.Elicit)]
@@ -309,7 +299,6 @@ def unpaired_flag(play: SymbolicPlay) -> bool:
 
 @_rule("a loop without a move")
 def empty_loop(play: SymbolicPlay) -> bool:
-    """A replay repeats no move."""
     for position, line in enumerate(play.program.instructions):
         if isinstance(line, syn.Replay):
             before = play.program.instructions[:position]
@@ -322,26 +311,22 @@ def empty_loop(play: SymbolicPlay) -> bool:
 
 @_rule("two values for one register")
 def double_value(play: SymbolicPlay) -> bool:
-    """One assign stores two values in a register."""
     return any(len(dict(line.targets)) < len(line.targets) for line in play.lines(syn.Assign))
 
 
 @_rule("two moves for one register")
 def double_move(play: SymbolicPlay) -> bool:
-    """One elicit asks for two moves in a register."""
     return any(len({*line.registers}) < len(line.registers) for line in play.lines(syn.Elicit))
 
 
 @_rule("an assignment that only copies")
 def copied_register(play: SymbolicPlay) -> bool:
-    """A register is stored as it is."""
     values = (value for line in play.lines(syn.Assign) for _, value in line.targets)
     return any(isinstance(value, syn.Register) for value in values)
 
 
 @_rule("a reward to someone who makes no move")
 def idle_earner(play: SymbolicPlay) -> bool:
-    """A reward goes to a player who is never asked."""
     return any(line.player not in play.cast for line in play.lines(syn.Reward))
 
 

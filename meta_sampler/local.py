@@ -23,14 +23,7 @@ from torch import Tensor
 from meta_sampler.base import Fate, MetaSampler, Proposal, Provenance, SamplerError, prompt_hash
 from meta_sampler.grammar import xgl_grammar
 from meta_sampler.settings import LocalSettings
-from meta_sampler.soundness import (
-    KnownGames,
-    admitted_players,
-    child_of,
-    filled_constants,
-    has_loops,
-    has_truths,
-)
+from meta_sampler.soundness import KnownGames, admitted, child_of, filled_constants
 from meta_sampler.symbolic import normal_form
 from xgl.judge.loading import load_model
 from xgl.language.canonical import Game, game
@@ -150,12 +143,13 @@ class Local(MetaSampler):
         """``n`` proposals, in order; those given up after ``settings.attempts`` drafts have no
         game, and a reason. Every draft has a random stream of its own, so that one that is written
         again changes no other."""
-        settings, lark = self.settings, grammar_for(parent, self.settings, role)
+        settings, constants = self.settings, filled_constants(parent)
+        lark = xgl_grammar(parent.dialect, admitted(settings, parent), constants, role)
         prompt, origin = self._prompt(parent, scope, seed)
-        known_games, origins = KnownGames((parent, *scope)), [origin] * n
-        proposals: list[Proposal | None] = [None] * n
+        known_games = KnownGames((parent, *scope))
+        proposals = [Proposal("", None, (), origin)] * n
         for attempt in range(settings.attempts):
-            waiting = [i for i, done in enumerate(proposals) if done is None or done.game is None]
+            waiting = [i for i, proposal in enumerate(proposals) if proposal.game is None]
             for first in range(0, len(waiting), settings.batch):
                 rows = waiting[first : first + settings.batch]
                 streams = [stream(NAME, parent.game_id, seed, attempt, row) for row in rows]
@@ -164,65 +158,41 @@ class Local(MetaSampler):
                 drafts = self.write(prompt, lark, uniforms)
                 seconds = (time.perf_counter() - began) / len(rows)
                 for row, draft in zip(rows, drafts, strict=True):
-                    origins[row] = made = replace(
-                        origin,
-                        raw=draft[0],
-                        tokens=origins[row].tokens + len(prompt) + draft[2],
-                        seconds=origins[row].seconds + seconds,
-                    )
-                    proposals[row] = _judge(draft, made, parent, role, known_games, settings)
-        return [proposal for proposal in proposals if proposal is not None]
+                    spent = proposals[row].provenance
+                    tokens = spent.tokens + len(prompt) + draft[2]
+                    whole = spent.seconds + seconds
+                    made = replace(origin, raw=draft[0], tokens=tokens, seconds=whole)
+                    proposals[row] = known_games.checked(self._child(draft, made, parent, role))
+        return proposals
+
+    def _child(self, draft: Draft, origin: Provenance, parent: Game, role: str) -> Proposal:
+        """A draft as a child, known or not."""
+        raw, text, tokens = draft
+        text = text.strip("\n")
+        if not text:
+            error = f"not complete after {tokens} tokens"
+            return Proposal(raw, None, (error,), origin, Fate.UNFINISHED)
+        if text != raw.strip("\n"):
+            # The draft was not complete when its tokens were used up; its complete lines are kept.
+            origin = replace(origin, repairs=("cut",))
+        return child_of(text, parent, self.settings, origin, role)
 
     def _prompt(
         self, parent: Game, scope: Sequence[Game], seed: int
     ) -> tuple[tuple[int, ...], Provenance]:
         """What the model reads, with as many games as its window holds, and where drafts are
         from."""
-        shown_games, lm = examples(parent, scope, self.settings.examples, seed), self.lm
+        games, lm = examples(parent, scope, self.settings.examples, seed), self.lm
         room = lm.window - self.settings.max_tokens
-        while True:
-            text = prompt_text(shown_games, parent)
+        for first in range(len(games) + 1):
+            text = prompt_text(games[first:], parent)
             prompt = (lm.bos, *lm.encode(text))
-            if len(prompt) <= room or not shown_games:
+            if len(prompt) <= room:
                 break
-            shown_games = shown_games[1:]
-        ids = (parent.game_id, *(shown_game.game_id for shown_game in shown_games))
+        ids = tuple(each.game_id for each in (parent, *games[first:]))
         model = self.settings.model
         origin = Provenance(NAME, ("decode",), ids, model=model, prompt_hash=prompt_hash(text))
         return prompt[-room:], origin
-
-
-def grammar_for(parent: Game, settings: LocalSettings, role: str = MAIN_PLAYER) -> str:
-    """The grammar for a parent's children, which may keep its players, statements and loops and
-    pay its main player, ``role``."""
-    settings = replace(
-        settings,
-        players=admitted_players(parent, settings.players),
-        truths=settings.truths or has_truths(parent.program),
-        loops=settings.loops or has_loops(parent.program),
-    )
-    return xgl_grammar(parent.dialect, settings, filled_constants(parent), role).lark()
-
-
-def _judge(
-    draft: Draft,
-    origin: Provenance,
-    parent: Game,
-    role: str,
-    known_games: KnownGames,
-    settings: LocalSettings,
-) -> Proposal:
-    """The proposal of a draft; a game that is new is known from now on."""
-    raw, text, tokens = draft
-    text = text.strip("\n")
-    if not text:
-        error = f"not complete after {tokens} tokens"
-        return Proposal(raw, None, (error,), origin, Fate.UNFINISHED)
-    child = child_of(text, parent, settings, role)
-    # Cut: the draft was not complete when its tokens were used up, its complete lines are kept.
-    cut = ("cut",) if text != raw.strip("\n") else ()
-    origin = replace(origin, repairs=(*cut, *child.repairs))
-    return known_games.proposal(child, origin)
 
 
 # -- the prompt ------------------------------------------------------------------------------------

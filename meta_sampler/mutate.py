@@ -21,12 +21,11 @@ from meta_sampler.program_editor import (
     NothingError,
     Operator,
     donor_lines,
-    edit_context,
     prune,
     unread_registers,
 )
 from meta_sampler.settings import MutateSettings
-from meta_sampler.soundness import FIT, KnownGames, faults, fit
+from meta_sampler.soundness import FIT, KnownGames, admitted_players, faults, filled_constants, fit
 from xgl.language.canonical import Game, game
 from xgl.language.syntax import MAIN_PLAYER, Program
 
@@ -91,7 +90,7 @@ NAME = "mutate"
 _COUNTS, _COUNT_WEIGHTS = (1, 2, 3), (0.5, 0.35, 0.15)
 
 Donors = list[tuple[str, Lines]]
-"""Games whose lines may enter a child: their ids and those lines."""
+"""Other games of the parent's dialect: their ids, and their lines that may enter a child."""
 
 
 class Mutate(MetaSampler):
@@ -116,19 +115,23 @@ class Mutate(MetaSampler):
         self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
     ) -> list[Proposal]:
         """At most ``n`` children; fewer if a parent has too little to vary."""
-        context = edit_context(parent, self.settings.widen(len(scope)), role)
-        donors = _donors(parent, scope, context)
+        settings = self.settings.widen(len(scope))
+        players = admitted_players(parent, settings.players)
+        context = EditContext(settings, players, filled_constants(parent), main=role)
+        others = [x for x in scope if x.game_id != parent.game_id and x.dialect == parent.dialect]
+        pairs = [(other.game_id, donor_lines(other.program, context)) for other in others]
+        donors = [(game_id, lines) for game_id, lines in pairs if lines]
         known_games = KnownGames((parent, *scope))
         proposals: list[Proposal] = []
         for index in range(n):
             rng = Random(f"{NAME}/{parent.game_id}/{seed}/{index}")
             for _ in range(self.settings.attempts):
                 child, provenance = self._draw(parent, context, donors, rng)
-                if not faults(child, parent, context.settings, role):
+                if not faults(child, parent, settings, role):
                     new = game(child, parent.metadata)
-                    if new not in known_games:
-                        known_games.add(new)
-                        proposals.append(Proposal(new.code, new, (), provenance))
+                    proposal = known_games.checked(Proposal(new.code, new, (), provenance))
+                    if proposal.game:
+                        proposals.append(proposal)
                         break
         return proposals
 
@@ -186,13 +189,6 @@ class Mutate(MetaSampler):
             for name in self._trials.keys() & outcome.operators:
                 self._trials[name] += 1.0
                 self._credits[name] += outcome.progress.value
-
-
-def _donors(parent: Game, scope: Sequence[Game], context: EditContext) -> Donors:
-    """Other games of the parent's dialect, as far as their lines may enter a child."""
-    others = [x for x in scope if x.game_id != parent.game_id and x.dialect == parent.dialect]
-    pairs = [(other.game_id, donor_lines(other.program, context)) for other in others]
-    return [(game_id, lines) for game_id, lines in pairs if lines]
 
 
 SPREAD = 4.0

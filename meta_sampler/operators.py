@@ -5,6 +5,7 @@ axioms name (§2.3), with line crossover."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
@@ -12,16 +13,16 @@ from meta_sampler import program_editor
 from meta_sampler.program_editor import (
     EditContext,
     Lines,
-    LiveRegisters,
     NothingError,
     Site,
     a_free_name,
     free_names,
     insert,
+    keep_targets,
     needed,
+    of_type,
     one_of,
     operands,
-    positions,
     random_reward_sum,
     rebind_reads,
     registers_at,
@@ -30,16 +31,14 @@ from meta_sampler.program_editor import (
     splice,
     story_registers,
 )
+from meta_sampler.soundness import WITH_PLAYER
 from xgl.language import syntax as syn
 from xgl.language.visitors import mentions, reads, rename, writes
 
 
 def retarget_player(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A move, a reward or a reveal goes to another player; a new mover is paid for its move."""
-    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
-    position = one_of(rng, positions(lines, *kinds))
-    line = lines[position]
-    assert isinstance(line, kinds)
+    position, line = one_of(rng, of_type(lines, *WITH_PLAYER))
     new = rng.choice([name for name in context.players if name != line.player])
     new_lines = splice(lines, position, replace(line, player=new))
     if isinstance(line, syn.Elicit):
@@ -74,57 +73,50 @@ def with_reward(
     Nothing is added for the main player, for whom an earner's partner is, since the language pays
     black and white each other's negative, or for env, which earns nothing.
     """
-    earns = {line.player for line in lines if isinstance(line, syn.Reward)}
-    reading = [i for i in positions(lines, syn.Reward) if register in set(reads(lines[i]))]
+    rewards = of_type(lines, syn.Reward)
+    earns = {line.player for _, line in rewards}
+    reading = [(i, line) for i, line in rewards if register in reads(line)]
     coupled = {player, syn.PARTNERS.get(player, player)}
     if player == "env" or coupled & {context.main, *earns} or not reading:
         return lines
-    position = rng.choice(reading)
-    side = rng.choice(sides)
-    return insert(lines, position + 1, signed_reward(lines, position, player, side))
+    position, reward = rng.choice(reading)
+    return insert(lines, position + 1, signed_reward(reward, player, rng.choice(sides)))
 
 
-def signed_reward(lines: Lines, position: int, player: str, side: int) -> syn.Reward:
-    """The reward at ``position``, or its negative, to a player."""
-    reward = lines[position]
-    assert isinstance(reward, syn.Reward)
+def signed_reward(reward: syn.Reward, player: str, side: int) -> syn.Reward:
+    """A reward, or its negative, to a player."""
     return syn.Reward(player, syn.Sum(tuple((side * s, term) for s, term in reward.amount.terms)))
 
 
 def add_reveal(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Show a string, before some move, to a player that does not see everything."""
     players = [name for name in context.others if name not in syn.OMNISCIENT]
-    elicits = [
-        (position, line.player)
-        for position, line in enumerate(lines)
-        if isinstance(line, syn.Elicit) and line.player in players
-    ]
-    position, player = one_of(rng, elicits)
+    moves = [(i, line) for i, line in of_type(lines, syn.Elicit) if line.player in players]
+    position, move = one_of(rng, moves)
     string = program_editor.string(rng, registers_at(lines, position, context))
-    return insert(lines, position, syn.Reveal(player, (string,)))
+    return insert(lines, position, syn.Reveal(move.player, (string,)))
 
 
 def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) -> Lines:
     """``lines`` with the main player and another one exchanged; the other is shown what it
     needs."""
     names = {context.main: other, other: context.main}
-    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
     new_lines = tuple(
         replace(line, player=names.get(line.player, line.player))
-        if isinstance(line, kinds)
+        if isinstance(line, WITH_PLAYER)
         else line
         for line in lines
     )
-    moves = [i for i, x in enumerate(new_lines) if isinstance(x, syn.Elicit) and x.player == other]
+    moves = [i for i, line in of_type(new_lines, syn.Elicit) if line.player == other]
     return with_reveal(new_lines, moves[0], other, context, rng) if moves else new_lines
 
 
 def insert_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A new reward of the main player anywhere after its first move."""
-    moves = positions(lines, syn.Elicit)
-    position = rng.randint(needed(moves)[0] + 1, len(lines))
+    first, _ = needed(of_type(lines, syn.Elicit))[0]
+    position = rng.randint(first + 1, len(lines))
     amount = program_editor.amount(rng, registers_at(lines, position, context))
-    return insert(lines, position, syn.Reward(context.main, needed(amount)))
+    return insert(lines, position, syn.Reward(context.main, amount))
 
 
 def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -133,32 +125,26 @@ def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines:
     here, name = registers_at(lines, position, context), a_free_name(lines)
     source = one_of(rng, here.live)
     value = program_editor.combine(rng, here, source)
-    if value is None:
-        raise NothingError
     uses = [s for s in operands(lines, position) if source in set(reads(s.node))]
     new_lines = replace_node(lines, one_of(rng, uses), syn.Register(name))
     return insert(new_lines, position, syn.Assign(((name, value),)))
 
 
-def insert_elicit(lines: Lines, context: EditContext, rng: Random) -> Lines:
-    """One more move, and a reward term or an operand that uses it."""
-    return insert_move(lines, context.players, context, rng)
-
-
-def insert_move(
+def insert_elicit(
     lines: Lines,
-    players: Sequence[str],
     context: EditContext,
     rng: Random,
+    players: Sequence[str] = (),
     sides: Sequence[int] = (1, -1),
 ) -> Lines:
-    """One more move by one of ``players``, and a reward term or an operand that uses it; if it was
-    paid nothing, it shares the reward, or is paid the negative of it, by one of ``sides``."""
+    """One more move by one of ``players``, or of all, and a reward term or an operand that uses it;
+    if it was paid nothing, it shares the reward, or is paid the negative of it, by one of
+    ``sides``."""
     name = a_free_name(lines)
-    reward = one_of(rng, positions(lines, syn.Reward))
+    reward, _ = one_of(rng, of_type(lines, syn.Reward))
     position = rng.randint(min(1, reward), reward)
-    new = syn.Elicit(rng.choice(players), (name,), rng.choice(program_editor.LIMITS))
-    longer = insert(lines, position, new)
+    player, limit = rng.choice(players or context.players), rng.choice(program_editor.LIMITS)
+    longer = insert(lines, position, syn.Elicit(player, (name,), limit))
     if rng.random() < 0.5:
         with_move = _with_term(longer, reward + 1, name, context, rng)
     else:
@@ -166,14 +152,14 @@ def insert_move(
         pair = [site.node, syn.Register(name)]
         operand = rng.choice((pair[1], syn.Cat(*pair), syn.Cat(*reversed(pair))))
         with_move = replace_node(longer, site, operand)
-    shown = with_reveal(with_move, position, new.player, context, rng)
-    return with_reward(shown, new.player, name, context, rng, sides)
+    shown = with_reveal(with_move, position, player, context, rng)
+    return with_reward(shown, player, name, context, rng, sides)
 
 
 def insert_story(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more text on the map, and a reward term about it."""
     name, first = a_free_name(lines), lines[0]
-    reward, target = one_of(rng, positions(lines, syn.Reward)), (name, syn.Story())
+    (reward, _), target = one_of(rng, of_type(lines, syn.Reward)), (name, syn.Story())
     if isinstance(first, syn.Assign) and all(isinstance(v, syn.Story) for _, v in first.targets):
         longer = splice(lines, 0, replace(first, targets=(*first.targets, target)))
     else:
@@ -194,9 +180,8 @@ def insert_distractor(lines: Lines, context: EditContext, rng: Random) -> Lines:
 def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Rewards use other stories than before: from one line on, or everywhere, the stories that they
     read are exchanged."""
-    stories, rewards = story_registers(lines), positions(lines, syn.Reward)
-    if len(stories) < 2:
-        raise NothingError
+    stories, rewards = story_registers(lines), [i for i, _ in of_type(lines, syn.Reward)]
+    needed(len(stories) > 1)
     first, others = one_of(rng, rewards), rng.sample(stories, len(stories))
     names = dict(zip(stories, others, strict=True))
     new_lines = lines
@@ -209,45 +194,37 @@ def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
 def _with_term(lines: Lines, position: int, about: str, context: EditContext, rng: Random) -> Lines:
     """The reward at ``position`` with one more term about a register."""
-    reward = lines[position]
-    assert isinstance(reward, syn.Reward)
     term = program_editor.term(rng, registers_at(lines, position, context), about)
-    terms = (*reward.amount.terms, needed(term))
-    return splice(lines, position, replace(reward, amount=syn.Sum(terms)))
+    site = next(each for each in sites(lines, syn.Sum, position))
+    return replace_node(lines, site, syn.Sum((*site.node.terms, term)))
 
 
 def delete_line(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One line less."""
-    if len(lines) < 2:
-        raise NothingError
+    needed(len(lines) > 1)
     return rebind_reads(splice(lines, rng.randrange(len(lines))), context, rng)
 
 
 def replace_line(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A fresh draw in place of a reward, a condition, a cut or a cat."""
     position = rng.randrange(len(lines))
-    here = registers_at(lines, position, context)
-    return splice(lines, position, _redraw(lines[position], here, context, rng))
-
-
-def _redraw(
-    line: syn.Instruction, here: LiveRegisters, context: EditContext, rng: Random
-) -> syn.Instruction:
+    line, here = lines[position], registers_at(lines, position, context)
     match line:
         case syn.Reward():
-            return replace(line, amount=needed(program_editor.amount(rng, here)))
+            line = replace(line, amount=program_editor.amount(rng, here))
         case syn.Ensure():
-            return syn.Ensure((program_editor.condition(rng, here, context),))
-        case syn.Assign(((name, value), *rest)) if here.live and set(reads(value)):
-            if new := program_editor.combine(rng, here, rng.choice(here.live)):
-                return syn.Assign(((name, new), *rest))
-    raise NothingError
+            line = syn.Ensure((program_editor.condition(rng, here, context),))
+        case syn.Assign(((name, value), *rest)) if here.live and reads(value):
+            new = program_editor.combine(rng, here, rng.choice(here.live))
+            line = syn.Assign(((name, new), *rest))
+        case _:
+            raise NothingError
+    return splice(lines, position, line)
 
 
 def swap_lines(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Two lines exchanged."""
-    if len(lines) < 2:
-        raise NothingError
+    needed(len(lines) > 1)
     i, j = sorted(rng.sample(range(len(lines)), 2))
     return rebind_reads(splice(splice(lines, i, lines[j]), j, lines[i]), context, rng)
 
@@ -256,8 +233,7 @@ def retarget_register(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A move or a value is stored in another register of the program and replaces its value."""
     register_writes = [(i, name) for i, line in enumerate(lines) for name in writes(line)]
     names = sorted({name for _, name in register_writes})
-    if len(names) < 2:
-        raise NothingError
+    needed(len(names) > 1)
     position, old = rng.choice(register_writes)
     new = rng.choice([name for name in names if name != old])
     line = lines[position]
@@ -270,16 +246,15 @@ def retarget_register(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
 def change_bound(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Another limit of an elicit, count of a replay or bound of a comparison."""
-    candidates = positions(lines, syn.Elicit, syn.Replay)
+    candidates = of_type(lines, syn.Elicit, syn.Replay)
     numbers = [site for site in sites(lines, syn.Number) if site.node.value]
     pick = rng.randrange(max(1, len(candidates) + len(numbers)))
     if pick < len(candidates):
-        line = lines[candidates[pick]]
+        position, line = candidates[pick]
         if isinstance(line, syn.Replay):
-            return splice(lines, candidates[pick], replace(line, times=rng.randint(1, 4)))
-        assert isinstance(line, syn.Elicit)
+            return splice(lines, position, replace(line, times=rng.randint(1, 4)))
         limit = rng.choice(program_editor.LIMITS)
-        return splice(lines, candidates[pick], replace(line, max_len=limit))
+        return splice(lines, position, replace(line, max_len=limit))
     site = needed(numbers)[pick - len(candidates)]
     return replace_node(lines, site, syn.Number(rng.choice(program_editor.BOUNDS)))
 
@@ -287,22 +262,18 @@ def change_bound(lines: Lines, context: EditContext, rng: Random) -> Lines:
 def wrap_loop(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Repeat a stretch that holds a move; its moves are used one by one or gathered into one."""
     used_flags = {line.flag for line in lines if isinstance(line, syn.Beacon | syn.Replay)}
-    flag = next((flag for flag in syn.FLAGS if flag not in used_flags), None)
-    if flag is None:
-        raise NothingError
-    move = one_of(rng, positions(lines, syn.Elicit))
+    flag = needed(next((flag for flag in syn.FLAGS if flag not in used_flags), None))
+    move, elicit = one_of(rng, of_type(lines, syn.Elicit))
     times = rng.choice((1, 1, 2, 3))
     if rng.random() < 0.5:
-        return _gather_in_loop(lines, move, flag, times)
+        return _gather_in_loop(lines, move, elicit, flag, times)
     start, end = rng.randint(min(1, move), move), rng.randint(move + 1, len(lines))
     with_replay = insert(lines, end, syn.Replay(flag, times))
     return insert(with_replay, start, syn.Beacon(flag))
 
 
-def _gather_in_loop(lines: Lines, move: int, flag: str, times: int) -> Lines:
+def _gather_in_loop(lines: Lines, move: int, elicit: syn.Elicit, flag: str, times: int) -> Lines:
     """Later lines read the moves of all rounds joined, in place of one move."""
-    elicit = lines[move]
-    assert isinstance(elicit, syn.Elicit)
     old, new = elicit.registers[0], a_free_name(lines)
     empty = syn.Assign(((new, syn.Literal("")),))
     gather = syn.Assign(((new, syn.Cat(syn.Register(new), syn.Register(old))),))
@@ -314,9 +285,9 @@ def _gather_in_loop(lines: Lines, move: int, flag: str, times: int) -> Lines:
 
 def add_ensure(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A demand on a move, made before the next one."""
-    position = one_of(rng, positions(lines, syn.Elicit)) + 1
-    condition = program_editor.condition(rng, registers_at(lines, position, context), context)
-    return insert(lines, position, syn.Ensure((condition,)))
+    move, _ = one_of(rng, of_type(lines, syn.Elicit))
+    condition = program_editor.condition(rng, registers_at(lines, move + 1, context), context)
+    return insert(lines, move + 1, syn.Ensure((condition,)))
 
 
 def negate_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -333,15 +304,12 @@ def split_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
     site = random_reward_sum(lines, rng, 2)
     terms = list(site.node.terms)
     early = [terms.pop(rng.randrange(len(terms))) for _ in range(rng.randint(1, len(terms) - 1))]
-    line = lines[site.position]
-    assert isinstance(line, syn.Reward)
-    first = replace(line, amount=syn.Sum(tuple(early)))
+    first = replace_node(lines, site, syn.Sum(tuple(early)))[site.position]
     rest = replace_node(lines, site, syn.Sum(tuple(terms)))
-    needed_registers = set(reads(first))
     possible = [
         position
         for position in range(1, site.position + 1)
-        if needed_registers <= set(registers_at(lines, position, context).live)
+        if set(reads(first)) <= set(registers_at(lines, position, context).live)
     ]
     return insert(rest, one_of(rng, possible), first)
 
@@ -381,7 +349,7 @@ def add_term(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more term in a reward."""
     site = random_reward_sum(lines, rng, 1)
     term = program_editor.term(rng, registers_at(lines, site.position, context))
-    return replace_node(lines, site, syn.Sum((*site.node.terms, needed(term))))
+    return replace_node(lines, site, syn.Sum((*site.node.terms, term)))
 
 
 def drop_term(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -420,7 +388,6 @@ def drop_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
 # -- the axioms' moves in game space, and crossover ------------------------------------------------
 
-_PAIR = frozenset({"black", "white"})
 _ZERO = syn.Sum(((1, syn.Number(0)),))
 
 
@@ -434,22 +401,12 @@ def compose(lines: Lines, context: EditContext, rng: Random) -> Lines:
     share = rng.random() < 0.6
     stories = zip(*map(story_registers, (second, lines)), strict=False) if share else ()
     renamed_lines = _rename_apart(lines, second, dict(stories))
-    return lines + (_without_stories(renamed_lines, lines) if share else renamed_lines)
+    drawn = story_registers(lines) if share else []
 
+    def is_new(_: int, name: str, value: object) -> bool:
+        return name not in drawn or not isinstance(value, syn.Story)
 
-def _without_stories(second: Lines, first: Lines) -> Lines:
-    """``second`` without the stories that ``first`` draws already."""
-    drawn, remaining = set(story_registers(first)), list[syn.Instruction]()
-    for line in second:
-        if isinstance(line, syn.Assign):
-            kept = [
-                (n, v) for n, v in line.targets if n not in drawn or not isinstance(v, syn.Story)
-            ]
-            line = replace(line, targets=tuple(kept))
-            if not line.targets:
-                continue
-        remaining.append(line)
-    return tuple(remaining)
+    return lines + keep_targets(renamed_lines, is_new)
 
 
 def _rename_apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines:
@@ -469,10 +426,9 @@ def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more turn: a move of the main player, paid like another of its moves, but with the
     stories exchanged."""
     name, stories, main = a_free_name(lines), story_registers(lines), context.main
-    moves = (x for x in lines if isinstance(x, syn.Elicit) and x.player == main)
+    moves = (line for _, line in of_type(lines, syn.Elicit) if line.player == main)
     turns = [x for x in moves if len(x.registers) == 1 and _rewards_of(lines, x, main)]
-    if len(stories) < 2:
-        raise NothingError
+    needed(len(stories) > 1)
     turn = one_of(rng, turns)
     others = rng.sample(stories, len(stories))
     names = dict(zip(stories, others, strict=True)) | {turn.registers[0]: name}
@@ -485,8 +441,8 @@ def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
 def _rewards_of(lines: Lines, turn: syn.Elicit, player: str) -> list[syn.Reward]:
     """A player's rewards that read the register of one of its moves."""
-    rewards = (x for x in lines if isinstance(x, syn.Reward) and x.player == player)
-    return [line for line in rewards if turn.registers[0] in set(reads(line))]
+    rewards = (line for _, line in of_type(lines, syn.Reward) if line.player == player)
+    return [line for line in rewards if turn.registers[0] in reads(line)]
 
 
 def crossover(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -505,16 +461,15 @@ def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines:
     A program's only reward keeps some terms, or a new reward takes its place, so that the game
     still pays.
     """
-    rewards = positions(lines, syn.Reward)
-    position = one_of(rng, rewards)
-    reward = lines[position]
-    assert isinstance(reward, syn.Reward)
+    rewards = of_type(lines, syn.Reward)
+    position, reward = one_of(rng, rewards)
     demanded_terms, remaining = list(reward.amount.terms), list(reward.amount.terms[:0])
     if len(rewards) == 1 and len(demanded_terms) > 1:
         remaining = [demanded_terms.pop(rng.randrange(len(demanded_terms)))]
     elif len(rewards) == 1:
-        new_amount = program_editor.amount(rng, registers_at(lines, position, context))
-        remaining = list(new_amount.terms) if new_amount else []
+        with suppress(NothingError):
+            new = program_editor.amount(rng, registers_at(lines, position, context))
+            remaining = list(new.terms)
     ensure = syn.Ensure((syn.Comparison(syn.Sum(tuple(demanded_terms)), ">=", _ZERO),))
     smaller_reward = [replace(reward, amount=syn.Sum(tuple(remaining)))] if remaining else []
     return splice(lines, position, ensure, *smaller_reward)
@@ -526,18 +481,18 @@ def zero_sum(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
     Black and white are left out together: the language itself couples them.
     """
-    cast = [x.player for x in lines if isinstance(x, syn.Elicit) and x.player != "env"]
-    pairs = [
-        (position, player)
-        for position, line in enumerate(lines)
-        if isinstance(line, syn.Reward)
-        for player in dict.fromkeys(cast)
-        if player != line.player and {player, line.player} != _PAIR
+    movers = dict.fromkeys(line.player for _, line in of_type(lines, syn.Elicit))
+    cast = [player for player in movers if player != "env"]
+    rewards = [
+        (position, line, player)
+        for position, line in of_type(lines, syn.Reward)
+        for player in cast
+        if player not in (line.player, syn.PARTNERS.get(line.player))
     ]
-    if not pairs and len({*cast}) < 2:
-        return insert_move(lines, context.others, context, rng, (-1,))
-    position, player = one_of(rng, pairs)
-    return insert(lines, position + 1, signed_reward(lines, position, player, -1))
+    if not rewards and len(cast) < 2:
+        return insert_elicit(lines, context, rng, context.others, (-1,))
+    position, reward, player = one_of(rng, rewards)
+    return insert(lines, position + 1, signed_reward(reward, player, -1))
 
 
 def update(lines: Lines, context: EditContext, rng: Random) -> Lines:

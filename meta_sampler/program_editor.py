@@ -3,7 +3,8 @@ them, and random expressions over the registers that are set at a line."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
@@ -12,11 +13,11 @@ from typing import Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
 from meta_sampler.settings import MutateSettings
-from meta_sampler.soundness import Lines, admitted_players, filled_constants, foreign, splice
+from meta_sampler.soundness import Lines, foreign, splice
 from xgl.language import syntax as syn
-from xgl.language.canonical import POOL, PUBLIC_POOL, Game
+from xgl.language.canonical import POOL, PUBLIC_POOL
 from xgl.language.syntax import Program
-from xgl.language.visitors import descendants, mentions, reads, rebuild, rename, writes
+from xgl.language.visitors import children, descendants, mentions, reads, rebuild, rename, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ class NothingError(Exception):
 
 
 def needed(value: Value | None) -> Value:
-    """What an operator needs. Raises :class:`NothingError` for None and for an empty list."""
+    """What an operator needs. Raises :class:`NothingError` for what is none, empty or false."""
     if not value:
         raise NothingError
     return value
@@ -109,15 +110,27 @@ def a_free_name(lines: Lines) -> str:
     return needed(free_names(lines))[0]
 
 
-def positions(lines: Lines, *kinds: type) -> list[int]:
-    """Positions of the lines of some types."""
-    return [position for position, line in enumerate(lines) if isinstance(line, kinds)]
+def of_type(lines: Lines, *kinds: type) -> list[tuple[int, Any]]:
+    """The lines of some types, each after its position."""
+    return [(position, line) for position, line in enumerate(lines) if isinstance(line, kinds)]
 
 
 def story_registers(lines: Lines) -> list[str]:
     """Registers that lines fill with stories, in their order."""
-    targets = (target for line in lines for target in getattr(line, "targets", ()))
+    targets = (target for _, line in of_type(lines, syn.Assign) for target in line.targets)
     return [name for name, value in targets if isinstance(value, syn.Story)]
+
+
+def keep_targets(lines: Lines, keep: Callable[[int, str, Any], bool]) -> Lines:
+    """``lines`` with the values that ``keep`` finds true by position and register; a line that
+    stores nothing more is left out."""
+    new_lines = list[syn.Instruction]()
+    for position, line in enumerate(lines):
+        if isinstance(line, syn.Assign):
+            line = replace(line, targets=tuple(t for t in line.targets if keep(position, *t)))
+        if not isinstance(line, syn.Assign) or line.targets:
+            new_lines.append(line)
+    return tuple(new_lines)
 
 
 def insert(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
@@ -156,19 +169,13 @@ def random_reward_sum(lines: Lines, rng: Random, least: int) -> Site:
 
 def operands(lines: Lines, start: int = 0) -> list[Site]:
     """The string operands of all xents: targets, prefixes and outer prefixes."""
-    return [
-        Site(site.position, site.ordinal + offset, node)
-        for site in sites(lines, syn.Xent, start)
-        for offset, node in _direct_operands(site.node)
-    ]
-
-
-def _direct_operands(term: syn.Xent) -> Iterator[tuple[int, Any]]:
-    offset = 1
-    for part in (term.target, term.prefix, term.outer):
-        if part is not None:
-            yield offset, part
-            offset += sum(1 for _ in descendants(part))
+    found = list[Site]()
+    for position, ordinal, term in sites(lines, syn.Xent, start):
+        ordinal += 1
+        for part in children(term):
+            found.append(Site(position, ordinal, part))
+            ordinal += sum(1 for _ in descendants(part))
+    return found
 
 
 def replace_node(lines: Lines, site: Site, new: Any) -> Lines:
@@ -194,21 +201,13 @@ def rebind_reads(lines: Lines, context: EditContext, rng: Random) -> Lines:
     return tuple(new_lines)
 
 
-def edit_context(
-    parent: Game, settings: MutateSettings, role: str = syn.MAIN_PLAYER
-) -> EditContext:
-    """The context of a parent played in ``role``: its own players are always allowed."""
-    players = admitted_players(parent, settings.players)
-    return EditContext(settings, players, filled_constants(parent), main=role)
-
-
-def donor_lines(program: Program, context: EditContext) -> Lines | None:
-    """A program's lines as far as they may enter a child; None if they may not."""
+def donor_lines(program: Program, context: EditContext) -> Lines:
+    """A program's lines as far as they may enter a child; none of them where one may not."""
     lines = program.instructions
     if not context.settings.truths:
         lines = tuple(line for line in map(_without_truths, lines) if line is not None)
     is_foreign = any(foreign(Program(lines), context.players, True, context.settings.loops))
-    return None if is_foreign else lines
+    return () if is_foreign else lines
 
 
 def _without_truths(line: syn.Instruction) -> syn.Instruction | None:
@@ -239,29 +238,15 @@ def prune(lines: Lines, keep: frozenset[str]) -> Lines:
     Moves are kept, even if nothing reads them. So are stories that are drawn before the last move:
     a move may have to avoid them.
     """
+    dead = unread_registers(lines) - keep
+    last = max((position for position, _ in of_type(lines, syn.Elicit)), default=-1)
+
+    def is_needed(position: int, name: str, value: Any) -> bool:
+        return name not in dead or (position < last and isinstance(value, syn.Story))
+
+    shorter = keep_targets(lines, is_needed)
     # Again and again: what only a removed value read is unread from then on.
-    while dead := unread_registers(lines) - keep:
-        last = max((i for i, line in enumerate(lines) if isinstance(line, syn.Elicit)), default=-1)
-        shorter = tuple(
-            line
-            for line in (_remove_dead(line, dead, i < last) for i, line in enumerate(lines))
-            if not (isinstance(line, syn.Assign) and not line.targets)
-        )
-        if shorter == lines:
-            break
-        lines = shorter
-    return lines
-
-
-def _remove_dead(line: syn.Instruction, dead: frozenset[str], in_view: bool) -> syn.Instruction:
-    if not isinstance(line, syn.Assign):
-        return line
-    alive = tuple(
-        (name, value)
-        for name, value in line.targets
-        if name not in dead or (in_view and isinstance(value, syn.Story))
-    )
-    return replace(line, targets=alive)
+    return lines if shorter == lines else prune(shorter, keep)
 
 
 LIMITS = (2, 3, 4, 5, 6, 8, 10, 12, 16)
@@ -289,12 +274,12 @@ def cut(rng: Random, text: str, mark: str) -> syn.StringExpr:
     return syn.Cut(syn.Register(text), syn.Register(mark), rng.choice(_SIDES))
 
 
-def combine(rng: Random, here: LiveRegisters, name: str) -> syn.StringExpr | None:
+# What follows raises NothingError where too few registers are set.
+
+
+def combine(rng: Random, here: LiveRegisters, name: str) -> syn.StringExpr:
     """``name`` joined with another register, or one cut at the other where that can occur."""
-    others = here.other_registers(name)
-    if not others:
-        return None
-    other = rng.choice(others)
+    other = one_of(rng, here.other_registers(name))
     if rng.random() < 0.6:
         return join(rng, name, other)
     text, mark = (name, other) if other in here.move_registers else (other, name)
@@ -302,17 +287,19 @@ def combine(rng: Random, here: LiveRegisters, name: str) -> syn.StringExpr | Non
 
 
 def string(rng: Random, here: LiveRegisters) -> syn.StringExpr:
-    """A live register, or two of them joined or cut. Raises :class:`NothingError`."""
+    """A live register, or two of them joined or cut."""
     name = one_of(rng, here.live)
-    combination = combine(rng, here, name) if rng.random() < 0.35 else None
-    return combination or syn.Register(name)
+    if rng.random() < 0.35:
+        with suppress(NothingError):
+            return combine(rng, here, name)
+    return syn.Register(name)
 
 
-def term(rng: Random, here: LiveRegisters, about: str = "") -> tuple[int, syn.Xent] | None:
+def term(rng: Random, here: LiveRegisters, about: str = "") -> tuple[int, syn.Xent]:
     """A signed term that ties a move to another string; one of the two is ``about`` if given."""
-    pair = _pair(rng, here, about)
-    if pair is None:
-        return None
+    mover = one_of(rng, [about] if about in here.move_registers else here.move_registers)
+    is_free = about in ("", mover)
+    pair = mover, one_of(rng, here.other_registers(mover) if is_free else [about])
     move, other = map(syn.Register, pair)
     third = [name for name in here.live if name not in pair]
     shape = rng.choices(("explain", "follow", "plain", "given", "outer"), (6, 3, 1, 2, 1))[0]
@@ -329,25 +316,17 @@ def term(rng: Random, here: LiveRegisters, about: str = "") -> tuple[int, syn.Xe
     return sign, xed(other, join(rng, move.name, extra))
 
 
-def _pair(rng: Random, here: LiveRegisters, about: str) -> tuple[str, str] | None:
-    """A register that depends on a move, and another."""
-    moves = [about] if about in here.move_registers else list(here.move_registers)
-    if not moves:
-        return None
-    move = rng.choice(moves)
-    others = [about] if about and about != move else list(here.other_registers(move))
-    return (move, rng.choice(others)) if others else None
-
-
-def amount(rng: Random, here: LiveRegisters) -> syn.Sum | None:
+def amount(rng: Random, here: LiveRegisters) -> syn.Sum:
     """A sum of one to three terms."""
-    samples = [term(rng, here) for _ in range(rng.choice((1, 2, 2, 3)))]
-    terms = tuple(dict.fromkeys(item for item in samples if item is not None))
-    return syn.Sum(terms) if terms else None
+    terms = dict[tuple[int, syn.Xent], None]()
+    for _ in range(rng.choice((1, 2, 2, 3))):
+        with suppress(NothingError):
+            terms[term(rng, here)] = None
+    return syn.Sum(tuple(needed(terms)))
 
 
 def condition(rng: Random, here: LiveRegisters, context: EditContext) -> syn.Condition:
-    """A demand on the last move that an attentive player can meet. Raises :class:`NothingError`."""
+    """A demand on the last move that an attentive player can meet."""
     name = one_of(rng, here.recent)
     move, others = syn.Register(name), [syn.Register(n) for n in here.other_registers(name)]
     cheap = comparison(syn.Xent("xent", move), "<", rng.choice(BOUNDS))

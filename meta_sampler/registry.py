@@ -8,14 +8,13 @@ largest mean credit plus √(2 ln N / n), for n decided candidates of its own an
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 from meta_sampler.base import MetaSampler, Outcome, Proposal, SamplerError
 from meta_sampler.mutate import Mutate
-from meta_sampler.settings import SETTINGS, Caps, settings_of
+from meta_sampler.settings import SETTINGS, Caps
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.models.resolve import resolve
@@ -52,14 +51,11 @@ class Portfolio(MetaSampler):
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Credit each outcome to the sampler that made the game, and tell it."""
-        by_member: dict[str, list[Outcome]] = defaultdict(list)
-        for outcome in outcomes:
-            if outcome.sampler in self.members:
-                self._trials[outcome.sampler] += 1.0
-                self._credits[outcome.sampler] += outcome.progress.value
-                by_member[outcome.sampler].append(outcome)
-        for name, own in by_member.items():
-            self.members[name].observe(own)
+        for name, member in self.members.items():
+            own = [outcome for outcome in outcomes if outcome.sampler == name]
+            self._trials[name] += len(own)
+            self._credits[name] += sum(outcome.progress.value for outcome in own)
+            member.observe(own)
 
     def check(self) -> None:
         for member in self.members.values():
@@ -81,7 +77,7 @@ def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSam
     if name not in SETTINGS:
         names = ", ".join(sorted(SETTINGS))
         raise SamplerError(f"unknown meta-sampler {name!r}, expected one of: {names}")
-    values: Any = settings if isinstance(settings, Caps) else settings_of(name, settings or {})
+    values: Any = settings if isinstance(settings, Caps) else SETTINGS[name](**(settings or {}))
     match name:
         case "local":
             from meta_sampler.local import Local

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from math import log2
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, Strict
 
@@ -42,9 +41,6 @@ def _check_player(name: str) -> str:
 
 Players = tuple[Annotated[str, AfterValidator(_check_player)], ...]
 Lines = Annotated[int, Strict(), Field(ge=1, le=syn.MAX_LINES)]
-GrammarLines = Annotated[int, Strict(), Field(ge=3, le=syn.MAX_LINES)]
-"""At least a story, a move and its reward."""
-MoveLimit = Annotated[int, Strict(), Field(ge=1, le=999)]
 
 
 @settings
@@ -91,12 +87,13 @@ class MutateSettings(Caps):
     def widen(self, games: int) -> Self:
         """These settings with the caps for a scope of ``games`` games."""
         factor = 1 + self.widening * log2(max(1, games))
-        wider: dict[str, Any] = {}
-        for name in ("max_lines", "max_steps", "max_stories", "max_move_tokens"):
-            wider[name] = int(getattr(self, name) * factor)
-        wider["max_lines"] = min(wider["max_lines"], syn.MAX_LINES)
-        wider["max_steps"] = min(wider["max_steps"], syn.MAX_STEPS)
-        return replace(self, **wider)
+        return replace(
+            self,
+            max_lines=min(int(self.max_lines * factor), syn.MAX_LINES),
+            max_steps=min(int(self.max_steps * factor), syn.MAX_STEPS),
+            max_stories=int(self.max_stories * factor),
+            max_move_tokens=int(self.max_move_tokens * factor),
+        )
 
 
 @settings
@@ -125,8 +122,9 @@ class LocalSettings(Caps):
     """Drafts that are written at a time."""
     attempts: Count = 16
     """Most drafts for one proposal."""
-    max_lines: GrammarLines = 6
-    max_move_tokens: MoveLimit = 8
+    # at least a story, a move and its reward
+    max_lines: Annotated[int, Strict(), Field(ge=3, le=syn.MAX_LINES)] = 6
+    max_move_tokens: Annotated[int, Strict(), Field(ge=1, le=999)] = 8
 
 
 @settings(role=Role.RESUMABLE)
@@ -227,8 +225,3 @@ SETTINGS: dict[str, type[Caps]] = {
     "portfolio": PortfolioSettings,
 }
 """The settings class of each sampler, by its name."""
-
-
-def settings_of(sampler: str, values: Mapping[str, Any]) -> Caps:
-    """The settings of a sampler, from plain values. Raises :class:`~xgl.errors.ConfigError`."""
-    return SETTINGS[sampler](**values)

@@ -7,14 +7,14 @@ from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple
+from typing import TypeVar
 
 from meta_sampler.base import Fate, Proposal, Provenance
 from meta_sampler.lint import lint_warnings
 from meta_sampler.settings import Caps
 from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import analyse, learning_roles
-from xgl.errors import FlowError, ProgramError, first_messages
+from xgl.errors import FlowError, ProgramError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.control_flow import path, unrolled
@@ -23,6 +23,9 @@ from xgl.language.syntax import Program
 from xgl.language.visitors import find
 
 Lines = tuple[syn.Instruction, ...]
+AnyCaps = TypeVar("AnyCaps", bound=Caps)
+WITH_PLAYER = (syn.Elicit, syn.Reward, syn.Reveal)
+"""Instructions that name a player."""
 
 
 def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAYER) -> list[str]:
@@ -41,52 +44,36 @@ def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAY
     if len(report.read_before_set) > len(analyse(parent.program).read_before_set):
         phrases += [f"{name} is read before it is set" for name in report.read_before_set]
     phrases += sorted(lint_warnings(program) - lint_warnings(parent.program))
-    if not phrases and not _reads_back(program):
-        phrases.append("its canonical text means something else")
-    return phrases
-
-
-def _reads_back(program: Program) -> bool:
-    """Whether the canonical text is valid and means the same tree."""
+    if phrases:
+        return phrases
     new = game(program)
-    try:
-        return parse(new.code, program.dialect) == new.program
-    except ProgramError:
-        return False
+    with suppress(ProgramError):
+        if parse(new.code, program.dialect) == new.program:
+            return []
+    return ["its canonical text means something else"]
 
 
-class Child(NamedTuple):
-    """A text as a child: ``text`` is canonical if it is a program; ``game`` is None if there are
-    errors."""
-
-    text: str
-    game: Game | None
-    errors: tuple[str, ...] = ()
-    fate: Fate = Fate.INVALID
-    repairs: tuple[str, ...] = ()
-
-
-def child_of(text: str, parent: Game, caps: Caps, role: str = syn.MAIN_PLAYER) -> Child:
+def child_of(
+    text: str, parent: Game, caps: Caps, origin: Provenance, role: str = syn.MAIN_PLAYER
+) -> Proposal:
     """A text that a model wrote as a child of ``parent`` played in ``role``, of its dialect and
-    metadata; limits and loops are cut to the caps."""
+    metadata; limits and loops are cut to the caps. The text of a program is canonical."""
     try:
         program = parse(text, parent.dialect)
     except ProgramError as error:
-        return Child(text, None, tuple(error.messages()))
+        return Proposal(text, None, tuple(error.messages()), origin)
     fitted = fit(program, caps, parent)
+    if fitted != program:
+        origin = replace(origin, repairs=(*origin.repairs, FIT))
     new = game(fitted, parent.metadata)
-    errors = [*_not_admitted(fitted, parent, caps, role), *faults(fitted, parent, caps, role)]
-    repairs = (FIT,) if fitted != program else ()
-    if errors:
-        return Child(new.code, None, tuple(first_messages(errors)), Fate.UNSOUND, repairs)
-    return Child(new.code, new, repairs=repairs)
+    errors = (*_not_admitted(fitted, parent, caps, role), *faults(fitted, parent, caps, role))
+    return Proposal(new.code, None if errors else new, errors, origin, Fate.UNSOUND)
 
 
 def _not_admitted(program: Program, parent: Game, caps: Caps, main: str) -> Iterator[str]:
     """Contents that the caps do not allow and that the parent does not have."""
-    players = admitted_players(parent, caps.players)
-    truths = caps.truths or has_truths(parent.program)
-    yield from foreign(program, players, truths, caps.loops or has_loops(parent.program))
+    wide = admitted(caps, parent)
+    yield from foreign(program, wide.players, wide.truths, wide.loops)
     if not any(isinstance(i, syn.Elicit) and i.player == main for i in program.instructions):
         yield f"no move of {main}, expected at least one"
     earners = {main, syn.PARTNERS.get(main, main)}
@@ -98,27 +85,21 @@ class KnownGames:
     """Games that a proposal must not repeat, in text or in normal form."""
 
     def __init__(self, games: Sequence[Game]) -> None:
-        self._keys = {key for each in games for key in _keys(each)}
+        self._keys = {key for each in games for key in self._keys_of(each)}
 
-    def add(self, other: Game) -> None:
-        """One more game."""
-        self._keys.update(_keys(other))
-
-    def __contains__(self, other: Game) -> bool:
-        return not self._keys.isdisjoint(_keys(other))
-
-    def proposal(self, child: Child, origin: Provenance) -> Proposal:
-        """The proposal of a child; a game that is new is known from now on."""
+    def checked(self, child: Proposal) -> Proposal:
+        """A proposal, without its game if that is known; a new one is known from now on."""
         if child.game is None:
-            return Proposal(child.text, None, child.errors, origin, child.fate)
-        if child.game in self:
-            return Proposal(child.text, None, ("a known game",), origin, Fate.KNOWN)
-        self.add(child.game)
-        return Proposal(child.text, child.game, (), origin)
+            return child
+        keys = self._keys_of(child.game)
+        if not self._keys.isdisjoint(keys):
+            return replace(child, game=None, errors=("a known game",), fate=Fate.KNOWN)
+        self._keys.update(keys)
+        return child
 
-
-def _keys(whole: Game) -> tuple[Hashable, Hashable]:
-    return whole.game_id, normal_form(whole.program)
+    @staticmethod
+    def _keys_of(whole: Game) -> tuple[Hashable, Hashable]:
+        return whole.game_id, normal_form(whole.program)
 
 
 # -- what a program holds --------------------------------------------------------------------------
@@ -126,14 +107,20 @@ def _keys(whole: Game) -> tuple[Hashable, Hashable]:
 
 def named_players(lines: Lines) -> set[str]:
     """Players who are asked, paid or shown something."""
-    kinds = (syn.Elicit, syn.Reward, syn.Reveal)
-    return {line.player for line in lines if isinstance(line, kinds)}
+    return {line.player for line in lines if isinstance(line, WITH_PLAYER)}
 
 
 def admitted_players(parent: Game, players: Sequence[str]) -> tuple[str, ...]:
     """Players that a child may name: ``players`` and those of the parent."""
     own = named_players(parent.program.instructions)
     return tuple(name for name in syn.PLAYERS if name in own or name in players)
+
+
+def admitted(caps: AnyCaps, parent: Game) -> AnyCaps:
+    """The caps with what the parent has: its players, statements and loops."""
+    truths = caps.truths or has_truths(parent.program)
+    loops = caps.loops or has_loops(parent.program)
+    return replace(caps, players=admitted_players(parent, caps.players), truths=truths, loops=loops)
 
 
 def filled_constants(parent: Game) -> tuple[str, ...]:

@@ -21,7 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import chain
+from itertools import chain, count
 from typing import Any, NamedTuple, TypeVar
 from typing import Literal as OneOf
 
@@ -30,7 +30,7 @@ from xgl.language import syntax as syn
 from xgl.language.control_flow import path
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import to_text
-from xgl.language.visitors import find, writes
+from xgl.language.visitors import children, find, writes
 
 MAX_SIZE = 96
 """Most parts of a symbolic string; a loop that doubles a string is stopped here."""
@@ -115,31 +115,24 @@ def string_of(
             return _check_size(first + string_of(right, registers, stories))
         case syn.Cut(whole, mark, side):
             first = string_of(whole, registers, stories)
-            return _cut_string(first, string_of(mark, registers, stories), side)
+            second = string_of(mark, registers, stories)
+            if first == second or not first:
+                return ()
+            if not second:
+                return first if side == "before" else ()
+            return _check_size((CutText(side, first, second),))
         case syn.Number(value):
             return (LiteralText(str(value)),)
-        case syn.Function(name, arguments):
-            return _function_value(name, arguments, registers, stories)
-        case syn.ListOf(items):
-            return _function_value("list", items, registers, stories)
-        case syn.Chain(left, right) | syn.Given(left, right):
-            return _function_value(type(node).__name__, (left, right), registers, stories)
-    return ()
-
-
-def _function_value(
-    name: str, nodes: tuple[Any, ...], registers: Registers, stories: Iterator[StoryText] | None
-) -> String:
-    arguments = tuple(string_of(node, registers, stories) for node in nodes)
+        case syn.Function(name):
+            pass
+        case syn.ListOf():
+            name = "list"
+        case syn.Chain() | syn.Given():
+            name = type(node).__name__
+        case _:
+            return ()
+    arguments = tuple(string_of(part, registers, stories) for part in children(node))
     return _check_size((FunctionText(name, arguments),))
-
-
-def _cut_string(whole: String, mark: String, side: str) -> String:
-    if whole == mark or not whole:
-        return ()
-    if not mark:
-        return whole if side == "before" else ()
-    return _check_size((CutText(side, whole, mark),))
 
 
 def _check_size(string: String) -> String:
@@ -274,7 +267,11 @@ def symbolic_events(program: syn.Program) -> Iterator[Event]:
     Raises :class:`TooLongError` and :class:`~xgl.errors.FlowError`.
     """
     registers: dict[str, String] = {}
-    sites, turn = _sites(program), 0
+    numbers, turn = count(), 0
+    sites = [  # the stories that each line draws
+        [StoryText(next(numbers), each.tokens, each.prompt) for each in find(line, syn.Story)]
+        for line in program.instructions
+    ]
     parallel = DIALECTS[program.dialect].parallel_assign
     for position in path(program):
         line = program.instructions[position]
@@ -288,17 +285,6 @@ def symbolic_events(program: syn.Program) -> Iterator[Event]:
         elif isinstance(line, syn.Elicit):
             registers |= {name: (MoveText(turn, i),) for i, name in enumerate(writes(line))}
             turn += 1
-
-
-def _sites(program: syn.Program) -> list[list[StoryText]]:
-    """The stories that each line draws."""
-    sites: list[list[StoryText]] = []
-    count = 0
-    for line in program.instructions:
-        nodes = find(line, syn.Story)
-        sites.append([StoryText(count + i, x.tokens, x.prompt) for i, x in enumerate(nodes)])
-        count += len(nodes)
-    return sites
 
 
 class Score(NamedTuple):
@@ -397,11 +383,9 @@ def _demands(condition: syn.Condition, event: Event) -> Iterator[Demand]:
             form = difference(condition, registers)
             strings = tuple(chain(*((key.target, key.context) for key, _ in form.terms)))
             yield Demand(condition, form, strings, last)
-        case syn.Truth(statement, params):
-            whole = tuple(chain(*(string_of(part, registers) for part in (statement, *params))))
-            yield Demand(condition, (whole,), (whole,), last)
-        case syn.Function():
-            whole = string_of(condition, registers)
+        case syn.Truth() | syn.Function():
+            parts = (condition,) if isinstance(condition, syn.Function) else children(condition)
+            whole = tuple(chain(*(string_of(part, registers) for part in parts)))
             yield Demand(condition, (whole,), (whole,), last)
         case syn.Test(left, comparator, right):
             pair = (string_of(left, registers), string_of(right, registers))
@@ -439,7 +423,10 @@ def _steps(program: syn.Program) -> Iterator[NormalForm]:
             case syn.Elicit(player, registers, max_len):
                 # The order of payments between two moves has no meaning: no player sees it sooner.
                 yield _pay(unpaid)
-                yield "elicit", player, len(registers), max_len, _stories_in_view(event.registers)
+                parts = {part for text in event.registers.values() for part in all_parts(text)}
+                stories = [part for part in parts if isinstance(part, StoryText)]
+                in_view = tuple(sorted(stories, key=lambda story: story.site))
+                yield "elicit", player, len(registers), max_len, in_view
                 unpaid = {}
             case syn.Ensure(conditions):
                 yield "ensure", _bag(_condition_form(c, event.registers) for c in conditions)
@@ -453,12 +440,6 @@ def _pay(unpaid: Mapping[str, LinearForm]) -> NormalForm:
     """What each player is paid between two moves, as far as it depends on a move."""
     amounts = [(name, form.where(lambda key: key.turns)) for name, form in sorted(unpaid.items())]
     return ("pay", *amounts)
-
-
-def _stories_in_view(registers: Registers) -> tuple[StoryText, ...]:
-    parts = {part for string in registers.values() for part in all_parts(string)}
-    stories = [part for part in parts if isinstance(part, StoryText)]
-    return tuple(sorted(stories, key=lambda story: story.site))
 
 
 def _bag(values: Iterable[Hashable]) -> frozenset[tuple[Hashable, int]]:

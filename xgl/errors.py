@@ -3,7 +3,6 @@ messages."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -15,35 +14,11 @@ MAX_QUOTED = 160
 """Most characters that a message quotes from a text in one place."""
 MAX_MESSAGE = 16_384
 """Characters of one message."""
-MAX_QUOTED_BYTES = 8_000
-"""Most UTF-8 bytes that a prompt quotes from one program, and from its problems: a request to
-repair one answer grows by at most 16,000 bytes through it."""
 
 
 def excerpt(text: str, most: int = MAX_QUOTED) -> str:
     """The beginning of a text, with an ellipsis where it goes on beyond ``most`` characters."""
     return text if len(text) <= most else text[: most - 1] + "…"
-
-
-def excerpt_bytes(text: str, most: int = MAX_QUOTED_BYTES) -> str:
-    """The beginning of a text, with an ellipsis where it goes on beyond ``most`` UTF-8 bytes."""
-    data = text.encode(errors="replace")
-    if len(data) <= most:
-        return text
-    return data[: most - len("…".encode())].decode(errors="ignore") + "…"
-
-
-def first_messages(messages: Sequence[str], most: int = MAX_MESSAGE) -> list[str]:
-    """The first messages, as many as fit into ``most`` characters with one line each; then, if
-    there are more, a line with their number. A first message that is too long by itself is cut."""
-    room = most - len(f"… and {len(messages)} more")
-    lines: list[str] = []
-    for message in messages:
-        room -= len(message) + 1
-        if room < 0 and lines:
-            return [*lines, f"… and {len(messages) - len(lines)} more"]
-        lines.append(excerpt(message, len(message) + min(0, room)))
-    return lines
 
 
 class XGLError(Exception):
@@ -72,18 +47,15 @@ class Problem:
         head = f"line {self.line}, column {self.column}: {found}; expected {expected}{hint}"
         if not self.source:
             return head
-        visible_line, column = self._around_the_column()
+        # At most MAX_QUOTED characters of the line, with the column among them.
+        column = min(self.column - 1, len(self.source))
+        start = max(0, min(column - MAX_QUOTED // 2, len(self.source) - MAX_QUOTED + 1))
+        cut = "…" if start else ""
+        visible_line = cut + excerpt(self.source[start:], MAX_QUOTED - len(cut))
+        column += len(cut) - start
         before = visible_line[:column].ljust(column)
         margin = "".join("\t" if c == "\t" else " " for c in before)
         return f"{head}\n    {visible_line}\n    {margin}^"
-
-    def _around_the_column(self) -> tuple[str, int]:
-        """At most ``MAX_QUOTED`` characters of the line, and the place of the column in them."""
-        column = min(self.column - 1, len(self.source))
-        start = max(0, min(column - MAX_QUOTED // 2, len(self.source) - MAX_QUOTED + 1))
-        if not start:
-            return excerpt(self.source), column
-        return "…" + excerpt(self.source[start:], MAX_QUOTED - 1), column - start + 1
 
 
 class ProgramError(XGLError):
@@ -104,7 +76,14 @@ class ProgramError(XGLError):
 
     def messages(self, most: int = MAX_MESSAGE) -> list[str]:
         """Each problem as text: as many as fit into ``most`` characters, and how many more."""
-        return first_messages([str(problem) for problem in self.problems], most)
+        room = most - len(f"… and {len(self.problems)} more")
+        lines: list[str] = []
+        for problem in map(str, self.problems):
+            room -= len(problem) + 1
+            if room < 0:
+                return [*lines, f"… and {len(self.problems) - len(lines)} more"]
+            lines.append(problem)
+        return lines
 
 
 class OversizeError(XGLError):
@@ -126,14 +105,6 @@ class UnknownKeyError(ConfigError):
     def __init__(self, message: str, key: str) -> None:
         super().__init__(message)
         self.key = key
-
-
-class DiagramError(XGLError):
-    """A program that is too large to be drawn."""
-
-
-class DialectError(XGLError):
-    """No such dialect."""
 
 
 class FlowError(XGLError):

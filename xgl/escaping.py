@@ -79,12 +79,7 @@ def json_text(value: Any, indent: int | None = None) -> str:
     ValueError for NaN and infinities."""
     text = json.dumps(value, indent=indent, ensure_ascii=False, allow_nan=False)
     # Outside of strings JSON is printable, so what is not stands in one and may be escaped there.
-    return "".join(c if c.isprintable() or c == "\n" else _json_escape(c) for c in text)
-
-
-def _json_escape(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass").hex()
-    return "".join(f"\\u{units[index : index + 4]}" for index in range(0, len(units), 4))
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def python_string(text: str) -> str:

@@ -18,7 +18,7 @@ import re
 import stat
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from xgl.errors import ConfigError
 
@@ -74,43 +74,36 @@ def is_inside(path: Path, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-def open_regular(path: Path, most: int = MOST_BYTES, within: Path | None = None) -> BinaryIO:
-    """A file, open to read. Raises OSError also for what is no regular file (a pipe or a device
+def read_bytes(path: Path, most: int = MOST_BYTES, within: Path | None = None) -> bytes:
+    """The content of a file. Raises OSError also for what is no regular file (a pipe or a device
     may never end), for more than ``most`` bytes, and for a path that leads out of the folder
     ``within``."""
     if within is not None and not is_inside(path, within):
         raise OSError(errno.EXDEV, f"leads out of {within}", str(path))
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    status = os.fstat(descriptor)
-    if stat.S_ISREG(status.st_mode) and status.st_size <= most:
-        return os.fdopen(descriptor, "rb")
-    os.close(descriptor)
-    size = f"has {status.st_size:,} bytes, at most {most:,} are read"
-    problem = size if stat.S_ISREG(status.st_mode) else "is no regular file"
-    raise OSError(errno.EINVAL, problem, str(path))
-
-
-def read_bytes(path: Path, most: int = MOST_BYTES, within: Path | None = None) -> bytes:
-    """The content of a file. Raises what :func:`open_regular` raises."""
-    with open_regular(path, most, within) as file:
-        return file.read(most)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "is no regular file", str(path))
+        if status.st_size > most:
+            problem = f"has {status.st_size:,} bytes, at most {most:,} are read"
+            raise OSError(errno.EINVAL, problem, str(path))
+        with open(descriptor, "rb", closefd=False) as file:
+            return file.read(most)
+    finally:
+        os.close(descriptor)
 
 
 TEMPORARY = ".tmp"
-
-
-def create(path: Path) -> BinaryIO:
-    """A new file, open to write, in place of one that a killed writer left or of a link: what a
-    link leads to is not touched. Raises OSError."""
-    path.unlink(missing_ok=True)
-    return path.open("xb")
 
 
 def write_whole(path: Path, content: bytes | memoryview) -> None:
     """Writes `path` so that it holds all of `content`, or is as it was before. Raises OSError."""
     aside = path.with_name(path.name + TEMPORARY)
     try:
-        with create(aside) as file:
+        # A killed writer may have left one, or a stranger a link: what it leads to is not touched.
+        aside.unlink(missing_ok=True)
+        with aside.open("xb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -16,22 +16,13 @@ Values are checked however an instance is made: from Python, from plain mappings
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, fields, is_dataclass
 from difflib import get_close_matches
 from enum import Enum
 from functools import wraps
 from inspect import get_annotations
-from typing import (
-    Annotated,
-    Any,
-    Literal,
-    TypeVar,
-    dataclass_transform,
-    get_args,
-    get_type_hints,
-    overload,
-)
+from typing import Annotated, Any, Literal, dataclass_transform, get_args, get_type_hints
 
 from pydantic import ConfigDict, Field, Strict, StrictBool, ValidationError
 from pydantic.dataclasses import dataclass
@@ -58,15 +49,10 @@ class Role(Enum):
     FOLDER = "where a run lies"
 
 
-Kind = TypeVar("Kind", bound=type)
 _BOUNDS = {"gt": "more than", "ge": "at least", "lt": "less than", "le": "at most"}
 _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=True)
 
 
-@overload
-def settings(kind: Kind, /) -> Kind: ...
-@overload
-def settings(*, kw_only: bool = True, role: Role | None = None) -> Callable[[Kind], Kind]: ...
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field,))
 def settings(kind: Any = None, /, *, kw_only: bool = True, role: Role | None = None) -> Any:
     """Make a class of settings, which raises :class:`ConfigError` for invalid values. ``role``: of
@@ -74,22 +60,19 @@ def settings(kind: Any = None, /, *, kw_only: bool = True, role: Role | None = N
 
     def decorate(plain: Any) -> Any:
         checked: Any = dataclass(frozen=True, kw_only=kw_only, config=_CONFIG)(plain)
-        checked.__init__ = _raise_config_errors(checked.__init__)
-        checked.__role__ = role
+        initialise = checked.__init__
+
+        @wraps(initialise)
+        def init(self: Any, *values: Any, **keywords: Any) -> None:
+            try:
+                initialise(self, *values, **keywords)
+            except ValidationError as error:
+                raise _config_error(error, type(self)) from None
+
+        checked.__init__, checked.__role__ = init, role
         return checked
 
     return decorate if kind is None else decorate(kind)
-
-
-def _raise_config_errors(initialise: Callable[..., None]) -> Callable[..., None]:
-    @wraps(initialise)
-    def wrapper(self: Any, *values: Any, **keywords: Any) -> None:
-        try:
-            initialise(self, *values, **keywords)
-        except ValidationError as error:
-            raise _config_error(error, type(self)) from None
-
-    return wrapper
 
 
 def role_of(kind: type, name: str, group: Role = Role.SCIENCE) -> Role:
@@ -121,14 +104,6 @@ def value_text(value: object) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return excerpt(repr([*value] if isinstance(value, tuple) else value))
-
-
-def unknown_key(key: str, known_keys: Sequence[str], path: str = "") -> str:
-    """One sentence for a key that is not among ``known_keys``; ``path`` leads to both."""
-    close = get_close_matches(key, known_keys, 1)
-    choices = ", ".join(known_keys)
-    hint = f"did you mean {path}{close[0]}?" if close else f"expected one of {choices}"
-    return f"{path}{key}: unknown key, {hint}"
 
 
 def limits(bounds: dict[str, Any]) -> str:
@@ -171,9 +146,11 @@ def _config_error(error: ValidationError, kind: type) -> ConfigError:
     path = [str(part) for part in first["loc"] if not isinstance(part, int)]
     owner = _class_at(kind, path[:-1])
     if first["type"] == unknown and owner:
-        prefix = "".join(f"{part}." for part in path[:-1])
-        known_keys = [field.name for field in fields(owner)]
-        return UnknownKeyError(unknown_key(path[-1], known_keys, prefix), ".".join(path))
+        known_keys, key = [field.name for field in fields(owner)], ".".join(path)
+        hint = f"expected one of {', '.join(known_keys)}"
+        for close in get_close_matches(path[-1], known_keys, 1):
+            hint = f"did you mean {'.'.join([*path[:-1], close])}?"
+        return UnknownKeyError(f"{key}: unknown key, {hint}", key)
     return ConfigError(_sentence(first, kind, path))
 
 

@@ -80,10 +80,8 @@ def exit_code(command: Callable[[], int], *errors: type[Exception]) -> int:
     except KeyboardInterrupt:
         print("", file=sys.stderr)
         return 130
-    except ProgramError as error:
-        message = str(error)
     except kinds as error:
-        message = visible(str(error))
+        message = str(error) if isinstance(error, ProgramError) else visible(str(error))
     except OSError as error:
         place = visible(excerpt(str(error.filename or "standard output")))
         message = f"{place}: {error.strerror or error}"

@@ -18,7 +18,7 @@ from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_valida
 
 from evo.config import MODEL_RUNS, models
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
-from meta_sampler.settings import Caps, MutateSettings, settings_of
+from meta_sampler.settings import SETTINGS, Caps, MutateSettings
 from xgl.files import user_path
 from xgl.language.canonical import MOST_SIZE, Failures, StoryCount
 from xgl.models.references import check_share
@@ -250,7 +250,7 @@ class MetaSamplerConfig:
     def _of_the_sampler(cls, values: Any, info: ValidationInfo) -> Any:
         if "name" not in info.data:  # which is the mistake to tell
             return MutateSettings()
-        return settings_of(info.data["name"], values) if isinstance(values, Mapping) else values
+        return SETTINGS[info.data["name"]](**values) if isinstance(values, Mapping) else values
 
 
 @settings(role=Role.FOLDER)

@@ -15,7 +15,7 @@ from support.fuzz import SOURCES
 from support.thoughts import THOUGHTS
 
 import xgl
-from meta_sampler import Outcome, Progress
+from meta_sampler import Outcome, Progress, Provenance
 from meta_sampler.chat_texts import (
     LONGEST_INTENT,
     SYSTEM,
@@ -31,6 +31,7 @@ from xgl.language import syntax as syn
 from xgl.language.parser import _INSTRUCTIONS, parse
 from xgl.language.visitors import descendants
 
+ORIGIN = Provenance("chat", (), ())
 PROGRAM = "assign(s=story())\nelicit(x, 6)\nreward(xed(s | x))"
 OTHER = "assign(s=story())\nelicit(y, 4)\nreward(xed(y | s))"
 
@@ -131,7 +132,7 @@ def test_whatever_a_model_writes_is_a_game_or_has_errors(source: Callable[[Rando
         text = source(rng)
         for parent in parents.SCOPE["xent"][0], parents.SCOPE["paper"][0]:
             for program in (text, *(each.text for each in programs_in(text))):
-                result = child_of(program, parent, settings)
+                result = child_of(program, parent, settings, ORIGIN)
                 assert (result.game is None) == bool(result.errors)
 
 

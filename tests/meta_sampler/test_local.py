@@ -129,7 +129,7 @@ def test_hundreds_of_texts_are_valid_programs(dialect: str, kind: str) -> None:
 
 
 def _check(dialect: str, settings: LocalSettings, constants: tuple[str, ...], seed: int) -> None:
-    text = random_text(xgl_grammar(dialect, settings, constants).lark(), seed)
+    text = random_text(xgl_grammar(dialect, settings, constants), seed)
     program = parse(text, dialect)
     assert parse(game(program).code, dialect) == game(program).program
     assert 3 <= len(program.instructions) <= settings.max_lines
@@ -174,5 +174,5 @@ REASONS = {
 @pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
 def test_games_of_the_library(entry: Entry) -> None:
     code = game(parse(entry.text, entry.dialect)).code
-    is_accepted = accepts(xgl_grammar(entry.dialect, LIBRARY).lark(), code)
+    is_accepted = accepts(xgl_grammar(entry.dialect, LIBRARY), code)
     assert is_accepted != any(entry.name in names for names in REASONS.values())

@@ -11,7 +11,7 @@ from support.search import Listed, Nature, Search, code, of_limits
 
 from meta_sampler import Mutate, Outcome, Progress, make
 from meta_sampler.registry import Portfolio
-from meta_sampler.settings import settings_of
+from meta_sampler.settings import SETTINGS
 from xgl import game, parse
 from xgl.errors import ConfigError
 
@@ -27,7 +27,7 @@ MISTAKES = [
 @pytest.mark.parametrize(("sampler", "values", "sentence"), MISTAKES, ids=str)
 def test_a_mistake_is_one_sentence(sampler: str, values: dict[str, Any], sentence: str) -> None:
     with pytest.raises(ConfigError) as error:
-        settings_of(sampler, values)
+        SETTINGS[sampler](**values)
     assert str(error.value).startswith(sentence)
     assert "\n" not in str(error.value)
     assert "sk-123" not in str(error.value)

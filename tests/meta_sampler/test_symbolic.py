@@ -23,7 +23,8 @@ import xgl
 from meta_sampler import MutateSettings
 from meta_sampler.lint import RULES, lint_warnings
 from meta_sampler.mutate import OPERATORS
-from meta_sampler.program_editor import NothingError, donor_lines, edit_context
+from meta_sampler.program_editor import EditContext, NothingError, donor_lines
+from meta_sampler.soundness import filled_constants
 from meta_sampler.symbolic import LinearForm, NormalForm, Quantity, StoryText, normal_form
 from xgl import Cast, Instance, play_all
 from xgl.analysis.static_facts import plain_xents
@@ -168,8 +169,9 @@ def test_edits_of_one_normal_form_are_one_game(dialect: str) -> None:
         for number_ in range(20):
             rng = Random(f"{name}/{number_}")
             parent = rng.choice(pool)
-            context = edit_context(parent, MutateSettings(players=PLAYERS))
-            context = replace(context, donor=donor_lines(rng.choice(pool).program, context) or ())
+            constants = filled_constants(parent)
+            context = EditContext(MutateSettings(players=PLAYERS), PLAYERS, constants)
+            context = replace(context, donor=donor_lines(rng.choice(pool).program, context))
             lines = parent.program.instructions
             if not entry.is_available(context):
                 continue

@@ -16,7 +16,6 @@ from xgl.errors import ConfigError
 from xgl.files import (
     MOST_DEPTH,
     may_use,
-    open_regular,
     read_bytes,
     read_json,
     remember,
@@ -92,7 +91,7 @@ def test_only_regular_files_within_bounds_are_read(tmp_path: Path) -> None:
         with pytest.raises(OSError, match="leads out of"):
             read_bytes(path, within=folder)
     with pytest.raises(OSError, match="has 4 bytes, at most 3 are read"):
-        open_regular(folder / "file", 3)
+        read_bytes(folder / "file", 3)
 
 
 # -- what this user wrote is known by its content, wherever it lies --------------------------------

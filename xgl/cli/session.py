@@ -20,13 +20,13 @@ from xgl.judge.stories import check_prompts, check_source
 from xgl.language import syntax as syn
 from xgl.language.canonical import RESERVED, Game, check_names
 from xgl.library import Source, read_text
-from xgl.models.references import CORPUS
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, Memory, machines_of, play_all, visible_items
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 from xgl.runtime.requests import Event, Move, Moved, Play, Player, Seeds, Turn
 
 if TYPE_CHECKING:
+    from xgl.lm.language_model import LanguageModel
     from xgl.players.chat import ChatPlayer
 
 with suppress(ImportError):  # arrow keys and a history of moves, where the platform has them
@@ -63,9 +63,8 @@ def run(
     script = read_script(moves, role, players) if moves else []
     alone = bool(model) or (bool(script) and all(role in each for each in script))
     console = Console(stderr=json, quiet=json and alone)
-    table = bench(judge, stories, others, whole.metadata.npc)
-    player = chat if local is None else _policy(local, judge, table.judge)
-    session = Session(whole, role, table, console, seed, script, player)
+    table, policy = _table(judge, stories, others, whole.metadata.npc, local)
+    session = Session(whole, role, table, console, seed, script, chat or policy)
     session.screen.open(source.title, f"{f'{model} is' if model else 'You are'} {role}")
     if judge in CHANCE_JUDGES and free_statements(whole.program):
         session.screen.say(
@@ -141,34 +140,26 @@ def _others(options: Sequence[str]) -> dict[str, str]:
     return dict(pairs)
 
 
-def bench(
-    reference: str, stories: str = CORPUS, others: Mapping[str, str] | None = None, npc: str = ""
-) -> Cast:
-    """The judge of a model reference with the ``others`` under it, ``stories`` as in
-    :func:`~xgl.judge.loading.load_stories`, and as the other players the judge's model, or the one
-    under it that ``npc`` names.
-
-    Raises :class:`~xgl.errors.ModelNotFoundError` and what the stories raise.
-    """
-    from xgl.judge.loading import load_judge, load_stories
+def _table(
+    reference: str, stories: str, others: Mapping[str, str], npc: str, local: str | None
+) -> tuple[Cast, Player | None]:
+    """The judge of a model reference with the ``others`` under it, the source of stories, and as
+    the other players the judge's model, or the one under it that ``npc`` names; and the player of
+    the reference ``local``."""
+    from xgl.judge.loading import load_judge, load_model, load_stories
     from xgl.players.local import LocalPolicy
+
+    def policy(lm: LanguageModel) -> LocalPolicy:
+        return LocalPolicy(lm, count=None if lm is judge.lm else judge.count)
 
     check_source(stories, "--stories")
     judge = load_judge(reference, others=others)
-    other = judge.others.get(npc, judge)
-    count = None if other is judge else judge.count
-    player = LocalPolicy(other.lm, count=count)
-    return Cast(judge, load_stories(stories, judge), dict.fromkeys(syn.PLAYERS, player))
-
-
-def _policy(reference: str, of_judge: str, judge: Any) -> Player:
-    """The player of a model reference; the judge's own model is not loaded twice."""
-    from xgl.judge.loading import load_model
-    from xgl.players.local import LocalPolicy
-
-    if reference == of_judge:
-        return LocalPolicy(judge.lm)
-    return LocalPolicy(load_model(reference), count=judge.count)
+    players = dict.fromkeys(syn.PLAYERS, policy(judge.others.get(npc, judge).lm))
+    table = Cast(judge, load_stories(stories, judge), dict[str, Player](players))
+    if local is None:
+        return table, None
+    # the judge's own model is not loaded twice
+    return table, policy(judge.lm if local == reference else load_model(local))
 
 
 class Session:
@@ -221,7 +212,7 @@ class Session:
         instance = Instance(self.game, self.seeds, memory=Memory(self.role, number, shown))
         # The events are read while the play goes on, so the machine is made here.
         [self.machine] = machines_of([instance])
-        self.narrator, self.event_count, self.typed = Narrator(self.game, self.role), 0, ""
+        self.narrator, self.typed = Narrator(self.game, self.role), ""
         players = {**self.table.players, self.role: self}
         if self.script:
             lines = self.script[min(number, len(self.script)) - 1]
@@ -252,7 +243,7 @@ class Session:
         """Show the events since the last call, unless the console is quiet."""
         if self.screen.console.quiet:
             return
-        first, self.event_count = self.event_count, len(self.machine.events)
+        first = len(self.narrator.history)
         log = zip(self.machine.lines[first:], self.machine.events[first:], strict=True)
         for position, event, items, terms in self.narrator.tell(log):
             own = isinstance(event, Moved) and event.player == self.role

@@ -11,29 +11,36 @@ an arrow, carries the result to its use.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import cycle, pairwise
 from math import ceil, floor
 from typing import NamedTuple
 
-from xgl.diagram.sheet import LANE, NODE, ROW, STEP, Sheet, key_and_legend
-from xgl.diagram.svg import (
+from xgl.diagram.sheet import (
     CARRY,
     CELL,
     FAINT,
     INK,
+    LANE,
+    NODE,
+    PAPER,
     PLAYERS,
+    REMARK_SIZE,
+    ROW,
+    STEP,
     STROKES,
     SUBDUED,
-    Element,
+    Sheet,
+    key_and_legend,
     outline,
     plain,
-    rectangle,
     shorten,
+    text_width,
     triangle,
     wrap,
 )
+from xgl.diagram.svg import NAMESPACE, Element, el, number
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import instruction_text
@@ -51,39 +58,25 @@ class Anchor(NamedTuple):
     dash: str = ""
 
 
-Strokes = Iterator[str]
-"""A stroke for each operation of a line."""
-
-
-def strokes() -> Strokes:
-    return cycle(STROKES)
-
-
-def place(sheet: Sheet, node: object, strokes: Strokes, side: int) -> Anchor:
-    """Draw an expression and move ``sheet.y`` on; ``side`` (±1) is 1 for a prefix and −1 for a
-    target, since their concatenations may end on one lane."""
+def place(sheet: Sheet, node: object, strokes: Iterator[str], side: int) -> Anchor:
+    """Draw an expression and move ``sheet.y`` on; ``strokes``: one for each operation of the line;
+    ``side`` (±1) is 1 for a prefix and −1 for a target, since their concatenations may end on one
+    lane."""
     match node:
         case syn.Register(name):
-            return Anchor(sheet.lanes[name].x, 3, lambda y: sheet.dot(sheet.use(name, y), y))
-        case syn.Literal(value):
-            return _square(sheet, sheet.key(value))
-        case syn.Story():
-            return _square(sheet, "")
+            return Anchor(sheet.lanes[name], 3, lambda y: sheet.dot(sheet.use(name, y), y))
+        case syn.Literal() | syn.Story():
+            text = sheet.key(node.value) if isinstance(node, syn.Literal) else ""
+            x = sheet.temporary_lane()
+            return Anchor(x, 12, lambda y: sheet.square(x, y, text))
         case syn.Cat() | syn.Chain():
             parts = [place(sheet, part, strokes, -1) for part in joined_parts(node)]
             return _chain(sheet, parts, next(strokes), side)
-        case syn.ListOf(items):
-            return _read_into(sheet, node, next(strokes), list_of=len(items))
-        case syn.Cut(text, mark, cut_side):
-            pair = place(sheet, text, strokes, -1), place(sheet, mark, strokes, -1)
+        case syn.Cut(whole, mark, cut_side):
+            pair = place(sheet, whole, strokes, -1), place(sheet, mark, strokes, -1)
             return _cut(sheet, *pair, cut_side == "before", next(strokes))
         case _:
             return _read_into(sheet, node, next(strokes))
-
-
-def _square(sheet: Sheet, text: str) -> Anchor:
-    x = sheet.temporary_lane()
-    return Anchor(x, 12, lambda y: sheet.square(x, y, text))
 
 
 def _chain(sheet: Sheet, parts: list[Anchor], dash: str, side: int) -> Anchor:
@@ -144,18 +137,21 @@ def _cut(sheet: Sheet, text: Anchor, mark: Anchor, before: bool, dash: str) -> A
     return _hanging(sheet, x, end, x, dash)
 
 
-def _read_into(sheet: Sheet, node: object, dash: str, list_of: int | None = None) -> Anchor:
+def _read_into(sheet: Sheet, node: object, dash: str) -> Anchor:
     """Draw any other expression with the registers that it reads: a star, or the length of a list
     in brackets."""
     y = sheet.y + STEP / 2
     x = sheet.temporary_lane()
     for name in dict.fromkeys(reads(node)):
         sheet.dot(sheet.use(name, y), y)
-        sheet.line((sheet.lanes[name].x, y), (x, y), dash=dash)
-    if list_of is None:
-        sheet.star(x, y, radius=9)
+        sheet.line((sheet.lanes[name], y), (x, y), dash=dash)
+    if isinstance(node, syn.ListOf):
+        text = f"[{len(node.items) or ''}]"
+        width = text_width(text, 11) + 10
+        sheet.box(x - width / 2, y - 9, width, 18, "list")
+        sheet.text(x, y, text, 11, centred=True)
     else:
-        sheet.brackets(x, y, list_of)
+        sheet.star(x, y, radius=9)
     sheet.y += STEP
     return _hanging(sheet, x, y, x, dash)
 
@@ -167,7 +163,7 @@ HALF = 9.0
 
 def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, mark: str) -> None:
     """One symbol in ``player``'s colours; ``sheet.y`` moves past it."""
-    line = strokes()
+    line = cycle(STROKES)
     sheet.in_use = 0
     prefix = None if term.prefix is None else place(sheet, term.prefix, line, 1)
     target = place(sheet, term.target, line, -1)
@@ -180,19 +176,12 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
     sheet.triangle(x, sheet.y + STEP / 2 + 1, pointing, fill, dot, mark, order)
     if outer is not None:
         # The text before the prefix: an edge to the triangle's back, through a small diamond.
-        outer.touch(y - STEP)
-        edge = (outer.x, y - STEP), (x, y - STEP), (x, y - HALF)
-        sheet.line(*edge, dash=outer.dash, stroke=INK)
-        sheet.diamond(x, y - STEP)
+        above = y - STEP
+        outer.touch(above)
+        sheet.line((outer.x, above), (x, above), (x, y - HALF), dash=outer.dash)
+        corners = (x, above - 5), (x + 5, above), (x, above + 5), (x - 5, above)
+        sheet.polygon(corners, PAPER, INK, "outer")
     sheet.y += STEP + 4
-
-
-def signed_terms(comparison: syn.Comparison) -> Iterator[tuple[int, object]]:
-    """The terms of a comparison, signed so that it holds if their sum is positive (§2.5.2)."""
-    greater = 1 if comparison.comparator in (">", ">=") else -1
-    for amount, side in ((comparison.left, greater), (comparison.right, -greater)):
-        for sign, term in amount.terms:
-            yield sign * side, term
 
 
 def _between(sheet: Sheet, prefix: Anchor | None, target: Anchor, y: float) -> tuple[float, int]:
@@ -250,12 +239,12 @@ LOOP = 22.0
 
 
 def lay_out(program: syn.Program, title: str = "") -> Element:
-    """The drawing of a valid program; raises :class:`~xgl.errors.DiagramError` for one that is too
+    """The drawing of a valid program; raises :class:`~xgl.errors.XGLError` for one that is too
     large to be looked at."""
     layout = _Layout(program)
     for order, line in enumerate(program.instructions, start=1):
         layout.band(line, order)
-        layout.sheet.check_size()
+        layout.check_size()
     return layout.finish(plain(title))
 
 
@@ -270,42 +259,25 @@ class _Frame:
     """The first of these ensures."""
 
 
-class _Layout:
+class _Layout(Sheet):
     def __init__(self, program: syn.Program) -> None:
         self.program = program
         self.parallel = DIALECTS[program.dialect].parallel_assign
         lines = program.instructions
         loops = sum(isinstance(line, syn.Replay) for line in lines)
         names = list(dict.fromkeys(name for line in lines for name in mentions(line)))
-        self.sheet = Sheet(names, left=60 + loops * LOOP)
+        super().__init__(names, left=60 + loops * LOOP)
         self.loops = 0
         self.flags: dict[str, float] = {}
         self.frame: _Frame | None = None
         self.frames: list[_Frame] = []
         self.shown_names: dict[str, dict[str, None]] = {player: {} for player in syn.PLAYERS}
         self._draw_unset(names)
-        self.start = self.sheet.y
+        self.start = self.y
 
     def _draw_unset(self, names: list[str]) -> None:
         """Draw the registers that are read before anything sets them: constants, or empty ones."""
-        early = self._read_before_set()
-        if not early:
-            return
-        sheet = self.sheet
-        y = sheet.y + ROW / 2
-        for name in names:
-            if name in early:
-                is_constant = name[0] in syn.CONSTANT_TYPES
-                x = sheet.node(name, y, 0)
-                sheet.square(x, y, dash=not is_constant)
-        remark = "given: a constant of the instance, or empty (grey)"
-        sheet.remark(y, [remark], FAINT)
-        sheet.y += ROW
-
-    def _read_before_set(self) -> set[str]:
-        """Names of the registers that a line reads which no line before it sets."""
-        names_set: set[str] = set()
-        early: set[str] = set()
+        early, names_set = set[str](), set[str]()
         for line in self.program.instructions:
             parts: list[syn.Instruction] = [line]
             if isinstance(line, syn.Assign) and not self.parallel:
@@ -313,14 +285,19 @@ class _Layout:
             for part in parts:
                 early |= {*reads(part)} - names_set
                 names_set.update(writes(part))
-        return early
+        y = self.y + ROW / 2
+        for name in filter(early.__contains__, names):
+            is_constant = name[0] in syn.CONSTANT_TYPES
+            self.square(self.node(name, y, 0), y, dash=not is_constant)
+        if early:
+            self.remark(y, ["given: a constant of the instance, or empty (grey)"], FAINT)
+            self.y += ROW
 
     # -- one band ----------------------------------------------------------------------------
 
     def band(self, line: syn.Instruction, order: int) -> None:
         """Draw an instruction beside its text."""
-        sheet, top = self.sheet, self.sheet.y
-        sheet.in_use = 0
+        top, self.in_use = self.y, 0
         match line:
             case syn.Assign():
                 self._assign(line, order)
@@ -331,7 +308,7 @@ class _Layout:
             case syn.Reward():
                 for sign, term in line.amount.terms:
                     if isinstance(term, syn.Xent):
-                        draw_term(sheet, term, sign, line.player, order, "reward")
+                        draw_term(self, term, sign, line.player, order, "reward")
             case syn.Reveal():
                 self._reveal(line, order)
             case syn.Beacon(flag):
@@ -340,151 +317,154 @@ class _Layout:
                 self._replay(line, order)
         first, *rest = wrap(plain(instruction_text(line)), COLUMNS - 3)
         texts = [f"{order:<2} {first}", *(f"   {text}" for text in rest)]
-        height = STEP + sheet.remark(top + STEP / 2, texts, SUBDUED)
-        sheet.y = max(sheet.y, top + height) + 6
+        height = STEP + self.remark(top + STEP / 2, texts, SUBDUED)
+        self.y = max(self.y, top + height) + 6
         if isinstance(line, syn.Ensure):
-            self.frames[-1].bottom = sheet.y - 6
+            self.frames[-1].bottom = self.y - 6
 
     def _assign(self, assign: syn.Assign, order: int) -> None:
-        row: list[tuple[str, object]] = []
+        """Constant strings stand side by side, others in rows of their own."""
+        row = set[str]()
         targets = assign.targets
         if self.parallel:  # values are read before any target is set; a square's reads nothing
             targets = tuple(sorted(targets, key=lambda target: _is_square(target[1])))
         for name, value in targets:
-            if not _is_square(value) or name in dict(row):
-                self._squares(row, order)
-                row = []
+            if row and (not _is_square(value) or name in row):
+                self.y += ROW
+                row = set()
             if _is_square(value):
-                row.append((name, value))
+                row.add(name)
+                y = self.y + ROW / 2
+                key = self.key(value.value) if isinstance(value, syn.Literal) else ""
+                self.square(self._begin(name, y, order), y, key, order)
             else:
                 self._star(name, value, order)
-        self._squares(row, order)
-
-    def _squares(self, targets: Sequence[tuple[str, object]], order: int) -> None:
-        """Constant strings side by side."""
-        sheet = self.sheet
-        y = sheet.y + ROW / 2
-        for name, value in targets:
-            x = self._begin(name, y, order)
-            key = sheet.key(value.value) if isinstance(value, syn.Literal) else ""
-            sheet.square(x, y, key, order)
-        if targets:
-            sheet.y += ROW
+        self.y += ROW if row else 0
 
     def _star(self, name: str, value: object, order: int) -> None:
-        sheet = self.sheet
-        anchor = place(sheet, value, strokes(), -1)
-        y = sheet.y + ROW / 2
+        anchor = place(self, value, cycle(STROKES), -1)
+        y = self.y + ROW / 2
         anchor.touch(y)
         dash = CARRY if isinstance(value, syn.Register) else anchor.dash
-        sheet.line((anchor.x, y), (sheet.lanes[name].x, y), dash=dash)
-        sheet.star(self._begin(name, y, order), y, order=order)
-        sheet.y += ROW
+        self.line((anchor.x, y), (self.lanes[name], y), dash=dash)
+        self.star(self._begin(name, y, order), y, order=order)
+        self.y += ROW
 
     def _elicit(self, elicit: syn.Elicit, order: int) -> None:
-        sheet, player = self.sheet, elicit.player
-        top = sheet.y
+        player, top, colours = elicit.player, self.y, PLAYERS[elicit.player]
+        stroke = INK if player in ("black", "white") else colours.positive
+        limit = "–" if elicit.max_len is None else str(elicit.max_len)
+        size = 11 if len(limit) < 4 else 34 / len(limit)
         for index, name in enumerate(elicit.registers):
             if index and name in elicit.registers[:index]:
-                sheet.y += ROW
-            y = sheet.y + ROW / 2
+                self.y += ROW
+            y = self.y + ROW / 2
             self._knowledge(player, name, y)
-            self._circle(self._begin(name, y, order), y, elicit, order)
-        sheet.y += ROW
+            x = self._begin(name, y, order)
+            self.circle(x, y, NODE, colours.positive, stroke, "elicit", order)
+            self.text(x, y, limit, size, colours.text, centred=True, bold=True)
+        self.y += ROW
         self.frame = _Frame(player, top)
 
     def _begin(self, name: str, y: float, order: int) -> float:
         """Begin a new string on a register's lane, not shown to any player yet; returns its x."""
         for names in self.shown_names.values():
             names.pop(name, None)
-        return self.sheet.node(name, y, order)
-
-    def _circle(self, x: float, y: float, elicit: syn.Elicit, order: int) -> None:
-        colours = PLAYERS[elicit.player]
-        stroke = INK if elicit.player in ("black", "white") else colours.positive
-        self.sheet.circle(x, y, NODE, colours.positive, stroke, "elicit", order)
-        limit = "–" if elicit.max_len is None else str(elicit.max_len)
-        size = 11 if len(limit) < 4 else 34 / len(limit)
-        self.sheet.text(x, y, limit, size, colours.text, centred=True, bold=True)
+        return self.node(name, y, order)
 
     def _knowledge(self, player: str, name: str, y: float) -> None:
         """Draw undirected edges to the strings that were revealed to the player (§2.5.3)."""
-        sheet, colours = self.sheet, PLAYERS[player]
+        colours = PLAYERS[player]
         for known_name in self.shown_names[player]:
             if known_name != name:
-                x = sheet.use(known_name, y)
-                sheet.line((x, y), (sheet.lanes[name].x, y), stroke=outline(player))
-                sheet.star(x, y, colours.positive, INK, 8, "known")
+                x = self.use(known_name, y)
+                self.line((x, y), (self.lanes[name], y), stroke=outline(player))
+                self.star(x, y, colours.positive, INK, 8, "known")
 
     def _reveal(self, reveal: syn.Reveal, order: int) -> None:
-        sheet, player = self.sheet, reveal.player
-        y = sheet.y + STEP / 2
+        player, y = reveal.player, self.y + STEP / 2
         names = list(dict.fromkeys(name for value in reveal.values for name in reads(value)))
         for name in names:
-            x = sheet.use(name, y)
-            sheet.star(x, y, PLAYERS[player].positive, INK, 8, "revealed", order)
+            x = self.use(name, y)
+            self.star(x, y, PLAYERS[player].positive, INK, 8, "revealed", order)
             self.shown_names[player][name] = None
         if len(names) > 1:
-            xs = [sheet.lanes[name].x for name in names]
-            sheet.line((min(xs), y), (max(xs), y), stroke=outline(player))
-        sheet.y += STEP
+            xs = [self.lanes[name] for name in names]
+            self.line((min(xs), y), (max(xs), y), stroke=outline(player))
+        self.y += STEP
 
     def _ensure(self, ensure: syn.Ensure, order: int) -> None:
         """Symbols in favour of the asked player, whose sum must be positive (§2.5.2); the strings
         that other conditions speak of."""
-        sheet, frame = self.sheet, self.frame or _Frame(syn.MAIN_PLAYER, self.sheet.y)
+        frame = self.frame or _Frame(syn.MAIN_PLAYER, self.y)
         for condition in ensure.conditions:
             if isinstance(condition, syn.Comparison) and find(condition, syn.Xent):
-                for favour, term in signed_terms(condition):
-                    if isinstance(term, syn.Xent):
-                        draw_term(sheet, term, favour, frame.player, order, "bound")
+                greater = 1 if condition.comparator in (">", ">=") else -1
+                for amount, side in ((condition.left, greater), (condition.right, -greater)):
+                    for sign, term in amount.terms:
+                        if isinstance(term, syn.Xent):
+                            draw_term(self, term, sign * side, frame.player, order, "bound")
             else:
                 for name in dict.fromkeys(reads(condition)):
-                    y = sheet.y + STEP / 2
-                    sheet.dot(sheet.use(name, y), y)
-                sheet.y += STEP
-        frame.order = frame.order or order
-        self.frames = [each for each in self.frames if each is not frame] + [frame]
+                    y = self.y + STEP / 2
+                    self.dot(self.use(name, y), y)
+                self.y += STEP
+        if not frame.order:
+            frame.order = order
+            self.frames.append(frame)
 
     # -- loops -----------------------------------------------------------------------------
 
     def _beacon(self, flag: str, order: int) -> None:
-        y = self.sheet.y + STEP / 2
+        y = self.y + STEP / 2
         self.flags[flag] = y
-        self.sheet.pill(self.sheet.left - NODE, y, f"{order} {flag}", "beacon", order)
-        self.sheet.y += STEP + 2
+        self.pill(self.left - NODE, y, f"{order} {flag}", "beacon", order)
+        self.y += STEP + 2
 
     def _replay(self, replay: syn.Replay, order: int) -> None:
         """REPEAT(k) goes back to the flag (the first line where it was never placed)."""
-        sheet = self.sheet
-        y = sheet.y + STEP / 2
+        y = self.y + STEP / 2
         back = self.flags.get(replay.flag, self.start)
-        x = sheet.left - NODE - 14 - self.loops * LOOP
+        x = self.left - NODE - 14 - self.loops * LOOP
         self.loops += 1
-        start = sheet.left - NODE
-        sheet.line((start, y), (x, y), (x, back), (start, back), width=1.8, mark="loop")
-        sheet.head(start, back, 1, 0)
-        right = sheet.pill(start, y, f"{order} REPEAT({replay.times})", "repeat", order)
-        right = sheet.pill(right + 10, y, "AFTER", "after", order)
-        sheet.line((right + 12, y - 8), (right + 12, y + 10), width=1.8)
-        sheet.head(right + 12, y + 12, 0, 1)
-        sheet.y += STEP + 4
+        start = self.left - NODE
+        self.line((start, y), (x, y), (x, back), (start, back), width=1.8, mark="loop")
+        self.head(start, back, 1, 0)
+        right = self.pill(start, y, f"{order} REPEAT({replay.times})", "repeat", order)
+        right = self.pill(right + 10, y, "AFTER", "after", order)
+        self.line((right + 12, y - 8), (right + 12, y + 10), width=1.8)
+        self.head(right + 12, y + 12, 0, 1)
+        self.y += STEP + 4
 
     # -- the end ---------------------------------------------------------------------------
 
     def finish(self, title: str) -> Element:
-        sheet = self.sheet
-        right = sheet.temporary + sheet.most_in_use * LANE
-        remark_x = max(right, sheet.left + LANE * 2, sheet.reach + 20)
+        """The document: what was drawn, with the remarks beside it and the legend below."""
+        right = self.temporary + self.most_in_use * LANE
+        remark_x = max(right, self.left + LANE * 2, self.reach + 20)
         width = max(remark_x + REMARK_WIDTH + 30, 700)
         for frame in self.frames:
-            corner = sheet.left - NODE - 8, frame.top - 1
-            size = remark_x + REMARK_WIDTH + 14 - corner[0], frame.bottom - frame.top + 2
-            style = outline(frame.player), "#f6f7f9", 8, "ensure", frame.order
-            sheet.back.append(rectangle(corner, size, *style))
-        below, bottom = key_and_legend(self.program, sheet, width)
-        heading = shorten(title, int((width - 48) / 9.2))
-        return sheet.drawing(heading, remark_x, below, (width, bottom + 10))
+            x, y = self.left - NODE - 8, frame.top - 1
+            size = remark_x + REMARK_WIDTH + 14 - x, frame.bottom - y + 1
+            stroke, fill = outline(frame.player), "#f6f7f9"
+            self.box(x, y, *size, "ensure", frame.order, stroke, 8, fill, behind=True)
+        for y, text, fill in self.remarks:
+            self.text(remark_x, y, text, REMARK_SIZE, fill)
+        title = shorten(title, int((width - 48) / 9.2))
+        self.text(24, 28, title, 15, bold=True)
+        height = key_and_legend(self, self.program, width) + 10
+        return el(
+            "svg",
+            el("title", title),
+            el("rect", width="100%", height="100%", fill="white"),
+            *(*self.back, *self.wires(), *self.edges, *self.marks),
+            xmlns=NAMESPACE,
+            width=width,
+            height=height,
+            viewBox=f"0 0 {number(width)} {number(height)}",
+            font_family="DejaVu Sans Mono, Menlo, Consolas, monospace",
+            stroke_linejoin="round",
+        )
 
 
 def _is_square(value: object) -> bool:

@@ -11,33 +11,114 @@ Below the drawing stand its constant strings, its players, and the meaning of th
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from math import cos, pi, sin
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from math import cos, inf, pi, sin
+from typing import NamedTuple
 
-from xgl.diagram.svg import (
-    CARRY,
-    CELL,
-    FAINT,
-    INK,
-    PAPER,
-    PLAYERS,
-    Element,
-    Point,
-    circle,
-    document,
-    label,
-    plain,
-    polygon,
-    polyline,
-    rectangle,
-    text_width,
-    wrap,
-)
-from xgl.errors import DiagramError
+from rich.cells import cell_len as cells
+
+from xgl.diagram.svg import Attribute, Element, Point, el, points
+from xgl.errors import XGLError
+from xgl.escaping import printable
 from xgl.language import syntax as syn
 from xgl.language.unparse import to_text
+
+# -- colours of players (paper §2.5.1), strokes of string operations (§2.5.5) ----------------------
+
+
+class Colours(NamedTuple):
+    """A player's positive and negative colour, and the colour of text on the positive one."""
+
+    positive: str
+    negative: str
+    text: str = "white"
+
+
+PLAYERS: dict[str, Colours] = {
+    "black": Colours("black", "white"),
+    "white": Colours("white", "black", "black"),
+    "alice": Colours("red", "cyan"),
+    "bob": Colours("green", "magenta"),
+    "carol": Colours("blue", "yellow"),
+    "david": Colours("purple", "olive"),
+    "env": Colours("gray", "lightgray"),  # the paper gives env no colour
+}
+INK = "#222"
+FAINT = "#8a8f98"
+SUBDUED = "#555b66"
+PAPER = "white"
+STROKES = ("", "7 3", "10 3 2 3", "3 3")
+"""Dashes that distinguish the string operations of one line."""
+CARRY = "1.5 4"
+"""Dotted: carries a value from its node to where it is used."""
+
+
+def outline(player: str) -> str:
+    """The colour of a player's frames: its own, or grey where that is white."""
+    return FAINT if player == "white" else PLAYERS[player].positive
+
+
+def triangle(player: str, kind: str, sign: int) -> tuple[str, str]:
+    """Fill and dot (empty: none) of a xent symbol awarded to ``player`` with ``sign`` (§2.5.2).
+
+    >>> triangle("black", "xent", 1), triangle("black", "xed", 1), triangle("white", "nex", 1)
+    (('black', ''), ('white', 'black'), ('black', ''))
+    """
+    colours = PLAYERS[player]
+    grows = (kind in ("xent", "dex")) == (sign > 0)
+    fill, other = colours.positive, colours.negative
+    if not grows:
+        fill, other = other, fill
+    return fill, other if kind in ("xed", "dex") else ""
+
+
+# -- text ------------------------------------------------------------------------------------------
+
+CELL = 0.61
+"""Width of a monospaced character, in font sizes."""
+
+
+def text_width(text: str, size: float) -> float:
+    """Pixels of a line of monospaced text."""
+    return cells(text) * size * CELL
+
+
+def plain(text: str) -> str:
+    """``text`` as one line: white space and unprintable characters become single spaces."""
+    return " ".join(printable(text).split())
+
+
+def _pieces(text: str, columns: int) -> Iterator[str]:
+    """The text in pieces of at most ``columns`` columns; rich's own cut loses a lone modifier."""
+    piece = ""
+    for character in text:
+        if cells(piece + character) > columns:
+            yield piece
+            piece = ""
+        piece += character
+    yield piece
+
+
+def shorten(text: str, columns: int) -> str:
+    """``text`` in at most ``columns`` columns, with an ellipsis where it was cut."""
+    if cells(text) <= columns:
+        return text
+    return next(_pieces(text, columns - 1)).rstrip() + "…"
+
+
+def wrap(text: str, columns: int) -> list[str]:
+    """Lines of at most ``columns`` columns, broken at spaces where there are any."""
+    lines = [""]
+    for word in text.split():
+        for piece in _pieces(word, columns):  # in parts where it is too long
+            longer = f"{lines[-1]} {piece}".lstrip()
+            lines[-1:] = [longer] if cells(longer) <= columns else [lines[-1], piece]
+    return lines
+
+
+# -- the sheet -------------------------------------------------------------------------------------
 
 LANE = 64.0
 ROW = 40.0
@@ -53,22 +134,17 @@ MAX_SHAPES = 5_000
 """Most shapes of one drawing, so that its file stays below a megabyte."""
 
 
-@dataclass(slots=True)
-class Lane:
-    """One register's lane: the y of its nodes and uses, from top to bottom."""
-
-    x: float
-    nodes: list[float] = field(default_factory=list)
-    uses: list[float] = field(default_factory=list)
-
-
 class Sheet:
-    """Collects shapes; ``y`` is where the next band begins."""
+    """Collects shapes, whose coordinates are in pixels, y downwards; ``y`` is where the next band
+    begins."""
 
     def __init__(self, registers: Sequence[str], left: float) -> None:
         self.left = left
         self.y = TOP
-        self.lanes = {name: Lane(left + i * LANE) for i, name in enumerate(registers)}
+        self.lanes = {name: left + i * LANE for i, name in enumerate(registers)}
+        """The x of each register's lane; below, the y of the nodes on it and of their uses."""
+        self.nodes = defaultdict[str, list[float]](list)
+        self.uses = defaultdict[str, list[float]](list)
         self.temporary = left + len(registers) * LANE
         self.in_use = self.most_in_use = 0
         self.literals: dict[str, str] = {}
@@ -84,12 +160,12 @@ class Sheet:
 
     def node(self, name: str, y: float, order: int) -> float:
         """Begin a new string on a register's lane; returns its x."""
-        lane = self.lanes[name]
-        lane.nodes.append(y)
-        self.text(lane.x + NODE + 6, y - 11, name, bold=True)
+        self.nodes[name].append(y)
+        x = self.lanes[name]
+        self.text(x + NODE + 6, y - 11, name, bold=True)
         if order:
-            self.text(lane.x + NODE + 6, y + 11, str(order), size=9, fill=FAINT)
-        return lane.x
+            self.text(x + NODE + 6, y + 11, str(order), size=9, fill=FAINT)
+        return x
 
     def square(
         self, x: float, y: float, text: str = "", order: int = 0, dash: bool = False
@@ -100,23 +176,25 @@ class Sheet:
             self.text(x, y, text, size=11, centred=True)
 
     def box(
-        self, x: float, y: float, width: float, height: float, mark: str, order: int = 0,
-        stroke: str = INK, radius: float = 5, fill: str = PAPER,
+        self, x: float, y: float, width: float, height: float, mark: str = "", order: int = 0,
+        stroke: str = INK, radius: float = 5, fill: str = PAPER, behind: bool = False,
     ) -> None:  # fmt: skip
-        corner, size = (x, y), (width, height)
-        self.marks.append(rectangle(corner, size, stroke, fill, radius, mark, order))
+        paint = _paint(fill, stroke, mark, order)
+        shape = el("rect", x=x, y=y, width=width, height=height, rx=radius, **paint)
+        (self.back if behind else self.marks).append(shape)
         self.reach = max(self.reach, x + width)
 
     def circle(
         self, x: float, y: float, radius: float, fill: str, stroke: str, mark: str, order: int = 0
     ) -> None:
-        self.marks.append(circle(x, y, radius, fill, stroke, mark, order))
+        self.marks.append(el("circle", cx=x, cy=y, r=radius, **_paint(fill, stroke, mark, order)))
         self.reach = max(self.reach, x + radius)
 
     def polygon(
         self, places: Sequence[Point], fill: str, stroke: str, mark: str, order: int = 0
     ) -> None:
-        self.marks.append(polygon(places, fill, stroke, mark, order))
+        paint = _paint(fill, stroke, mark, order)
+        self.marks.append(el("polygon", points=points(places), **paint))
         self.reach = max(self.reach, *(x for x, _ in places))
 
     def star(
@@ -124,15 +202,8 @@ class Sheet:
         mark: str = "assigned", order: int = 0,
     ) -> None:  # fmt: skip
         rays = [(-pi / 2 + k * pi / 5, radius * (1 if k % 2 == 0 else 0.45)) for k in range(10)]
-        points = tuple((x + length * cos(angle), y + length * sin(angle)) for angle, length in rays)
-        self.polygon(points, fill, stroke, mark, order)
-
-    def brackets(self, x: float, y: float, length: int) -> None:
-        """A list that is written out, with its length."""
-        text = f"[{length or ''}]"
-        width = text_width(text, 11) + 10
-        self.box(x - width / 2, y - 9, width, 18, "list")
-        self.text(x, y, text, 11, "#222", centred=True)
+        tips = tuple((x + length * cos(angle), y + length * sin(angle)) for angle, length in rays)
+        self.polygon(tips, fill, stroke, mark, order)
 
     def triangle(
         self, x: float, y: float, pointing: int, fill: str, dot: str, mark: str, order: int
@@ -144,9 +215,6 @@ class Sheet:
             self.circle(x - 2.4 * pointing, y, 3, dot, INK, "dot")
         if order:
             self.text(x + 11, y + 9, str(order), size=9, fill=FAINT)
-
-    def diamond(self, x: float, y: float) -> None:
-        self.polygon(((x, y - 5), (x + 5, y), (x, y + 5), (x - 5, y)), PAPER, INK, "outer")
 
     # -- edges -----------------------------------------------------------------------------
 
@@ -169,8 +237,8 @@ class Sheet:
 
     def use(self, name: str, y: float) -> float:
         """Note that a register's present string is needed at ``y``; returns its lane's x."""
-        self.lanes[name].uses.append(y)
-        return self.lanes[name].x
+        self.uses[name].append(y)
+        return self.lanes[name]
 
     def temporary_lane(self) -> float:
         self.in_use += 1
@@ -189,7 +257,15 @@ class Sheet:
         self, x: float, y: float, text: str, size: float = 11, fill: str = INK,
         centred: bool = False, bold: bool = False,
     ) -> None:  # fmt: skip
-        self.marks.append(label(x, y, text, size, fill, centred, bold))
+        """One line of monospaced text; ``y`` is its middle, ``x`` its start (or its centre)."""
+        style = {
+            "text_anchor": "middle" if centred else None,
+            "font_weight": "bold" if bold else None,
+            "xml:space": "preserve",
+        }
+        # a third of the size below the middle is where the baseline of these fonts lies
+        below = y + size * 0.34
+        self.marks.append(el("text", text, x=x, y=below, font_size=size, fill=fill, **style))
         self.reach = max(self.reach, x + text_width(text, size) / (2 if centred else 1))
 
     def remark(self, y: float, lines: Sequence[str], fill: str = INK) -> float:
@@ -205,33 +281,40 @@ class Sheet:
         return x + width
 
     def check_size(self) -> None:
-        """Raises :class:`DiagramError` for more than ``MAX_SHAPES`` shapes."""
+        """Raises :class:`~xgl.errors.XGLError` for more than ``MAX_SHAPES`` shapes."""
         count = len(self.edges) + len(self.marks) + len(self.remarks)
         if count > MAX_SHAPES:
             found = f"the diagram of this program has {count} shapes or more"
-            raise DiagramError(f"{found}; at most {MAX_SHAPES} are drawn")
+            raise XGLError(f"{found}; at most {MAX_SHAPES} are drawn")
 
     # -- the end ---------------------------------------------------------------------------
 
     def wires(self) -> list[Element]:
         """Lines from each node to the last use of its string, before the lane's next node."""
         shapes: list[Element] = []
-        for lane in self.lanes.values():
-            uses = sorted(lane.uses)
-            for start, end in zip(lane.nodes, [*lane.nodes[1:], float("inf")], strict=True):
-                before = bisect_right(uses, end)
-                last = uses[before - 1] if before else start
+        for name, x in self.lanes.items():
+            for start, end in pairwise([*self.nodes[name], inf]):
+                last = max((y for y in self.uses[name] if y <= end), default=start)
                 if last > start:
-                    shapes.append(polyline(((lane.x, start), (lane.x, last)), FAINT, CARRY, 1.6))
+                    shapes.append(polyline(((x, start), (x, last)), FAINT, CARRY, 1.6))
         return shapes
 
-    def drawing(
-        self, title: str, remark_x: float, below: Sequence[Element], size: Point
-    ) -> Element:
-        remarks = [label(remark_x, y, text, REMARK_SIZE, fill) for y, text, fill in self.remarks]
-        heading = label(24, 28, title, 15, bold=True)
-        shapes = [*self.back, *self.wires(), *self.edges, *self.marks, *remarks, heading, *below]
-        return document(*size, title, shapes)
+
+# ``mark`` is the meaning of a shape, its class in the SVG; ``order`` the instruction that it is of,
+# from 1 (0: none).
+
+
+def polyline(
+    places: Sequence[Point], stroke: str, dash: str = "", width: float = 1.4, mark: str = ""
+) -> Element:
+    """``dash`` as in SVG's stroke-dasharray, empty for a solid line."""
+    paint = _paint("none", stroke, mark, 0)
+    paint |= {"stroke_width": width, "stroke_dasharray": dash or None}
+    return el("polyline", points=points(places), **paint)
+
+
+def _paint(fill: str, stroke: str, mark: str, order: int) -> dict[str, Attribute]:
+    return {"fill": fill, "stroke": stroke, "class_": mark or None, "data_line": order or None}
 
 
 SIZE = 11.0
@@ -257,33 +340,32 @@ LEGEND = (
 """What the marks mean, by a pattern of the programs in which they occur."""
 
 
-def key_and_legend(program: syn.Program, above: Sheet, width: float) -> tuple[list[Element], float]:
-    """Their shapes below what was drawn ``above``, and where they end."""
-    shapes: list[Element] = []
-    y = _key(shapes, above.literals, above.y + 14, width)
-    shapes.append(rectangle((24, y), (width - 48, 0.5), FAINT, FAINT, 0))
-    y = _players(shapes, program, y + 18, width)
+def key_and_legend(sheet: Sheet, program: syn.Program, width: float) -> float:
+    """Draw them below; returns where they end."""
+    y = _key(sheet, sheet.y + 14, width)
+    sheet.box(24, y, width - 48, 0.5, stroke=FAINT, fill=FAINT, radius=0)
+    y = _players(sheet, program, y + 18, width)
     code, columns = to_text(program), int((width - 48) / (SIZE * CELL))
     for words in (words for pattern, words in LEGEND if re.search(pattern, code)):
         for line in wrap(words, columns):
-            shapes.append(label(24, y, line, SIZE, FAINT))
+            sheet.text(24, y, line, SIZE, FAINT)
             y += LINE
-    return shapes, y
+    return y
 
 
-def _key(shapes: list[Element], literals: Mapping[str, str], y: float, width: float) -> float:
+def _key(sheet: Sheet, y: float, width: float) -> float:
     columns = int((width - 110) / (SIZE * CELL))
-    for literal, letter in literals.items():
-        shapes.append(rectangle((24, y - 1), (22, 18), INK, PAPER, 1))
-        shapes.append(label(35, y + 8, letter, 10, centred=True))
+    for literal, letter in sheet.literals.items():
+        sheet.box(24, y - 1, 22, 18, radius=1)
+        sheet.text(35, y + 8, letter, 10, centred=True)
         for line in wrap(f"“{plain(literal)}”" if literal else "the empty text", columns):
-            shapes.append(label(56, y + 8, line, SIZE))
+            sheet.text(56, y + 8, line, SIZE)
             y += LINE
         y += 8
     return y + 6
 
 
-def _players(shapes: list[Element], program: syn.Program, y: float, width: float) -> float:
+def _players(sheet: Sheet, program: syn.Program, y: float, width: float) -> float:
     """Draw each player's colour for gains, and to its right the one for losses."""
     x = 24.0
     named = {getattr(line, "player", "") for line in program.instructions}
@@ -292,8 +374,8 @@ def _players(shapes: list[Element], program: syn.Program, y: float, width: float
         if x + room > width - 24:
             x, y = 24.0, y + ITEM
         colours = PLAYERS[player]
-        shapes.append(circle(x + 10, y, 9, colours.positive, INK, "player"))
-        shapes.append(circle(x + 32, y, 6, colours.negative, INK, "negative"))
-        shapes.append(label(x + 46, y, player, SIZE))
+        sheet.circle(x + 10, y, 9, colours.positive, INK, "player")
+        sheet.circle(x + 32, y, 6, colours.negative, INK, "negative")
+        sheet.text(x + 46, y, player, SIZE)
         x += room + 26
     return y + ITEM + 2

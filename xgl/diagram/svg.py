@@ -1,25 +1,20 @@
-"""SVG as trees: the one place where text becomes markup, and a drawing as a document.
+"""SVG as trees: the one place where text becomes markup.
 
 Games are not trusted. Every text of a tree passes through :func:`~xgl.escaping.visible_lines`, by
 which line separators, text-direction overrides and control characters become escapes, and is then
 escaped for XML.
-
-Shapes of a drawing have coordinates in pixels, y downwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
-from typing import NamedTuple
-
-from rich.cells import cell_len as cells
 
 from xgl.escaping import visible_lines
 
 NAMESPACE = "http://www.w3.org/2000/svg"
-FONT = "DejaVu Sans Mono, Menlo, Consolas, monospace"
+Point = tuple[float, float]
 Attribute = str | int | float | bool | None
 
 
@@ -46,23 +41,12 @@ def el(tag: str, *children: Element | str | None, **attributes: Attribute) -> El
 
 def render(node: Element | str) -> str:
     """The markup of a tree."""
-    parts: list[str] = []
-    _write(node, parts)
-    return "".join(parts)
-
-
-def _write(node: Element | str, parts: list[str]) -> None:
     if isinstance(node, str):
-        parts.append(escape(visible_lines(node), quote=False))
-        return
-    attributes = "".join(_attribute(name, value) for name, value in node.attributes.items())
+        return escape(visible_lines(node), quote=False)
+    head = node.tag + "".join(_attribute(name, value) for name, value in node.attributes.items())
     if not node.children:
-        parts.append(f"<{node.tag}{attributes}/>")
-        return
-    parts.append(f"<{node.tag}{attributes}>")
-    for child in node.children:
-        _write(child, parts)
-    parts.append(f"</{node.tag}>")
+        return f"<{head}/>"
+    return f"<{head}>{''.join(map(render, node.children))}</{node.tag}>"
 
 
 def _attribute(name: str, value: Attribute) -> str:
@@ -83,171 +67,3 @@ def number(value: float) -> str:
 def points(places: Iterable[Point]) -> str:
     """The value of a ``points`` attribute."""
     return " ".join(f"{number(x)},{number(y)}" for x, y in places)
-
-
-# -- drawings ------------------------------------------------------------------------------------
-
-
-def document(width: float, height: float, title: str, shapes: Iterable[Element]) -> Element:
-    """An SVG document on white paper, with shapes in the order in which they are painted."""
-    return el(
-        "svg",
-        el("title", title),
-        el("rect", width="100%", height="100%", fill="white"),
-        *shapes,
-        xmlns=NAMESPACE,
-        width=width,
-        height=height,
-        viewBox=f"0 0 {number(width)} {number(height)}",
-        font_family=FONT,
-        stroke_linejoin="round",
-    )
-
-
-# ``mark`` is the meaning of a shape, its class in the SVG; ``order`` the instruction that it is of,
-# from 1 (0: none).
-
-
-def circle(
-    x: float, y: float, radius: float, fill: str, stroke: str, mark: str = "", order: int = 0
-) -> Element:
-    return el("circle", cx=x, cy=y, r=radius, **_paint(fill, stroke, mark, order))
-
-
-def polygon(
-    places: Iterable[Point], fill: str, stroke: str, mark: str = "", order: int = 0
-) -> Element:
-    return el("polygon", points=points(places), **_paint(fill, stroke, mark, order))
-
-
-def polyline(
-    places: Iterable[Point], stroke: str, dash: str = "", width: float = 1.4, mark: str = ""
-) -> Element:
-    """``dash`` as in SVG's stroke-dasharray, empty for a solid line."""
-    paint = _paint("none", stroke, mark, 0)
-    paint |= {"stroke_width": width, "stroke_dasharray": dash or None}
-    return el("polyline", points=points(places), **paint)
-
-
-def rectangle(
-    corner: Point, size: Point, stroke: str, fill: str = "none", radius: float = 6,
-    mark: str = "", order: int = 0,
-) -> Element:  # fmt: skip
-    (x, y), (width, height) = corner, size
-    paint = _paint(fill, stroke, mark, order)
-    return el("rect", x=x, y=y, width=width, height=height, rx=radius, **paint)
-
-
-def _paint(fill: str, stroke: str, mark: str, order: int) -> dict[str, Attribute]:
-    return {"fill": fill, "stroke": stroke, "class_": mark or None, "data_line": order or None}
-
-
-def label(
-    x: float, y: float, text: str, size: float = 12, fill: str = "#222", centred: bool = False,
-    bold: bool = False,
-) -> Element:  # fmt: skip
-    """One line of monospaced text; ``y`` is its middle, ``x`` its start (or its centre)."""
-    return el(
-        "text",
-        text,
-        x=x,
-        # a third of the size below the middle is where the baseline of these fonts lies
-        y=y + size * 0.34,
-        font_size=size,
-        fill=fill,
-        text_anchor="middle" if centred else None,
-        font_weight="bold" if bold else None,
-        **{"xml:space": "preserve"},
-    )
-
-
-def text_width(text: str, size: float) -> float:
-    """Pixels of a line of monospaced text."""
-    return cells(text) * size * CELL
-
-
-# -- colours of players (paper §2.5.1), strokes of string operations (§2.5.5) ----------------------
-
-
-class Colours(NamedTuple):
-    """A player's positive and negative colour, and the colour of text on the positive one."""
-
-    positive: str
-    negative: str
-    text: str = "white"
-
-
-PLAYERS: dict[str, Colours] = {
-    "black": Colours("black", "white"),
-    "white": Colours("white", "black", "black"),
-    "alice": Colours("red", "cyan"),
-    "bob": Colours("green", "magenta"),
-    "carol": Colours("blue", "yellow"),
-    "david": Colours("purple", "olive"),
-    "env": Colours("gray", "lightgray"),  # the paper gives env no colour
-}
-INK = "#222"
-FAINT = "#8a8f98"
-SUBDUED = "#555b66"
-PAPER = "white"
-STROKES = ("", "7 3", "10 3 2 3", "3 3")
-"""Dashes that distinguish the string operations of one line."""
-CARRY = "1.5 4"
-"""Dotted: carries a value from its node to where it is used."""
-
-
-def outline(player: str) -> str:
-    """The colour of a player's frames: its own, or grey where that is white."""
-    return FAINT if player == "white" else PLAYERS[player].positive
-
-
-def triangle(player: str, kind: str, sign: int) -> tuple[str, str]:
-    """Fill and dot (empty: none) of a xent symbol awarded to ``player`` with ``sign`` (§2.5.2).
-
-    >>> triangle("black", "xent", 1), triangle("black", "xed", 1), triangle("white", "nex", 1)
-    (('black', ''), ('white', 'black'), ('black', ''))
-    """
-    colours = PLAYERS[player]
-    grows = (kind in ("xent", "dex")) == (sign > 0)
-    fill, other = colours.positive, colours.negative
-    if not grows:
-        fill, other = other, fill
-    return fill, other if kind in ("xed", "dex") else ""
-
-
-Point = tuple[float, float]
-CELL = 0.61
-"""Width of a monospaced character, in font sizes."""
-
-
-def plain(text: str) -> str:
-    """``text`` as one line: white space and unprintable characters become single spaces."""
-    return " ".join("".join(c if c.isprintable() else " " for c in text).split())
-
-
-def _pieces(text: str, columns: int) -> Iterator[str]:
-    """The text in pieces of at most ``columns`` columns; rich's own cut loses a lone modifier."""
-    piece = ""
-    for character in text:
-        if cells(piece + character) > columns:
-            yield piece
-            piece = ""
-        piece += character
-    yield piece
-
-
-def shorten(text: str, columns: int) -> str:
-    """``text`` in at most ``columns`` columns, with an ellipsis where it was cut."""
-    if cells(text) <= columns:
-        return text
-    return next(_pieces(text, columns - 1)).rstrip() + "…"
-
-
-def wrap(text: str, columns: int) -> list[str]:
-    """Lines of at most ``columns`` columns, broken at spaces where there are any."""
-    lines = [""]
-    for word in text.split():
-        for piece in _pieces(word, columns):  # in parts where it is too long
-            longer = f"{lines[-1]} {piece}".lstrip()
-            lines[-1:] = [longer] if cells(longer) <= columns else [lines[-1], piece]
-    return lines

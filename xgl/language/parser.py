@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
-from xgl.errors import MAX_PROBLEMS, DialectError, Problem, ProgramError, excerpt
+from xgl.errors import MAX_PROBLEMS, ConfigError, Problem, ProgramError, excerpt
 from xgl.escaping import first_invisible, is_visible
 from xgl.language import syntax as syn
 from xgl.language.control_flow import unrolled
@@ -37,7 +37,7 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
 
     Raises :class:`ProgramError` with all problems (reading stops at the hundredth) when any
     line, or the program as a whole (more than 64 lines, more than 1024 unrolled steps), is not
-    valid, and :class:`DialectError` for a dialect that does not exist.
+    valid, and :class:`ConfigError` for a dialect that does not exist.
     """
     sources = [source.removesuffix("\r") for source in text.split("\n")]
     if len(text) > syn.MAX_CHARACTERS:
@@ -46,7 +46,7 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
         raise ProgramError(tuple(_problems(too_long, 1, sources)), origin)
     if str(dialect) not in DIALECTS:
         found = excerpt(str(dialect))
-        raise DialectError(f"no dialect {found!r}; there are {', '.join(DIALECTS)}")
+        raise ConfigError(f"no dialect {found!r}; there are {', '.join(DIALECTS)}")
     instructions, problems = _read(sources, DIALECTS[dialect])
     program = Program(tuple(instructions), dialect)
     if not problems:

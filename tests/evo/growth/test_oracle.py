@@ -14,6 +14,7 @@ from archive import Reason
 from archive.schema import BASE_POLICY, SCRIPT_POLICY
 from evo.jobs.job import ScriptedEvaluation, Training
 from evo.jobs.merged import adapter_of
+from meta_sampler import Progress
 from xgl.models.references import AdapterName
 from xgl.players.scripts import SCRIPTS
 
@@ -56,7 +57,8 @@ def test_verdicts(search: Search, nature: Nature, verdict: str, reason: str) -> 
     assert row["tokens"] == nature.tokens * row["plays"] + (1000 if row["finetune_id"] else 0)
     sizes = [sum(r["scope"] == k for r in search.rows("scopes")) for k in (0, 1)]
     assert sizes == [1, 2 if verdict == "accepted" else 1]
-    assert [each.accepted for each in sampler.told] in ([], [verdict == "accepted"])
+    progress = [each.progress is Progress.ACCEPTED for each in sampler.told]
+    assert progress in ([], [verdict == "accepted"])
     _check_adapters(search, row)
     _check_cheap_stages(search, row)
 

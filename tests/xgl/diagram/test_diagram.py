@@ -13,7 +13,8 @@ from support.programs import PROGRAMS
 
 from xgl import Program, parse
 from xgl.diagram import draw, lay_out
-from xgl.diagram.svg import Element, cells, plain, shorten, text_width, triangle, wrap
+from xgl.diagram.sheet import cells, plain, shorten, text_width, triangle, wrap
+from xgl.diagram.svg import Element
 from xgl.language import syntax as syn
 from xgl.library import Entry, entries
 
