@@ -437,13 +437,9 @@ class MultiLoraModel(LanguageModel):
     current: list[RowGroups] = field(default_factory=list)
     """The groups of the pass under way, for the layers' hooks; empty between passes."""
 
-    @property
-    def multi_policy(self) -> bool:
-        return True
-
-    def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:
+    def backbone(self, policies: Sequence[str] = (), **inputs: Any) -> Any:
         """Hidden states and cache, each row by its policy. Raises ValueError without names."""
-        if policies is None:
+        if not policies:
             raise ValueError("each row must name its policy")
         steps = inputs["input_ids"].shape[1]
         self.current[:] = [RowGroups.of(policies, self.names, steps, self.device)]

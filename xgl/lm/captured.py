@@ -47,10 +47,6 @@ KEPT_SHARE, MOST_KEPT = 1 / 8, 64
 Result = TypeVar("Result")
 
 
-class NotCapturableError(Exception):
-    """A pass cannot be captured; the message says why."""
-
-
 def size_class(count: int, least: int) -> int:
     """The first of ``least`` · (1, 2, 3, 4, 6, 8, 12, …) that is not below ``count``."""
     size = least
@@ -229,7 +225,7 @@ class SamplingPlace:
         layers = out[self.lm.cache_name].layers
         if not self.slots:
             if not all(type(layer) is DynamicLayer for layer in layers):
-                raise NotCapturableError("its cache is no keys and values of all positions")
+                raise TypeError("its cache is no keys and values of all positions")
             shape = len(owner), layers[0].keys.shape[1], self.width + self.steps
             self.slots = [
                 _Slots(
@@ -281,9 +277,7 @@ class SamplingPlace:
         self.step += 1
         self.ended |= self.stops[tokens] | (self.step >= self.limits)
 
-    def _policies(self, rows: int) -> list[str] | None:
-        if not self.lm.multi_policy:
-            return None
+    def _policies(self, rows: int) -> list[str]:
         return [name for name in self.lm.names for _ in range(rows // len(self.lm.names))]
 
 
@@ -321,7 +315,7 @@ def captured(lm: LanguageModel, work: Callable[[], Result]) -> Result | None:
     try:
         with torch.cuda.device(lm.device) if is_cuda else nullcontext():  # may not be the first
             return work()
-    except (RuntimeError, TypeError, AttributeError, ValueError, NotCapturableError) as error:
+    except (RuntimeError, TypeError, AttributeError, ValueError) as error:
         lm.captured.pop("places", None)  # with the memory that they share
         if out_of_memory(error):
             raise
@@ -340,7 +334,7 @@ def sampled_rows(
     decoding: Any,
     policies: Sequence[str] | None,
     all_ended: Callable[[list[list[int]]], bool],
-) -> tuple[list[list[int]], list[list[float]]]:
+) -> list[tuple[list[int], list[float]]]:
     """Tokens and log-probabilities of each row, as :func:`~xgl.lm.sampling.sample` draws them.
 
     ``all_ended``: whether by their tokens so far all rows have ended, for a reason that only the
@@ -367,8 +361,5 @@ def sampled_rows(
         ):
             break
         place.decode()
-    ids, logprobs, sizes = (each[at].tolist() for each in (place.ids, place.logprobs, place.sizes))
-    return (
-        [row[:size] for row, size in zip(ids, sizes, strict=True)],
-        [row[:size] for row, size in zip(logprobs, sizes, strict=True)],
-    )
+    drawn = (each[at].tolist() for each in (place.ids, place.logprobs, place.sizes))
+    return [(ids[:size], logprobs[:size]) for ids, logprobs, size in zip(*drawn, strict=True)]

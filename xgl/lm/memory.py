@@ -9,7 +9,6 @@ import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
@@ -36,30 +35,21 @@ SMALL = 20_000_000
 def few_threads(lm: LanguageModel) -> Iterator[None]:
     """Context in which a small model on a CPU computes on one thread."""
     before = torch.get_num_threads()
-    few = lm.device.type == "cpu" and sum(p.numel() for p in lm.model.parameters()) < SMALL
-    if not few or before == 1:
-        yield
-        return
-    torch.set_num_threads(1)
+    if lm.device.type == "cpu" and sum(p.numel() for p in lm.model.parameters()) < SMALL:
+        torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(before)
 
 
-@dataclass(frozen=True)
 class ForwardBudget:
-    """Limits of one forward pass: padded tokens, and bytes in addition to the weights."""
+    """Limits of one forward pass of a model: padded tokens (None: a number that is fast on the kind
+    of device), and bytes in addition to the weights."""
 
-    tokens: int
-    bytes: int
-    token_bytes: int
-
-    @classmethod
-    def of(cls, lm: LanguageModel, tokens: int | None, limit: int) -> ForwardBudget:
-        """The limits of a model; ``tokens`` None: a number that is fast on the kind of device."""
-        fast = tokens or FAST_TOKENS.get(lm.device.type, 65536)
-        return cls(fast, limit, token_bytes(lm))
+    def __init__(self, lm: LanguageModel, tokens: int | None, limit: int) -> None:
+        self.tokens = tokens or FAST_TOKENS.get(lm.device.type, 65536)
+        self.bytes, self.token_bytes = limit, token_bytes(lm)
 
     def rows(self, width: int) -> int:
         """Number of rows of ``width`` tokens that fit."""
