@@ -44,14 +44,13 @@ from meta_sampler.chat_texts import (
 from meta_sampler.settings import ChatSamplerSettings
 from meta_sampler.soundness import Child, KnownGames, child_of
 from xgl.chat.client import (
-    Endpoint,
     Fault,
     Message,
     RequestBatch,
     UsageCounter,
     ask_once,
     read_key,
-    run,
+    send_all,
 )
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import BudgetError, PlayerError, excerpt
@@ -116,13 +115,7 @@ class PaidAnswers:
         Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
         :class:`~xgl.errors.BudgetError`.
         """
-
-        async def all_of_them() -> list[Result]:
-            async with Endpoint(self.endpoint) as endpoint:
-                batch = RequestBatch(self.endpoint, endpoint, self.meter)
-                return await batch.gather(partial(each, batch) for each in work)
-
-        return run(all_of_them()) if work else []
+        return send_all(self.endpoint, self.meter, work)
 
     async def answer(
         self, batch: RequestBatch, messages: list[Message], *draw: str | int

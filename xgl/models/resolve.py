@@ -18,7 +18,7 @@ from typing import Any
 from xgl.errors import ModelNotFoundError
 from xgl.files import BUILT_IN, user_path
 from xgl.models import smollm2
-from xgl.models.references import WEIGHTS_SHARE, devices_of, is_address, placement
+from xgl.models.references import WEIGHTS_SHARE, devices_of, placement
 from xgl.models.weights import json_object, load_causal_lm, loading
 from xgl.streams import command
 
@@ -66,15 +66,11 @@ def _find(reference: str) -> Path:
         return place
     if reference.startswith("adapter:"):
         return _merged(reference)
-    if is_hub_id(reference) and not is_address(reference):
-        if folder := smollm2.hub_snapshot(reference):
-            return folder
-        raise ModelNotFoundError(
-            f"model {reference!r} is neither a folder here nor in the hub's cache, and the hub "
-            f"did not give it (no network, or no such id); {EXPECTED}"
-        )
+    if is_hub_id(reference) and (folder := smollm2.hub_snapshot(reference)):
+        return folder
     raise ModelNotFoundError(
-        f"model {reference!r} is none of this machine; {EXPECTED} (a model behind an endpoint: "
+        f"model {reference!r} is neither a folder here nor in the hub's cache, and the hub did not "
+        f"give it (no network, or no such id); {EXPECTED} (a model behind an endpoint: "
         "chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as judge.model)"
     )
 
