@@ -127,10 +127,10 @@ class AdaptedModel:
             stacks[path].fill(pairs, self.scale)
             handles.append(layer.register_forward_hook(_hook(stacks[path], current)))
         lm, own = self.base, names or tuple(map(str, range(len(factors))))
-        at = lm.model, lm.tokenizer, lm.device, own, current
+        at = lm.model, lm.tokenizer, lm.device, current
         try:
             with self.without_adapter():
-                yield MultiLoraModel(*at, variant=variant, captured=lm.captured)
+                yield MultiLoraModel(*at, names=own, variant=variant, captured=lm.captured)
         finally:
             for handle in handles:
                 handle.remove()
@@ -433,7 +433,6 @@ class StackedFactors:
 class MultiLoraModel(LanguageModel):
     """A model whose rows name their policies."""
 
-    names: tuple[str, ...] = ()
     current: list[RowGroups] = field(default_factory=list)
     """The groups of the pass under way, for the layers' hooks; empty between passes."""
 

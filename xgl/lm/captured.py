@@ -142,10 +142,8 @@ class _Slots(DynamicLayer):
 
 
 class SamplingPlace:
-    """A batch of ``rows`` moves for each of ``names`` (policies), after prompts of ``width`` tokens
-    at most, of ``steps`` tokens at most.
-
-    ``logprobs_of`` and ``choose`` are those of :class:`~xgl.lm.sampling.Decoding`.
+    """A batch of moves for each policy of ``lm``: ``shape`` is the number of rows of each, and the
+    most tokens of their prompts and of the moves; ``decoding`` a :class:`xgl.lm.sampling.Decoding`.
     """
 
     def __init__(
@@ -162,7 +160,6 @@ class SamplingPlace:
         self.mask = torch.zeros(
             count, 1, 1, self.width + self.steps, dtype=lm.model.dtype, device=device
         )
-        self.row_lengths = torch.zeros(count, dtype=torch.long, device=device)
         self.tokens, self.positions = torch.zeros(2, count, 1, dtype=torch.long, device=device)
         self.column, self.step = torch.zeros(2, 1, dtype=torch.long, device=device)
         self.draws = torch.zeros(count, self.steps, dtype=torch.float64, device=device)
@@ -325,6 +322,13 @@ def captured(lm: LanguageModel, work: Callable[[], Result]) -> Result | None:
         return None
 
 
+StopCondition = Callable[[int, Sequence[int]], bool]
+"""Whether the continuation of a row (an index) ends after the tokens that it has."""
+
+Rows = list[tuple[list[int], list[float]]]
+"""Tokens and log-probabilities of each row."""
+
+
 def sampled_rows(
     lm: LanguageModel,
     prompts: Sequence[Ids],
@@ -333,13 +337,16 @@ def sampled_rows(
     stops: Tensor,
     decoding: Any,
     policies: Sequence[str] | None,
-    all_ended: Callable[[list[list[int]]], bool],
-) -> list[tuple[list[int], list[float]]]:
-    """Tokens and log-probabilities of each row, as :func:`~xgl.lm.sampling.sample` draws them.
+    stop_when: StopCondition | None,
+) -> Rows:
+    """Each row, as :func:`~xgl.lm.sampling.sample` draws it; cut where ``stop_when``, which only
+    the host knows, ends it."""
 
-    ``all_ended``: whether by their tokens so far all rows have ended, for a reason that only the
-    host knows.
-    """
+    def end(row: int, ids: Sequence[int]) -> int | None:
+        """Number of tokens after which ``stop_when`` ends a row; None: it does not."""
+        counts = range(1, len(ids) + 1)
+        return next((n for n in counts if stop_when and stop_when(row, ids[:n])), None)
+
     distinct, owner = distinct_prompts(prompts, policies)
     names = policies or [""] * len(prompts)
     steps = max(limits)
@@ -357,9 +364,11 @@ def sampled_rows(
     at = place.start(distinct, list(rows))
     for step in range(1, steps):
         if step % CHECK_STEPS == 0 and (
-            bool(place.ended.all()) or all_ended(place.ids[at, :step].tolist())
+            bool(place.ended.all())
+            or all(end(*each) for each in enumerate(place.ids[at, :step].tolist()))
         ):
             break
         place.decode()
-    drawn = (each[at].tolist() for each in (place.ids, place.logprobs, place.sizes))
-    return [(ids[:size], logprobs[:size]) for ids, logprobs, size in zip(*drawn, strict=True)]
+    ids, nats, sizes = (each[at].tolist() for each in (place.ids, place.logprobs, place.sizes))
+    ends = [end(row, ids[row][:size]) or size for row, size in enumerate(sizes)]
+    return [(ids[row][:n], nats[row][:n]) for row, n in enumerate(ends)]

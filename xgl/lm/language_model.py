@@ -11,14 +11,12 @@ import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any
-from weakref import WeakKeyDictionary
 
-import numpy as np
 import torch
 from cachetools import LRUCache, cached
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from xgl.lm.prefix_sharing import Ids, common_prefixes
 
@@ -39,20 +37,13 @@ class LanguageModel:
     model: Any
     tokenizer: Any
     device: torch.device
+    names: tuple[str, ...] = field(default=("",), kw_only=True)
+    """The policies, "" for a single one."""
     variant: Hashable = field(default="", kw_only=True)
     """What is added to the weights, where something is; a captured pass is of one variant."""
     captured: dict[str, Any] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
-    """Passes that were captured over these weights (``xgl.lm.captured``), of all variants."""
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The policies, "" for a single one."""
-        return ("",)
-
-    @property
-    def multi_policy(self) -> bool:
-        """Whether rows name their policies."""
-        return self.names != ("",)
+    """What is known of these weights: whether rows can share caches, and the passes that were
+    captured over them (``xgl.lm.captured``), of all variants."""
 
     @property
     def is_spread(self) -> bool:
@@ -124,12 +115,9 @@ def cached_encoder(lm: LanguageModel, max_bytes: int = ENCODED_BYTES) -> Callabl
 
 def pad(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     """Right-padded ids (N, L) and their lengths (N,), int64; pads are token 0 and masked."""
-    lengths = np.fromiter(map(len, rows), np.int64)
-    ids = np.zeros((len(rows), int(lengths.max())), np.int64)
-    ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.fromiter(
-        chain.from_iterable(rows), np.int64
-    )
-    return torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device)
+    lengths = torch.tensor([len(row) for row in rows])
+    ids = pad_sequence([torch.tensor(row, dtype=torch.long) for row in rows], batch_first=True)
+    return ids.to(device), lengths.to(device)
 
 
 def length_mask(lengths: Tensor, width: int) -> Tensor:
@@ -164,22 +152,19 @@ class Texts:
         self.rows = [self.rows[row] for row in index.tolist()]
 
 
-_KEEPS_CACHES = WeakKeyDictionary[Any, bool]()
-
-
 def keeps_caches(lm: LanguageModel) -> bool:
     """Whether the model's caches can be copied to other rows and continued there after padding.
 
     Tested once on a few tokens: states of recurrent layers cannot, and where positions are counted
     in columns, padding counts. Such a model reads each text whole, again for every token.
     """
-    if lm.model not in _KEEPS_CACHES:
+    if "keeps caches" not in lm.captured:
         with torch.no_grad():
-            _KEEPS_CACHES[lm.model] = _continues_as_whole(lm)
-        if not _KEEPS_CACHES[lm.model]:
+            lm.captured["keeps caches"] = _continues_as_whole(lm)
+        if not lm.captured["keeps caches"]:
             name = type(lm.model).__name__
             log.info("%s has no caches that rows could share: every token reads all again", name)
-    return _KEEPS_CACHES[lm.model]
+    return bool(lm.captured["keeps caches"])
 
 
 def _continues_as_whole(lm: LanguageModel) -> bool:
@@ -206,17 +191,6 @@ def _read(
     policies = tuple(name for name, _ in texts)
     before = DecoderState(cache, ids[:, :0], torch.zeros_like(lengths), lengths, policies)
     return extend(lm, before, ids, lengths)[1]
-
-
-def encode_prompts(
-    lm: LanguageModel, prompts: Sequence[Ids], policies: Sequence[str] | None = None
-) -> DecoderState:
-    """The state after one prompt a row; equal prompts and common prefixes are encoded once.
-
-    ``policies`` (N,), None for a single one: nothing is shared between two of them.
-    """
-    distinct, rows = distinct_prompts(prompts, policies)
-    return select_rows(encode_distinct(lm, distinct), rows)
 
 
 def distinct_prompts(
@@ -250,6 +224,21 @@ def encode_distinct(lm: LanguageModel, distinct: Sequence[PolicyPrompt]) -> Deco
     after = extend(lm, state, *pad(suffixes, lm.device))[1]
     some = torch.tensor([[bool(suffix)] for suffix in suffixes], device=lm.device)
     return replace(after, last=torch.where(some, after.last, state.last))
+
+
+def encode_prompts(
+    lm: LanguageModel,
+    prompts: Sequence[Ids],
+    policies: Sequence[str] | None = None,
+    encode: Callable[[LanguageModel, Sequence[PolicyPrompt]], DecoderState] = encode_distinct,
+) -> DecoderState:
+    """The state after one prompt a row; equal prompts and common prefixes are encoded once.
+
+    ``policies`` (N,), None for a single one: nothing is shared between two of them. ``encode``:
+    :func:`encode_distinct`, or the same with kept caches.
+    """
+    distinct, rows = distinct_prompts(prompts, policies)
+    return select_rows(encode(lm, distinct), rows)
 
 
 def select_rows(state: DecoderState, rows: Sequence[int]) -> DecoderState:
@@ -351,19 +340,14 @@ def target_logprobs(
     tile = TILE_BYTES.get(kind, DEFAULT_TILE_BYTES) // 4
     tile = min(tile, tile_bytes // 4) if tile_bytes else tile
     width = max(1, min(TILE_WIDTH.get(kind, tile // 1024), tile, head.out_features))
-    count = max(1, tile // width)
-    parts = [
-        _target_logits(head, h, t) - _normaliser(head, h, width)
-        for h, t in zip(hidden.split(count), targets.split(count), strict=True)
-    ]
+    count, parts = max(1, tile // width), []
+    for states, ids in zip(hidden.split(count), targets.split(count), strict=True):
+        logits = (states.float() * head.weight[ids].float()).sum(-1)  # of the targets, in float32
+        if head.bias is not None:
+            logits = logits + head.bias[ids].float()
+        parts.append(logits - _normaliser(head, states, width))
     # The target's logit and the normaliser are rounded apart: a sure token could come out above 0.
     return torch.cat(parts).clamp(max=0.0)
-
-
-def _target_logits(head: nn.Linear, hidden: Tensor, targets: Tensor) -> Tensor:
-    """The targets' logits (P,), multiplied in float32."""
-    logits = (hidden.float() * head.weight[targets].float()).sum(-1)
-    return logits if head.bias is None else logits + head.bias[targets].float()
 
 
 def _normaliser(head: nn.Linear, hidden: Tensor, width: int) -> Tensor:

@@ -25,13 +25,12 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from xgl.errors import PlayerError
-from xgl.lm.captured import can_capture, captured, sampled_rows
+from xgl.lm.captured import Rows, StopCondition, can_capture, captured, sampled_rows
 from xgl.lm.language_model import (
     UNBOUNDED,
     DecoderState,
     LanguageModel,
     PolicyPrompt,
-    distinct_prompts,
     encode_distinct,
     encode_prompts,
     exceeds_local_attention,
@@ -40,7 +39,7 @@ from xgl.lm.language_model import (
     pad,
     select_rows,
 )
-from xgl.lm.prefix_sharing import Ids, common_prefixes, shared_length
+from xgl.lm.prefix_sharing import common_prefixes, shared_length
 
 
 class Continuation(NamedTuple):
@@ -85,9 +84,6 @@ class Decoding:
         return _inverse_cdf(logprobs, uniform)
 
 
-StopCondition = Callable[[int, Sequence[int]], bool]
-"""Whether the continuation of a row (an index) ends after the tokens that it has."""
-
 AllowedTokens = Callable[[int, Sequence[int]], Tensor]
 """(V,) bool, on the CPU: tokens that may follow those which a row (an index) has; at least one."""
 
@@ -129,10 +125,11 @@ def sample(
         return [alone(row) for row in range(len(prompts))]
     rows: Rows | None = None
     if allowed is None and can_capture(lm, prompts):
-        rows = _captured_rows(lm, prompts, limits, uniforms, stops, decoding, policies, stop_when)
+        options = prompts, limits, uniforms, stops, decoding, policies, stop_when
+        rows = captured(lm, lambda: sampled_rows(lm, *options))
     if rows is None:
-        encode = encode_prompts if caches is None else caches.encode
-        state = encode(lm, prompts, policies)
+        encode = encode_distinct if caches is None else caches.encode
+        state = encode_prompts(lm, prompts, policies, encode)
         rows = _stepwise_rows(lm, state, limits, uniforms, stops, decoding, stop_when, allowed)
     for prompt, (ids, logprobs) in zip(prompts, rows, strict=True):
         bad = next((n for n, value in enumerate(logprobs) if not math.isfinite(value)), None)
@@ -140,38 +137,6 @@ def sample(
             after = lm.decode((*prompt, *ids[:bad]))[-80:]
             raise PlayerError(f"the player's logits are not finite after {after!r}")
     return [Continuation(tuple(ids), tuple(logprobs)) for ids, logprobs in rows]
-
-
-Rows = list[tuple[list[int], list[float]]]
-"""Tokens and log-probabilities of each row."""
-
-
-def _captured_rows(
-    lm: LanguageModel,
-    prompts: Sequence[Ids],
-    limits: Sequence[int],
-    uniforms: np.ndarray,
-    stops: Tensor,
-    decoding: Decoding,
-    policies: Sequence[str] | None,
-    stop_when: StopCondition | None,
-) -> Rows | None:
-    """Rows by captured passes, cut where ``stop_when`` ends them; None where there are none."""
-
-    def end(row: int, ids: Sequence[int]) -> int | None:
-        """Number of tokens after which ``stop_when`` ends a row; None: it does not."""
-        counts = range(1, len(ids) + 1) if stop_when else ()
-        return next((n for n in counts if stop_when and stop_when(row, ids[:n])), None)
-
-    def all_ended(drawn: list[list[int]]) -> bool:
-        return all(end(row, ids) for row, ids in enumerate(drawn))
-
-    options = prompts, limits, uniforms, stops, decoding, policies
-    rows = captured(lm, lambda: sampled_rows(lm, *options, all_ended))
-    if rows is None:
-        return None
-    ends = [end(row, ids) for row, (ids, _) in enumerate(rows)]
-    return [(ids[:n], logprobs[:n]) for (ids, logprobs), n in zip(rows, ends, strict=True)]
 
 
 def _stepwise_rows(
@@ -257,15 +222,12 @@ class PromptCaches:
         """Drop everything."""
         self.kept.clear()
 
-    def encode(
-        self, lm: LanguageModel, prompts: Sequence[Ids], policies: Sequence[str] | None = None
-    ) -> DecoderState:
-        """:func:`~xgl.lm.language_model.encode_prompts`, without reading again what the prompts
+    def encode(self, lm: LanguageModel, prompts: Sequence[PolicyPrompt]) -> DecoderState:
+        """:func:`~xgl.lm.language_model.encode_distinct`, without reading again what the prompts
         share with earlier ones; keeps their own caches."""
-        distinct, rows = distinct_prompts(prompts, policies)
-        state = self._continue(lm, distinct) or encode_distinct(lm, distinct)
-        self._keep(lm, distinct, state)
-        return select_rows(state, rows)
+        state = self._continue(lm, prompts) or encode_distinct(lm, prompts)
+        self._keep(lm, prompts, state)
+        return state
 
     def _keep(
         self, lm: LanguageModel, prompts: Sequence[PolicyPrompt], state: DecoderState

@@ -48,8 +48,7 @@ def obtain() -> Path:
 
     Raises ModelNotFoundError with the command to run when neither is available.
     """
-    folder = cached_folder()
-    if folder is not None:
+    if folder := cached_folder():
         return folder
     from filelock import FileLock
     from safetensors import SafetensorError  # what it raises where the disk is full
