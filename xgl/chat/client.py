@@ -377,8 +377,7 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
 
     Raises :class:`PlayerError`.
     """
-
-    for settings in dict.fromkeys(endpoints):
+    for settings in {repr(each): each for each in endpoints}.values():  # a body has no hash
         # The budget is for the run's own requests: a resumed run with nothing left must not fail.
         once = replace(settings, retries=min(RETRIES, settings.retries), budget=Budget())
         [(reply, _)] = send_all(
