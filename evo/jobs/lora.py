@@ -127,10 +127,10 @@ class AdaptedModel:
             stacks[path].fill(pairs, self.scale)
             handles.append(layer.register_forward_hook(_hook(stacks[path], current)))
         lm, own = self.base, names or tuple(map(str, range(len(factors))))
-        at = lm.model, lm.tokenizer, lm.device, current
+        at = lm.model, lm.tokenizer, lm.device, own, current
         try:
             with self.without_adapter():
-                yield MultiLoraModel(*at, names=own, variant=variant, captured=lm.captured)
+                yield MultiLoraModel(*at, variant=variant, captured=lm.captured)
         finally:
             for handle in handles:
                 handle.remove()
@@ -433,12 +433,17 @@ class StackedFactors:
 class MultiLoraModel(LanguageModel):
     """A model whose rows name their policies."""
 
+    names: tuple[str, ...] = ()
     current: list[RowGroups] = field(default_factory=list)
     """The groups of the pass under way, for the layers' hooks; empty between passes."""
 
-    def backbone(self, policies: Sequence[str] = (), **inputs: Any) -> Any:
+    @property
+    def multi_policy(self) -> bool:
+        return True
+
+    def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:
         """Hidden states and cache, each row by its policy. Raises ValueError without names."""
-        if not policies:
+        if policies is None:
             raise ValueError("each row must name its policy")
         steps = inputs["input_ids"].shape[1]
         self.current[:] = [RowGroups.of(policies, self.names, steps, self.device)]

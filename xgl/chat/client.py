@@ -19,8 +19,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from xgl.chat.answers import content_text
 from xgl.chat.settings import Budget, ChatSettings, Usage
@@ -54,12 +53,8 @@ Message = dict[str, str]
 """``role`` (system, user, assistant) and ``content``."""
 
 
-class Kind(Enum):
-    """How to handle a fault: a retry may help, the view is too long, or nothing helps."""
-
-    TRANSIENT = "transient"
-    OVERSIZE = "oversize"
-    FINAL = "final"
+Kind = Literal["transient", "oversize", "final"]
+"""How to handle a fault: a retry may help, the view is too long, or nothing helps."""
 
 
 class Fault(NamedTuple):
@@ -220,9 +215,9 @@ class RequestBatch:
                 raise self.failure
             self.settings.budget.check(self.meter.usage)
             outcome, number = await send(), number + 1
-            if not isinstance(outcome, Fault) or outcome.kind is Kind.OVERSIZE:
+            if not isinstance(outcome, Fault) or outcome.kind == "oversize":
                 return outcome
-            if outcome.kind is Kind.FINAL:
+            if outcome.kind == "final":
                 raise PlayerError(f"{self.settings.place}: {outcome.message}")
             if number > self.settings.retries:
                 tries = f"no answer to {number} request{'s' * (number > 1)}"
@@ -265,7 +260,7 @@ class RequestBatch:
             reason = f"no whole answer within {seconds:g} seconds"
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             reason = f"no connection ({type(error).__name__}: {error})"
-        return Fault(Kind.TRANSIENT, one_line(reason, self._key))
+        return Fault("transient", one_line(reason, self._key))
 
     async def _read(self, response: httpx2.Response, most_bytes: int) -> bytes | Fault:
         """The body of an answer, of which no more than ``most_bytes`` are held."""
@@ -273,11 +268,11 @@ class RequestBatch:
         if response.is_redirect:
             place = one_line(response.headers.get("location", "nowhere"), self._key)
             told = f"a redirect ({status}) to {place}, which is not followed"
-            return Fault(Kind.FINAL, f"{told}; expected the address itself")
+            return Fault("final", f"{told}; expected the address itself")
         async for chunk in response.aiter_raw():
             body += chunk
             if len(body) > most_bytes:  # the next answer would be no better
-                return Fault(Kind.FINAL, f"an answer of more than {most_bytes:,} bytes")
+                return Fault("final", f"an answer of more than {most_bytes:,} bytes")
         if response.is_success:
             return bytes(body)
         return self._refusal(status, response.headers.get("retry-after", ""), bytes(body))
@@ -294,12 +289,12 @@ class RequestBatch:
         has_quota = "insufficient_quota" not in codes
         if (status in TRANSIENT_STATUS and has_quota) or status >= 500:
             seconds = float(wait) if _SECONDS.fullmatch(wait) else 0.0
-            return Fault(Kind.TRANSIENT, message, seconds)
+            return Fault("transient", message, seconds)
         if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
-            return Fault(Kind.OVERSIZE, message)
+            return Fault("oversize", message)
         place = self.settings.key_name or "that key_variable names"
         advice = f"check the key in the environment variable {place}, the model's name and the base"
-        return Fault(Kind.FINAL, f"{message}; {advice} URL")
+        return Fault("final", f"{message}; {advice} URL")
 
 
 def _read_completion(body: bytes | Fault, key: str | None) -> tuple[Reply | Fault, tuple[int, int]]:
@@ -309,7 +304,7 @@ def _read_completion(body: bytes | Fault, key: str | None) -> tuple[Reply | Faul
         return body, (0, 0)
     completion = read_json(body)
     if completion is None:
-        return Fault(Kind.TRANSIENT, "an answer that is incomplete JSON"), (0, 0)
+        return Fault("transient", "an answer that is incomplete JSON"), (0, 0)
     usage = lookup(completion, "usage")
     counts = lookup(usage, "prompt_tokens"), lookup(usage, "completion_tokens")
     tokens = counts if all(type(count) is int and count >= 0 for count in counts) else (0, 0)
@@ -317,7 +312,7 @@ def _read_completion(body: bytes | Fault, key: str | None) -> tuple[Reply | Faul
     if not isinstance(message, dict):
         error = lookup(completion, "error", "message")
         reason = f" ({one_line(str(error), key)})" if error else ""
-        return Fault(Kind.TRANSIENT, f"an answer without a choice{reason}"), tokens
+        return Fault("transient", f"an answer without a choice{reason}"), tokens
     cut = lookup(completion, "choices", 0, "finish_reason") == "length"
     text = _redact(key, content_text(message.get("content")))  # answers are kept
     return Reply(text, cut), tokens

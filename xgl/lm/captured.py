@@ -182,8 +182,9 @@ class SamplingPlace:
         """Read different prompts and draw the first token of ``rows``: policy, index of the prompt,
         limit in tokens, numbers. Returns the place of each row."""
         policies = len(self.lm.names)
-        size = size_class(_most([name for name, _ in prompts]), 1)
-        at = _places([name for name, _ in prompts], self.lm.names, size)
+        names = [name for name, _ in prompts]
+        size = size_class(max(Counter(names).values()), 1)
+        at = _places(names, self.lm.names, size)
         places = _places([name for name, *_ in rows], self.lm.names, self.rows)
         texts: list[Ids] = [prompts[0][1]] * (size * policies)
         for place, (_, prompt_ids) in zip(at, prompts, strict=True):
@@ -278,11 +279,6 @@ class SamplingPlace:
         return [name for name in self.lm.names for _ in range(rows // len(self.lm.names))]
 
 
-def _most(policies: Sequence[str]) -> int:
-    """Largest number of items of one policy."""
-    return max(Counter(policies).values())
-
-
 def _places(policies: Sequence[str], names: Sequence[str], each: int) -> list[int]:
     """The place of each item, where a policy has ``each`` places, one policy after another."""
     free = {name: count(index * each) for index, name in enumerate(names)}
@@ -322,9 +318,6 @@ def captured(lm: LanguageModel, work: Callable[[], Result]) -> Result | None:
         return None
 
 
-StopCondition = Callable[[int, Sequence[int]], bool]
-"""Whether the continuation of a row (an index) ends after the tokens that it has."""
-
 Rows = list[tuple[list[int], list[float]]]
 """Tokens and log-probabilities of each row."""
 
@@ -337,7 +330,7 @@ def sampled_rows(
     stops: Tensor,
     decoding: Any,
     policies: Sequence[str] | None,
-    stop_when: StopCondition | None,
+    stop_when: Callable[[int, Sequence[int]], bool] | None,
 ) -> Rows:
     """Each row, as :func:`~xgl.lm.sampling.sample` draws it; cut where ``stop_when``, which only
     the host knows, ends it."""
@@ -351,7 +344,7 @@ def sampled_rows(
     names = policies or [""] * len(prompts)
     steps = max(limits)
     shape = (
-        size_class(_most(names), 8),
+        size_class(max(Counter(names).values()), 8),
         size_class(max(map(len, prompts)), 32),
         size_class(steps, 8),
     )

@@ -37,13 +37,21 @@ class LanguageModel:
     model: Any
     tokenizer: Any
     device: torch.device
-    names: tuple[str, ...] = field(default=("",), kw_only=True)
-    """The policies, "" for a single one."""
     variant: Hashable = field(default="", kw_only=True)
     """What is added to the weights, where something is; a captured pass is of one variant."""
     captured: dict[str, Any] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
     """What is known of these weights: whether rows can share caches, and the passes that were
     captured over them (``xgl.lm.captured``), of all variants."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The policies, "" for a single one."""
+        return ("",)
+
+    @property
+    def multi_policy(self) -> bool:
+        """Whether rows name their policies."""
+        return False
 
     @property
     def is_spread(self) -> bool:

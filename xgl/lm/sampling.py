@@ -25,7 +25,7 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from xgl.errors import PlayerError
-from xgl.lm.captured import Rows, StopCondition, can_capture, captured, sampled_rows
+from xgl.lm.captured import Rows, can_capture, captured, sampled_rows
 from xgl.lm.language_model import (
     UNBOUNDED,
     DecoderState,
@@ -83,6 +83,9 @@ class Decoding:
             logprobs = _nucleus(logprobs, self.top_p)
         return _inverse_cdf(logprobs, uniform)
 
+
+StopCondition = Callable[[int, Sequence[int]], bool]
+"""Whether the continuation of a row (an index) ends after the tokens that it has."""
 
 AllowedTokens = Callable[[int, Sequence[int]], Tensor]
 """(V,) bool, on the CPU: tokens that may follow those which a row (an index) has; at least one."""

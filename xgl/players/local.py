@@ -20,11 +20,10 @@ from torch import Tensor
 
 from xgl.chat.answers import parse_move
 from xgl.errors import OversizeError
-from xgl.lm.captured import StopCondition
 from xgl.lm.language_model import LanguageModel, cached_encoder
 from xgl.lm.memory import few_threads, retry_in_halves, rows_to_sample
 from xgl.lm.prefix_sharing import Ids
-from xgl.lm.sampling import Continuation, Decoding, PromptCaches, sample, stop_tokens
+from xgl.lm.sampling import Continuation, Decoding, PromptCaches, StopCondition, sample, stop_tokens
 from xgl.random_streams import stream
 from xgl.runtime.presentation import STOP, Message, first_messages, render
 from xgl.runtime.requests import Move, MoveRequest, Turn
@@ -201,7 +200,7 @@ class LocalPolicy:
             uniforms,
             self._stops,
             self.decoding,
-            policies=None if self.lm.names == ("",) else [turn.policy for turn, _ in batch],
+            policies=[turn.policy for turn, _ in batch] if self.lm.multi_policy else None,
             stop_when=self._over_limit(max_lens) if self.count else None,
             caches=self.caches,
         )

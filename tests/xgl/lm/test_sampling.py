@@ -26,7 +26,7 @@ from transformers import (
 from evo.jobs.lora import AdaptedModel, LoraSettings
 from xgl.errors import PlayerError
 from xgl.lm import captured as captured_module
-from xgl.lm.captured import Places, StopCondition, size_class
+from xgl.lm.captured import Places, size_class
 from xgl.lm.language_model import (
     LanguageModel,
     continuation_logits,
@@ -34,7 +34,7 @@ from xgl.lm.language_model import (
     encode_prompts,
 )
 from xgl.lm.memory import rows_to_sample
-from xgl.lm.sampling import Continuation, Decoding, PromptCaches, sample, stop_tokens
+from xgl.lm.sampling import Continuation, Decoding, PromptCaches, StopCondition, sample, stop_tokens
 from xgl.random_streams import stream
 
 PROMPTS = ("The king", "Once upon a time there was a small", "A", "The king")
