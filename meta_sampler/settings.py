@@ -14,7 +14,6 @@ from xgl.chat.settings import (
     BaseUrl,
     Budget,
     ChatSettings,
-    ModelName,
     Prices,
     Requests,
 )
@@ -159,7 +158,7 @@ class Paid(Answers, Access):
 class ChatSamplerSettings(Caps, Paid):
     """Settings of ``chat``: a model behind an OpenAI-compatible endpoint invents games."""
 
-    model: ModelName = "gpt-4o-mini"
+    model: str = "gpt-4o-mini"
     """The model's name at the endpoint."""
     games: Count = 6
     """Most games that one request asks for."""
@@ -202,7 +201,7 @@ class PortfolioSettings(Caps, Paid):
 
     local: str = "embedded"
     """Model reference of ``local``."""
-    model: ModelName | None = None
+    model: str | None = None
     """Model of ``chat`` at the endpoint; null: there is no ``chat``."""
 
     def members(self) -> dict[str, Caps]:

@@ -23,7 +23,6 @@ from evo.jobs.lora import AdaptedModel
 from xgl.judge.forward import tree_states
 from xgl.lm.captured import (
     CapturedPass,
-    NotCapturableError,
     Places,
     can_capture,
     captured,
@@ -387,7 +386,7 @@ class GradientPlace:
         hidden = self._states(prompts, lengths, owner, ids)
         head = self.lm.head
         if not isinstance(head, nn.Linear):
-            raise NotCapturableError("its head is more than a matrix")
+            raise TypeError("its head is more than a matrix")
         logprobs, entropies = TokenTerms.apply(hidden.flatten(0, 1), head, ids.flatten())
         chosen, weights = logprobs.view(ids.shape), self.weights[:, None] * mask
         made = torch.where(self.has_ratio & (mask > 0), self.made, chosen.detach())

@@ -132,8 +132,7 @@ def parse_move(answer: str) -> str | None:
     >>> parse_move("hm, <move>cats</move> or rather <MOVE>\\n two dogs\\n</MOVE>.")
     'two dogs'
     """
-    moves = parse_moves(answer, 1)
-    return moves[0] if moves else None
+    return next(iter(parse_moves(answer, 1)), None)
 
 
 def parse_moves(answer: str, count: int) -> list[str]:

@@ -15,13 +15,11 @@ import json
 import logging
 import os
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from enum import Enum
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from xgl.chat.answers import content_text
 from xgl.chat.settings import Budget, ChatSettings, Usage
@@ -46,6 +44,8 @@ _WINDOW = re.compile(
     r"|too many (input |prompt )?tokens",
     re.IGNORECASE,
 )
+_SECONDS = re.compile(r"\d{1,9}(\.\d*)?")
+"""Of a header Retry-After, which may be a date too."""
 MAX_REASON = 300
 """Most characters quoted from a server's message."""
 
@@ -53,25 +53,19 @@ Message = dict[str, str]
 """``role`` (system, user, assistant) and ``content``."""
 
 
-class Kind(Enum):
-    """How to handle a fault: a retry may help, the view is too long, or nothing helps."""
-
-    TRANSIENT = "transient"
-    OVERSIZE = "oversize"
-    FINAL = "final"
+Kind = Literal["transient", "oversize", "final"]
+"""How to handle a fault: a retry may help, the view is too long, or nothing helps."""
 
 
 class Fault(NamedTuple):
     """``message``: what went wrong, and for a final fault what to do, as a clause without a stop.
 
-    ``wait``: seconds that the server asks to wait, 0 if it does not say. ``status``: with which it
-    refused, at no cost; None if it did not.
+    ``wait``: seconds that the server asks to wait, 0 if it does not say.
     """
 
     kind: Kind
     message: str
     wait: float = 0.0
-    status: int | None = None
 
 
 class Reply(NamedTuple):
@@ -79,10 +73,6 @@ class Reply(NamedTuple):
 
     text: str
     cut: bool = False
-
-
-Response = tuple[Reply | Fault, tuple[int, int] | None]
-"""And tokens of the prompt and of the answer, as the server counts; None: not reported."""
 
 
 def follow_up(messages: list[Message], answer: str, text: str) -> list[Message]:
@@ -114,11 +104,34 @@ def read_key(settings: ChatSettings) -> str | None:
     return key
 
 
-class Endpoint:
-    """An endpoint while it is open (``async with``); connections are kept between requests."""
+SEED_BITS = 31
+"""Servers hold a seed in 32 bits, some of them signed."""
 
-    def __init__(self, settings: ChatSettings) -> None:
-        self.settings = settings
+
+class UsageCounter:
+    """Sums up usage; budgets are checked against it."""
+
+    def __init__(self) -> None:
+        self.usage = Usage()
+
+    def count(self, usage: Usage) -> None:
+        """Add the usage of a request."""
+        self.usage += usage
+
+
+class RequestBatch:
+    """The requests of one batch to an endpoint, ``settings.concurrency`` at a time, while it is
+    open (``async with``); connections are kept between requests.
+
+    The first error ends the batch: no further request is sent, and running ones are awaited, so
+    that their cost is counted.
+    """
+
+    def __init__(self, settings: ChatSettings, meter: UsageCounter) -> None:
+        self.settings, self.meter = settings, meter
+        self.slots = asyncio.Semaphore(settings.concurrency)
+        self.failure: BaseException | None = None
+        self.over = asyncio.Event()
         self._key = read_key(settings)
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         import httpx2
@@ -132,18 +145,96 @@ class Endpoint:
         except (ImportError, ValueError, httpx2.InvalidURL) as error:  # proxies that cannot be
             raise PlayerError(f"{settings.place}: {error}") from None
 
-    async def __aenter__(self) -> Endpoint:
+    async def __aenter__(self) -> RequestBatch:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._client.aclose()
 
-    async def send(self, messages: list[Message], seed: int) -> Response:
-        """Send one request and wait for its whole answer, ``settings.timeout`` seconds at most."""
-        answer = await self.request("chat/completions", self._parameters(messages, seed))
-        if isinstance(answer, Fault):
-            return answer, (0, 0) if answer.status else None
-        return _parse_response(answer, self._key)
+    async def gather(
+        self, work: Sequence[Callable[[RequestBatch], Awaitable[Result]]]
+    ) -> list[Result]:
+        """The results in order; raises the first error."""
+        results: list[Any] = await asyncio.gather(*map(self._one, work), return_exceptions=True)
+        if self.failure is not None:
+            raise self.failure
+        return results  # a result may be an exception itself, as a value
+
+    async def _one(self, work: Callable[[RequestBatch], Awaitable[Result]]) -> Result:
+        async with self.slots:
+            try:
+                return await work(self)
+            except BaseException as error:
+                self.failure = self.failure or error
+                self.over.set()
+                raise
+
+    async def reply(self, messages: list[Message], *key: str | int) -> tuple[Reply | Fault, Usage]:
+        """The reply, or the fault of a request beyond the model's window; and what all requests
+        for it cost. ``key`` names the seed that is sent.
+
+        Raises :class:`PlayerError` if the endpoint refuses or does not answer after all retries,
+        and :class:`~xgl.errors.BudgetError` if the budget is spent.
+        """
+        usage = Usage()
+        body = self._parameters(messages, named_seed("chat", *key, bits=SEED_BITS))
+
+        async def send() -> Reply | Fault:
+            nonlocal usage
+            answer = await self.request("chat/completions", body)
+            outcome, tokens = _read_completion(answer, self._key)
+            cost = Usage(1, *tokens, self.settings.prices.of(*tokens))
+            self.meter.count(cost)
+            usage += cost
+            return outcome
+
+        return await self.persist(send, *key), usage
+
+    def _parameters(self, messages: list[Message], seed: int) -> dict[str, Any]:
+        settings = self.settings
+        parameters = {
+            "model": settings.model,
+            "messages": messages,
+            settings.limit_name: settings.answer_tokens,
+            "temperature": settings.temperature,
+            "top_p": settings.top_p,
+            "reasoning_effort": settings.reasoning_effort,
+            "seed": seed if settings.send_seed else None,
+        }
+        own = {name: value for name, value in parameters.items() if value is not None}
+        return own | (settings.extra_body or {})
+
+    async def persist(
+        self, send: Callable[[], Awaitable[Result | Fault]], *key: str | int
+    ) -> Result | Fault:
+        """The outcome of ``send``, which is called again after faults that may pass; only the fault
+        of a request beyond the model's window is one. Raises as :meth:`reply`."""
+        number = 0
+        while True:
+            if self.failure is not None:  # the batch is over
+                raise self.failure
+            self.settings.budget.check(self.meter.usage)
+            outcome, number = await send(), number + 1
+            if not isinstance(outcome, Fault) or outcome.kind == "oversize":
+                return outcome
+            if outcome.kind == "final":
+                raise PlayerError(f"{self.settings.place}: {outcome.message}")
+            if number > self.settings.retries:
+                tries = f"no answer to {number} request{'s' * (number > 1)}"
+                raise PlayerError(f"{self.settings.place}: {tries}; the last: {outcome.message}")
+            await self._back_off(outcome, number, key)
+
+    async def _back_off(self, fault: Fault, number: int, key: tuple[str | int, ...]) -> None:
+        """Wait after request ``number``: doubled with each, jittered by the key, at least as
+        requested up to ``max_backoff``; woken early when the batch is over."""
+        settings = self.settings
+        longest = min(settings.first_backoff * 2.0 ** min(number - 1, 64), settings.max_backoff)
+        jitter = stream("back-off", *key, number).random()
+        seconds = max(min(fault.wait, settings.max_backoff), longest * (1 + jitter) / 2)
+        tries = f"request {number + 1} of {settings.retries + 1} follows in {seconds:.1f} seconds"
+        log.warning("%s: %s; %s", settings.place, fault.message, tries)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self.over.wait(), seconds)
 
     async def request(
         self,
@@ -152,7 +243,8 @@ class Endpoint:
         most_bytes: int = MOST_BYTES,
         seconds: float | None = None,
     ) -> bytes | Fault:
-        """The answer to ``body`` at a path below the base URL, or to a GET without one."""
+        """The whole answer to ``body`` at a path below the base URL, or to a GET without one, sent
+        once; ``seconds`` None: ``settings.timeout``."""
         import httpx2
 
         url = f"{self.settings.base_url.rstrip('/')}/{path}"
@@ -168,58 +260,59 @@ class Endpoint:
             reason = f"no whole answer within {seconds:g} seconds"
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             reason = f"no connection ({type(error).__name__}: {error})"
-        return Fault(Kind.TRANSIENT, one_line(reason, self._key))
+        return Fault("transient", one_line(reason, self._key))
 
     async def _read(self, response: httpx2.Response, most_bytes: int) -> bytes | Fault:
         """The body of an answer, of which no more than ``most_bytes`` are held."""
-        status = response.status_code
-        reason, body = "", bytearray()
+        status, body = response.status_code, bytearray()
         if response.is_redirect:
-            place = response.headers.get("location", "nowhere")
-            reason = f"a redirect ({status}) to {place}, which is not followed; expected the "
-            reason += "address itself"
-        else:
-            async for chunk in response.aiter_raw():
-                body += chunk
-                if len(body) > most_bytes:
-                    reason = f"an answer of more than {most_bytes:,} bytes"
-                    break
-        if reason:  # the next answer would be no better
-            return Fault(Kind.FINAL, one_line(reason, self._key))
+            place = one_line(response.headers.get("location", "nowhere"), self._key)
+            told = f"a redirect ({status}) to {place}, which is not followed"
+            return Fault("final", f"{told}; expected the address itself")
+        async for chunk in response.aiter_raw():
+            body += chunk
+            if len(body) > most_bytes:  # the next answer would be no better
+                return Fault("final", f"an answer of more than {most_bytes:,} bytes")
         if response.is_success:
             return bytes(body)
-        return _status_fault(status, response.headers, bytes(body), self.settings, self._key)
+        return self._refusal(status, response.headers.get("retry-after", ""), bytes(body))
 
-    def _parameters(self, messages: list[Message], seed: int) -> dict[str, Any]:
-        settings = self.settings
-        parameters: dict[str, Any] = {
-            "model": settings.model,
-            "messages": messages,
-            settings.limit_name: settings.answer_tokens,
-        }
-        for name in ("temperature", "top_p", "reasoning_effort"):
-            if (value := getattr(settings, name)) is not None:
-                parameters[name] = value
-        if settings.send_seed:
-            parameters["seed"] = seed
-        return parameters | (settings.extra_body or {})
+    def _refusal(self, status: int, wait: str, text: bytes) -> Fault:
+        """The fault of an answer without success; ``wait``: its header Retry-After."""
+        body = read_json(text)
+        body = text.decode(errors="replace") if body is None else lookup(body, "error") or body
+        # OpenAI's name, FastAPI's, and that of some other servers
+        reason = lookup(body, "message") or lookup(body, "detail") or lookup(body, "error") or body
+        quote = one_line(str(reason or "no reason given"), self._key)
+        message = f"refused with {status} ({quote})"
+        codes = f"{lookup(body, 'code')} {lookup(body, 'type')}"
+        has_quota = "insufficient_quota" not in codes
+        if (status in TRANSIENT_STATUS and has_quota) or status >= 500:
+            seconds = float(wait) if _SECONDS.fullmatch(wait) else 0.0
+            return Fault("transient", message, seconds)
+        if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
+            return Fault("oversize", message)
+        place = self.settings.key_name or "that key_variable names"
+        advice = f"check the key in the environment variable {place}, the model's name and the base"
+        return Fault("final", f"{message}; {advice} URL")
 
 
-def _parse_response(body: bytes, key: str | None) -> Response:
-    """The first choice of a chat completion, and the tokens it counts."""
+def _read_completion(body: bytes | Fault, key: str | None) -> tuple[Reply | Fault, tuple[int, int]]:
+    """The first choice of a chat completion; and the tokens of prompt and answer as the server
+    counts them, 0 if it does not."""
+    if isinstance(body, Fault):
+        return body, (0, 0)
     completion = read_json(body)
     if completion is None:
-        return Fault(Kind.TRANSIENT, "an answer that is incomplete JSON"), None
-    counts = (
-        lookup(completion, "usage", "prompt_tokens"),
-        lookup(completion, "usage", "completion_tokens"),
-    )
-    tokens = counts if all(type(count) is int and count >= 0 for count in counts) else None
+        return Fault("transient", "an answer that is incomplete JSON"), (0, 0)
+    usage = lookup(completion, "usage")
+    counts = lookup(usage, "prompt_tokens"), lookup(usage, "completion_tokens")
+    tokens = counts if all(type(count) is int and count >= 0 for count in counts) else (0, 0)
     message = lookup(completion, "choices", 0, "message")
     if not isinstance(message, dict):
         error = lookup(completion, "error", "message")
         reason = f" ({one_line(str(error), key)})" if error else ""
-        return Fault(Kind.TRANSIENT, f"an answer without a choice{reason}"), tokens
+        return Fault("transient", f"an answer without a choice{reason}"), tokens
     cut = lookup(completion, "choices", 0, "finish_reason") == "length"
     text = _redact(key, content_text(message.get("content")))  # answers are kept
     return Reply(text, cut), tokens
@@ -243,33 +336,6 @@ def lookup(value: Any, *path: str | int) -> Any:
     return value
 
 
-def _status_fault(
-    status: int, headers: Mapping[str, str], text: bytes, settings: ChatSettings, key: str | None
-) -> Fault:
-    body = read_json(text)
-    body = text.decode(errors="replace") if body is None else lookup(body, "error") or body
-    # OpenAI's name, FastAPI's, and that of some other servers
-    reason = lookup(body, "message") or lookup(body, "detail") or lookup(body, "error") or body
-    message = f"refused with {status} ({one_line(str(reason or 'no reason given'), key)})"
-    codes = f"{lookup(body, 'code')} {lookup(body, 'type')}"
-    has_quota = "insufficient_quota" not in codes
-    if (status in TRANSIENT_STATUS and has_quota) or status >= 500:
-        return Fault(Kind.TRANSIENT, message, _wait(headers), status)
-    if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
-        return Fault(Kind.OVERSIZE, message, status=status)
-    place = settings.key_name or "that key_variable names"
-    advice = f"check the key in the environment variable {place}, the model's name and the base URL"
-    return Fault(Kind.FINAL, f"{message}; {advice}", status=status)
-
-
-def _wait(headers: Mapping[str, str]) -> float:
-    """Seconds to wait by a Retry-After header with a number; 0 if there is none."""
-    with suppress(ValueError):
-        seconds = float(headers.get("retry-after", ""))
-        return seconds if seconds > 0 else 0.0
-    return 0.0
-
-
 def one_line(text: str, key: str | None = None) -> str:
     """A server's message, shortened to one printable line, without the key."""
     return " ".join(printable(_redact(key, text)).split())[:MAX_REASON]
@@ -277,107 +343,6 @@ def one_line(text: str, key: str | None = None) -> str:
 
 def _redact(key: str | None, text: str) -> str:
     return text.replace(key, "[key]") if key else text
-
-
-# -- batches ---------------------------------------------------------------------------------------
-
-SEED_BITS = 31
-"""Servers hold a seed in 32 bits, some of them signed."""
-
-
-class UsageCounter:
-    """Sums up usage; budgets are checked against it."""
-
-    def __init__(self) -> None:
-        self.usage = Usage()
-
-    def count(self, usage: Usage) -> None:
-        """Add the usage of a request."""
-        self.usage += usage
-
-
-class RequestBatch:
-    """The requests of one batch, ``settings.concurrency`` at a time.
-
-    The first error ends the batch: no further request is sent, and running ones are awaited, so
-    that their cost is counted.
-    """
-
-    def __init__(self, settings: ChatSettings, endpoint: Endpoint, meter: UsageCounter) -> None:
-        self.settings, self.endpoint, self.meter = settings, endpoint, meter
-        self.slots = asyncio.Semaphore(settings.concurrency)
-        self.failure: BaseException | None = None
-        self.over = asyncio.Event()
-
-    async def gather(self, work: Iterable[Callable[[], Awaitable[Result]]]) -> list[Result]:
-        """The results in order; raises the first error."""
-        results: list[Any] = await asyncio.gather(*map(self._one, work), return_exceptions=True)
-        if self.failure is not None:
-            raise self.failure
-        return results  # a result may be an exception itself, as a value
-
-    async def _one(self, work: Callable[[], Awaitable[Result]]) -> Result:
-        async with self.slots:
-            try:
-                return await work()
-            except BaseException as error:
-                self.failure = self.failure or error
-                self.over.set()
-                raise
-
-    async def reply(self, messages: list[Message], *key: str | int) -> tuple[Reply | Fault, Usage]:
-        """The reply, or the fault of a request beyond the model's window; and what all requests
-        for it cost. ``key`` names the seed that is sent.
-
-        Raises :class:`PlayerError` if the endpoint refuses or does not answer after all retries,
-        and :class:`~xgl.errors.BudgetError` if the budget is spent.
-        """
-        usage = Usage()
-
-        async def send() -> Reply | Fault:
-            nonlocal usage
-            number = named_seed("chat", *key, bits=SEED_BITS)
-            outcome, tokens = await self.endpoint.send(messages, number)
-            prompt, new = tokens or (0, 0)
-            dollars = self.settings.prices.of(prompt, new)
-            cost = Usage(1, int(tokens is None), prompt, new, dollars)
-            self.meter.count(cost)
-            usage += cost
-            return outcome
-
-        return await self.persist(send, *key), usage
-
-    async def persist(
-        self, send: Callable[[], Awaitable[Result | Fault]], *key: str | int
-    ) -> Result | Fault:
-        """The outcome of ``send``, which is called again after faults that may pass; only the fault
-        of a request beyond the model's window is one. Raises as :meth:`reply`."""
-        number = 0
-        while True:
-            if self.failure is not None:  # the batch is over
-                raise self.failure
-            self.settings.budget.check(self.meter.usage)
-            outcome, number = await send(), number + 1
-            if not isinstance(outcome, Fault) or outcome.kind is Kind.OVERSIZE:
-                return outcome
-            if outcome.kind is Kind.FINAL:
-                raise PlayerError(f"{self.settings.place}: {outcome.message}")
-            if number > self.settings.retries:
-                tries = f"no answer to {number} request{'s' * (number > 1)}"
-                raise PlayerError(f"{self.settings.place}: {tries}; the last: {outcome.message}")
-            await self._back_off(outcome, number, key)
-
-    async def _back_off(self, fault: Fault, number: int, key: tuple[str | int, ...]) -> None:
-        """Wait after request ``number``: doubled with each, jittered by the key, at least as
-        requested up to ``max_backoff``; woken early when the batch is over."""
-        settings = self.settings
-        longest = min(settings.first_backoff * 2.0 ** min(number - 1, 64), settings.max_backoff)
-        jitter = stream("back-off", *key, number).random()
-        seconds = max(min(fault.wait, settings.max_backoff), longest * (1 + jitter) / 2)
-        tries = f"request {number + 1} of {settings.retries + 1} follows in {seconds:.1f} seconds"
-        log.warning("%s: %s; %s", settings.place, fault.message, tries)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self.over.wait(), seconds)
 
 
 def send_all(
@@ -388,9 +353,8 @@ def send_all(
     """The results of one batch of requests, in order; raises the first error."""
 
     async def gathered() -> list[Result]:
-        async with Endpoint(settings) as endpoint:
-            batch = RequestBatch(settings, endpoint, meter)
-            return await batch.gather(partial(each, batch) for each in work)
+        async with RequestBatch(settings, meter) as batch:
+            return await batch.gather(work)
 
     return run(gathered()) if work else []
 
@@ -408,8 +372,7 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
 
     Raises :class:`PlayerError`.
     """
-
-    for settings in dict.fromkeys(endpoints):
+    for settings in {repr(each): each for each in endpoints}.values():  # a body has no hash
         # The budget is for the run's own requests: a resumed run with nothing left must not fail.
         once = replace(settings, retries=min(RETRIES, settings.retries), budget=Budget())
         [(reply, _)] = send_all(

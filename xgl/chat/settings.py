@@ -6,7 +6,6 @@ import json
 import re
 from dataclasses import astuple, dataclass
 from typing import Annotated, Any
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
@@ -19,14 +18,9 @@ from xgl.settings import Count, Flag, Natural, NonNegative, Positive, PositiveSh
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Counts of requests and tokens, and dollars; usages add up.
-
-    ``unmetered``: requests whose tokens the server did not report and may have spent (an answer
-    without usage, a time-out, a closed connection); they add no tokens and no dollars.
-    """
+    """Counts of requests and tokens, as the server reports them, and dollars; usages add up."""
 
     requests: int = 0
-    unmetered: int = 0
     prompt_tokens: int = 0
     new_tokens: int = 0
     dollars: float = 0.0
@@ -87,24 +81,16 @@ def _check_variable(name: str) -> str:
     return name
 
 
+_URL = re.compile(r"https?://[^/:\s][^/\s]*(/\S*)?", re.IGNORECASE)
+
+
 def _check_url(url: str) -> str:
     expected = "expected http(s)://host[:port]/v1"
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        raise ValueError(expected) from None
-    if parts.username or parts.password or parts.query or parts.fragment:
+    if set("@?#") & set(url):
         raise ValueError(f"{expected}; a key goes into an environment variable")
-    if not usable:
+    if not _URL.fullmatch(url):
         raise ValueError(f"found {url!r}, {expected}")
     return url
-
-
-def _check_model(name: str) -> str:
-    if not name.strip():
-        raise ValueError(f"found {name!r}, expected the name of a model")
-    return name
 
 
 OWN_PARAMETERS = ("model", "messages", "stream", "n", "seed")
@@ -121,7 +107,6 @@ def _check_body(body: dict[str, Any] | None) -> dict[str, Any] | None:
     return body
 
 
-ModelName = Annotated[str, AfterValidator(_check_model)]
 BaseUrl = Annotated[str, AfterValidator(_check_url)]
 VariableName = Annotated[str, AfterValidator(_check_variable)]
 
@@ -172,7 +157,7 @@ class Answers:
 class ChatSettings(Answers, Requests):
     """A model behind an endpoint that speaks OpenAI's chat-completions API; by default OpenAI's."""
 
-    model: ModelName
+    model: str
     """The model's name at the endpoint."""
     base_url: BaseUrl = OPENAI
     """http(s) URL that ends with /v1, without user name, password or query."""

@@ -116,7 +116,7 @@ class ScoringEngine(Engine):
         settings = settings or EngineSettings()
         super().__init__(settings.score_cache_bytes)
         self.lm = lm
-        self.budget = ForwardBudget.of(lm, settings.batch_tokens, settings.memory_bytes)
+        self.budget = ForwardBudget(lm, settings.batch_tokens, settings.memory_bytes)
 
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterator[tuple[ScoredSequence, Bits]]:
         with few_threads(self.lm):

@@ -121,9 +121,9 @@ def _attention_inputs(lm: LanguageModel, batch: Sequence[PrefixTree]) -> dict[st
     visible[...] = np.eye(width, dtype=bool)  # padding must attend to something: itself
     depths = np.zeros((len(batch), width), np.int64)
     for index, tree in enumerate(batch):
-        size = len(tree.tokens)
-        visible[index, 0, :size, :size] = tree.ancestor_mask()
-        depths[index, :size] = tree.depths()
+        own, size = tree.ancestor_mask(), len(tree.tokens)
+        visible[index, 0, :size, :size] = own
+        depths[index, :size] = own.sum(1) - 1
     mask = _tensor(lm, visible)
     if lm.model.config._attn_implementation != "sdpa":  # which takes bools; others add to scores
         zeros = torch.zeros(mask.shape, dtype=lm.model.dtype, device=mask.device)

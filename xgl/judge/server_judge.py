@@ -14,7 +14,6 @@ import torch
 
 from xgl.chat.client import (
     MOST_BYTES,
-    Endpoint,
     Fault,
     RequestBatch,
     UsageCounter,
@@ -99,7 +98,7 @@ class ServerEngine(Engine):
         most_bytes = MOST_BYTES + BYTES_A_TOKEN * tokens
         try:
             content = await batch.persist(
-                partial(batch.endpoint.request, "completions", body, most_bytes), "judge", tokens
+                partial(batch.request, "completions", body, most_bytes), "judge", tokens
             )
         except PlayerError as error:
             raise JudgeError(f"judge.model: {error}") from None
@@ -135,8 +134,8 @@ class ServerEngine(Engine):
 
 async def _window(settings: ChatSettings) -> int:
     """Tokens that the served model can read; unbounded if the server does not say."""
-    async with Endpoint(settings) as endpoint:
-        content = await endpoint.request("models", seconds=SECONDS)
+    async with RequestBatch(settings, UsageCounter()) as batch:
+        content = await batch.request("models", seconds=SECONDS)
     if isinstance(content, Fault):
         reason = f"no answer ({content.message}), expected an OpenAI-compatible server there"
         raise PlayerError(f"{settings.place}: {reason}")

@@ -47,10 +47,6 @@ KEPT_SHARE, MOST_KEPT = 1 / 8, 64
 Result = TypeVar("Result")
 
 
-class NotCapturableError(Exception):
-    """A pass cannot be captured; the message says why."""
-
-
 def size_class(count: int, least: int) -> int:
     """The first of ``least`` · (1, 2, 3, 4, 6, 8, 12, …) that is not below ``count``."""
     size = least
@@ -146,10 +142,8 @@ class _Slots(DynamicLayer):
 
 
 class SamplingPlace:
-    """A batch of ``rows`` moves for each of ``names`` (policies), after prompts of ``width`` tokens
-    at most, of ``steps`` tokens at most.
-
-    ``logprobs_of`` and ``choose`` are those of :class:`~xgl.lm.sampling.Decoding`.
+    """A batch of moves for each policy of ``lm``: ``shape`` is the number of rows of each, and the
+    most tokens of their prompts and of the moves; ``decoding`` a :class:`xgl.lm.sampling.Decoding`.
     """
 
     def __init__(
@@ -166,7 +160,6 @@ class SamplingPlace:
         self.mask = torch.zeros(
             count, 1, 1, self.width + self.steps, dtype=lm.model.dtype, device=device
         )
-        self.row_lengths = torch.zeros(count, dtype=torch.long, device=device)
         self.tokens, self.positions = torch.zeros(2, count, 1, dtype=torch.long, device=device)
         self.column, self.step = torch.zeros(2, 1, dtype=torch.long, device=device)
         self.draws = torch.zeros(count, self.steps, dtype=torch.float64, device=device)
@@ -189,8 +182,9 @@ class SamplingPlace:
         """Read different prompts and draw the first token of ``rows``: policy, index of the prompt,
         limit in tokens, numbers. Returns the place of each row."""
         policies = len(self.lm.names)
-        size = size_class(_most([name for name, _ in prompts]), 1)
-        at = _places([name for name, _ in prompts], self.lm.names, size)
+        names = [name for name, _ in prompts]
+        size = size_class(max(Counter(names).values()), 1)
+        at = _places(names, self.lm.names, size)
         places = _places([name for name, *_ in rows], self.lm.names, self.rows)
         texts: list[Ids] = [prompts[0][1]] * (size * policies)
         for place, (_, prompt_ids) in zip(at, prompts, strict=True):
@@ -229,7 +223,7 @@ class SamplingPlace:
         layers = out[self.lm.cache_name].layers
         if not self.slots:
             if not all(type(layer) is DynamicLayer for layer in layers):
-                raise NotCapturableError("its cache is no keys and values of all positions")
+                raise TypeError("its cache is no keys and values of all positions")
             shape = len(owner), layers[0].keys.shape[1], self.width + self.steps
             self.slots = [
                 _Slots(
@@ -281,15 +275,8 @@ class SamplingPlace:
         self.step += 1
         self.ended |= self.stops[tokens] | (self.step >= self.limits)
 
-    def _policies(self, rows: int) -> list[str] | None:
-        if not self.lm.multi_policy:
-            return None
+    def _policies(self, rows: int) -> list[str]:
         return [name for name in self.lm.names for _ in range(rows // len(self.lm.names))]
-
-
-def _most(policies: Sequence[str]) -> int:
-    """Largest number of items of one policy."""
-    return max(Counter(policies).values())
 
 
 def _places(policies: Sequence[str], names: Sequence[str], each: int) -> list[int]:
@@ -321,7 +308,7 @@ def captured(lm: LanguageModel, work: Callable[[], Result]) -> Result | None:
     try:
         with torch.cuda.device(lm.device) if is_cuda else nullcontext():  # may not be the first
             return work()
-    except (RuntimeError, TypeError, AttributeError, ValueError, NotCapturableError) as error:
+    except (RuntimeError, TypeError, AttributeError, ValueError) as error:
         lm.captured.pop("places", None)  # with the memory that they share
         if out_of_memory(error):
             raise
@@ -329,6 +316,10 @@ def captured(lm: LanguageModel, work: Callable[[], Result]) -> Result | None:
         reason = str(error).partition("\n")[0]
         _LOG.warning("passes of %s are not captured: %s", type(lm.model).__name__, reason)
         return None
+
+
+Rows = list[tuple[list[int], list[float]]]
+"""Tokens and log-probabilities of each row."""
 
 
 def sampled_rows(
@@ -339,18 +330,21 @@ def sampled_rows(
     stops: Tensor,
     decoding: Any,
     policies: Sequence[str] | None,
-    all_ended: Callable[[list[list[int]]], bool],
-) -> tuple[list[list[int]], list[list[float]]]:
-    """Tokens and log-probabilities of each row, as :func:`~xgl.lm.sampling.sample` draws them.
+    stop_when: Callable[[int, Sequence[int]], bool] | None,
+) -> Rows:
+    """Each row, as :func:`~xgl.lm.sampling.sample` draws it; cut where ``stop_when``, which only
+    the host knows, ends it."""
 
-    ``all_ended``: whether by their tokens so far all rows have ended, for a reason that only the
-    host knows.
-    """
+    def end(row: int, ids: Sequence[int]) -> int | None:
+        """Number of tokens after which ``stop_when`` ends a row; None: it does not."""
+        counts = range(1, len(ids) + 1)
+        return next((n for n in counts if stop_when and stop_when(row, ids[:n])), None)
+
     distinct, owner = distinct_prompts(prompts, policies)
     names = policies or [""] * len(prompts)
     steps = max(limits)
     shape = (
-        size_class(_most(names), 8),
+        size_class(max(Counter(names).values()), 8),
         size_class(max(map(len, prompts)), 32),
         size_class(steps, 8),
     )
@@ -363,12 +357,11 @@ def sampled_rows(
     at = place.start(distinct, list(rows))
     for step in range(1, steps):
         if step % CHECK_STEPS == 0 and (
-            bool(place.ended.all()) or all_ended(place.ids[at, :step].tolist())
+            bool(place.ended.all())
+            or all(end(*each) for each in enumerate(place.ids[at, :step].tolist()))
         ):
             break
         place.decode()
-    ids, logprobs, sizes = (each[at].tolist() for each in (place.ids, place.logprobs, place.sizes))
-    return (
-        [row[:size] for row, size in zip(ids, sizes, strict=True)],
-        [row[:size] for row, size in zip(logprobs, sizes, strict=True)],
-    )
+    ids, nats, sizes = (each[at].tolist() for each in (place.ids, place.logprobs, place.sizes))
+    ends = [end(row, ids[row][:size]) or size for row, size in enumerate(sizes)]
+    return [(ids[row][:n], nats[row][:n]) for row, n in enumerate(ends)]

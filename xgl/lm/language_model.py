@@ -9,16 +9,14 @@ from __future__ import annotations
 import inspect
 import logging
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any
-from weakref import WeakKeyDictionary
 
-import numpy as np
 import torch
 from cachetools import LRUCache, cached
 from torch import Tensor, nn
+from torch.nn.utils.rnn import pad_sequence
 
 from xgl.lm.prefix_sharing import Ids, common_prefixes
 
@@ -42,7 +40,8 @@ class LanguageModel:
     variant: Hashable = field(default="", kw_only=True)
     """What is added to the weights, where something is; a captured pass is of one variant."""
     captured: dict[str, Any] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
-    """Passes that were captured over these weights (``xgl.lm.captured``), of all variants."""
+    """What is known of these weights: whether rows can share caches, and the passes that were
+    captured over them (``xgl.lm.captured``), of all variants."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -51,7 +50,7 @@ class LanguageModel:
 
     @property
     def multi_policy(self) -> bool:
-        """Whether each row must name its policy."""
+        """Whether rows name their policies."""
         return False
 
     @property
@@ -88,14 +87,12 @@ class LanguageModel:
         """The text of token ids, without special tokens."""
         return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
-    def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:
+    def backbone(self, policies: Sequence[str] = (), **inputs: Any) -> Any:
         """The model without its head: hidden states and cache.
 
-        ``policies`` names one for each row, where several share the weights
+        ``policies`` names one for each row, which counts where several share the weights
         (``evo.jobs.lora``).
         """
-        if policies is not None:
-            raise ValueError("this model is a single policy")
         return self.model.base_model(**inputs)
 
     @property
@@ -126,12 +123,9 @@ def cached_encoder(lm: LanguageModel, max_bytes: int = ENCODED_BYTES) -> Callabl
 
 def pad(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     """Right-padded ids (N, L) and their lengths (N,), int64; pads are token 0 and masked."""
-    lengths = np.fromiter(map(len, rows), np.int64)
-    ids = np.zeros((len(rows), int(lengths.max())), np.int64)
-    ids[np.arange(ids.shape[1]) < lengths[:, None]] = np.fromiter(
-        chain.from_iterable(rows), np.int64
-    )
-    return torch.from_numpy(ids).to(device), torch.from_numpy(lengths).to(device)
+    lengths = torch.tensor([len(row) for row in rows])
+    ids = pad_sequence([torch.tensor(row, dtype=torch.long) for row in rows], batch_first=True)
+    return ids.to(device), lengths.to(device)
 
 
 def length_mask(lengths: Tensor, width: int) -> Tensor:
@@ -142,13 +136,13 @@ def length_mask(lengths: Tensor, width: int) -> Tensor:
 @dataclass(frozen=True)
 class DecoderState:
     """N rows after a forward pass: cache, its mask (N, W), lengths (N,), last hidden state (N, H),
-    and the policy of each row, where there are several."""
+    and the policy of each row."""
 
     cache: Any
     mask: Tensor
     lengths: Tensor
     last: Tensor
-    policies: tuple[str, ...] | None = None
+    policies: tuple[str, ...]
 
 
 PolicyPrompt = tuple[str, Ids]
@@ -166,22 +160,19 @@ class Texts:
         self.rows = [self.rows[row] for row in index.tolist()]
 
 
-_KEEPS_CACHES = WeakKeyDictionary[Any, bool]()
-
-
 def keeps_caches(lm: LanguageModel) -> bool:
     """Whether the model's caches can be copied to other rows and continued there after padding.
 
     Tested once on a few tokens: states of recurrent layers cannot, and where positions are counted
     in columns, padding counts. Such a model reads each text whole, again for every token.
     """
-    if lm.model not in _KEEPS_CACHES:
+    if "keeps caches" not in lm.captured:
         with torch.no_grad():
-            _KEEPS_CACHES[lm.model] = _continues_as_whole(lm)
-        if not _KEEPS_CACHES[lm.model]:
+            lm.captured["keeps caches"] = _continues_as_whole(lm)
+        if not lm.captured["keeps caches"]:
             name = type(lm.model).__name__
             log.info("%s has no caches that rows could share: every token reads all again", name)
-    return _KEEPS_CACHES[lm.model]
+    return bool(lm.captured["keeps caches"])
 
 
 def _continues_as_whole(lm: LanguageModel) -> bool:
@@ -189,51 +180,25 @@ def _continues_as_whole(lm: LanguageModel) -> bool:
     start, ends, following = (1, 2), ((3,), (4, 5, 6)), ((7,), (8,))
     plain = LanguageModel(lm.model, lm.tokenizer, lm.device)
     try:
-        state = select_rows(_encode_prefixes(plain, [("", start)], False), [0, 0])
+        state = select_rows(_read(plain, [("", start)]), [0, 0])
         for ids in (ends, following):
             state = extend(plain, state, *pad(ids, lm.device))[1]
     except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError):
         return False
-    texts = [start + end + last for end, last in zip(ends, following, strict=True)]
-    alone = torch.cat([_reread(plain, [text]).last for text in texts]).float()
+    texts = [("", start + end + last) for end, last in zip(ends, following, strict=True)]
+    alone = torch.cat([_read(plain, [text], Texts([()])).last for text in texts]).float()
     apart = float((state.last.float() - alone).abs().max() / alone.abs().max())
     return apart < (1e-3 if lm.model.dtype == torch.float32 else 0.1)
 
 
-def _reread(
-    lm: LanguageModel, texts: Sequence[Ids], policies: tuple[str, ...] | None = None
+def _read(
+    lm: LanguageModel, texts: Sequence[PolicyPrompt], cache: Texts | None = None
 ) -> DecoderState:
-    """The state after whole texts, without a cache."""
-    return _reread_from(lm, texts, [0] * len(texts), 1, policies)[1]
-
-
-def _reread_from(
-    lm: LanguageModel,
-    texts: Sequence[Ids],
-    starts: Sequence[int],
-    steps: int,
-    policies: tuple[str, ...] | None,
-) -> tuple[Tensor, DecoderState]:
-    """Hidden states (N, ``steps``, H) of whole texts from ``starts`` on, and the state after."""
-    ids, lengths = pad(texts, lm.device)
-    mask = length_mask(lengths, ids.shape[1])
-    out = lm.backbone(policies, input_ids=ids, attention_mask=mask, use_cache=False)
-    hidden: Tensor = out.last_hidden_state
-    rows = torch.arange(len(texts), device=lm.device)
-    places = torch.tensor(starts, device=lm.device)[:, None] + torch.arange(steps).to(lm.device)
-    chosen = hidden[rows[:, None], places.clamp(max=ids.shape[1] - 1)]
-    return chosen, DecoderState(Texts(texts), mask, lengths, hidden[rows, lengths - 1], policies)
-
-
-def encode_prompts(
-    lm: LanguageModel, prompts: Sequence[Ids], policies: Sequence[str] | None = None
-) -> DecoderState:
-    """The state after one prompt a row; equal prompts and common prefixes are encoded once.
-
-    ``policies`` (N,), None for a single one: nothing is shared between two of them.
-    """
-    distinct, rows = distinct_prompts(prompts, policies)
-    return select_rows(encode_distinct(lm, distinct, policies is not None), rows)
+    """The state after whole texts; ``cache`` None: the model's own, which it makes."""
+    ids, lengths = pad([ids for _, ids in texts], lm.device)
+    policies = tuple(name for name, _ in texts)
+    before = DecoderState(cache, ids[:, :0], torch.zeros_like(lengths), lengths, policies)
+    return extend(lm, before, ids, lengths)[1]
 
 
 def distinct_prompts(
@@ -246,56 +211,42 @@ def distinct_prompts(
     return distinct, [index_of[row] for row in rows]
 
 
-def encode_distinct(
-    lm: LanguageModel, distinct: Sequence[PolicyPrompt], multi_policy: bool
-) -> DecoderState:
+def encode_distinct(lm: LanguageModel, distinct: Sequence[PolicyPrompt]) -> DecoderState:
     """The state after different prompts, those of one policy together."""
     if not keeps_caches(lm):
-        policies = tuple(name for name, _ in distinct) if multi_policy else None
-        return _reread(lm, [ids for _, ids in distinct], policies)
-    prefixes: list[tuple[str, Ids]] = []
+        return _read(lm, distinct, Texts([()] * len(distinct)))
+    prefixes: list[PolicyPrompt] = []
     owner: list[int] = []
     for policy in dict.fromkeys(name for name, _ in distinct):
         shared, owners = common_prefixes([prompt for name, prompt in distinct if name == policy])
         owner += [len(prefixes) + index for index in owners]
         prefixes += [(policy, prefix) for prefix in shared]
-    state = select_rows(_encode_prefixes(lm, prefixes, multi_policy), owner)
+    state = select_rows(_read(lm, prefixes), owner)
     suffixes = [
         prompt[len(prefixes[index][1]) :]
         for (_, prompt), index in zip(distinct, owner, strict=True)
     ]
-    return _extend_some(lm, state, suffixes) if any(suffixes) else state
+    if not any(suffixes):
+        return state
+    # Rows with nothing left read padding, so that the batch stays one, and are what they were.
+    after = extend(lm, state, *pad(suffixes, lm.device))[1]
+    some = torch.tensor([[bool(suffix)] for suffix in suffixes], device=lm.device)
+    return replace(after, last=torch.where(some, after.last, state.last))
 
 
-def _encode_prefixes(
-    lm: LanguageModel, prefixes: Sequence[tuple[str, Ids]], multi_policy: bool
+def encode_prompts(
+    lm: LanguageModel,
+    prompts: Sequence[Ids],
+    policies: Sequence[str] | None = None,
+    encode: Callable[[LanguageModel, Sequence[PolicyPrompt]], DecoderState] = encode_distinct,
 ) -> DecoderState:
-    policies = tuple(policy for policy, _ in prefixes) if multi_policy else None
-    ids, lengths = pad([ids for _, ids in prefixes], lm.device)
-    mask = length_mask(lengths, ids.shape[1])
-    out = lm.backbone(policies, input_ids=ids, attention_mask=mask, use_cache=True)
-    last = out.last_hidden_state[torch.arange(len(prefixes), device=lm.device), lengths - 1]
-    return DecoderState(out[lm.cache_name], mask, lengths, last, policies)
+    """The state after one prompt a row; equal prompts and common prefixes are encoded once.
 
-
-def _extend_some(lm: LanguageModel, state: DecoderState, suffixes: Sequence[Ids]) -> DecoderState:
-    """The state after suffixes of one or more tokens in some rows and none in others."""
-    if all(suffixes):
-        return extend(lm, state, *pad(suffixes, lm.device))[1]
-    # Rows with nothing left read a pad, so that the batch stays one; it is masked out afterwards,
-    # and their lengths and last states stay as they were.
-    ids, lengths = pad([suffix or (0,) for suffix in suffixes], lm.device)
-    some = torch.tensor([bool(suffix) for suffix in suffixes], device=lm.device)
-    after = extend(lm, state, ids, lengths)[1]
-    mask = after.mask.clone()
-    mask[~some, state.mask.shape[1] :] = 0
-    return DecoderState(
-        after.cache,
-        mask,
-        torch.where(some, after.lengths, state.lengths),
-        torch.where(some[:, None], after.last, state.last),
-        after.policies,
-    )
+    ``policies`` (N,), None for a single one: nothing is shared between two of them. ``encode``:
+    :func:`encode_distinct`, or the same with kept caches.
+    """
+    distinct, rows = distinct_prompts(prompts, policies)
+    return select_rows(encode(lm, distinct), rows)
 
 
 def select_rows(state: DecoderState, rows: Sequence[int]) -> DecoderState:
@@ -307,7 +258,7 @@ def select_rows(state: DecoderState, rows: Sequence[int]) -> DecoderState:
     # Of a model on several devices, keys are indexed from the CPU, as on any device they may be.
     apart = any(getattr(layer, "keys", index).device != index.device for layer in layers)
     state.cache.batch_select_indices(index.cpu() if apart else index)
-    policies = None if state.policies is None else tuple(state.policies[row] for row in rows)
+    policies = tuple(state.policies[row] for row in rows)
     return DecoderState(
         state.cache, state.mask[index], state.lengths[index], state.last[index], policies
     )
@@ -318,18 +269,25 @@ def extend(
 ) -> tuple[Tensor, DecoderState]:
     """Hidden states (N, T, H) of the next tokens ``ids`` (N, T), and the state after them.
 
-    ``lengths`` (N,) ≥ 1 says how many of a row's tokens count; None: all. Grows the cache.
+    ``lengths`` (N,) says how many of a row's tokens count; None: all. After a row of none the last
+    hidden state is of padding. Grows the cache.
     """
-    count, steps = ids.shape
+    rows = torch.arange(len(ids), device=lm.device)
     if lengths is None:
-        lengths = torch.full((count,), steps, device=lm.device)
+        lengths = torch.full_like(rows, ids.shape[1])
+    after = state.lengths + lengths
+    positions = state.lengths[:, None] + torch.arange(ids.shape[1], device=lm.device)
     if isinstance(state.cache, Texts):
-        rows = zip(state.cache.rows, ids.tolist(), lengths.tolist(), strict=True)
-        texts = [(*read, *new[:length]) for read, new, length in rows]
-        starts = [len(read) for read in state.cache.rows]
-        return _reread_from(lm, texts, starts, steps, state.policies)
-    mask = torch.cat([state.mask, length_mask(lengths, steps)], dim=1)
-    positions = state.lengths[:, None] + torch.arange(steps, device=lm.device)
+        new = zip(state.cache.rows, ids.tolist(), lengths.tolist(), strict=True)
+        texts = [(*read, *tokens[:length]) for read, tokens, length in new]
+        whole, _ = pad(texts, lm.device)
+        mask = length_mask(after, whole.shape[1])
+        out = lm.backbone(state.policies, input_ids=whole, attention_mask=mask, use_cache=False)
+        hidden: Tensor = out.last_hidden_state
+        cache, last = Texts(texts), hidden[rows, after - 1]
+        hidden = hidden[rows[:, None], positions.clamp(max=whole.shape[1] - 1)]
+        return hidden, DecoderState(cache, mask, after, last, state.policies)
+    mask = torch.cat([state.mask, length_mask(lengths, ids.shape[1])], dim=1)
     out = lm.backbone(
         state.policies,
         input_ids=ids,
@@ -338,9 +296,8 @@ def extend(
         use_cache=True,
         **{lm.cache_name: state.cache},
     )
-    hidden: Tensor = out.last_hidden_state
-    last = hidden[torch.arange(count, device=lm.device), lengths - 1]
-    after = state.lengths + lengths
+    hidden = out.last_hidden_state
+    last = hidden[rows, lengths - 1]
     return hidden, DecoderState(out[lm.cache_name], mask, after, last, state.policies)
 
 
@@ -349,9 +306,8 @@ def continuation_logits(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Logits (N, T, V), ids (N, T) and mask (N, T) of completions; differentiable."""
     ids, lengths = pad(completions, lm.device)
-    whole = slice(0, len(prompts))
-    alone = exceeds_local_attention(lm, prompts, ids.shape[1])
-    parts = [slice(row, row + 1) for row in range(len(prompts))] if alone else [whole]
+    size = 1 if exceeds_local_attention(lm, prompts, ids.shape[1]) else len(prompts)
+    parts = [slice(first, first + size) for first in range(0, len(prompts), size)]
     hidden = torch.cat([_hidden_states(lm, prompts[part], ids[part]) for part in parts])
     return lm.logits(hidden), ids, length_mask(lengths, ids.shape[1])
 
@@ -382,32 +338,24 @@ TILE_WIDTH = {"cpu": 2048}
 
 
 def target_logprobs(
-    head: nn.Module, hidden: Tensor, targets: Tensor, tile_bytes: int | None = None
+    head: nn.Linear, hidden: Tensor, targets: Tensor, tile_bytes: int | None = None
 ) -> Tensor:
     """Natural log-probabilities (P,), float32, of ``targets`` (P,) after ``hidden`` (P, H).
 
     ``tile_bytes`` bound a tile where that is less than the device's own bound.
     """
-    if not isinstance(head, nn.Linear):
-        return _whole(head, hidden, targets)
     kind = hidden.device.type
     tile = TILE_BYTES.get(kind, DEFAULT_TILE_BYTES) // 4
     tile = min(tile, tile_bytes // 4) if tile_bytes else tile
     width = max(1, min(TILE_WIDTH.get(kind, tile // 1024), tile, head.out_features))
-    parts = [
-        _target_logits(head, h, t) - _normaliser(head, h, width)
-        for h, t in _chunks(hidden, targets, max(1, tile // width))
-    ]
-    if not parts:
-        return hidden.new_zeros(0, dtype=torch.float32)
+    count, parts = max(1, tile // width), []
+    for states, ids in zip(hidden.split(count), targets.split(count), strict=True):
+        logits = (states.float() * head.weight[ids].float()).sum(-1)  # of the targets, in float32
+        if head.bias is not None:
+            logits = logits + head.bias[ids].float()
+        parts.append(logits - _normaliser(head, states, width))
     # The target's logit and the normaliser are rounded apart: a sure token could come out above 0.
     return torch.cat(parts).clamp(max=0.0)
-
-
-def _target_logits(head: nn.Linear, hidden: Tensor, targets: Tensor) -> Tensor:
-    """The targets' logits (P,), multiplied in float32."""
-    logits = (hidden.float() * head.weight[targets].float()).sum(-1)
-    return logits if head.bias is None else logits + head.bias[targets].float()
 
 
 def _normaliser(head: nn.Linear, hidden: Tensor, width: int) -> Tensor:
@@ -424,16 +372,3 @@ def _log_sum_exp(logits: Tensor) -> Tensor:
     """log-sum-exp over the last axis, float32; from log_softmax, whose kernel is twice as fast."""
     largest = logits.log_softmax(-1, dtype=torch.float32).amax(-1)
     return logits.amax(-1).float() - largest
-
-
-def _whole(head: nn.Module, hidden: Tensor, targets: Tensor) -> Tensor:
-    """Log-probabilities for a head that is more than a matrix, a few positions at a time."""
-    parts = [
-        head(h).float().log_softmax(-1).gather(1, t[:, None])[:, 0]
-        for h, t in _chunks(hidden, targets, 256)
-    ]
-    return torch.cat(parts) if parts else hidden.new_zeros(0, dtype=torch.float32)
-
-
-def _chunks(hidden: Tensor, targets: Tensor, size: int) -> list[tuple[Tensor, Tensor]]:
-    return list(zip(hidden.split(size), targets.split(size), strict=True)) if len(targets) else []

@@ -9,13 +9,15 @@ import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
 
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.prefix_sharing import PrefixTree
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 FAST_TOKENS = {"cpu": 1024}
 """Padded tokens of a forward pass by kind of device; on a CPU larger ones leave its cache."""
@@ -36,30 +38,21 @@ SMALL = 20_000_000
 def few_threads(lm: LanguageModel) -> Iterator[None]:
     """Context in which a small model on a CPU computes on one thread."""
     before = torch.get_num_threads()
-    few = lm.device.type == "cpu" and sum(p.numel() for p in lm.model.parameters()) < SMALL
-    if not few or before == 1:
-        yield
-        return
-    torch.set_num_threads(1)
+    if lm.device.type == "cpu" and sum(p.numel() for p in lm.model.parameters()) < SMALL:
+        torch.set_num_threads(1)
     try:
         yield
     finally:
         torch.set_num_threads(before)
 
 
-@dataclass(frozen=True)
 class ForwardBudget:
-    """Limits of one forward pass: padded tokens, and bytes in addition to the weights."""
+    """Limits of one forward pass of a model: padded tokens (None: a number that is fast on the kind
+    of device), and bytes in addition to the weights."""
 
-    tokens: int
-    bytes: int
-    token_bytes: int
-
-    @classmethod
-    def of(cls, lm: LanguageModel, tokens: int | None, limit: int) -> ForwardBudget:
-        """The limits of a model; ``tokens`` None: a number that is fast on the kind of device."""
-        fast = tokens or FAST_TOKENS.get(lm.device.type, 65536)
-        return cls(fast, limit, token_bytes(lm))
+    def __init__(self, lm: LanguageModel, tokens: int | None, limit: int) -> None:
+        self.tokens = tokens or FAST_TOKENS.get(lm.device.type, 65536)
+        self.bytes, self.token_bytes = limit, token_bytes(lm)
 
     def rows(self, width: int) -> int:
         """Number of rows of ``width`` tokens that fit."""
@@ -95,22 +88,16 @@ def micro_batches(
         groups = heads // (getattr(config, "num_key_value_heads", None) or heads)
         logit_bytes, seen_bytes = 0, (1 + groups) * cache_bytes(lm)
         block_bytes *= 2  # rows and tokens are padded to sizes (``xgl.lm.captured``)
-    # Padded to the longest, so a row counts with the longest prompt and continuation of its slice,
-    # and one that would make all earlier ones longer begins a slice of its own.
-    parts, start = [], 0
-    prompts: set[tuple[int, ...]] = set()
-    prompt_tokens = new_tokens = 0
-    for index, (prompt, tokens) in enumerate(rows):
-        prompts = prompts | {prompt}
-        prompt_tokens, new_tokens = max(prompt_tokens, len(prompt)), max(new_tokens, tokens)
-        prompt_bytes = len(prompts) * prompt_tokens * block_bytes
+
+    def bytes_of(part: Sequence[tuple[tuple[int, ...], int]]) -> int:
+        # Padded to the longest, so a row counts with the longest prompt and continuation.
+        prompts, new_tokens = {prompt for prompt, _ in part}, max(tokens for _, tokens in part)
+        prompt_tokens = max(map(len, prompts))
         row_bytes = new_tokens * (block_bytes + logit_bytes)
         row_bytes += (prompt_tokens + new_tokens) * seen_bytes
-        new_bytes = (index + 1 - start) * row_bytes
-        if prompt_bytes + new_bytes > limit and index > start:
-            parts.append(slice(start, index))
-            start, prompts, prompt_tokens, new_tokens = index, {prompt}, len(prompt), tokens
-    return [*parts, slice(start, len(rows))]
+        return len(prompts) * prompt_tokens * block_bytes + len(part) * row_bytes
+
+    return _parts(rows, bytes_of, limit)
 
 
 def tree_parts(
@@ -120,15 +107,25 @@ def tree_parts(
     activations of every block and an attention mask for each token, padded to the part's widest
     tree."""
     block_bytes = int(lm.model.config.num_hidden_layers) * token_bytes(lm)
-    parts, widest = list[list[PrefixTree]](), 0
-    for tree in trees:
-        widest = max(widest, len(tree.tokens))
-        bytes_each = widest * (block_bytes + MASK_BYTES * widest)
-        if not parts or (len(parts[-1]) + 1) * bytes_each > limit:
-            parts.append([])
-            widest = len(tree.tokens)
-        parts[-1].append(tree)
-    return parts
+
+    def bytes_of(part: Sequence[PrefixTree]) -> int:
+        width = max(len(tree.tokens) for tree in part)
+        return len(part) * width * (block_bytes + MASK_BYTES * width)
+
+    trees = list(trees)
+    return [trees[part] for part in _parts(trees, bytes_of, limit)]
+
+
+def _parts(
+    items: Sequence[Item], bytes_of: Callable[[Sequence[Item]], int], limit: int
+) -> list[slice]:
+    """Slices of ``items``, as long as ``limit`` allows, or of one item."""
+    parts, start = list[slice](), 0
+    for end in range(2, len(items) + 1):
+        if end - start > 1 and bytes_of(items[start:end]) > limit:
+            parts.append(slice(start, end - 1))
+            start = end - 1
+    return [*parts, slice(start, len(items))]
 
 
 def token_bytes(lm: LanguageModel) -> int:
@@ -147,9 +144,6 @@ def cache_bytes(lm: LanguageModel) -> int:
     width = int(getattr(config, "head_dim", None) or config.hidden_size // heads)
     return 2 * int(config.num_hidden_layers) * key_heads * width * int(lm.model.dtype.itemsize)
 
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 _MESSAGES = ("not enough memory", "out of memory", "can't allocate", "alloc_failed")
 

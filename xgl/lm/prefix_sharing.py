@@ -74,13 +74,6 @@ class PrefixTree:
         """Whether it is a single sequence."""
         return self.parents == tuple(range(-1, len(self.tokens) - 1))
 
-    def depths(self) -> np.ndarray:
-        """(T,) int64: number of ancestors of each node."""
-        depths = np.zeros(len(self.tokens), np.int64)
-        for node, parent in enumerate(self.parents):
-            depths[node] = depths[parent] + 1 if parent >= 0 else 0
-        return depths
-
     def ancestor_mask(self) -> np.ndarray:
         """(T, T) bool: whether the column's node is the row's node or an ancestor of it."""
         mask = np.eye(len(self.tokens), dtype=bool)
@@ -99,50 +92,36 @@ def prefix_trees(
     ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence separate.
     """
     # Sorted, a sequence shares its longest prefix with a neighbour, so one pass over neighbours
-    # finds every shared prefix, and a tree grows at its last path only.
-    order = sorted(range(len(sequences)), key=lambda index: sequences[index].ids)
-    trees: list[_TreeBuilder] = []
-    for index in order:
+    # finds every shared prefix.
+    groups, last, size = list[list[int]](), Ids(), 0
+    for index in sorted(range(len(sequences)), key=lambda index: sequences[index].ids):
         read_ids = sequences[index].ids[:-1]
-        if not trees or not trees[-1].accepts(read_ids, max_tokens):
-            trees.append(_TreeBuilder())
-        trees[-1].add(index, read_ids, sequences[index].targets)
-    return [tree.build() for tree in trees]
+        shared = shared_length(last, read_ids)
+        size += len(read_ids) - shared
+        if not groups or size > max_tokens or shared < min(MIN_SHARED, len(read_ids)):
+            groups.append([])
+            size = len(read_ids)
+        groups[-1].append(index)
+        last = read_ids
+    return [_tree(sequences, members) for members in groups]
 
 
-class _TreeBuilder:
-    """A tree that takes sequences in sorted order; ``path`` leads to the last one's last node."""
-
-    def __init__(self) -> None:
-        self.tokens, self.parents, self.members, self.path = (list[int]() for _ in range(4))
-        self.positions, self.targets = list[Ids](), list[Ids]()
-        self.last: Ids = ()
-
-    def accepts(self, read_ids: Ids, max_tokens: int) -> bool:
-        """Whether a sequence that reads ``read_ids`` may join."""
-        shared = shared_length(self.last, read_ids)
-        enough = shared >= MIN_SHARED or shared == len(read_ids)
-        return enough and len(self.tokens) + len(read_ids) - shared <= max_tokens
-
-    def add(self, index: int, read_ids: Ids, targets: Ids) -> None:
-        """Append what ``read_ids`` does not share with the last sequence."""
-        shared = shared_length(self.last, read_ids)
-        del self.path[shared:]
-        if len(read_ids) > shared:
-            first, end = len(self.tokens), len(self.tokens) + len(read_ids) - shared
-            self.parents.append(self.path[-1] if self.path else -1)
-            self.parents.extend(range(first, end - 1))
-            self.path.extend(range(first, end))
-            self.tokens.extend(read_ids[shared:])
-        self.last = read_ids
-        self.members.append(index)
-        self.positions.append(tuple(self.path[-len(targets) :]))
-        self.targets.append(targets)
-
-    def build(self) -> PrefixTree:
-        """The tree of all sequences added."""
-        lists = (self.tokens, self.parents, self.members, self.positions, self.targets)
-        return PrefixTree(*map(tuple, lists))  # type: ignore[arg-type]
+def _tree(sequences: Sequence[ScoredSequence], members: Sequence[int]) -> PrefixTree:
+    """The tree of ``members`` in sorted order, so that it grows at its last path only."""
+    tokens, parents, path = list[int](), list[int](), list[int]()
+    positions, last = list[Ids](), Ids()
+    for index in members:
+        read_ids = sequences[index].ids[:-1]
+        shared = shared_length(last, read_ids)
+        del path[shared:]
+        for token in read_ids[shared:]:
+            parents.append(path[-1] if path else -1)
+            path.append(len(tokens))
+            tokens.append(token)
+        positions.append(tuple(path[-sequences[index].target_count :]))
+        last = read_ids
+    targets = tuple(sequences[index].targets for index in members)
+    return PrefixTree(tuple(tokens), tuple(parents), tuple(members), tuple(positions), targets)
 
 
 def tree_batches(
@@ -173,46 +152,41 @@ def common_prefixes(prompts: Sequence[Ids]) -> tuple[list[Ids], list[int]]:
     prefix in full, or every prompt is longer than its prefix, so that a caller reads the suffixes
     of all prompts or of none. No prompt may be empty.
     """
-    sorted_prompts = sorted(prompts)
-    groups = _best_groups(sorted_prompts)
-    saved_tokens = sum(
-        (last - first - 1) * _prefix_length(sorted_prompts[first:last]) for first, last in groups
-    )
+    ordered = sorted(prompts)
+    groups = _best_groups(ordered)
+    saved_tokens = sum((last - first - 1) * common for first, last, common in groups)
     if saved_tokens < MIN_SAVED_SHARE * sum(map(len, prompts)) or min(map(len, prompts)) == 1:
         return list(prompts), list(range(len(prompts)))
-    prefixes: list[Ids] = []
-    owner: dict[Ids, int] = {}
-    for first, last in groups:
-        owner |= dict.fromkeys(sorted_prompts[first:last], len(prefixes))
-        prefixes.append(sorted_prompts[first][: _prefix_length(sorted_prompts[first:last])])
+    owner = {
+        prompt: index
+        for index, (first, last, _) in enumerate(groups)
+        for prompt in ordered[first:last]
+    }
+    prefixes = [ordered[first][:common] for first, _, common in groups]
     return prefixes, [owner[prompt] for prompt in prompts]
 
 
-def _prefix_length(group: Sequence[Ids]) -> int:
-    """Number of tokens that a sorted group shares, less than the length of any member."""
-    return min(shared_length(group[0], group[-1]), min(map(len, group)) - 1)
-
-
-def _best_groups(sorted_prompts: Sequence[Ids]) -> list[tuple[int, int]]:
-    """The slices of the prompts that save most; each saves (members − 1) · common tokens."""
+def _best_groups(ordered: Sequence[Ids]) -> list[tuple[int, int, int]]:
+    """The slices of the sorted prompts that save most, and the tokens that each has in common, less
+    than the length of any member; it saves (members − 1) times as many."""
     # A dynamic program: some best choice of groups consists of slices of the sorted prompts, since
     # what lies between two of them shares at least what these share. ``best[n]`` is what the first
-    # n save; a slice grows to the left until nothing is shared.
-    size = len(sorted_prompts)
-    shared = [shared_length(one, other) for one, other in pairwise(sorted_prompts)]
-    best, start = [0] * (size + 1), list(range(-1, size))
-    for last in range(1, size + 1):
-        best[last], start[last] = best[last - 1], last - 1
-        common = len(sorted_prompts[last - 1]) - 1
+    # n save, ``group[n]`` the last slice of them; it grows to the left until nothing is shared.
+    shared = [shared_length(one, other) for one, other in pairwise(ordered)]
+    best, group = [0], [(0, 0, 0)]
+    for last, prompt in enumerate(ordered, 1):
+        common = len(prompt) - 1
+        best.append(best[-1])
+        group.append((last - 1, last, common))
         for first in range(last - 2, -1, -1):
-            common = min(common, shared[first], len(sorted_prompts[first]) - 1)
+            common = min(common, shared[first], len(ordered[first]) - 1)
             if common <= 0:
                 break
             saved_tokens = best[first] + (last - first - 1) * common
             if saved_tokens > best[last]:
-                best[last], start[last] = saved_tokens, first
-    groups, last = [], size
+                best[last], group[last] = saved_tokens, (first, last, common)
+    groups, last = list[tuple[int, int, int]](), len(ordered)
     while last:
-        groups.append((start[last], last))
-        last = start[last]
+        groups.append(group[last])
+        last = group[last][0]
     return groups[::-1]

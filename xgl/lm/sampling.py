@@ -25,13 +25,12 @@ from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
 from xgl.errors import PlayerError
-from xgl.lm.captured import can_capture, captured, sampled_rows
+from xgl.lm.captured import Rows, can_capture, captured, sampled_rows
 from xgl.lm.language_model import (
     UNBOUNDED,
     DecoderState,
     LanguageModel,
     PolicyPrompt,
-    distinct_prompts,
     encode_distinct,
     encode_prompts,
     exceeds_local_attention,
@@ -40,7 +39,7 @@ from xgl.lm.language_model import (
     pad,
     select_rows,
 )
-from xgl.lm.prefix_sharing import Ids, common_prefixes, shared_length
+from xgl.lm.prefix_sharing import common_prefixes, shared_length
 
 
 class Continuation(NamedTuple):
@@ -129,42 +128,18 @@ def sample(
         return [alone(row) for row in range(len(prompts))]
     rows: Rows | None = None
     if allowed is None and can_capture(lm, prompts):
-        rows = _captured_rows(lm, prompts, limits, uniforms, stops, decoding, policies, stop_when)
+        options = prompts, limits, uniforms, stops, decoding, policies, stop_when
+        rows = captured(lm, lambda: sampled_rows(lm, *options))
     if rows is None:
-        encode = encode_prompts if caches is None else caches.encode
-        state = encode(lm, prompts, policies)
+        encode = encode_distinct if caches is None else caches.encode
+        state = encode_prompts(lm, prompts, policies, encode)
         rows = _stepwise_rows(lm, state, limits, uniforms, stops, decoding, stop_when, allowed)
-    return _continuations(lm, prompts, *rows)
-
-
-Rows = tuple[list[list[int]], list[list[float]]]
-"""Tokens and log-probabilities of each row."""
-
-
-def _captured_rows(
-    lm: LanguageModel,
-    prompts: Sequence[Ids],
-    limits: Sequence[int],
-    uniforms: np.ndarray,
-    stops: Tensor,
-    decoding: Decoding,
-    policies: Sequence[str] | None,
-    stop_when: StopCondition | None,
-) -> Rows | None:
-    """Rows by captured passes, cut where ``stop_when`` ends them; None where there are none."""
-
-    def ends(ids: list[list[int]]) -> list[int | None]:
-        return [_ended(stop_when, row, each) for row, each in enumerate(ids)]
-
-    options = prompts, limits, uniforms, stops, decoding, policies
-    sampled = captured(lm, lambda: sampled_rows(lm, *options, lambda ids: all(ends(ids))))
-    if sampled is None:
-        return None
-    ids, logprobs = sampled
-    cuts = ends(ids)
-    return [row[:end] for row, end in zip(ids, cuts, strict=True)], [
-        row[:end] for row, end in zip(logprobs, cuts, strict=True)
-    ]
+    for prompt, (ids, logprobs) in zip(prompts, rows, strict=True):
+        bad = next((n for n, value in enumerate(logprobs) if not math.isfinite(value)), None)
+        if bad is not None:
+            after = lm.decode((*prompt, *ids[:bad]))[-80:]
+            raise PlayerError(f"the player's logits are not finite after {after!r}")
+    return [Continuation(tuple(ids), tuple(logprobs)) for ids, logprobs in rows]
 
 
 def _stepwise_rows(
@@ -181,25 +156,25 @@ def _stepwise_rows(
     the batch."""
     draws = torch.from_numpy(np.asarray(uniforms)).to(lm.device)
     rows = list(range(len(limits)))
-    ids, logprobs = [list[int]() for _ in rows], [list[float]() for _ in rows]
+    drawn: Rows = [([], []) for _ in rows]
     for step in range(max(limits)):
         logits = lm.logits(state.last)
         if allowed is not None:
-            masks = torch.stack([allowed(row, ids[row]) for row in rows])
+            masks = torch.stack([allowed(row, drawn[row][0]) for row in rows])
             logits = logits.masked_fill(~masks.to(logits.device), -torch.inf)
         row_logprobs = decoding.logprobs(logits)
         tokens = decoding.choose(row_logprobs, draws[rows, step])
-        drawn = row_logprobs.gather(1, tokens[:, None])[:, 0]
-        for row, token, logprob in zip(rows, tokens.tolist(), drawn.tolist(), strict=True):
-            ids[row].append(token)
-            logprobs[row].append(logprob)
-        if not bool(drawn.isfinite().all()):
+        chosen = row_logprobs.gather(1, tokens[:, None])[:, 0]
+        for row, token, logprob in zip(rows, tokens.tolist(), chosen.tolist(), strict=True):
+            drawn[row][0].append(token)
+            drawn[row][1].append(logprob)
+        if not bool(chosen.isfinite().all()):
             break  # what follows a NaN is noise, which ``allowed`` may refuse
         alive = [
             index
             for index, (row, is_stop) in enumerate(zip(rows, stops[tokens].tolist(), strict=True))
             if step + 1 < limits[row] and not is_stop
-            if not (stop_when and stop_when(row, ids[row]))
+            if not (stop_when and stop_when(row, drawn[row][0]))
         ]
         if not alive:
             break
@@ -207,30 +182,7 @@ def _stepwise_rows(
             state, tokens = select_rows(state, alive), tokens[alive]
             rows = [rows[index] for index in alive]
         state = extend(lm, state, tokens[:, None])[1]
-    return ids, logprobs
-
-
-def _ended(stop_when: StopCondition | None, row: int, ids: Sequence[int]) -> int | None:
-    """Number of tokens after which ``stop_when`` ends a row; None: it does not."""
-    if stop_when is None:
-        return None
-    return next((n for n in range(1, len(ids) + 1) if stop_when(row, ids[:n])), None)
-
-
-def _continuations(
-    lm: LanguageModel,
-    prompts: Sequence[Ids],
-    ids: Sequence[Sequence[int]],
-    logprobs: Sequence[Sequence[float]],
-) -> list[Continuation]:
-    """The tokens and log-probabilities of each row; raises PlayerError where one is not finite."""
-    for prompt, tokens, values in zip(prompts, ids, logprobs, strict=True):
-        bad = next((n for n, value in enumerate(values) if not math.isfinite(value)), None)
-        if bad is not None:
-            after = lm.decode((*prompt, *tokens[:bad]))[-80:]
-            raise PlayerError(f"the player's logits are not finite after {after!r}")
-    pairs = zip(ids, logprobs, strict=True)
-    return [Continuation(tuple(tokens), tuple(values)) for tokens, values in pairs]
+    return drawn
 
 
 def _nucleus(logprobs: Tensor, top_p: float) -> Tensor:
@@ -273,17 +225,12 @@ class PromptCaches:
         """Drop everything."""
         self.kept.clear()
 
-    def encode(
-        self, lm: LanguageModel, prompts: Sequence[Ids], policies: Sequence[str] | None = None
-    ) -> DecoderState:
-        """:func:`~xgl.lm.language_model.encode_prompts`, without reading again what the prompts
+    def encode(self, lm: LanguageModel, prompts: Sequence[PolicyPrompt]) -> DecoderState:
+        """:func:`~xgl.lm.language_model.encode_distinct`, without reading again what the prompts
         share with earlier ones; keeps their own caches."""
-        distinct, rows = distinct_prompts(prompts, policies)
-        state = self._continue(lm, distinct, policies is not None)
-        if state is None:
-            state = encode_distinct(lm, distinct, policies is not None)
-        self._keep(lm, distinct, state)
-        return select_rows(state, rows)
+        state = self._continue(lm, prompts) or encode_distinct(lm, prompts)
+        self._keep(lm, prompts, state)
+        return state
 
     def _keep(
         self, lm: LanguageModel, prompts: Sequence[PolicyPrompt], state: DecoderState
@@ -300,9 +247,7 @@ class PromptCaches:
                     for layer in layers
                 )
 
-    def _continue(
-        self, lm: LanguageModel, prompts: Sequence[PolicyPrompt], multi_policy: bool
-    ) -> DecoderState | None:
+    def _continue(self, lm: LanguageModel, prompts: Sequence[PolicyPrompt]) -> DecoderState | None:
         """The state after different ``prompts``; None if they are read from the beginning with
         fewer tokens."""
         if not self.kept:
@@ -313,24 +258,21 @@ class PromptCaches:
         suffixes = [ids[shared:] for (_, ids), (_, shared) in zip(prompts, sources, strict=True)]
         if len(suffixes) * max(map(len, suffixes)) >= _tokens_of_whole(prompts):
             return None
-        rows = [self.kept[source] for source, _ in sources]
         shared = [shared for _, shared in sources]
         cache: Any = DynamicCache()
-        for index in range(len(rows[0])):
-            parts = [_first_tokens(row[index], n) for row, n in zip(rows, shared, strict=True)]
+        kept = [self.kept[source] for source, _ in sources]
+        for index, layers in enumerate(zip(*kept, strict=True)):
+            parts = [
+                [each[:, :n].transpose(0, 1) for each in layer]
+                for layer, n in zip(layers, shared, strict=True)
+            ]
             keys, values = (pad_sequence([*each], True) for each in zip(*parts, strict=True))
             cache.update(keys.transpose(1, 2), values.transpose(1, 2), index)
         lengths = torch.tensor(shared, device=lm.device)
-        policies = tuple(name for name, _ in prompts) if multi_policy else None
+        policies = tuple(name for name, _ in prompts)
         unread = torch.empty(0)  # a hidden state, which the next tokens replace
         state = DecoderState(cache, length_mask(lengths, max(shared)), lengths, unread, policies)
         return extend(lm, state, *pad(suffixes, lm.device))[1]
-
-
-def _first_tokens(layer: tuple[Tensor, Tensor], count: int) -> tuple[Tensor, Tensor]:
-    """Keys and values (L, heads, width) of the first ``count`` tokens."""
-    keys, values = layer
-    return keys[:, :count].transpose(0, 1), values[:, :count].transpose(0, 1)
 
 
 def _closest(prompt: PolicyPrompt, known: Sequence[PolicyPrompt]) -> tuple[PolicyPrompt, int]:

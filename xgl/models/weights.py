@@ -72,21 +72,16 @@ def load_causal_lm(folder: Path, dtype: Any, **options: Any) -> Any:
         ignore_mismatched_sizes=True,  # the report names them; the error would be a page long
         **options,
     )
-    misshapen = [_misshapen(*each) for each in report["mismatched_keys"]]
-    refuse_tensors(
-        report["missing_keys"], report["unexpected_keys"], misshapen, dict(model.named_parameters())
-    )
+    faults = report["missing_keys"], report["unexpected_keys"], report["mismatched_keys"]
+    refuse_tensors(*faults, dict(model.named_parameters()))
     return model
 
 
 def check_tensors(found: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]]) -> None:
     """Raises ValueError unless the tensors ``found`` are those of ``expected`` names and shapes,
     and finite."""
-    misshapen = [
-        _misshapen(name, found[name].shape, shape)
-        for name, shape in expected.items()
-        if name in found and found[name].shape != shape
-    ]
+    shapes = [(name, found[name].shape, expected[name]) for name in expected if name in found]
+    misshapen = [each for each in shapes if each[1] != each[2]]
     missing, unexpected = expected.keys() - found.keys(), found.keys() - expected.keys()
     refuse_tensors(missing, unexpected, misshapen, found)
 
@@ -94,11 +89,12 @@ def check_tensors(found: Mapping[str, Any], expected: Mapping[str, tuple[int, ..
 def refuse_tensors(
     missing: Iterable[str],
     unexpected: Iterable[str],
-    misshapen: Iterable[str],
+    misshapen: Iterable[tuple[str, Iterable[int], Iterable[int]]],
     tensors: Mapping[str, Any],
 ) -> None:
-    """Raises ValueError that names the first tensors of each kind, and those of ``tensors`` with
-    NaN or infinite values: loaded in part, a model would play under the name of the whole one."""
+    """Raises ValueError that names the first tensors of each kind (``misshapen`` with the shapes
+    found and expected), and those of ``tensors`` with NaN or infinite values: loaded in part, a
+    model would play under the name of the whole one."""
     not_finite = [
         name
         for name, tensor in tensors.items()
@@ -108,7 +104,10 @@ def refuse_tensors(
     kinds = {
         "missing": missing,
         "unexpected": unexpected,
-        "of another shape": misshapen,
+        "of another shape": [
+            f"{name} {'×'.join(map(str, found))} for {'×'.join(map(str, expected))}"
+            for name, found, expected in misshapen
+        ],
         "NaN or infinite": not_finite,
     }
     faults = []
@@ -118,7 +117,3 @@ def refuse_tensors(
             faults.append(f"{kind}: {', '.join(first[:SHOWN])}{more}")
     if faults:
         raise ValueError(f"tensors {'; '.join(faults)}")
-
-
-def _misshapen(name: str, found: Iterable[int], expected: Iterable[int]) -> str:
-    return f"{name} {'×'.join(map(str, found))} for {'×'.join(map(str, expected))}"

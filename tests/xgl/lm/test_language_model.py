@@ -118,12 +118,6 @@ def test_tiles_give_what_a_whole_softmax_gives(
     torch.testing.assert_close(logprobs.double(), reference(head, *case), atol=1e-5, rtol=0)
 
 
-def test_a_head_that_is_more_than_a_matrix(case: tuple[Tensor, Tensor]) -> None:
-    head = nn.Sequential(nn.Linear(HIDDEN, 8), nn.Linear(8, VOCABULARY))
-    logprobs = target_logprobs(head, *case)
-    torch.testing.assert_close(logprobs.double(), reference(head, *case), atol=1e-5, rtol=0)
-
-
 @pytest.mark.parametrize("low", [-1e4, -1e9, torch.finfo(torch.float32).min, -torch.inf])
 def test_an_entry_that_is_masked_takes_nothing_from_the_others(
     case: tuple[Tensor, Tensor], monkeypatch: pytest.MonkeyPatch, low: float

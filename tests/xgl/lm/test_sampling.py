@@ -27,7 +27,12 @@ from evo.jobs.lora import AdaptedModel, LoraSettings
 from xgl.errors import PlayerError
 from xgl.lm import captured as captured_module
 from xgl.lm.captured import Places, size_class
-from xgl.lm.language_model import LanguageModel, continuation_logits, encode_prompts
+from xgl.lm.language_model import (
+    LanguageModel,
+    continuation_logits,
+    encode_distinct,
+    encode_prompts,
+)
 from xgl.lm.memory import rows_to_sample
 from xgl.lm.sampling import Continuation, Decoding, PromptCaches, StopCondition, sample, stop_tokens
 from xgl.random_streams import stream
@@ -270,8 +275,8 @@ def logits_after(
     policies: list[str] | None = None,
 ) -> Tensor:
     with torch.inference_mode():
-        encode = encode_prompts if caches is None else caches.encode
-        return lm.logits(encode(lm, prompts, policies).last)
+        encode = encode_distinct if caches is None else caches.encode
+        return lm.logits(encode_prompts(lm, prompts, policies, encode).last)
 
 
 def assert_close(one: Tensor, other: Tensor) -> None:

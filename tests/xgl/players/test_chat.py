@@ -174,21 +174,21 @@ def test_tokens_and_dollars_add_up(chat: Chat) -> None:
     )
     first, second = player.moves([turn(), turn(1)])
     assert (first, second) == (Move("x", (), (), (), 60, 10), Move("x", (), (), (), 30, 5))
-    expected = Usage(4, 0, 90, 15, pytest.approx((2 * 90 + 10 * 15) / 1e6))
+    expected = Usage(4, 90, 15, pytest.approx((2 * 90 + 10 * 15) / 1e6))
     assert player.usage == expected
     assert player.usage.tokens == 105
-    assert player.usage + Usage(1, 5, 6, 7, 8.0) == Usage(
-        5, 5, 96, 22, pytest.approx(8 + expected.dollars.expected)
+    assert player.usage + Usage(1, 6, 7, 8.0) == Usage(
+        5, 96, 22, pytest.approx(8 + expected.dollars.expected)
     )
 
 
 @pytest.mark.parametrize(
     "usage", [None, "many", {"prompt_tokens": 3}, {**TOKENS, "prompt_tokens": None}]
 )
-def test_an_answer_without_usage_is_unmetered(chat: Chat, usage: Any) -> None:
+def test_an_answer_without_usage_is_a_request_without_tokens(chat: Chat, usage: Any) -> None:
     player, _ = chat(reply("<move>a cat</move>", usage))
     assert player.moves([turn()]) == [Move("a cat")]
-    assert player.usage == Usage(requests=1, unmetered=1)
+    assert player.usage == Usage(requests=1)
 
 
 @pytest.mark.parametrize(
@@ -272,8 +272,6 @@ def test_a_fault_that_passes_is_tried_again(chat: Chat, fault: Any) -> None:
     assert texts(player.moves([turn()])) == ["a cat"]
     assert server.received[0].body == server.received[2].body
     assert player.usage.requests == 3
-    is_metered = isinstance(fault, Sent) and (fault.status >= 400 or b"usage" in fault.body)
-    assert player.usage.unmetered == (0 if is_metered else 2)
 
 
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
