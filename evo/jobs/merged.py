@@ -121,11 +121,11 @@ def _write(folder: Path, adapter: bytes, player: PlayerConfig, base: Path) -> No
     """The merged weights with the base's tokenizer and other files. Raises OSError."""
     from safetensors import SafetensorError  # what it raises where the disk is full
 
-    from evo.jobs.lora import AdaptedModel, lora_settings
+    from evo.jobs.lora import AdaptedModel
     from xgl.judge.loading import load_model
     from xgl.models.weights import quiet
 
-    adapted_model = AdaptedModel(load_model(player.model, "float32", "cpu"), lora_settings(player))
+    adapted_model = AdaptedModel(load_model(player.model, "float32", "cpu"), player)
     adapted_model.merge(adapter)
     model: Any = adapted_model.base.model
     try:

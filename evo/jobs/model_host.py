@@ -27,7 +27,7 @@ from evo.jobs.evaluation import (
 )
 from evo.jobs.finetune import Watch, finetune_together
 from evo.jobs.job import Finetune, MapText, Outcome, Result, Training
-from evo.jobs.lora import AdaptedModel, NotByRowError, lora_settings, weight_sharing_copy
+from evo.jobs.lora import AdaptedModel, NotByRowError, weight_sharing_copy
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
 from xgl.judge.engine import EngineSettings
@@ -65,7 +65,7 @@ class ModelHost:
         judge, at = settings.judge, settings.device_of(settings.judge)
         stories = load_stories(judge.stories, self.judge, at, judge.dtype, judge.key_variable)
         self.stories = Recorder(stories, self.judge)
-        self.adapted_model = AdaptedModel(player, lora_settings(settings.player))
+        self.adapted_model = AdaptedModel(player, settings.player)
         self.count = self._count_for(player)
         self.memory = settings.player.memory_mib << 20
         self._at_once = player.device.type != "cpu"  # there larger batches are no faster
@@ -115,14 +115,13 @@ class ModelHost:
     ) -> list[list[ScoredPlay]]:
         """Scores of an evaluation, a list for each adapter on its seeds, by shared passes where a
         model's layers read rows one by one."""
-        names = {adapter: str(n) for n, adapter in enumerate(dict.fromkeys(adapters))}
-        parts = [(names[each], own) for each, own in zip(adapters, seeds, strict=True)]
-        if len(names) == 1:
+        different = list(dict.fromkeys(adapters))
+        parts = [(f"{different.index(a)}", own) for a, own in zip(adapters, seeds, strict=True)]
+        if len(different) == 1:
             with self.policy(adapters[0]) as player:
                 return self.play(player, parts, task)
-        by_name = {name: adapter for adapter, name in names.items()}
-        with self.adapted_model.with_adapters(by_name) as lm, suppress(NotByRowError):
-            return self.play(self.sampler(lm, len(names)), parts, task)
+        with self.adapted_model.with_adapters(different) as lm, suppress(NotByRowError):
+            return self.play(self.sampler(lm, len(different)), parts, task)
         return [
             self.evaluate(task, [each], [own])[0] for each, own in zip(adapters, seeds, strict=True)
         ]

@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from support.search import Listed, Search, code, of_limits
 
 from archive import Archive
-from evo.jobs.lora import AdaptedModel, lora_settings
+from evo.jobs.lora import AdaptedModel
 from evo.jobs.merged import adapter_of, pinned
 from xgl.errors import ModelNotFoundError
 from xgl.judge.loading import load_model
@@ -38,7 +38,7 @@ def logprobs(lm: Any) -> torch.Tensor:
 
 def test_the_new_base_gives_the_log_probabilities_of_base_and_adapter() -> None:
     _, adapter, player = adapter_of(AdapterName(str(EXAMPLE), SHA[:8]))
-    adapted_model = AdaptedModel(load_model(player.model, "float32", "cpu"), lora_settings(player))
+    adapted_model = AdaptedModel(load_model(player.model, "float32", "cpu"), player)
     base = logprobs(adapted_model.base)
     with adapted_model.with_adapter(adapter) as lm:
         expected = logprobs(lm)

@@ -14,10 +14,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from evo.config.models import FinetuneConfig, WarmStartConfig
+from evo.config.models import FinetuneConfig, PlayerConfig, WarmStartConfig
 from evo.jobs import policy_gradient
 from evo.jobs.evaluation import Task
-from evo.jobs.lora import AdaptedModel, LoraSettings
+from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import (
     Credit,
     TokenTerms,
@@ -201,7 +201,7 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
     """With nothing to win, an adapter that changes the player is drawn back."""
     prompt = (lm.bos, *lm.encode("The king went"))
     credits = [Credit(Move("m", prompt, (9 + i, 20)), 0.0, (0, 0, 0)) for i in range(4)]
-    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
+    adapted_model = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8))
     changes = []
     for kl in (0.0, 1.0):
         settings = FinetuneConfig(
@@ -213,7 +213,7 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
             gradient_clip=1e9,
             entropy_bonus=0.0,
         )
-        with adapted_model.new_adapter(0):
+        with adapted_model.attached(adapted_model.new_factors(0)):
             for parameter in adapted_model.parameters():
                 parameter.data += 0.02
             before = [p.detach().clone() for p in adapted_model.parameters()]
@@ -250,7 +250,7 @@ def step(player: LanguageModel, adapted_model: AdaptedModel, bonus: float) -> St
     prompts = [(player.bos, *player.encode(text)) for text in ("The king", "A small cat sat")]
     moves = [Move("m", prompts[i % 2], tuple(range(9, 10 + i))) for i in range(8)]
     credits = [Credit(move, float(i * i), (i % 2, 0, 0)) for i, move in enumerate(moves)]
-    with adapted_model.new_adapter(0):
+    with adapted_model.attached(adapted_model.new_factors(0)):
         for parameter in adapted_model.parameters():
             parameter.data += 0.01
         optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
@@ -317,7 +317,7 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
     by_trees: bool,
 ) -> None:
     monkeypatch.setattr(policy_gradient, "tree_states", _small_trees)
-    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
+    adapted_model = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8))
     adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
     with caplog.at_level(logging.WARNING):
         whole, halves = (
@@ -403,11 +403,11 @@ def test_a_step_changes_the_adapter_equally(
     settings = FinetuneConfig(gradient_clip=1e9, clipped_ratio=ratio)
     imitations = [[Imitation(c.move, c.map_seed, c.line) for c in credits]]
     lm = LanguageModel(lm.model, lm.tokenizer, lm.device)  # without passes of other tests
-    adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
+    adapted_model, results = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8)), []
     for devices, by_trees in (((), False), ((), True), (("cpu",), True)):
         monkeypatch.setattr(captured_module, "DEVICES", devices)
         adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
-        with adapted_model.new_adapter(0) as player:
+        with adapted_model.attached(adapted_model.new_factors(0)) as player:
             for parameter in adapted_model.parameters():
                 parameter.data += 0.02
             optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1e-3)
