@@ -13,7 +13,8 @@ import multiprocessing
 import os
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -355,9 +356,9 @@ class Workers:
     """``count`` processes; None: one for each core, at most eight. ``setting``: the key by which a
     user sets ``count``.
 
-    If one dies (for example, killed by the system for its memory), the pool and its running jobs
-    are lost; these jobs begin again in a new pool. A job is a function of its arguments, so only
-    time is lost.
+    If one dies (for example, killed by the system for its memory), the pool is lost; the jobs whose
+    results are not taken yet begin again in a new one. A job is a function of its arguments, so
+    only time is lost.
     """
 
     def __init__(self, count: int | None, setting: str) -> None:
@@ -373,10 +374,13 @@ class Workers:
             for key, job in jobs:
                 yield key, job()
             return
-        futures, index, losses = self._submit(jobs), 0, 0
-        while index < len(jobs):
+        waiting, losses = deque(jobs), 0
+        while waiting:
+            futures = self._submit(waiting)
             try:
-                result = futures[index].result()
+                for future in futures:
+                    result, losses = future.result(), 0
+                    yield waiting.popleft()[0], result
             except BrokenProcessPool as error:
                 losses += 1
                 self.close()
@@ -385,12 +389,6 @@ class Workers:
                         f"worker processes died {losses} times, which may be for want of memory "
                         f"(fewer: {self.setting})"
                     ) from error
-                lost = [n for n, future in enumerate(futures) if not _is_done(future)]
-                for n, future in zip(lost, self._submit([jobs[n] for n in lost]), strict=True):
-                    futures[n] = future
-                continue
-            yield jobs[index][0], result
-            index, losses = index + 1, 0
 
     def close(self) -> None:
         """Stop the processes; running jobs are lost."""
@@ -401,12 +399,8 @@ class Workers:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
-    def _submit(self, jobs: Sequence[tuple[Key, Callable[[], Value]]]) -> list[Future[Value]]:
+    def _submit(self, jobs: Iterable[tuple[Key, Callable[[], Value]]]) -> list[Future[Value]]:
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.count, context, initializer=end_with_parent)
         return [self._pool.submit(job) for _, job in jobs]
-
-
-def _is_done(future: Future[Any]) -> bool:
-    return future.done() and not isinstance(future.exception(), BrokenProcessPool)
