@@ -134,22 +134,6 @@ class _List(Generic[GameT]):
     examined_indices: set[int] = field(default_factory=set)
     """Indices of the candidates whose examination has begun."""
 
-    def begin_examinations(self, share: float) -> list[Candidate[GameT]]:
-        """Candidates to examine from now on: those that proved promising, up to ``share`` of the
-        list, at least one. They do not wait for the others' screening, which a game that joins
-        meanwhile makes better informed."""
-        left = max(1, round(share * self.size)) - len(self.examined_indices)
-        promising = [each for each, forecast in self.unexamined() if forecast.promising]
-        return self._begin(promising[:left])
-
-    def begin_closest(self) -> list[Candidate[GameT]]:
-        """The candidate that comes closest to a promising one, if the list has any."""
-        return self._begin([each for each, _ in self.unexamined()[:1]])
-
-    def _begin(self, candidates: list[Candidate[GameT]]) -> list[Candidate[GameT]]:
-        self.examined_indices |= {each.index for each in candidates}
-        return candidates
-
     def unexamined(self) -> list[tuple[Candidate[GameT], Forecast]]:
         """The screened candidates whose examination has not begun, the most promising first."""
         ranking = sorted(self.forecasts, key=lambda each: (each[1].order, each[0].index))
@@ -243,7 +227,8 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         ready = [each for each in self._pool if self._pays(each)]
         if not ready:
             return False
-        entry = min(ready, key=acceptance_order)
+        # The likeliest first, among equals the smallest γ, then the earliest proposal.
+        entry = min(ready, key=lambda e: (-e.assessment.power, e.assessment.gamma or 0.0, e.order))
         self._testing = True
         entry.origin.tests -= 1
         self.order.start(self._test(entry), (0,))
@@ -338,25 +323,29 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         self._examine(origin)
 
     def _examine(self, origin: _List[GameT]) -> None:
-        """Examine the promising candidates of a list. Forecasts may be wrong, so of every second
-        list in a row without any, and of the last list, examine the one that comes closest."""
-        self._begin_all(origin.begin_examinations(self.settings.examined_share), origin)
+        """Examine the promising candidates of a list, up to a share of it, at least one. They do
+        not wait for the others' screening, which a game that joins meanwhile makes better informed.
+        Forecasts may be wrong, so of every second list in a row without any, and of the last list,
+        examine the one that comes closest."""
+        left = max(1, round(self.settings.examined_share * origin.size))
+        promising = [each for each, forecast in origin.unexamined() if forecast.promising]
+        self._begin_all(promising[: left - len(origin.examined_indices)], origin)
         if origin.screening:
             return
         self._dull_lists = 0 if origin.examined_indices else self._dull_lists + 1
         is_last = origin is self._newest_list and self._list_size <= 0
         if self._dull_lists == DULL_LISTS or (self._dull_lists and is_last):
-            self._begin_all(origin.begin_closest(), origin)
+            self._begin_all([each for each, _ in origin.unexamined()[:1]], origin)
             self._dull_lists = 0
         for candidate, forecast in origin.unexamined():
             self.oracle.pass_over(candidate, self.games, forecast)
             self._tally(origin.parent, accepted=False)
 
     def _begin_all(self, candidates: Sequence[Candidate[GameT]], origin: _List[GameT]) -> None:
-        first = len(origin.examined_indices) - len(candidates)
-        for rank, candidate in enumerate(candidates, first):
+        for candidate in candidates:
+            order = (origin.number, 0, len(origin.examined_indices))
+            origin.examined_indices.add(candidate.index)
             self._in_progress += 1
-            order = (origin.number, 0, rank)
             self.order.start(self._examination(candidate, origin, order), (2, *order))
 
     def _examination(
@@ -436,12 +425,6 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
     def _tally(self, parent: GameT, accepted: bool) -> None:
         self._accepted[parent] += accepted
         self._decided[parent] += 1
-
-
-def acceptance_order(entry: _PoolEntry[Any]) -> tuple[float, float, Urgency]:
-    """Sort key in the pool, the smallest is tested first: largest power, smallest γ, earliest
-    proposal."""
-    return -entry.assessment.power, entry.assessment.gamma or 0.0, entry.order
 
 
 def yield_bound(accepted_at: Sequence[float], now: float, least: float) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 from archive import Purpose
+from archive.plays import Plays
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, GainKind, PlaysKey
 from archive.statistics.intervals import Scores, gains, replicated_gains
 from archive.statistics.race import Bounds, CandidateBounds, Question
@@ -107,9 +108,8 @@ class Stage:
         requests, first = self.script_requests(task, plays), self.screening_plays
         if self.purpose is Purpose.SELECTION and plays <= first:
             return requests
-        at = (task, Purpose.SELECTION, self.collector.seeds(Purpose.SELECTION, first))
-        samples = {each.policy_id: self.collector.sample(each.policy_id, *at) for each in requests}
-        names = contenders(samples)
+        at = {"purpose": Purpose.SELECTION, "seeds": self.collector.seeds(Purpose.SELECTION, first)}
+        names = contenders(self._samples([replace(each, **at) for each in requests]))
         return [each for each in requests if each.policy_id in names]
 
     def scope_script_requests(
@@ -126,10 +126,12 @@ class Stage:
 
     def headroom(self, task: Task) -> Headroom:
         """Gain of scripted players from looking at the map; they must have played."""
-        requests = self.script_requests(task, self.script_plays)
-        return headroom(
-            [self.collector.sample(p.policy_id, task, self.purpose, p.seeds) for p in requests]
-        )
+        return headroom([*self._samples(self.script_requests(task, self.script_plays)).values()])
+
+    def _samples(self, requests: Sequence[PlayRequest]) -> dict[str, Plays]:
+        """Plays that have been made, by policy."""
+        ledger = self.collector.ledger
+        return {each.policy_id: ledger.sample(each.key, each.seeds) for each in requests}
 
     def forecast(
         self, task: Task, scope: Sequence[Task], players: Sequence[Task], plays: int
@@ -151,31 +153,21 @@ class Stage:
 
     def _script_leads(self, requests: Sequence[PlayRequest], kind: GainKind) -> dict[str, float]:
         """Mean gain over the base player, bits a play, of each script of ``requests``."""
-        leads = {}
-        for each in requests:
-            base = self.collector.sample(BASE_POLICY, each.task, self.purpose, each.seeds)
-            sample = self.collector.sample(each.policy_id, each.task, self.purpose, each.seeds)
-            leads[each.policy_id] = float(gains(sample, base, kind).mean())
-        return leads
+        [base] = self._samples([replace(requests[0], policy_id=BASE_POLICY)]).values()
+        samples = self._samples(requests).items()
+        return {name: float(gains(sample, base, kind).mean()) for name, sample in samples}
 
     def against_scripts(self, task: Task) -> ScriptComparison | None:
         """Comparison of the game's fine-tunes with scripts, at the last look at which scripts have
         played; None if they have not."""
-        numbers = sorted({self.script_plays, *self.looks.plays})
-        collector = self.collector
-        play_counts = [
-            plays
-            for plays in numbers
-            for scripts in [self._compared_scripts(task, plays)]
-            if all(collector.ledger.has_scores(each.key, each.seeds) for each in scripts)
-        ]
-        if not play_counts:
-            return None
-        at = (task, self.purpose, self.seeds(play_counts[-1]))
-        compared = self._compared_scripts(task, play_counts[-1])
-        scripts = {each.policy_id: collector.sample(each.policy_id, *at) for each in compared}
-        base, own = collector.sample(BASE_POLICY, *at), collector.samples(task, *at)
-        return compare(own, scripts, base, script_confidence(self.looks, play_counts[-1]))
+        for plays in sorted({self.script_plays, *self.looks.plays}, reverse=True):
+            compared = self._compared_scripts(task, plays)
+            if all(self.collector.ledger.has_scores(each.key, each.seeds) for each in compared):
+                at = (task, self.purpose, self.seeds(plays))
+                base = self.collector.sample(BASE_POLICY, *at)
+                terms = base, script_confidence(self.looks, plays)
+                return compare(self.collector.samples(task, *at), self._samples(compared), *terms)
+        return None
 
     def _compared_scripts(self, task: Task, plays: int) -> list[PlayRequest]:
         """The scripts that a fine-tune is compared with: all on plays of selection, on acceptance
@@ -206,19 +198,21 @@ class Stage:
         must have been made."""
         own = self.own(task, self.looks.plays[-1])
         clear = own.gain.low > clarity * max(own.gain.value or 0.0, 0.0)
-        return clear and is_learned(own, self.thresholds.rule) is Answer.YES
+        return clear and self.is_learned(own)
+
+    def is_learned(self, own: OwnGain) -> bool:
+        """Whether a fine-tune with this gain on its own game learned it."""
+        return is_learned(own, self.thresholds.rule) is Answer.YES
 
     def prefer_best(self, task: Task) -> None:
         """Keep the attempts in force that learned the game, the best first."""
         plays, ranks = self.looks.plays[-1], range(self.attempts(task))
         own = [self.own(task, plays, rank) for rank in ranks]
-        usable = [
-            rank for rank in ranks if is_learned(own[rank], self.thresholds.rule) is Answer.YES
-        ]
+        usable = [rank for rank in ranks if self.is_learned(own[rank])]
         best_first = sorted(usable, key=lambda rank: -(own[rank].gain.value or 0.0))
-        in_force = self.collector.attempts.of(task.id)
-        kept = tuple(in_force[rank] for rank in best_first or [0])
-        self.collector.attempts.in_force[task.id] = kept
+        attempts = self.collector.attempts
+        in_force = attempts.of(task.id)
+        attempts.in_force[task.id] = tuple(in_force[rank] for rank in best_first or [0])
 
     # -- archive.statistics.race.GainSource ----------------------------------
 
