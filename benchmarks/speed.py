@@ -367,9 +367,9 @@ def training(adapted: AdaptedModel, memory: int) -> list[dict[str, Any]]:
                 move = Move("", prompt, tuple(rng.integers(2, 4000, 9).tolist()))
                 credits.append(Credit(move, float(rng.normal()), (place, 1, 0)))
         row: dict[str, Any] = {"rollouts": f"{maps} × {rollouts}"}
-        with adapted.attached(adapted.new_factors(0)) as lm, peak(row):
+        with adapted.attached(adapted.new_factors(0)), peak(row):
             optimizer = torch.optim.AdamW(adapted.parameters(), lr=1e-4)
-            work = partial(update, lm, adapted, optimizer, credits, RULE, memory)
+            work = partial(update, adapted, optimizer, credits, RULE, memory)
             row["ms"] = 1e3 * seconds(work, 2)
         rows.append(row)
     return rows
