@@ -131,8 +131,7 @@ def learn_initial_scope(
             raise ConfigError(f"{task.origin}: {refusal}")
     yield from _learn(selection, initial)
     for _ in range(growth.initial_attempts - 1):
-        clarity = growth.initial_clarity
-        weak = [task for task in initial if not selection.has_clear_gain(task, clarity)]
+        weak = [task for task in initial if not selection.has_clear_gain(task)]
         collector.restart(weak)
         yield from _learn(selection, weak)
     owns = [selection.own(task, selection.looks.plays[-1]) for task in initial]

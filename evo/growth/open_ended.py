@@ -142,12 +142,13 @@ class _List(Generic[GameT]):
 
 @dataclass(eq=False)
 class _PoolEntry(Generic[AssessmentT]):
-    """A candidate in the pool; its γ is over the first ``compared_count`` games of the scope."""
+    """An examined candidate, of the pool if it passed; its γ is over the first ``compared_count``
+    games of the scope."""
 
     assessment: AssessmentT
     origin: _List[Any]
-    compared_count: int
     order: Urgency
+    compared_count: int
     comparing: bool = False
     results: list[AcceptanceResult] = field(default_factory=list)
 
@@ -179,7 +180,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         self._barren: set[GameT] = set()
         """Parents whose last list was empty, since the scope grew."""
         self._pool: list[_PoolEntry[AssessmentT]] = []
-        self._unhelpful: list[tuple[AssessmentT, _List[GameT], Urgency]] = []
+        self._unhelpful: list[_PoolEntry[AssessmentT]] = []
         self._testing = False
         self._newest_list: _List[GameT] | None = None
         self._dull_lists = 0
@@ -239,8 +240,8 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         if self._testing or any(each.comparing for each in self._pool) or not self._unhelpful:
             return False
         unhelpful, self._unhelpful = self._unhelpful, []
-        for assessment, origin, order in unhelpful:
-            self.order.start(self._other_parents(assessment, origin, order), (2, *order))
+        for entry in unhelpful:
+            self.order.start(self._other_parents(entry), (2, *entry.order))
         return True
 
     def _has_future(self, entry: _PoolEntry[AssessmentT]) -> bool:
@@ -355,28 +356,25 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         scope = self.games
         assessment = yield from self.oracle.examine(candidate, scope)
         self._in_progress -= 1
+        entry = _PoolEntry(assessment, origin, order, len(scope))
         if assessment.selection is Selection.UNHELPFUL:
-            self._unhelpful.append((assessment, origin, order))
+            self._unhelpful.append(entry)
         else:
-            self._conclude(assessment, origin, order, len(scope))
+            self._conclude(entry)
 
-    def _other_parents(
-        self, assessment: AssessmentT, origin: _List[GameT], order: Urgency
-    ) -> Steps[RequestT, None]:
+    def _other_parents(self, entry: _PoolEntry[AssessmentT]) -> Steps[RequestT, None]:
         """Take an unhelpful candidate to the pool if it helps another game than its parent."""
         scope = self.games
-        assessment = yield from self.oracle.try_other_parents(assessment, scope)
-        self._conclude(assessment, origin, order, len(scope))
+        entry.assessment = yield from self.oracle.try_other_parents(entry.assessment, scope)
+        entry.compared_count = len(scope)
+        self._conclude(entry)
 
-    def _conclude(
-        self, assessment: AssessmentT, origin: _List[GameT], order: Urgency, scope_size: int
-    ) -> None:
-        if assessment.selection is not Selection.PASSED:
-            self._tally(origin.parent, accepted=False)
-            return
-        entry = _PoolEntry(assessment, origin, scope_size, order)
-        self._pool.append(entry)
-        self._compare(entry)
+    def _conclude(self, entry: _PoolEntry[AssessmentT]) -> None:
+        if entry.assessment.selection is Selection.PASSED:
+            self._pool.append(entry)
+            self._compare(entry)
+        else:
+            self._tally(entry.origin.parent, accepted=False)
 
     def _compare(self, entry: _PoolEntry[AssessmentT]) -> None:
         """Measure an entry against the games that joined the scope since, if any did."""

@@ -180,9 +180,8 @@ class Proposer:
         unset = len(analyse(parent.game.program).read_before_set)
         if report.degenerate or len(report.read_before_set) > unset:
             return ProposalOutcome.DEGENERATE
-        if not self.can_play(proposal.game):
-            return ProposalOutcome.DEGENERATE
-        return ProposalOutcome.CANDIDATE
+        can_play = self.can_play(proposal.game)
+        return ProposalOutcome.CANDIDATE if can_play else ProposalOutcome.DEGENERATE
 
     def _observe(self) -> None:
         """Report new decisions to the sampler, in their order."""

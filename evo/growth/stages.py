@@ -28,6 +28,10 @@ from evo.record.requests import PlayRequest, SeedSet
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
 
+CLEAR = 0.4
+"""A gain is clear if its lower bound is above this share of it. Transfer values are shares of
+gains: while a gain is uncertain, they cannot be decided."""
+
 
 @dataclass(frozen=True)
 class Stage:
@@ -192,12 +196,11 @@ class Stage:
         scope_tasks = {task.id: task for task in scope}
         return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, scope_tasks)
 
-    def has_clear_gain(self, task: Task, clarity: float) -> bool:
+    def has_clear_gain(self, task: Task) -> bool:
         """Whether a game's best fine-tune learned it so clearly that shares of its gain can be
-        estimated: the gain's lower bound is above this share of it. Its own plays of the last look
-        must have been made."""
+        estimated. Its own plays of the last look must have been made."""
         own = self.own(task, self.looks.plays[-1])
-        clear = own.gain.low > clarity * max(own.gain.value or 0.0, 0.0)
+        clear = own.gain.low > CLEAR * max(own.gain.value or 0.0, 0.0)
         return clear and self.is_learned(own)
 
     def is_learned(self, own: OwnGain) -> bool:

@@ -233,18 +233,9 @@ def floor_of(scores: Sequence[tuple[str, float]], task: Task) -> float:
 
 def with_floor(score: ScoredPlay, floor: float) -> ScoredPlay:
     """A calibration score with its unfinished plays, own and permuted, at the floor."""
-    unfinished = score.outcome != "finished"
-
-    def put(bits: float | None) -> float | None:
-        return floor if bits == -math.inf else bits
-
-    return replace(
-        score,
-        score=floor if unfinished else score.score,
-        permuted_score=put(score.permuted_score),
-        clipped_score=put(score.clipped_score),
-        permuted_clipped_score=put(score.permuted_clipped_score),
-    )
+    bits = "score", "permuted_score", "clipped_score", "permuted_clipped_score"
+    unfinished = [name for name in bits if getattr(score, name) == -math.inf]
+    return replace(score, **dict.fromkeys(unfinished, floor))
 
 
 Row = dict[str, Any]

@@ -95,8 +95,8 @@ class AdapterReferences:
     every job, and travels to a node once. Workers read no disk but their own.
     """
 
-    def __init__(self, max_bytes: int = ADAPTER_BYTES) -> None:
-        self.cache: LRUCache[str, tuple[Any, int]] = LRUCache(max_bytes, lambda entry: entry[1])
+    def __init__(self) -> None:
+        self.cache: LRUCache[str, tuple[Any, int]] = LRUCache(ADAPTER_BYTES, lambda entry: entry[1])
 
     def of(self, adapter: Adapter) -> Any:
         """The reference by which a worker gets an adapter; None: the base player."""

@@ -20,6 +20,7 @@ import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,7 +34,6 @@ from evo.jobs.lora import AdaptedModel, NotByRowError
 from evo.jobs.policy_gradient import (
     Credit,
     credits_of,
-    credits_of_all,
     shuffle_rewards,
     training_seeds,
     update,
@@ -395,7 +395,9 @@ class _Game:
         self, plays: Sequence[Play], seeds: Sequence[Seeds], standing: bool = False
     ) -> list[Credit]:
         """Credits of one step's plays."""
-        credits = credits_of_all(plays, seeds, self.task, standing)
+        pairs = zip(plays, seeds, strict=True)
+        by_play = (credits_of(one, each.map_seed, self.task, standing) for one, each in pairs)
+        credits = [*chain(*by_play)]
         if self.settings.shuffle and credits:
             return shuffle_rewards(credits, named_seed("shuffle", self.seed, self.step_count))
         return credits

@@ -117,18 +117,16 @@ class StoredAdapter:
     digest: str
     archive: Archive = field(repr=False, compare=False)
 
-    def read(self) -> bytes:
-        """Its bytes. Raises :class:`archive.ArchiveError`."""
-        return self.archive.get_adapter(self.digest)
-
 
 Adapter = bytes | StoredAdapter | None
 """An adapter of a job; None: the base player."""
 
 
 def content(adapter: Adapter) -> bytes | None:
-    """The bytes of a job's adapter, read now if it is stored."""
-    return adapter.read() if isinstance(adapter, StoredAdapter) else adapter
+    """The bytes of a job's adapter, read now if it is stored. Raises
+    :class:`archive.ArchiveError`."""
+    is_stored = isinstance(adapter, StoredAdapter)
+    return adapter.archive.get_adapter(adapter.digest) if is_stored else adapter
 
 
 class Job(ABC, Generic[Outcome]):
@@ -274,10 +272,7 @@ class Rescoring(Job[list[SecondScore]]):
     def __call__(self, host: ModelHost) -> list[SecondScore]:
         start, cast = seconds_of_work(), replace(host.cast(self.task), judge=host.second_judge)
         own, permuted = (
-            [
-                self._bits(play)
-                for play in play_together([replay(cast, self.task, self.seeds, some)])[0]
-            ]
+            [*map(self._bits, play_together([replay(cast, self.task, self.seeds, some)])[0])]
             for some in (self.moves, (*self.moves[1:], *self.moves[:1]))
         )
         seconds = (seconds_of_work() - start) / max(1, len(own))

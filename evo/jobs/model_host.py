@@ -79,14 +79,13 @@ class ModelHost:
         outcome = job(self)
         return Result(outcome, self.stories.map_texts)
 
-    def begin(self) -> None:
-        """Forget the scores and stories of the job before."""
-        self.stories.clear()
+    def begin(self, source: StorySource | None = None) -> None:
+        """Forget the scores and stories of the job before; from now on take the texts of maps from
+        ``source``, if there is one."""
+        self.stories = Recorder(source or self.stories.source, self.judge)
+        if isinstance(self.stories.source, JudgeStories):
+            self.stories.source.forget()
         self.judge.forget()
-
-    def use_stories(self, source: StorySource) -> None:
-        """Take the texts of maps from ``source`` from now on."""
-        self.stories = Recorder(source, self.judge)
 
     @contextmanager
     def policy(self, adapter: bytes | None) -> Iterator[LocalPolicy]:
@@ -173,11 +172,11 @@ class ModelHost:
 
     def _npc(self) -> Player:
         """The player of all other roles; models that are loaded already share their weights."""
-        player, judge = self.settings.player, self.settings.judge
+        player = self.settings.player
         if player.npc in ("base", player.model):
             return self.base
-        if player.npc == judge.model:
-            return LocalPolicy(self.judge.lm, memory_bytes=self.memory)
+        if player.npc == self.settings.judge.model:
+            return self._policy_of(self.judge.lm)
         place = self.settings.device_of(player)
         return self._policy_of(load_model(player.npc, player.dtype, place))
 
@@ -264,12 +263,6 @@ class Recorder:
     def map_texts(self) -> tuple[MapText, ...]:
         """Each story once, in the order of the first requests."""
         return tuple(self._texts.values())
-
-    def clear(self) -> None:
-        """Forget the stories of the job before."""
-        self._texts = {}
-        if isinstance(self.source, JudgeStories):
-            self.source.forget()
 
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """The source's stories; the source is asked for each one once."""

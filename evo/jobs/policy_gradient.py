@@ -103,17 +103,6 @@ def credits_of(play: Play, map_seed: int, task: Task, standing: bool = False) ->
     return credits
 
 
-def credits_of_all(
-    plays: Sequence[Play], seeds: Sequence[Seeds], task: Task, standing: bool = False
-) -> list[Credit]:
-    """The credits of several plays, in their order."""
-    return [
-        credit
-        for play, each in zip(plays, seeds, strict=True)
-        for credit in credits_of(play, each.map_seed, task, standing)
-    ]
-
-
 def shuffle_rewards(credits: Sequence[Credit], seed: int) -> list[Credit]:
     """The credits with their rewards permuted (docs/specification.md, "Null control")."""
     order = np.random.default_rng(seed).permutation(len(credits))

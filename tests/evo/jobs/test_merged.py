@@ -75,6 +75,19 @@ def test_a_reference_that_means_no_fine_tune_is_one_sentence(reference: str) -> 
     assert "\n" not in str(error.value)
 
 
+def test_a_curriculum_is_named_with_its_replicate(tmp_path: Path) -> None:
+    run = shutil.copytree(EXAMPLE, tmp_path / "run")
+    row = {"run_id": "x", "finetune_id": "c" * 16, "curriculum": "cover", "replicate": 1}
+    row |= {"game_ids": [], "roles": [], "seed": 0, "steps": 0, "settings_json": "{}"}
+    row |= {"curve": [], "entropy": [], "grad_norm": [], "tokens": 0, "seconds": 0.0}
+    with Archive.open(run / "archive", "a") as archive:
+        archive.commit({"curricula": [row | {"adapter_hash": SHA}]})
+    assert resolve(f"adapter:{run}:cover.1") == resolve(f"adapter:{EXAMPLE}:{SHA}")
+    for name in ("cover", "cover.x"):
+        with pytest.raises(ModelNotFoundError, match=f"0 fine-tunes of .* begin with '{name}'"):
+            resolve(f"adapter:{run}:{name}")
+
+
 def test_a_strangers_run_names_no_base_that_the_user_does_not_name(tmp_path: Path) -> None:
     run = shutil.copytree(EXAMPLE, tmp_path / "run")
     with Archive.open(run / "archive", "a") as archive:
