@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Self
 
 from archive import Purpose
 from archive.plays import Plays
-from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, GainKind, PlaysKey
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, GainKind
 from archive.statistics.intervals import Scores, gains, replicated_gains
 from archive.statistics.race import Bounds, CandidateBounds, Question
 from archive.statistics.rule import Answer, Evidence, Looks, OwnGain, Thresholds, is_learned
@@ -90,10 +91,8 @@ class Stage:
     @property
     def script_plays(self) -> int:
         """Number of first plays that scripts make too; few, if no decision depends on them."""
-        transfer = self.collector.config.transfer
-        if self.purpose is Purpose.ACCEPTANCE:
-            return transfer.acceptance_plays[0]
-        return self.screening_plays
+        first = self.collector.config.transfer.acceptance_plays[0]
+        return first if self.purpose is Purpose.ACCEPTANCE else self.screening_plays
 
     @property
     def screening_plays(self) -> int:
@@ -163,38 +162,27 @@ class Stage:
 
     def against_scripts(self, task: Task) -> ScriptComparison | None:
         """Comparison of the game's fine-tunes with scripts, at the last look at which scripts have
-        played; None if they have not."""
+        played: all of them on plays of selection, on acceptance plays those that may be the best.
+        None if they have not."""
+        collector, is_selection = self.collector, self.purpose is Purpose.SELECTION
+        choose = self.script_requests if is_selection else self.contender_requests
         for plays in sorted({self.script_plays, *self.looks.plays}, reverse=True):
-            compared = self._compared_scripts(task, plays)
-            if all(self.collector.ledger.has_scores(each.key, each.seeds) for each in compared):
-                at = (task, self.purpose, self.seeds(plays))
-                base = self.collector.sample(BASE_POLICY, *at)
-                terms = base, script_confidence(self.looks, plays)
-                return compare(self.collector.samples(task, *at), self._samples(compared), *terms)
+            scripts, at = choose(task, plays), (task, self.purpose, self.seeds(plays))
+            if all(each.known(collector.ledger) for each in scripts):
+                terms = collector.sample(BASE_POLICY, *at), script_confidence(self.looks, plays)
+                return compare(collector.samples(task, *at), self._samples(scripts), *terms)
         return None
-
-    def _compared_scripts(self, task: Task, plays: int) -> list[PlayRequest]:
-        """The scripts that a fine-tune is compared with: all on plays of selection, on acceptance
-        plays those that may be the best."""
-        if self.purpose is Purpose.SELECTION:
-            return self.script_requests(task, plays)
-        return self.contender_requests(task, plays)
 
     def bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
     ) -> Bounds:
         """Bounds that answer a question; its plays must have been made."""
-        return self._candidate_bounds(candidate, parent, scope).bounds(question)
+        games, on = {task.id: task for task in scope}, (self, self.looks, self.thresholds)
+        return CandidateBounds(*on, candidate, parent, games).bounds(question)
 
     def own(self, task: Task, plays: int, rank: int = 0) -> OwnGain:
         """Gain from fine-tuning on the game, on the game itself."""
-        return self._candidate_bounds(task, task, ()).own(plays, rank)
-
-    def _candidate_bounds(
-        self, candidate: Task, parent: Task, scope: Sequence[Task]
-    ) -> CandidateBounds[Task]:
-        scope_tasks = {task.id: task for task in scope}
-        return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, scope_tasks)
+        return CandidateBounds(self, self.looks, self.thresholds, task, task, {}).own(plays, rank)
 
     def has_clear_gain(self, task: Task) -> bool:
         """Whether a game's best fine-tune learned it so clearly that shares of its gain can be
@@ -249,11 +237,7 @@ class Stage:
     def _known_gain(self, source: Task, target: Task) -> float | None:
         """Mean gain of the source on the target at the latest look whose plays are archived; None
         if there is none."""
-        collector = self.collector
-        policies = (BASE_POLICY, *collector.policy_ids(source))
         for plays in reversed(self.looks.plays):
-            seeds = self.seeds(plays)
-            keys = [PlaysKey(policy, target.id, self.purpose) for policy in policies]
-            if all(collector.ledger.has_scores(key, seeds) for key in keys):
+            with suppress(KeyError):  # a play that was not made
                 return float(self.gains(source, target, plays, self.thresholds.gain).mean())
         return None
