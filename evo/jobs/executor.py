@@ -35,7 +35,6 @@ from evo.config.schema import ClusterConfig
 from evo.jobs.job import (
     MOST_WORKERS,
     Adapter,
-    ClusterError,
     Job,
     Outcome,
     Result,
@@ -165,8 +164,7 @@ class RayExecutor:
         return number
 
     def next_event(self) -> tuple[int, Result[Any]] | None:
-        """Wait for one worker: it is ready, has done its job, or died. Raises what a job raises,
-        and :class:`ClusterError` if Ray itself has ended."""
+        """Wait for one worker: it is ready, has done its job, or died. Raises what a job raises."""
         reference = self._next()
         worker, number = self.busy.pop(reference)
         event = None
@@ -316,7 +314,7 @@ def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> No
 def connect(cluster: ClusterConfig) -> None:
     """Join the cluster, or start a local Ray; once for each process.
 
-    Raises :class:`ClusterError` when a local Ray does not start on a machine that is too busy.
+    Raises :class:`WorkersLostError` when a local Ray does not start on a machine that is too busy.
     """
     if ray.is_initialized():
         return
@@ -341,12 +339,12 @@ def connect(cluster: ClusterConfig) -> None:
 
 
 def check_alive() -> None:
-    """Raises :class:`ClusterError` if a process is gone without which Ray ends the driver too, at
-    its next call or after a minute, before the run could say a word."""
+    """Raises :class:`WorkersLostError` if a process is gone without which Ray ends the driver too,
+    at its next call or after a minute, before the run could say a word."""
     if (node := ray_worker._global_node) is None:
         return
     if ended := [name for name, _ in node.dead_processes() if name in VITAL]:
-        raise ClusterError(
+        raise WorkersLostError(
             f"Ray's process {ended[0]} has ended (killed, or out of memory), which all workers need"
         )
     if not node.all_processes:  # they are those of a cluster
@@ -355,7 +353,7 @@ def check_alive() -> None:
 
 
 def _check_head(address: str) -> None:
-    """Raises :class:`ClusterError` if nothing listens at the address for ``HEAD_SECONDS``."""
+    """Raises :class:`WorkersLostError` if nothing listens at the address for ``HEAD_SECONDS``."""
     host, _, port = address.rpartition(":")
     end = time.monotonic() + HEAD_SECONDS
     while True:
@@ -364,22 +362,22 @@ def _check_head(address: str) -> None:
             return
         except OSError as error:
             if time.monotonic() > end:
-                raise ClusterError(
+                raise WorkersLostError(
                     f"the head of the cluster, {address}, no longer answers ({error})"
                 ) from None
         time.sleep(1)
 
 
 def _check_own_node(raylet: str) -> None:
-    """Raises :class:`ClusterError` if nothing listens at the socket of this machine's node, through
-    which the driver reaches all others: without it, Ray would wait for ever."""
+    """Raises :class:`WorkersLostError` if nothing listens at the socket of this machine's node,
+    through which the driver reaches all others: without it, Ray would wait for ever."""
     if not hasattr(socket, "AF_UNIX") or not raylet.startswith("/"):
         return
     with socket.socket(socket.AF_UNIX) as own:
         try:
             own.connect(raylet)
         except OSError as error:
-            raise ClusterError(
+            raise WorkersLostError(
                 f"Ray's process raylet of this machine has ended ({error.strerror}), through which "
                 "the run reaches the cluster; join it again, then resume"
             ) from None
@@ -400,7 +398,7 @@ def _loopback() -> Iterator[None]:
 def start_local(start: Callable[[], object], pause: float = 2.0) -> None:
     """Call ``start`` until it succeeds, ``STARTS`` times at most, ``pause`` seconds apart.
 
-    Raises :class:`ClusterError` with the last cause.
+    Raises :class:`WorkersLostError` with the last cause.
     """
     for attempt in range(1, STARTS + 1):
         try:
@@ -409,7 +407,7 @@ def start_local(start: Callable[[], object], pause: float = 2.0) -> None:
         except Exception as error:  # Ray's are of no common type
             cause = str(error).partition("\n")[0]
             if attempt == STARTS:
-                raise ClusterError(
+                raise WorkersLostError(
                     f"Ray did not start in {STARTS} attempts, the last: {cause}"
                 ) from error
         log.warning("Ray did not start, attempt %d of %d", attempt, STARTS)

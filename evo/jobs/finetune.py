@@ -75,7 +75,7 @@ def finetune_together(
     cast: Callable[[Task], Cast],
     policy: Callable[[LanguageModel, int], LocalPolicy],
     memory_bytes: int,
-    watch: Watch | None = None,
+    watch: Watch = lambda lm, share: None,
 ) -> list[Finetune]:
     """Fine-tunes in lockstep: the plays that they wait for are made together, in shared passes of
     player and judge, then each goes on with its own weights until it asks for more. Equal arguments
@@ -152,19 +152,14 @@ class _Group:
 
 def _played(policy: LocalPolicy, asked: Mapping[int, _Asked]) -> dict[int, _Reply]:
     """The plays by the policies "0", "1", … of a model that holds as many, or by its only one."""
-    named = {f"{n}": each for n, each in enumerate(asked.values())}
-    player = ExploringPolicy(policy, {name: propose for name, (_, _, propose) in named.items()})
-    plays = play_together(
-        [
-            (
-                [Instance(each.task.game, one, name) for one in seeds],
-                seated(each.cast, each.task, player),
-            )
-            for name, (each, seeds, _) in named.items()
-        ]
-    )
+    player = ExploringPolicy(policy, [propose for _, _, propose in asked.values()])
+    groups = []
+    for n, (game, seeds, _) in enumerate(asked.values()):
+        instances = [Instance(game.task.game, each, f"{n}") for each in seeds]
+        groups.append((instances, seated(game.cast, game.task, player)))
+    plays = play_together(groups)
     policy.clear_caches()  # the weights change next
-    return dict(zip(asked, zip(plays, player.made.values(), strict=True), strict=True))
+    return dict(zip(asked, zip(plays, player.made, strict=True), strict=True))
 
 
 class _FineTune:
@@ -177,7 +172,7 @@ class _FineTune:
         adapted_model: AdaptedModel,
         cast: Callable[[Task], Cast],
         memory_bytes: int,
-        watch: Watch | None,
+        watch: Watch,
     ) -> None:
         assert training.settings is not None
         self.training, self.settings, self.watch = training, training.settings, watch
@@ -202,8 +197,7 @@ class _FineTune:
         state = self._state() if training.share < 1 else None
         for mean, parameter in zip(means, parameters, strict=False):
             parameter.data.copy_(mean)
-        if self.watch:
-            self.watch(self.adapted_model.lm, training.share)
+        self.watch(self.adapted_model.lm, training.share)
         role, last = self.games[-1].task.role, self.games[-1].plays
         moves = [tuple(play.accepted_moves(role)) for play in last]
         unfinished = [play.outcome_for(role) != "finished" for play in last]
@@ -254,8 +248,7 @@ class _FineTune:
             share = max(share, self.reinforced / settings.steps if settings.steps else 0.0)
             if share >= until:
                 break
-            if self.watch:
-                self.watch(self.adapted_model.lm, share)
+            self.watch(self.adapted_model.lm, share)
             for group in self.optimizer.param_groups:
                 group["lr"] = settings.learning_rate * (1 - settings.decay * share)
             if not (yield from game.reinforce()):

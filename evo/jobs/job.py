@@ -235,7 +235,7 @@ class Training(Job[Finetune]):
                 player, parts = host.sampler(lm), [("", self.checkpoints[len(plays)])]
                 plays.append([host.play(player, parts, each)[0] for each in self.watched])
 
-        [finetune] = host.finetune([self], watch if self.checkpoints else None)
+        [finetune] = host.finetune([self], watch)
         return replace(finetune, watched_plays=plays)
 
     def with_adapters(self, change: Callable[[Any], Any]) -> Self:
@@ -321,12 +321,9 @@ class Executor(Protocol):
         """Stop the workers."""
 
 
-class ClusterError(Exception):
-    """Ray did not start, or one of the processes that it needs has ended."""
-
-
 class WorkersLostError(Exception):
-    """A job's worker died more often than the job is retried, or no worker started."""
+    """A job's worker died more often than the job is retried, no worker started, or Ray did not
+    start or has lost a process that it needs."""
 
 
 # -- processes that compute plain functions side by side, without models ---------------------------

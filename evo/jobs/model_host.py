@@ -44,12 +44,9 @@ from xgl.runtime.lockstep import Cast, play_rounds
 from xgl.runtime.requests import (
     Move,
     Player,
-    ScoreRequest,
     Seeds,
     StoryRequest,
     StorySource,
-    TokenScores,
-    TruthRequest,
     Turn,
 )
 
@@ -133,15 +130,20 @@ class ModelHost:
         return evaluate_together(player, parts, *on)
 
     @cached_property
-    def second_judge(self) -> SecondJudge:
-        """Scores by the second judge, which the settings must name."""
+    def second_judge(self) -> TransformerJudge:
+        """The second judge, which the settings must name. Moves and stories stay cut where the
+        first one cut them, so that both judge the same plays."""
         judge = self.settings.judge
         assert judge.second is not None
         lm = load_model(judge.second, judge.dtype, self.settings.device_of(judge))
         second = TransformerJudge(lm, _engine_settings(judge), others=self.judge.others)
-        return SecondJudge(self.judge, second)
+        for name in ("count", "truncate", "first_tokens"):
+            setattr(second, name, getattr(self.judge, name))
+        return second
 
-    def finetune(self, trainings: Sequence[Training], watch: Watch | None = None) -> list[Finetune]:
+    def finetune(
+        self, trainings: Sequence[Training], watch: Watch = lambda lm, share: None
+    ) -> list[Finetune]:
         """An adapter for each of ``trainings``, all in lockstep."""
         own, judge = list[Training](), self.judge
         for each in trainings:
@@ -155,20 +157,15 @@ class ModelHost:
             and getattr(judge.lm.model, "dtype", None) == torch.float32
         )
         if settings and settings.bfloat16_rewards and is_float32_on_cpu:
-            engine = _engine_settings(self.settings.judge)
-            judge = TransformerJudge(self._bfloat16_lm, engine, others=judge.others)
+            model = copy.deepcopy(judge.lm.model).to(torch.bfloat16)
+            lm = replace(judge.lm, model=model, captured={})
+            judge = TransformerJudge(lm, _engine_settings(self.settings.judge), others=judge.others)
 
         def cast(task: Task) -> Cast:
             return replace(self.cast(task), judge=judge)
 
         exploring = partial(self.sampler, temperature=1.0)
         return finetune_together(self.adapted_model, own, cast, exploring, self.memory, watch)
-
-    @cached_property
-    def _bfloat16_lm(self) -> LanguageModel:
-        """The judge's model in bfloat16."""
-        model = copy.deepcopy(self.judge.lm.model).to(torch.bfloat16)
-        return replace(self.judge.lm, model=model, captured={})
 
     def _npc(self) -> Player:
         """The player of all other roles; models that are loaded already share their weights."""
@@ -214,27 +211,6 @@ class ModelHost:
             judge = self.judge if name in (JUDGE, MAIN) else self.judge.named(name)
             self._npcs[name] = self._policy_of(judge.lm)
         return self._npcs[name]
-
-
-class SecondJudge:
-    """Scores of one judge on the texts of another: moves and stories stay cut where the ``first``
-    cut them, so that both judge the same plays."""
-
-    def __init__(self, first: TransformerJudge, second: TransformerJudge) -> None:
-        self.second, self.first = second, first
-        self.count, self.truncate = first.count, first.truncate
-        self.first_tokens = first.first_tokens
-
-    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
-        return self.second.score(requests)
-
-    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
-        """Truths from the second judge; those that a plain function decides from the first."""
-        free = [each for each in requests if each.predicate is None]
-        truths = dict(zip(free, self.second.truths(free), strict=True))
-        plain = [each for each in requests if each.predicate is not None]
-        truths |= dict(zip(plain, self.first.truths(plain), strict=True))
-        return [truths[each] for each in requests]
 
 
 class BasePlayer:

@@ -5,7 +5,7 @@ that moves are compared in, the REINFORCE loss and one gradient step
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -83,24 +83,19 @@ def credits_of(play: Play, map_seed: int, task: Task, standing: bool = False) ->
 
     In a play that did not finish every move is credited with the game's floor.
     """
-    standing_ids = {id(event) for event in play.accepted_events(task.role)} if standing else None
+    events = play.accepted_events(task.role) if standing else play.events
+    moves = {id(e): e for e in events if isinstance(e, Moved) and e.player == task.role}
+    before = Counter(each.line for each in moves.values())
     finished = play.outcome_for(task.role) == "finished"
-    to_go, returns = 0.0, []
+    to_go, credits = 0.0, list[Credit]()
     for event in reversed(play.events):
         if isinstance(event, Rewarded) and event.player == task.role:
             to_go += event.bits
-        if isinstance(event, Moved) and event.player == task.role:
-            if standing_ids is not None and id(event) not in standing_ids:
-                continue
-            returns.append((event, to_go if finished else task.floor))
-    occurrence: dict[int, int] = defaultdict(int)
-    credits = []
-    for move_event, value in reversed(returns):
-        credits.append(
-            Credit(move_event.move, value, (map_seed, move_event.line, occurrence[move_event.line]))
-        )
-        occurrence[move_event.line] += 1
-    return credits
+        elif moved := moves.get(id(event)):
+            before[moved.line] -= 1
+            group = map_seed, moved.line, before[moved.line]
+            credits.append(Credit(moved.move, to_go if finished else task.floor, group))
+    return credits[::-1]
 
 
 def shuffle_rewards(credits: Sequence[Credit], seed: int) -> list[Credit]:

@@ -37,15 +37,15 @@ Propose = Callable[[Turn], str | None]
 
 class ExploringPolicy:
     """A policy, or several, in whose plays other authors supply some of the moves; every move is a
-    function of the turn. ``proposals`` and the moves ``made`` are by the name of the policy."""
+    function of the turn. ``proposals`` and the moves ``made`` are those of policy "0", "1", …"""
 
-    def __init__(self, policy: LocalPolicy, proposals: Mapping[str, Propose]) -> None:
+    def __init__(self, policy: LocalPolicy, proposals: Sequence[Propose]) -> None:
         self.policy, self.proposals = policy, proposals
-        self.made: dict[str, list[Move]] = {name: [] for name in proposals}
+        self.made: list[list[Move]] = [[] for _ in proposals]
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
-        texts = [self.proposals[turn.policy](turn) for turn in turns]
+        texts = [self.proposals[int(turn.policy)](turn) for turn in turns]
         own = iter(
             self.policy.moves([t for t, text in zip(turns, texts, strict=True) if text is None])
         )
@@ -55,7 +55,7 @@ class ExploringPolicy:
         ]
         for turn, move in zip(turns, moves, strict=True):
             if isinstance(move, Move):
-                self.made[turn.policy].append(move)
+                self.made[int(turn.policy)].append(move)
         return moves
 
 

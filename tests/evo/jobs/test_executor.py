@@ -28,7 +28,6 @@ from evo.jobs.executor import (
     worker_count,
 )
 from evo.jobs.job import (
-    ClusterError,
     Evaluation,
     StoredAdapter,
     Workers,
@@ -104,7 +103,7 @@ def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture
     assert len(starts) == STARTS
     assert caplog.messages == [f"Ray did not start, attempt {n} of {STARTS}" for n in (1, 2)]
     starts.clear()
-    with pytest.raises(ClusterError, match=r"in 3 attempts, the last: .* during startup\.$"):
+    with pytest.raises(WorkersLostError, match=r"in 3 attempts, the last: .* during startup\.$"):
         start_local(lambda: start(3), pause=0)
     assert len(starts) == STARTS
 
