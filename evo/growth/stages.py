@@ -111,8 +111,10 @@ class Stage:
         requests, first = self.script_requests(task, plays), self.screening_plays
         if self.purpose is Purpose.SELECTION and plays <= first:
             return requests
-        at = {"purpose": Purpose.SELECTION, "seeds": self.collector.seeds(Purpose.SELECTION, first)}
-        names = contenders(self._samples([replace(each, **at) for each in requests]))
+        at = Purpose.SELECTION, self.collector.seeds(Purpose.SELECTION, first)
+        names = contenders(
+            self._samples([PlayRequest(each.policy_id, task, *at) for each in requests])
+        )
         return [each for each in requests if each.policy_id in names]
 
     def scope_script_requests(

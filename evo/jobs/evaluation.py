@@ -234,8 +234,8 @@ def floor_of(scores: Sequence[tuple[str, float]], task: Task) -> float:
 def with_floor(score: ScoredPlay, floor: float) -> ScoredPlay:
     """A calibration score with its unfinished plays, own and permuted, at the floor."""
     bits = "score", "permuted_score", "clipped_score", "permuted_clipped_score"
-    unfinished = [name for name in bits if getattr(score, name) == -math.inf]
-    return replace(score, **dict.fromkeys(unfinished, floor))
+    put: dict[str, Any] = {name: floor for name in bits if getattr(score, name) == -math.inf}
+    return replace(score, **put)
 
 
 Row = dict[str, Any]

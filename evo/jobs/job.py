@@ -125,10 +125,12 @@ Adapter = bytes | StoredAdapter | None
 def content(adapter: Adapter) -> bytes | None:
     """The bytes of a job's adapter, read now if it is stored. Raises
     :class:`archive.ArchiveError`."""
-    is_stored = isinstance(adapter, StoredAdapter)
-    return adapter.archive.get_adapter(adapter.digest) if is_stored else adapter
+    if isinstance(adapter, StoredAdapter):
+        return adapter.archive.get_adapter(adapter.digest)
+    return adapter
 
 
+@dataclass(frozen=True)
 class Job(ABC, Generic[Outcome]):
     """One piece of work, as a function of a model host; ``Outcome`` is the type of its result."""
 
@@ -154,7 +156,6 @@ class Evaluation(Job[list[list[ScoredPlay]]]):
     there several times."""
 
     name: ClassVar[str] = "an evaluation"
-    task: Task
     adapters: tuple[Adapter, ...]
     seeds: tuple[tuple[Seeds, ...], ...]
 
@@ -171,7 +172,6 @@ class ScriptedEvaluation(Job[list[list[ScoredPlay]]]):
     outcome is the scores (scripts, seeds)."""
 
     name: ClassVar[str] = "the scripts' plays"
-    task: Task
     scripts: tuple[str, ...]
     seeds: tuple[Seeds, ...]
 
@@ -196,7 +196,6 @@ class Repetition(Job[list[RoundScore]]):
     view, and the control."""
 
     name: ClassVar[str] = "the repeated play"
-    task: Task
     seeds: tuple[Seeds, ...]
     rounds: int
 
@@ -211,7 +210,6 @@ class Training(Job[Finetune]):
 
     name: ClassVar[str] = "the fine-tune"
     trains: ClassVar[bool] = True
-    task: Task
     seed: int
     true_rewards: bool = False
     """Whether its rewards stay as they are even under ``finetune.shuffle``."""
@@ -249,7 +247,6 @@ class Trainings(Job[list[Finetune]]):
 
     name: ClassVar[str] = "the fine-tunes"
     trains: ClassVar[bool] = True
-    task: Task
     trainings: tuple[Training, ...]
 
     def __call__(self, host: ModelHost) -> list[Finetune]:
@@ -265,7 +262,6 @@ class Rescoring(Job[list[SecondScore]]):
     and the next map's."""
 
     name: ClassVar[str] = "another judge's scores"
-    task: Task
     seeds: tuple[Seeds, ...]
     moves: tuple[tuple[str, ...], ...]
 
@@ -289,7 +285,6 @@ class TokenScoring(Job[tuple[BestPlay, ...]]):
     terms, or without terms if they cannot be repeated."""
 
     name: ClassVar[str] = "the bits of the best plays"
-    task: Task
     plays: tuple[BestPlay, ...]
 
     def __call__(self, host: ModelHost) -> tuple[BestPlay, ...]:
