@@ -111,10 +111,8 @@ class Stage:
         requests, first = self.script_requests(task, plays), self.screening_plays
         if self.purpose is Purpose.SELECTION and plays <= first:
             return requests
-        at = Purpose.SELECTION, self.collector.seeds(Purpose.SELECTION, first)
-        names = contenders(
-            self._samples([PlayRequest(each.policy_id, task, *at) for each in requests])
-        )
+        before = replace(self, purpose=Purpose.SELECTION, first_play=0)
+        names = contenders(self._samples(before.script_requests(task, first)))
         return [each for each in requests if each.policy_id in names]
 
     def scope_script_requests(
