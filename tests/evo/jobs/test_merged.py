@@ -83,9 +83,8 @@ def test_a_curriculum_is_named_with_its_replicate(tmp_path: Path) -> None:
     with Archive.open(run / "archive", "a") as archive:
         archive.commit({"curricula": [row | {"adapter_hash": SHA}]})
     assert resolve(f"adapter:{run}:cover.1") == resolve(f"adapter:{EXAMPLE}:{SHA}")
-    for name in ("cover", "cover.x"):
-        with pytest.raises(ModelNotFoundError, match=f"0 fine-tunes of .* begin with '{name}'"):
-            resolve(f"adapter:{run}:{name}")
+    with pytest.raises(ModelNotFoundError, match=r"0 fine-tunes of .* begin with 'cover'"):
+        resolve(f"adapter:{run}:cover")
 
 
 def test_a_strangers_run_names_no_base_that_the_user_does_not_name(tmp_path: Path) -> None:
