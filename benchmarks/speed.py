@@ -48,7 +48,7 @@ from evo.growth.initial_scope import metadata, read_task
 from evo.jobs import model_host
 from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, Training
-from evo.jobs.lora import AdaptedModel, LoraSettings, weight_sharing_copy
+from evo.jobs.lora import AdaptedModel, weight_sharing_copy
 from evo.jobs.policy_gradient import Credit, update
 from xgl.judge.engine import EngineSettings, ScoringEngine
 from xgl.judge.transformer_judge import TransformerJudge
@@ -323,7 +323,10 @@ def sampling(lm: LanguageModel, adapted: AdaptedModel) -> list[dict[str, Any]]:
         maps = [(0, *rng.integers(2, 4000, 75).tolist()) for _ in range(max(4, batch // 8))]
         prompts = [maps[index * len(maps) // batch] for index in range(batch)]
         numbers = rng.random((batch, 16))
-        players = {"base": adapted.without_adapter(), "adapter": adapted.new_adapter(0)}
+        players = {
+            "base": adapted.without_adapter(),
+            "adapter": adapted.attached(adapted.new_factors(0)),
+        }
         for name, player in players.items():
             row: dict[str, Any] = {"rows": batch, "player": name}
             with player as model, peak(row):
@@ -364,9 +367,9 @@ def training(adapted: AdaptedModel, memory: int) -> list[dict[str, Any]]:
                 move = Move("", prompt, tuple(rng.integers(2, 4000, 9).tolist()))
                 credits.append(Credit(move, float(rng.normal()), (place, 1, 0)))
         row: dict[str, Any] = {"rollouts": f"{maps} × {rollouts}"}
-        with adapted.new_adapter(0) as lm, peak(row):
+        with adapted.attached(adapted.new_factors(0)), peak(row):
             optimizer = torch.optim.AdamW(adapted.parameters(), lr=1e-4)
-            work = partial(update, lm, adapted, optimizer, credits, RULE, memory)
+            work = partial(update, adapted, optimizer, credits, RULE, memory)
             row["ms"] = 1e3 * seconds(work, 2)
         rows.append(row)
     return rows
@@ -410,7 +413,7 @@ def show_stages(options: Namespace) -> None:
         captured.DEVICES = ()
     memory = torch.cuda.get_device_properties(0).total_memory // 8 if GPU else 1 << 30
     lm, rates = random_model(options.shape), machine()
-    adapted = AdaptedModel(weight_sharing_copy(lm), LoraSettings(16, 32.0))
+    adapted = AdaptedModel(weight_sharing_copy(lm), PlayerConfig())
     stages: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "machine": lambda: rates,
         "scoring": lambda: scoring(lm, memory, 1e12 * rates[0]["matrix Tflop/s"]),

@@ -41,7 +41,7 @@ class Run(ReadRun):
         :class:`archive.ArchiveError` for a game without a fine-tune, and
         :class:`~xgl.errors.ConfigError`.
         """
-        from evo.jobs.lora import AdaptedModel, lora_settings  # torch, which reading needs not
+        from evo.jobs.lora import AdaptedModel  # torch, which reading needs not
         from evo.jobs.merged import adapter_of
         from xgl.judge.loading import load_model
         from xgl.lm.sampling import Decoding
@@ -54,7 +54,7 @@ class Run(ReadRun):
         name = AdapterName(str(self.folder), ids[0][0], model=model)
         _, adapter, settings = adapter_of(name)
         lm = load_model(settings.model, "float32", device)
-        AdaptedModel(lm, lora_settings(settings)).merge(adapter)
+        AdaptedModel(lm, settings).merge(adapter)
         count = None if judge is None else judge.count
         return LocalPolicy(lm, Decoding(settings.temperature), count=count)
 

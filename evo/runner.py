@@ -25,7 +25,7 @@ from evo.config import MODEL_RUNS, ExperimentEntry
 from evo.config.compose import as_yaml, from_archive, split_override
 from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig
-from evo.jobs.job import ClusterError, Executor, WorkersLostError
+from evo.jobs.job import Executor, WorkersLostError
 from evo.jobs.merged import pinned
 from evo.record.ledger import Callback
 from evo.record.run_folder import (
@@ -59,7 +59,6 @@ ENDS = (
     KeyboardInterrupt,
     SamplerError,
     XGLError,
-    ClusterError,
     WorkersLostError,
     ArchiveError,
     OSError,
@@ -310,7 +309,7 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
             return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), session.higher_budget())
         case NotFiniteError() | ModelNotFoundError() | SamplerError():
             return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)
-        case ClusterError() | WorkersLostError() | PlayerError() | JudgeError():
+        case WorkersLostError() | PlayerError() | JudgeError():
             return RunOutcome(RunEvent.INTERRUPTED, 1, message, (), failed=True)
         case OSError():  # such as a full disk below the archive's
             place = f"{error.filename}: " if error.filename else ""

@@ -361,15 +361,3 @@ def affordable_steps(calibration: Calibration, limits: Limits) -> int:
         return 0
     remaining = limits.tokens - min(limits.warm_plays * play, limits.tokens / 4)
     return math.ceil(remaining / (limits.plays * play))
-
-
-HEADROOM_BITS, HEADROOM_SHARE = 1.0, 0.1
-"""A game has something to learn if this share of the base player's plays scores at least
-``HEADROOM_BITS`` more on their own map than on another."""
-
-
-def shows_headroom(calibration: Calibration) -> bool:
-    """Whether enough calibration plays score more on their own map than on another."""
-    is_finished = np.array([outcome == "finished" for outcome in calibration.outcomes])
-    specific = (calibration.own - calibration.permuted_scores)[is_finished]
-    return len(specific) > 0 and float((specific >= HEADROOM_BITS).mean()) >= HEADROOM_SHARE

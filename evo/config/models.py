@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import AfterValidator, Field, Strict
 
@@ -173,7 +173,7 @@ class FinetuneConfig:
     warm_start: WarmStartConfig = WarmStartConfig()
     maps: Count = 8
     """Maps of one step."""
-    rollouts: Count = 8
+    rollouts: Annotated[int, Strict(), Field(ge=2)] = 8
     """Plays on each map: the group whose mean is the baseline."""
     learning_rate: Positive = 0.0015
     """Learning rate of AdamW at the first step after the warm start. From 0.002 upwards, the
@@ -185,18 +185,12 @@ class FinetuneConfig:
     result is the last adapter."""
     updates: Count = 2
     """Gradient steps on the plays of a step, each on its part of the maps."""
-    epochs: Count = 1
-    """Passes over the plays of a step."""
     clipped_ratio: Fraction | None = 0.2
     """Width of the clipped ratio of a move's probability to that at which it was made (PPO), for
     several gradient steps on the same plays; null: REINFORCE to the letter, without a ratio."""
     bfloat16_rewards: Flag = True
     """Whether the judge scores the plays of a training in bfloat16 where the processor multiplies
     in it, which is faster; gains are measured at judge.dtype all the same."""
-    baseline: Literal["group_mean", "leave_one_out", "none"] = "group_mean"
-    """Baseline that is subtracted from a play's reward."""
-    scale_advantages: Flag = True
-    """Divide a step's advantages by their standard deviation."""
     entropy_bonus: NonNegative = 0.03
     """Weight of the policy's entropy in the objective, in nats a token; it keeps moves
     different."""
@@ -210,13 +204,6 @@ class FinetuneConfig:
     shuffle: Flag = False
     """Null control: each step's rewards are permuted among its moves, all of which are the
     player's own. A growth trains its initial games on their true rewards all the same."""
-
-    def __post_init__(self) -> None:
-        if self.rollouts < 2 and self.baseline != "none":
-            raise ValueError(
-                f"rollouts: found {self.rollouts}, expected at least 2, because the baseline "
-                f"{self.baseline} compares plays on one map"
-            )
 
 
 def _url(reference: str) -> str | None:

@@ -116,11 +116,11 @@ class TransferConfig:
     attempts: Count = 2
     """Most fine-tunes of a candidate, each with its own training seed. There is another if the last
     one learned nothing although looking at the map surely pays (transfer.headroom; without it:
-    although calibration plays showed something to learn)."""
+    always)."""
     scope_attempts: Count = 3
     """Most fine-tunes of a game of the scope. There is another if it is not clear what the last one
-    learned (growth.initial_clarity), or if a candidate teaches more of the game than that fine-tune
-    learned, beyond noise. γ is the largest value of all of them."""
+    learned, or if a candidate teaches more of the game than that fine-tune learned, beyond noise. γ
+    is the largest value of all of them."""
     max_forfeit_rate: Share = 0.25
     """Largest share of plays that the base player may leave unfinished; games with more are
     refused."""
@@ -226,9 +226,6 @@ class GrowthConfig(GrowthSettings):
     initial_attempts: Count = 4
     """Most fine-tunes of an initial game, each with its own training seed, until one improves the
     game clearly; the last one counts if it improves the game at all."""
-    initial_clarity: Annotated[float, Strict(), Field(ge=0, lt=1)] = 0.4
-    """A gain is clear if its lower bound is above this share of it. Transfer values are shares of
-    gains: while a gain is uncertain, they cannot be decided."""
     eta: Share = 0.3
     """η of the cover that is archived with each scope; no decision depends on it."""
     unplayable_initial: Literal["stop", "keep"] = "stop"

@@ -10,7 +10,6 @@ from pathlib import Path
 from archive import Reason
 from archive.schema import BASE_POLICY, TaskId
 from archive.statistics.race import Question
-from archive.statistics.rule import Answer, is_learned
 from evo.config.models import JudgeConfig
 from evo.config.schema import GameConfig, RunConfig
 from evo.growth.stages import Stage
@@ -132,15 +131,14 @@ def learn_initial_scope(
             raise ConfigError(f"{task.origin}: {refusal}")
     yield from _learn(selection, initial)
     for _ in range(growth.initial_attempts - 1):
-        clarity = growth.initial_clarity
-        weak = [task for task in initial if not selection.has_clear_gain(task, clarity)]
+        weak = [task for task in initial if not selection.has_clear_gain(task)]
         collector.restart(weak)
         yield from _learn(selection, weak)
     owns = [selection.own(task, selection.looks.plays[-1]) for task in initial]
-    learned = [is_learned(own, selection.thresholds.rule) is Answer.YES for own in owns]
-    usable = [task for task, is_usable in zip(initial, learned, strict=True) if is_usable]
-    for task, own, is_usable in zip(initial, owns, learned, strict=True):
-        if not is_usable and (growth.unplayable_initial == "stop" or not usable):
+    pairs = zip(initial, owns, strict=True)
+    usable = [task for task, own in pairs if selection.is_learned(own)]
+    for task, own in zip(initial, owns, strict=True):
+        if task not in usable and (growth.unplayable_initial == "stop" or not usable):
             name, gain = ("own", own.gain) if own.gain.low <= 0 else ("total", own.total)
             raise ConfigError(
                 f"{task.origin}: {Reason.NOT_LEARNED}: {name} gain {gain.value:.2f} bits, lower "

@@ -134,22 +134,6 @@ class _List(Generic[GameT]):
     examined_indices: set[int] = field(default_factory=set)
     """Indices of the candidates whose examination has begun."""
 
-    def begin_examinations(self, share: float) -> list[Candidate[GameT]]:
-        """Candidates to examine from now on: those that proved promising, up to ``share`` of the
-        list, at least one. They do not wait for the others' screening, which a game that joins
-        meanwhile makes better informed."""
-        left = max(1, round(share * self.size)) - len(self.examined_indices)
-        promising = [each for each, forecast in self.unexamined() if forecast.promising]
-        return self._begin(promising[:left])
-
-    def begin_closest(self) -> list[Candidate[GameT]]:
-        """The candidate that comes closest to a promising one, if the list has any."""
-        return self._begin([each for each, _ in self.unexamined()[:1]])
-
-    def _begin(self, candidates: list[Candidate[GameT]]) -> list[Candidate[GameT]]:
-        self.examined_indices |= {each.index for each in candidates}
-        return candidates
-
     def unexamined(self) -> list[tuple[Candidate[GameT], Forecast]]:
         """The screened candidates whose examination has not begun, the most promising first."""
         ranking = sorted(self.forecasts, key=lambda each: (each[1].order, each[0].index))
@@ -158,12 +142,13 @@ class _List(Generic[GameT]):
 
 @dataclass(eq=False)
 class _PoolEntry(Generic[AssessmentT]):
-    """A candidate in the pool; its γ is over the first ``compared_count`` games of the scope."""
+    """An examined candidate, of the pool if it passed; its γ is over the first ``compared_count``
+    games of the scope."""
 
     assessment: AssessmentT
     origin: _List[Any]
-    compared_count: int
     order: Urgency
+    compared_count: int
     comparing: bool = False
     results: list[AcceptanceResult] = field(default_factory=list)
 
@@ -195,7 +180,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         self._barren: set[GameT] = set()
         """Parents whose last list was empty, since the scope grew."""
         self._pool: list[_PoolEntry[AssessmentT]] = []
-        self._unhelpful: list[tuple[AssessmentT, _List[GameT], Urgency]] = []
+        self._unhelpful: list[_PoolEntry[AssessmentT]] = []
         self._testing = False
         self._newest_list: _List[GameT] | None = None
         self._dull_lists = 0
@@ -243,7 +228,8 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         ready = [each for each in self._pool if self._pays(each)]
         if not ready:
             return False
-        entry = min(ready, key=acceptance_order)
+        # The likeliest first, among equals the smallest γ, then the earliest proposal.
+        entry = min(ready, key=lambda e: (-e.assessment.power, e.assessment.gamma or 0.0, e.order))
         self._testing = True
         entry.origin.tests -= 1
         self.order.start(self._test(entry), (0,))
@@ -254,8 +240,8 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         if self._testing or any(each.comparing for each in self._pool) or not self._unhelpful:
             return False
         unhelpful, self._unhelpful = self._unhelpful, []
-        for assessment, origin, order in unhelpful:
-            self.order.start(self._other_parents(assessment, origin, order), (2, *order))
+        for entry in unhelpful:
+            self.order.start(self._other_parents(entry), (2, *entry.order))
         return True
 
     def _has_future(self, entry: _PoolEntry[AssessmentT]) -> bool:
@@ -338,25 +324,29 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         self._examine(origin)
 
     def _examine(self, origin: _List[GameT]) -> None:
-        """Examine the promising candidates of a list. Forecasts may be wrong, so of every second
-        list in a row without any, and of the last list, examine the one that comes closest."""
-        self._begin_all(origin.begin_examinations(self.settings.examined_share), origin)
+        """Examine the promising candidates of a list, up to a share of it, at least one. They do
+        not wait for the others' screening, which a game that joins meanwhile makes better informed.
+        Forecasts may be wrong, so of every second list in a row without any, and of the last list,
+        examine the one that comes closest."""
+        left = max(1, round(self.settings.examined_share * origin.size))
+        promising = [each for each, forecast in origin.unexamined() if forecast.promising]
+        self._begin_all(promising[: left - len(origin.examined_indices)], origin)
         if origin.screening:
             return
         self._dull_lists = 0 if origin.examined_indices else self._dull_lists + 1
         is_last = origin is self._newest_list and self._list_size <= 0
         if self._dull_lists == DULL_LISTS or (self._dull_lists and is_last):
-            self._begin_all(origin.begin_closest(), origin)
+            self._begin_all([each for each, _ in origin.unexamined()[:1]], origin)
             self._dull_lists = 0
         for candidate, forecast in origin.unexamined():
             self.oracle.pass_over(candidate, self.games, forecast)
             self._tally(origin.parent, accepted=False)
 
     def _begin_all(self, candidates: Sequence[Candidate[GameT]], origin: _List[GameT]) -> None:
-        first = len(origin.examined_indices) - len(candidates)
-        for rank, candidate in enumerate(candidates, first):
+        for candidate in candidates:
+            order = (origin.number, 0, len(origin.examined_indices))
+            origin.examined_indices.add(candidate.index)
             self._in_progress += 1
-            order = (origin.number, 0, rank)
             self.order.start(self._examination(candidate, origin, order), (2, *order))
 
     def _examination(
@@ -366,28 +356,25 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         scope = self.games
         assessment = yield from self.oracle.examine(candidate, scope)
         self._in_progress -= 1
+        entry = _PoolEntry(assessment, origin, order, len(scope))
         if assessment.selection is Selection.UNHELPFUL:
-            self._unhelpful.append((assessment, origin, order))
+            self._unhelpful.append(entry)
         else:
-            self._conclude(assessment, origin, order, len(scope))
+            self._conclude(entry)
 
-    def _other_parents(
-        self, assessment: AssessmentT, origin: _List[GameT], order: Urgency
-    ) -> Steps[RequestT, None]:
+    def _other_parents(self, entry: _PoolEntry[AssessmentT]) -> Steps[RequestT, None]:
         """Take an unhelpful candidate to the pool if it helps another game than its parent."""
         scope = self.games
-        assessment = yield from self.oracle.try_other_parents(assessment, scope)
-        self._conclude(assessment, origin, order, len(scope))
+        entry.assessment = yield from self.oracle.try_other_parents(entry.assessment, scope)
+        entry.compared_count = len(scope)
+        self._conclude(entry)
 
-    def _conclude(
-        self, assessment: AssessmentT, origin: _List[GameT], order: Urgency, scope_size: int
-    ) -> None:
-        if assessment.selection is not Selection.PASSED:
-            self._tally(origin.parent, accepted=False)
-            return
-        entry = _PoolEntry(assessment, origin, scope_size, order)
-        self._pool.append(entry)
-        self._compare(entry)
+    def _conclude(self, entry: _PoolEntry[AssessmentT]) -> None:
+        if entry.assessment.selection is Selection.PASSED:
+            self._pool.append(entry)
+            self._compare(entry)
+        else:
+            self._tally(entry.origin.parent, accepted=False)
 
     def _compare(self, entry: _PoolEntry[AssessmentT]) -> None:
         """Measure an entry against the games that joined the scope since, if any did."""
@@ -436,12 +423,6 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
     def _tally(self, parent: GameT, accepted: bool) -> None:
         self._accepted[parent] += accepted
         self._decided[parent] += 1
-
-
-def acceptance_order(entry: _PoolEntry[Any]) -> tuple[float, float, Urgency]:
-    """Sort key in the pool, the smallest is tested first: largest power, smallest γ, earliest
-    proposal."""
-    return -entry.assessment.power, entry.assessment.gamma or 0.0, entry.order
 
 
 def yield_bound(accepted_at: Sequence[float], now: float, least: float) -> float:

@@ -230,17 +230,16 @@ class TransferOracle:
         return self.selection if is_whole else self.pause
 
     def _may_learn(self, task: Task) -> bool:
-        """Whether a game on which a fine-tune learned nothing gets another one: if there is
-        something to learn about the map, and if the tokens paid for enough gradient steps, since
+        """Whether a game on which a fine-tune learned nothing gets another one: unless there is
+        nothing to learn about the map, and if the tokens paid for enough gradient steps, since
         too few of them are no bad luck."""
         policy_ids = self._reached(task).collector.policy_ids(task)
         finetunes = [self.ledger.finetunes[each] for each in policy_ids]
         least = self.config.transfer.min_steps
         if any(row["steps"] < least * row["share"] for row in finetunes):
             return False
-        if self.config.transfer.headroom is None:
-            return self.collector.shows_headroom(task)
-        return self.selection.headroom(task).low > 0
+        is_unknown = self.config.transfer.headroom is None
+        return is_unknown or self.selection.headroom(task).low > 0
 
     def _select(self, assessment: TransferAssessment) -> Steps[Request, TransferAssessment]:
         """The selection race with the assessment's parent and scope."""
@@ -302,7 +301,7 @@ class TransferOracle:
         at = (stage.purpose, stage.seeds(stage.looks.plays[-1]))
         yield from self._play([parent], lambda: collector.own_plays(parent, *at))
         overtaken = any(each.evidence.values.captured.low > 1 for each in assessments)
-        if not overtaken and stage.has_clear_gain(parent, self.config.growth.initial_clarity):
+        if not overtaken and stage.has_clear_gain(parent):
             return False
         if parent in self._training or not self._may_train_again(parent):
             return False  # another candidate was faster

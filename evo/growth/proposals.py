@@ -41,7 +41,8 @@ Round = tuple[int, TaskId, int]
 
 class Proposer:
     """Implements :class:`evo.growth.algorithm.Sampler` on a meta-sampler and the ledger.
-    ``can_play``: whether the run's models can play a game."""
+    ``decisions``: those that the sampler may observe; ``can_play``: whether the run's models can
+    play a game."""
 
     def __init__(
         self,
@@ -49,23 +50,19 @@ class Proposer:
         ledger: Ledger,
         listener: Display,
         seed: int,
-        decisions: Mapping[Any, Row] | None = None,
-        can_play: Callable[[Game], bool] = lambda game: True,
+        decisions: Mapping[Any, Row],
+        can_play: Callable[[Game], bool],
     ) -> None:
         self.sampler, self.ledger, self.listener = sampler, ledger, listener
-        self.decisions = ledger.decisions if decisions is None else decisions
-        """Decisions that the sampler may observe."""
-        self.can_play = can_play
-        self.seed = seed
+        self.seed, self.decisions, self.can_play = seed, decisions, can_play
         self.programs: dict[TaskId, Program] = {}
         """Programs of all games of this run so far."""
         self.pending: dict[TaskId, Proposal] = {}
         """Candidates whose decision the sampler has not observed."""
-        self._archived_rows: dict[Round, list[Row]] = defaultdict(list)
-        for row in ledger.proposals.values():
+        rows, self._archived_rows = ledger.proposals.values(), defaultdict[Round, list[Row]](list)
+        for row in rows:
             parent = TaskId(row["parent_game_id"], row["parent_role"])
             self._archived_rows[row["generation"], parent, row["round"]].append(row)
-        rows = ledger.proposals.values()
         sampler.charge(sum(r["tokens"] for r in rows), sum(r["dollars"] for r in rows))
 
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
@@ -180,9 +177,8 @@ class Proposer:
         unset = len(analyse(parent.game.program).read_before_set)
         if report.degenerate or len(report.read_before_set) > unset:
             return ProposalOutcome.DEGENERATE
-        if not self.can_play(proposal.game):
-            return ProposalOutcome.DEGENERATE
-        return ProposalOutcome.CANDIDATE
+        can_play = self.can_play(proposal.game)
+        return ProposalOutcome.CANDIDATE if can_play else ProposalOutcome.DEGENERATE
 
     def _observe(self) -> None:
         """Report new decisions to the sampler, in their order."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Self
 
 from archive import Purpose
-from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, GainKind, PlaysKey
+from archive.plays import Plays
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, Definition, GainKind
 from archive.statistics.intervals import Scores, gains, replicated_gains
 from archive.statistics.race import Bounds, CandidateBounds, Question
 from archive.statistics.rule import Answer, Evidence, Looks, OwnGain, Thresholds, is_learned
@@ -26,6 +28,10 @@ from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet
 from xgl.players.scripts import SCRIPTS
 from xgl.random_streams import seed as named_seed
+
+CLEAR = 0.4
+"""A gain is clear if its lower bound is above this share of it. Transfer values are shares of
+gains: while a gain is uncertain, they cannot be decided."""
 
 
 @dataclass(frozen=True)
@@ -85,10 +91,8 @@ class Stage:
     @property
     def script_plays(self) -> int:
         """Number of first plays that scripts make too; few, if no decision depends on them."""
-        transfer = self.collector.config.transfer
-        if self.purpose is Purpose.ACCEPTANCE:
-            return transfer.acceptance_plays[0]
-        return self.screening_plays
+        first = self.collector.config.transfer.acceptance_plays[0]
+        return first if self.purpose is Purpose.ACCEPTANCE else self.screening_plays
 
     @property
     def screening_plays(self) -> int:
@@ -107,9 +111,8 @@ class Stage:
         requests, first = self.script_requests(task, plays), self.screening_plays
         if self.purpose is Purpose.SELECTION and plays <= first:
             return requests
-        at = (task, Purpose.SELECTION, self.collector.seeds(Purpose.SELECTION, first))
-        samples = {each.policy_id: self.collector.sample(each.policy_id, *at) for each in requests}
-        names = contenders(samples)
+        before = replace(self, purpose=Purpose.SELECTION, first_play=0)
+        names = contenders(self._samples(before.script_requests(task, first)))
         return [each for each in requests if each.policy_id in names]
 
     def scope_script_requests(
@@ -126,10 +129,12 @@ class Stage:
 
     def headroom(self, task: Task) -> Headroom:
         """Gain of scripted players from looking at the map; they must have played."""
-        requests = self.script_requests(task, self.script_plays)
-        return headroom(
-            [self.collector.sample(p.policy_id, task, self.purpose, p.seeds) for p in requests]
-        )
+        return headroom([*self._samples(self.script_requests(task, self.script_plays)).values()])
+
+    def _samples(self, requests: Sequence[PlayRequest]) -> dict[str, Plays]:
+        """Plays that have been made, by policy."""
+        ledger = self.collector.ledger
+        return {each.policy_id: ledger.sample(each.key, each.seeds) for each in requests}
 
     def forecast(
         self, task: Task, scope: Sequence[Task], players: Sequence[Task], plays: int
@@ -151,74 +156,54 @@ class Stage:
 
     def _script_leads(self, requests: Sequence[PlayRequest], kind: GainKind) -> dict[str, float]:
         """Mean gain over the base player, bits a play, of each script of ``requests``."""
-        leads = {}
-        for each in requests:
-            base = self.collector.sample(BASE_POLICY, each.task, self.purpose, each.seeds)
-            sample = self.collector.sample(each.policy_id, each.task, self.purpose, each.seeds)
-            leads[each.policy_id] = float(gains(sample, base, kind).mean())
-        return leads
+        [base] = self._samples([replace(requests[0], policy_id=BASE_POLICY)]).values()
+        samples = self._samples(requests).items()
+        return {name: float(gains(sample, base, kind).mean()) for name, sample in samples}
 
     def against_scripts(self, task: Task) -> ScriptComparison | None:
         """Comparison of the game's fine-tunes with scripts, at the last look at which scripts have
-        played; None if they have not."""
-        numbers = sorted({self.script_plays, *self.looks.plays})
-        collector = self.collector
-        play_counts = [
-            plays
-            for plays in numbers
-            for scripts in [self._compared_scripts(task, plays)]
-            if all(collector.ledger.has_scores(each.key, each.seeds) for each in scripts)
-        ]
-        if not play_counts:
-            return None
-        at = (task, self.purpose, self.seeds(play_counts[-1]))
-        compared = self._compared_scripts(task, play_counts[-1])
-        scripts = {each.policy_id: collector.sample(each.policy_id, *at) for each in compared}
-        base, own = collector.sample(BASE_POLICY, *at), collector.samples(task, *at)
-        return compare(own, scripts, base, script_confidence(self.looks, play_counts[-1]))
-
-    def _compared_scripts(self, task: Task, plays: int) -> list[PlayRequest]:
-        """The scripts that a fine-tune is compared with: all on plays of selection, on acceptance
-        plays those that may be the best."""
-        if self.purpose is Purpose.SELECTION:
-            return self.script_requests(task, plays)
-        return self.contender_requests(task, plays)
+        played: all of them on plays of selection, on acceptance plays those that may be the best.
+        None if they have not."""
+        collector, is_selection = self.collector, self.purpose is Purpose.SELECTION
+        choose = self.script_requests if is_selection else self.contender_requests
+        for plays in sorted({self.script_plays, *self.looks.plays}, reverse=True):
+            scripts, at = choose(task, plays), (task, self.purpose, self.seeds(plays))
+            if all(each.known(collector.ledger) for each in scripts):
+                terms = collector.sample(BASE_POLICY, *at), script_confidence(self.looks, plays)
+                return compare(collector.samples(task, *at), self._samples(scripts), *terms)
+        return None
 
     def bounds(
         self, candidate: Task, parent: Task, scope: Sequence[Task], question: Question
     ) -> Bounds:
         """Bounds that answer a question; its plays must have been made."""
-        return self._candidate_bounds(candidate, parent, scope).bounds(question)
+        games, on = {task.id: task for task in scope}, (self, self.looks, self.thresholds)
+        return CandidateBounds(*on, candidate, parent, games).bounds(question)
 
     def own(self, task: Task, plays: int, rank: int = 0) -> OwnGain:
         """Gain from fine-tuning on the game, on the game itself."""
-        return self._candidate_bounds(task, task, ()).own(plays, rank)
+        return CandidateBounds(self, self.looks, self.thresholds, task, task, {}).own(plays, rank)
 
-    def _candidate_bounds(
-        self, candidate: Task, parent: Task, scope: Sequence[Task]
-    ) -> CandidateBounds[Task]:
-        scope_tasks = {task.id: task for task in scope}
-        return CandidateBounds(self, self.looks, self.thresholds, candidate, parent, scope_tasks)
-
-    def has_clear_gain(self, task: Task, clarity: float) -> bool:
+    def has_clear_gain(self, task: Task) -> bool:
         """Whether a game's best fine-tune learned it so clearly that shares of its gain can be
-        estimated: the gain's lower bound is above this share of it. Its own plays of the last look
-        must have been made."""
+        estimated. Its own plays of the last look must have been made."""
         own = self.own(task, self.looks.plays[-1])
-        clear = own.gain.low > clarity * max(own.gain.value or 0.0, 0.0)
-        return clear and is_learned(own, self.thresholds.rule) is Answer.YES
+        clear = own.gain.low > CLEAR * max(own.gain.value or 0.0, 0.0)
+        return clear and self.is_learned(own)
+
+    def is_learned(self, own: OwnGain) -> bool:
+        """Whether a fine-tune with this gain on its own game learned it."""
+        return is_learned(own, self.thresholds.rule) is Answer.YES
 
     def prefer_best(self, task: Task) -> None:
         """Keep the attempts in force that learned the game, the best first."""
         plays, ranks = self.looks.plays[-1], range(self.attempts(task))
         own = [self.own(task, plays, rank) for rank in ranks]
-        usable = [
-            rank for rank in ranks if is_learned(own[rank], self.thresholds.rule) is Answer.YES
-        ]
+        usable = [rank for rank in ranks if self.is_learned(own[rank])]
         best_first = sorted(usable, key=lambda rank: -(own[rank].gain.value or 0.0))
-        in_force = self.collector.attempts.of(task.id)
-        kept = tuple(in_force[rank] for rank in best_first or [0])
-        self.collector.attempts.in_force[task.id] = kept
+        attempts = self.collector.attempts
+        in_force = attempts.of(task.id)
+        attempts.in_force[task.id] = tuple(in_force[rank] for rank in best_first or [0])
 
     # -- archive.statistics.race.GainSource ----------------------------------
 
@@ -252,11 +237,7 @@ class Stage:
     def _known_gain(self, source: Task, target: Task) -> float | None:
         """Mean gain of the source on the target at the latest look whose plays are archived; None
         if there is none."""
-        collector = self.collector
-        policies = (BASE_POLICY, *collector.policy_ids(source))
         for plays in reversed(self.looks.plays):
-            seeds = self.seeds(plays)
-            keys = [PlaysKey(policy, target.id, self.purpose) for policy in policies]
-            if all(collector.ledger.has_scores(key, seeds) for key in keys):
+            with suppress(KeyError):  # a play that was not made
                 return float(self.gains(source, target, plays, self.thresholds.gain).mean())
         return None

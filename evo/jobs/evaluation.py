@@ -111,11 +111,11 @@ def finite_score(play: Play, task: Task) -> float:
     return play.scores.get(task.role, 0.0) if finished else task.floor
 
 
-def clipped_score(play: Play, task: Task, most: float | None) -> float | None:
+def clipped_score(play: Play, task: Task, most: float) -> float:
     """The role's bits where no token of a cross-entropy counts more than ``most`` bits, or the
-    floor; None without ``most``. The play is the same: ensures are not checked again."""
-    if most is None or play.outcome_for(task.role) != "finished":
-        return None if most is None else task.floor
+    floor. The play is the same: ensures are not checked again."""
+    if play.outcome_for(task.role) != "finished":
+        return task.floor
     rewards = (e for e in play.events if isinstance(e, Rewarded) and e.player == task.role)
     return sum((each.clipped_bits(most) for each in rewards), 0.0)
 
@@ -125,14 +125,14 @@ def evaluate_together(
     parts: Sequence[tuple[str, Sequence[Seeds]]],
     cast: Cast,
     task: Task,
-    most_bits: float | None = None,
+    most_bits: float,
     at_once: bool = False,
 ) -> list[list[ScoredPlay]]:
     """Play ``task`` once on each pair of seeds of each of ``parts``, policies with their seeds,
     then once more with the moves of the part's other maps; ``player`` answers in shared passes, of
     which each play gets the same seconds.
 
-    ``most_bits``: −log₂ ε of the clipped scores, which the same plays give; None: none.
+    ``most_bits``: −log₂ ε of the clipped scores, which the same plays give.
     ``at_once``: the permuted plays of all parts share passes of the judge too.
     """
     start, seats = seconds_of_work(), seated(cast, task, player)
@@ -167,7 +167,7 @@ def scored_play(
     seeds: Seeds,
     play: Play,
     permuted: Play | None,
-    most_bits: float | None,
+    most_bits: float,
     seconds: float,
 ) -> ScoredPlay:
     """What a play earned and cost; ``permuted``: the one with moves made for another map."""
@@ -233,18 +233,9 @@ def floor_of(scores: Sequence[tuple[str, float]], task: Task) -> float:
 
 def with_floor(score: ScoredPlay, floor: float) -> ScoredPlay:
     """A calibration score with its unfinished plays, own and permuted, at the floor."""
-    unfinished = score.outcome != "finished"
-
-    def put(bits: float | None) -> float | None:
-        return floor if bits == -math.inf else bits
-
-    return replace(
-        score,
-        score=floor if unfinished else score.score,
-        permuted_score=put(score.permuted_score),
-        clipped_score=put(score.clipped_score),
-        permuted_clipped_score=put(score.permuted_clipped_score),
-    )
+    bits = "score", "permuted_score", "clipped_score", "permuted_clipped_score"
+    put: dict[str, Any] = {name: floor for name in bits if getattr(score, name) == -math.inf}
+    return replace(score, **put)
 
 
 Row = dict[str, Any]
@@ -264,7 +255,7 @@ class RoundScore(ScoredPlay):
     """What was too large for an oversize play."""
 
 
-def round_score(round_: Round, task: Task, most_bits: float | None, seconds: float) -> RoundScore:
+def round_score(round_: Round, task: Task, most_bits: float, seconds: float) -> RoundScore:
     """What a round earned and cost; ``most_bits`` is −log₂ ε of the clipped scores."""
     play, role = round_.play, task.role
     return RoundScore(
@@ -291,8 +282,7 @@ def with_round_floor(score: RoundScore, floor: float) -> RoundScore:
     held no move."""
     if score.outcome == "finished" and not score.counts.format_failures:
         return replace(score, score=max(score.score, floor))
-    clipped_floor = None if score.clipped_score is None else floor
-    return replace(score, score=floor, clipped_score=clipped_floor)
+    return replace(score, score=floor, clipped_score=floor)
 
 
 def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundScore]) -> list[Row]:

@@ -35,7 +35,6 @@ from evo.config.schema import ClusterConfig
 from evo.jobs.job import (
     MOST_WORKERS,
     Adapter,
-    ClusterError,
     Job,
     Outcome,
     Result,
@@ -67,19 +66,11 @@ CONNECT_SECONDS = 10.0
 log = logging.getLogger("evo")
 
 
-Parcel = tuple[str, Any] | None
-"""Digest of an adapter and the reference to its bytes, which stand for it in a job on its way;
-None: the base player."""
-
-
 class _Worker:
-    """One model host in an actor of its own, with the adapters that it used last."""
+    """One model host in an actor of its own."""
 
-    def __init__(self) -> None:
-        self.adapters: LRUCache[str, bytes] = LRUCache(ADAPTER_BYTES, len)
-
-    def start(self, settings: ModelHostSettings) -> str:
-        """Load the models; returns the id of the node."""
+    def start(self, settings: ModelHostSettings) -> None:
+        """Load the models."""
         from evo.jobs import model_host  # torch: here, not in the driver
 
         model_host.single_threaded()
@@ -88,23 +79,12 @@ class _Worker:
         # a quarter of a second.
         gc.collect()
         gc.freeze()
-        return str(ray.get_runtime_context().get_node_id())[:8]
 
     def play(self, job: Job[Outcome]) -> Result[Outcome]:
-        """Do a job, whose adapters are fetched unless this worker still has them."""
-        return self.model_host.do(job.with_adapters(self._content))
+        """Do a job, whose adapters come from the object store of this worker's node."""
+        return self.model_host.do(job.with_adapters(lambda at: None if at is None else ray.get(at)))
 
     train = play  # process lists show a worker's method by its name
-
-    def _content(self, parcel: Parcel) -> bytes | None:
-        if parcel is None:
-            return None
-        digest, reference = parcel
-        if (known := self.adapters.get(digest)) is None:
-            known = ray.get(reference)
-            if len(known) <= self.adapters.maxsize:
-                self.adapters[digest] = known
-        return known
 
 
 class AdapterReferences:
@@ -114,22 +94,22 @@ class AdapterReferences:
     every job, and travels to a node once. Workers read no disk but their own.
     """
 
-    def __init__(self, max_bytes: int = ADAPTER_BYTES) -> None:
-        self.cache: LRUCache[str, tuple[Any, int]] = LRUCache(max_bytes, lambda entry: entry[1])
+    def __init__(self) -> None:
+        self.cache: LRUCache[str, tuple[Any, int]] = LRUCache(ADAPTER_BYTES, lambda entry: entry[1])
 
-    def parcel(self, adapter: Adapter) -> Parcel:
-        """What a worker needs to have an adapter."""
+    def of(self, adapter: Adapter) -> Any:
+        """The reference by which a worker gets an adapter; None: the base player."""
         if adapter is None:
             return None
         digest = sha256(adapter).hexdigest() if isinstance(adapter, bytes) else adapter.digest
         if digest not in self.cache:  # one that is too large is kept alone
             data = content(adapter) or b""
             self.cache[digest] = ray.put(data), min(len(data), int(self.cache.maxsize))
-        return digest, self.cache[digest][0]
+        return self.cache[digest][0]
 
 
 class RayExecutor:
-    """Worker actors on a local Ray or a cluster.
+    """An :class:`~evo.jobs.job.Executor`: worker actors on a local Ray or a cluster.
 
     A worker takes the next job when it is free. A job whose worker died goes to the next free one,
     and a new worker starts wherever the cluster has room; results depend only on the job, so
@@ -143,17 +123,15 @@ class RayExecutor:
         room = ray.cluster_resources()
         self.count = worker_count(cluster, int(room.get("CPU", 1)), room.get("GPU", 0.0))
         self.references = AdapterReferences()
-        self.failed_starts = 0
         self.free = deque[Any]()
         """Workers: actors."""
         self.busy: dict[Any, tuple[Any, int | None]] = {}
         """Worker and number of a job by the reference that is waited for; number None: the worker
         starts."""
-        self.nodes: dict[Any, str] = {}
-        """Ids of the nodes that workers are on."""
         self.unfinished_jobs: dict[int, Job[Any]] = {}
-        """Jobs by number that no worker has done yet, with parcels in place of their adapters."""
-        self.losses: Counter[int] = Counter()
+        """Jobs by number that no worker has done yet, with references in place of adapters."""
+        self.losses: Counter[int | None] = Counter()
+        """Workers that died, by the number of their job; None: in a row as they started."""
         self.lost_jobs = deque[int]()
         """Numbers of jobs whose worker died; the next free worker does them."""
         self.numbers = count()
@@ -161,18 +139,13 @@ class RayExecutor:
             self._start()
 
     def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
-        """Yield results in the order of ``jobs``.
-
-        Raises :class:`WorkersLostError` when a job has lost its worker ``RETRIES`` times.
-        """
         waiting, numbers = deque(enumerate(jobs)), dict[int, int]()
         results: dict[int, Result[Outcome]] = {}
         following = 0
         while following < len(jobs):
-            for index, job in list(waiting):
-                if self.has_room():
-                    waiting.remove((index, job))
-                    numbers[self.begin(job)] = index
+            while waiting and self.has_room():
+                index, job = waiting.popleft()
+                numbers[self.begin(job)] = index
             event = self.next_event()
             if event and event[0] in numbers:  # else a job begun before, whose result is not needed
                 results[numbers.pop(event[0])] = event[1]
@@ -181,41 +154,38 @@ class RayExecutor:
                 following += 1
 
     def has_room(self) -> bool:
-        """Whether a worker is free; jobs that lost their worker go first."""
         return bool(self.free)
 
     def begin(self, job: Job[Any]) -> int:
-        """Give a job to a free worker."""
         check_alive()
         number = next(self.numbers)
-        self.unfinished_jobs[number] = job.with_adapters(self.references.parcel)
+        self.unfinished_jobs[number] = job.with_adapters(self.references.of)
         self._hand_over(number, self.free.popleft())
         return number
 
     def next_event(self) -> tuple[int, Result[Any]] | None:
-        """Wait for one worker: it is ready, has done its job, or died. Raises what a job raises,
-        and :class:`ClusterError` if Ray itself has ended."""
+        """Wait for one worker: it is ready, has done its job, or died. Raises what a job raises."""
         reference = self._next()
         worker, number = self.busy.pop(reference)
+        event = None
         try:
-            outcome = ray.get(reference)
+            result = ray.get(reference)
         except LOSS_ERRORS as error:
             self._lose(worker, number, error)
-            return None
         except RayTaskError as error:
             raise own_error(error, starting=number is None) from None
-        if self.lost_jobs:
-            self._hand_over(self.lost_jobs.popleft(), worker)
         else:
             self.free.append(worker)
-        if number is None:
-            self.nodes[worker], self.failed_starts = outcome, 0
-            return None
-        del self.unfinished_jobs[number]
-        return number, outcome
+            if number is None:
+                self.losses[None] = 0
+            else:
+                del self.unfinished_jobs[number]
+                event = number, result
+        while self.lost_jobs and self.free:
+            self._hand_over(self.lost_jobs.popleft(), self.free.popleft())
+        return event
 
     def close(self) -> None:
-        """Stop the workers and a local Ray."""
         ray.shutdown()
 
     def _hand_over(self, number: int, worker: Any) -> None:
@@ -235,32 +205,22 @@ class RayExecutor:
 
     def _lose(self, worker: Any, number: int | None, error: Exception) -> None:
         """Log that a worker died, return its job to the queue and start another worker."""
+        self.losses[number] += 1
+        losses, most, where = self.losses[number], RETRIES + self.count, "as they started"
+        no_memory = isinstance(error, OutOfMemoryError)
+        cause = "out of memory" if no_memory else "for a cause unknown to Ray"
+        if number is not None:
+            job, most = self.unfinished_jobs[number], RETRIES
+            where = f"during {job.name} of game {job.task.id.label}"
+        if losses > most:
+            raise WorkersLostError(f"{losses} workers died {where}, the last {cause}") from error
         if number is None:
-            self.failed_starts += 1
-            if self.failed_starts > RETRIES + self.count:
-                raise WorkersLostError(
-                    f"{self.failed_starts} workers died as they started, the last {_cause(error)}"
-                ) from error
-            log.warning("a worker died as it started; another one starts: %s", _cause(error))
+            log.warning("a worker died as it started; another one starts: %s", cause)
         else:
-            self._lose_job(worker, number, error)
+            log.warning("a worker died %s, which is done again (%d of %d)", where, losses, RETRIES)
+            self.lost_jobs.append(number)
         ray.kill(worker)  # one that merely cannot be reached would keep its place
         self._start()
-
-    def _lose_job(self, worker: Any, number: int, error: Exception) -> None:
-        self.losses[number] += 1
-        job, losses = self.unfinished_jobs[number], self.losses[number]
-        name = f"{job.name} of game {job.task.id.label}"
-        if losses > RETRIES:
-            raise WorkersLostError(
-                f"{losses} workers died on {name}, the last {_cause(error)}"
-            ) from error
-        again = f"{name}, which is done again ({losses} of {RETRIES})"
-        log.warning("a worker on node %s died during %s", self.nodes.pop(worker), again)
-        if self.free:
-            self._hand_over(number, self.free.popleft())
-        else:
-            self.lost_jobs.append(number)
 
     def _start(self) -> None:
         worker = ray.remote(num_cpus=1, num_gpus=self.gpus)(_Worker).remote()
@@ -284,11 +244,6 @@ def own_error(error: RayTaskError, starting: bool) -> Exception:
     return error
 
 
-def _cause(error: Exception) -> str:
-    """Cause of a worker's death, for a message."""
-    return "out of memory" if isinstance(error, OutOfMemoryError) else "for a cause unknown to Ray"
-
-
 # -- joining Ray -----------------------------------------------------------------------------------
 
 
@@ -305,7 +260,10 @@ def check(cluster: ClusterConfig) -> None:
                 f"cores, expected at most {most}; on a cluster, name its cluster.address"
             )
         if cluster.gpus_per_worker > 0:
-            _check_room(cluster, [_gpus_here()], "this machine")
+            import torch  # loads slowly, and most machines that ask for no GPU have none
+
+            here = torch.cuda.device_count() if torch.cuda.is_available() else 0
+            _check_room(cluster, [here], "this machine")
         return
     expected = "expected null, auto, or host:port of a running Ray"
     host, _, port = cluster.address.rpartition(":")
@@ -356,12 +314,14 @@ def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> No
 def connect(cluster: ClusterConfig) -> None:
     """Join the cluster, or start a local Ray; once for each process.
 
-    Raises :class:`ClusterError` when a local Ray does not start on a machine that is too busy.
+    Raises :class:`WorkersLostError` when a local Ray does not start on a machine that is too busy.
     """
     if ray.is_initialized():
         return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
-    ray_worker.print_to_stdstream = _say_nothing
+    # Ray prints pages of its log when one of its processes ends: the log is in a file, and the run
+    # says what happened.
+    ray_worker.print_to_stdstream = lambda *_, **__: None
     if cluster.address:
         ray.init(address=cluster.address, **quiet)
         return
@@ -378,18 +338,13 @@ def connect(cluster: ClusterConfig) -> None:
         )
 
 
-def _say_nothing(*_: object, **__: object) -> None:
-    """In the place of Ray's printing pages of its log when one of its processes ends: the log is in
-    a file, and the run says what happened."""
-
-
 def check_alive() -> None:
-    """Raises :class:`ClusterError` if a process is gone without which Ray ends the driver too, at
-    its next call or after a minute, before the run could say a word."""
+    """Raises :class:`WorkersLostError` if a process is gone without which Ray ends the driver too,
+    at its next call or after a minute, before the run could say a word."""
     if (node := ray_worker._global_node) is None:
         return
     if ended := [name for name, _ in node.dead_processes() if name in VITAL]:
-        raise ClusterError(
+        raise WorkersLostError(
             f"Ray's process {ended[0]} has ended (killed, or out of memory), which all workers need"
         )
     if not node.all_processes:  # they are those of a cluster
@@ -398,7 +353,7 @@ def check_alive() -> None:
 
 
 def _check_head(address: str) -> None:
-    """Raises :class:`ClusterError` if nothing listens at the address for ``HEAD_SECONDS``."""
+    """Raises :class:`WorkersLostError` if nothing listens at the address for ``HEAD_SECONDS``."""
     host, _, port = address.rpartition(":")
     end = time.monotonic() + HEAD_SECONDS
     while True:
@@ -407,22 +362,22 @@ def _check_head(address: str) -> None:
             return
         except OSError as error:
             if time.monotonic() > end:
-                raise ClusterError(
+                raise WorkersLostError(
                     f"the head of the cluster, {address}, no longer answers ({error})"
                 ) from None
         time.sleep(1)
 
 
 def _check_own_node(raylet: str) -> None:
-    """Raises :class:`ClusterError` if nothing listens at the socket of this machine's node, through
-    which the driver reaches all others: without it, Ray would wait for ever."""
+    """Raises :class:`WorkersLostError` if nothing listens at the socket of this machine's node,
+    through which the driver reaches all others: without it, Ray would wait for ever."""
     if not hasattr(socket, "AF_UNIX") or not raylet.startswith("/"):
         return
     with socket.socket(socket.AF_UNIX) as own:
         try:
             own.connect(raylet)
         except OSError as error:
-            raise ClusterError(
+            raise WorkersLostError(
                 f"Ray's process raylet of this machine has ended ({error.strerror}), through which "
                 "the run reaches the cluster; join it again, then resume"
             ) from None
@@ -443,7 +398,7 @@ def _loopback() -> Iterator[None]:
 def start_local(start: Callable[[], object], pause: float = 2.0) -> None:
     """Call ``start`` until it succeeds, ``STARTS`` times at most, ``pause`` seconds apart.
 
-    Raises :class:`ClusterError` with the last cause.
+    Raises :class:`WorkersLostError` with the last cause.
     """
     for attempt in range(1, STARTS + 1):
         try:
@@ -452,15 +407,9 @@ def start_local(start: Callable[[], object], pause: float = 2.0) -> None:
         except Exception as error:  # Ray's are of no common type
             cause = str(error).partition("\n")[0]
             if attempt == STARTS:
-                raise ClusterError(
+                raise WorkersLostError(
                     f"Ray did not start in {STARTS} attempts, the last: {cause}"
                 ) from error
         log.warning("Ray did not start, attempt %d of %d", attempt, STARTS)
         ray.shutdown()  # one that started only in part
         time.sleep(pause)
-
-
-def _gpus_here() -> int:
-    import torch  # loads slowly, and most machines that ask for no GPU have none
-
-    return torch.cuda.device_count() if torch.cuda.is_available() else 0

@@ -17,9 +17,10 @@ before the pause; the training itself goes on from the last step.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeVar
 
 import numpy as np
@@ -33,14 +34,12 @@ from evo.jobs.lora import AdaptedModel, NotByRowError
 from evo.jobs.policy_gradient import (
     Credit,
     credits_of,
-    credits_of_all,
     shuffle_rewards,
     training_seeds,
     update,
 )
 from evo.jobs.warm_start import (
     ExploringPolicy,
-    Imitation,
     Propose,
     best_of_groups,
     edits_of,
@@ -76,7 +75,7 @@ def finetune_together(
     cast: Callable[[Task], Cast],
     policy: Callable[[LanguageModel, int], LocalPolicy],
     memory_bytes: int,
-    watch: Watch | None = None,
+    watch: Watch = lambda lm, share: None,
 ) -> list[Finetune]:
     """Fine-tunes in lockstep: the plays that they wait for are made together, in shared passes of
     player and judge, then each goes on with its own weights until it asks for more. Equal arguments
@@ -91,9 +90,9 @@ def finetune_together(
     factors = [adapted_model.new_factors(named_seed("adapter", t.seed)) for t in trainings]
     seconds = [(seconds_of_work() - start) / len(trainings)] * len(trainings)
     outcomes: dict[int, Finetune] = {}
-    with adapted_model.attached(factors[0]) as lm:
-        group = _Group(adapted_model, lm, factors, policy)
-        on = lm, adapted_model, cast, memory_bytes, watch
+    with adapted_model.attached(factors[0]):
+        group = _Group(adapted_model, factors, policy)
+        on = adapted_model, cast, memory_bytes, watch
         finetunes = [_FineTune(training, *on).run() for training in trainings]
         replies: dict[int, Any] = dict.fromkeys(range(len(trainings)))
         while replies:
@@ -120,11 +119,10 @@ class _Group:
     def __init__(
         self,
         adapted_model: AdaptedModel,
-        lm: LanguageModel,
         factors: Sequence[list[Tensor]],
         policy: Callable[[LanguageModel, int], LocalPolicy],
     ) -> None:
-        self.adapted_model, self.lm, self.policy = adapted_model, lm, policy
+        self.adapted_model, self.policy = adapted_model, policy
         self.factors, self.present, self.by_row = factors, 0, True
 
     def switch(self, index: int) -> None:
@@ -148,25 +146,20 @@ class _Group:
         replies: dict[int, _Reply] = {}
         for index, one in asked.items():
             self.switch(index)
-            replies |= _played(self.policy(self.lm, 1), {index: one})
+            replies |= _played(self.policy(self.adapted_model.lm, 1), {index: one})
         return replies
 
 
 def _played(policy: LocalPolicy, asked: Mapping[int, _Asked]) -> dict[int, _Reply]:
     """The plays by the policies "0", "1", … of a model that holds as many, or by its only one."""
-    named = {f"{n}": each for n, each in enumerate(asked.values())}
-    player = ExploringPolicy(policy, {name: propose for name, (_, _, propose) in named.items()})
-    plays = play_together(
-        [
-            (
-                [Instance(each.task.game, one, name) for one in seeds],
-                seated(each.cast, each.task, player),
-            )
-            for name, (each, seeds, _) in named.items()
-        ]
-    )
+    player = ExploringPolicy(policy, [propose for _, _, propose in asked.values()])
+    groups = []
+    for n, (game, seeds, _) in enumerate(asked.values()):
+        instances = [Instance(game.task.game, each, f"{n}") for each in seeds]
+        groups.append((instances, seated(game.cast, game.task, player)))
+    plays = play_together(groups)
     policy.clear_caches()  # the weights change next
-    return dict(zip(asked, zip(plays, player.made.values(), strict=True), strict=True))
+    return dict(zip(asked, zip(plays, player.made, strict=True), strict=True))
 
 
 class _FineTune:
@@ -176,25 +169,25 @@ class _FineTune:
     def __init__(
         self,
         training: Training,
-        lm: LanguageModel,
         adapted_model: AdaptedModel,
         cast: Callable[[Task], Cast],
         memory_bytes: int,
-        watch: Watch | None,
+        watch: Watch,
     ) -> None:
         assert training.settings is not None
-        self.training, self.settings, self.lm, self.watch = training, training.settings, lm, watch
+        self.training, self.settings, self.watch = training, training.settings, watch
         self.adapted_model, self.cast, self.memory_bytes = adapted_model, cast, memory_bytes
         self.curve, self.entropy, self.norms = list[float](), list[float](), list[float]()
         self.reinforced = 0
+        self.games = [_Game(self, task) for task in (training.task, *training.others)]
+        rate = self.settings.learning_rate
+        self.optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=rate)
 
     def run(self) -> _Playing[Finetune]:
         """Train the present adapter: a warm start on all games together, then steps of REINFORCE on
         each in turn, until ``settings.tokens`` are spent in total. Tokens are those since the
         pause, seconds are not counted."""
         training, parameters = self.training, self.adapted_model.parameters()
-        self.games = [_Game(self, task) for task in (training.task, *training.others)]
-        self.optimizer = torch.optim.AdamW(parameters, lr=self.settings.learning_rate)
         tokens_before = 0, 0
         if (paused := content(training.paused)) is None:
             yield from self._warm_start()
@@ -204,8 +197,7 @@ class _FineTune:
         state = self._state() if training.share < 1 else None
         for mean, parameter in zip(means, parameters, strict=False):
             parameter.data.copy_(mean)
-        if self.watch:
-            self.watch(self.lm, training.share)
+        self.watch(self.adapted_model.lm, training.share)
         role, last = self.games[-1].task.role, self.games[-1].plays
         moves = [tuple(play.accepted_moves(role)) for play in last]
         unfinished = [play.outcome_for(role) != "finished" for play in last]
@@ -231,7 +223,7 @@ class _FineTune:
         """Best-of-n distillation: every game is played, then the moves of all games are imitated
         together: one after another, the last game would undo the others."""
         warm, adapted_model = self.settings.warm_start, self.adapted_model
-        by_game = dict[_Game, list[Imitation]]()
+        by_game = dict[_Game, list[Credit]]()
         for game in self.games if warm.maps else ():
             if moves := (yield from game.imitations()):
                 by_game[game] = moves
@@ -240,7 +232,7 @@ class _FineTune:
         optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=warm.learning_rate)
         rng = stream("imitation", self.training.seed)
         terms = warm, self.settings.gradient_clip, rng, self.memory_bytes
-        entropy, norm = imitate(self.lm, adapted_model, optimizer, [*by_game.values()], *terms)
+        entropy, norm = imitate(adapted_model, optimizer, [*by_game.values()], *terms)
         for game in by_game:
             game.note(entropy, norm)
 
@@ -256,8 +248,7 @@ class _FineTune:
             share = max(share, self.reinforced / settings.steps if settings.steps else 0.0)
             if share >= until:
                 break
-            if self.watch:
-                self.watch(self.lm, share)
+            self.watch(self.adapted_model.lm, share)
             for group in self.optimizer.param_groups:
                 group["lr"] = settings.learning_rate * (1 - settings.decay * share)
             if not (yield from game.reinforce()):
@@ -327,7 +318,7 @@ class _Game:
         budget = self.settings.tokens * (1 / len(self.finetune.games))
         return (self.prompt_tokens + self.new_tokens) / budget if budget else 1.0
 
-    def imitations(self) -> _Playing[list[Imitation]]:
+    def imitations(self) -> _Playing[list[Credit]]:
         """The best move of each map and line. Where rewards are permuted, all are the player's own:
         words in view are about the map, whatever rewards say."""
         warm, shuffled = self.settings.warm_start, self.settings.shuffle
@@ -343,12 +334,13 @@ class _Game:
         best = best_of_groups(self._credits(plays, seeds, not shuffled))
         return best if shuffled or not best else (yield from self._edited(best))
 
-    def _edited(self, imitations: Sequence[Imitation]) -> _Playing[list[Imitation]]:
+    def _edited(self, imitations: Sequence[Credit]) -> _Playing[list[Credit]]:
         """The best move of each map and line after rounds of hill climbing: in each, plays in which
         one line's move is an edit of the best one so far. Edits cost no tokens of the budget: the
         moves in whose place they are imitated have cost theirs."""
-        best = {(each.map_seed, each.line): each for each in reversed(imitations)}
-        scores, rollouts = dict.fromkeys(best, -math.inf), self.settings.warm_start.rollouts
+        unplayed = (replace(each, reward_to_go=-math.inf) for each in reversed(imitations))
+        best = {(each.map_seed, each.line): each for each in unplayed}
+        rollouts = self.settings.warm_start.rollouts
         maps = list(dict.fromkeys(map_seed for map_seed, _ in best))
         for first in range(0, self.settings.warm_start.edits * rollouts, rollouts):
             propose = edits_of(dict(best))
@@ -364,38 +356,28 @@ class _Game:
                         continue
                     for credit in credits_of(play, each.map_seed, self.task, standing=True):
                         place = credit.map_seed, credit.line
-                        if credit.reward_to_go > scores.get(place, math.inf):
-                            scores[place] = credit.reward_to_go
-                            best[place] = Imitation(credit.move, *place)
+                        if place in best and credit.reward_to_go > best[place].reward_to_go:
+                            best[place] = credit
         return list(best.values())
 
     def reinforce(self) -> _Playing[bool]:
-        """One step: plays on fresh maps, and ``updates`` gradient steps in each of ``epochs``
-        passes over them; False if none can be made or a gradient is not finite."""
-        settings, step = self.settings, (math.nan, math.nan)
+        """One step: plays on fresh maps, and ``updates`` gradient steps, each on its part of them;
+        False if none can be made or a gradient is not finite."""
+        settings, step, own = self.settings, (math.nan, math.nan), self.finetune
         seeds = training_seeds(self.seed, self.step_count, settings.maps, settings.rollouts)
         self.plays = yield from self._play(seeds)
         credits = self._credits(self.plays, seeds)
         if not credits:  # no view fits the model: such steps would spend no tokens, for ever
             return False
-        own = self.finetune
-        for part in self._parts(credits):
-            on = own.lm, own.adapted_model, own.optimizer, part, settings
-            step = update(*on, own.memory_bytes)
+        maps = list(dict.fromkeys(credit.map_seed for credit in credits))
+        order = stream("parts", self.seed, self.step_count).permutation(len(maps))
+        for places in np.array_split(order, min(settings.updates, len(maps))):
+            chosen = {maps[place] for place in places}
+            part = [credit for credit in credits if credit.map_seed in chosen]
+            step = update(own.adapted_model, own.optimizer, part, settings, own.memory_bytes)
             if not math.isfinite(step[1]):
                 break
         return self.note(*step)
-
-    def _parts(self, credits: Sequence[Credit]) -> Iterator[list[Credit]]:
-        """The credits of each gradient step: those of a part of the maps, drawn anew in each
-        pass."""
-        maps = list(dict.fromkeys(credit.map_seed for credit in credits))
-        rng = stream("parts", self.seed, self.step_count)
-        for _ in range(self.settings.epochs):
-            order = rng.permutation(len(maps)) if self.settings.updates > 1 else range(len(maps))
-            for places in np.array_split(order, min(self.settings.updates, len(maps))):
-                chosen = {maps[place] for place in places}
-                yield [credit for credit in credits if credit.map_seed in chosen]
 
     def _play(self, seeds: Sequence[Seeds], propose: Propose = own_move) -> _Playing[list[Play]]:
         plays, moves = yield self, seeds, propose
@@ -406,7 +388,9 @@ class _Game:
         self, plays: Sequence[Play], seeds: Sequence[Seeds], standing: bool = False
     ) -> list[Credit]:
         """Credits of one step's plays."""
-        credits = credits_of_all(plays, seeds, self.task, standing)
+        pairs = zip(plays, seeds, strict=True)
+        by_play = (credits_of(one, each.map_seed, self.task, standing) for one, each in pairs)
+        credits = [*chain(*by_play)]
         if self.settings.shuffle and credits:
             return shuffle_rewards(credits, named_seed("shuffle", self.seed, self.step_count))
         return credits

@@ -13,7 +13,8 @@ import multiprocessing
 import os
 import signal
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -116,20 +117,20 @@ class StoredAdapter:
     digest: str
     archive: Archive = field(repr=False, compare=False)
 
-    def read(self) -> bytes:
-        """Its bytes. Raises :class:`archive.ArchiveError`."""
-        return self.archive.get_adapter(self.digest)
-
 
 Adapter = bytes | StoredAdapter | None
 """An adapter of a job; None: the base player."""
 
 
 def content(adapter: Adapter) -> bytes | None:
-    """The bytes of a job's adapter, read now if it is stored."""
-    return adapter.read() if isinstance(adapter, StoredAdapter) else adapter
+    """The bytes of a job's adapter, read now if it is stored. Raises
+    :class:`archive.ArchiveError`."""
+    if isinstance(adapter, StoredAdapter):
+        return adapter.archive.get_adapter(adapter.digest)
+    return adapter
 
 
+@dataclass(frozen=True)
 class Job(ABC, Generic[Outcome]):
     """One piece of work, as a function of a model host; ``Outcome`` is the type of its result."""
 
@@ -155,7 +156,6 @@ class Evaluation(Job[list[list[ScoredPlay]]]):
     there several times."""
 
     name: ClassVar[str] = "an evaluation"
-    task: Task
     adapters: tuple[Adapter, ...]
     seeds: tuple[tuple[Seeds, ...], ...]
 
@@ -172,7 +172,6 @@ class ScriptedEvaluation(Job[list[list[ScoredPlay]]]):
     outcome is the scores (scripts, seeds)."""
 
     name: ClassVar[str] = "the scripts' plays"
-    task: Task
     scripts: tuple[str, ...]
     seeds: tuple[Seeds, ...]
 
@@ -197,7 +196,6 @@ class Repetition(Job[list[RoundScore]]):
     view, and the control."""
 
     name: ClassVar[str] = "the repeated play"
-    task: Task
     seeds: tuple[Seeds, ...]
     rounds: int
 
@@ -212,7 +210,6 @@ class Training(Job[Finetune]):
 
     name: ClassVar[str] = "the fine-tune"
     trains: ClassVar[bool] = True
-    task: Task
     seed: int
     true_rewards: bool = False
     """Whether its rewards stay as they are even under ``finetune.shuffle``."""
@@ -236,7 +233,7 @@ class Training(Job[Finetune]):
                 player, parts = host.sampler(lm), [("", self.checkpoints[len(plays)])]
                 plays.append([host.play(player, parts, each)[0] for each in self.watched])
 
-        [finetune] = host.finetune([self], watch if self.checkpoints else None)
+        [finetune] = host.finetune([self], watch)
         return replace(finetune, watched_plays=plays)
 
     def with_adapters(self, change: Callable[[Any], Any]) -> Self:
@@ -250,7 +247,6 @@ class Trainings(Job[list[Finetune]]):
 
     name: ClassVar[str] = "the fine-tunes"
     trains: ClassVar[bool] = True
-    task: Task
     trainings: tuple[Training, ...]
 
     def __call__(self, host: ModelHost) -> list[Finetune]:
@@ -266,17 +262,13 @@ class Rescoring(Job[list[SecondScore]]):
     and the next map's."""
 
     name: ClassVar[str] = "another judge's scores"
-    task: Task
     seeds: tuple[Seeds, ...]
     moves: tuple[tuple[str, ...], ...]
 
     def __call__(self, host: ModelHost) -> list[SecondScore]:
         start, cast = seconds_of_work(), replace(host.cast(self.task), judge=host.second_judge)
         own, permuted = (
-            [
-                self._bits(play)
-                for play in play_together([replay(cast, self.task, self.seeds, some)])[0]
-            ]
+            [*map(self._bits, play_together([replay(cast, self.task, self.seeds, some)])[0])]
             for some in (self.moves, (*self.moves[1:], *self.moves[:1]))
         )
         seconds = (seconds_of_work() - start) / max(1, len(own))
@@ -293,7 +285,6 @@ class TokenScoring(Job[tuple[BestPlay, ...]]):
     terms, or without terms if they cannot be repeated."""
 
     name: ClassVar[str] = "the bits of the best plays"
-    task: Task
     plays: tuple[BestPlay, ...]
 
     def __call__(self, host: ModelHost) -> tuple[BestPlay, ...]:
@@ -325,12 +316,9 @@ class Executor(Protocol):
         """Stop the workers."""
 
 
-class ClusterError(Exception):
-    """Ray did not start, or one of the processes that it needs has ended."""
-
-
 class WorkersLostError(Exception):
-    """A job's worker died more often than the job is retried, or no worker started."""
+    """A job's worker died more often than the job is retried, no worker started, or Ray did not
+    start or has lost a process that it needs."""
 
 
 # -- processes that compute plain functions side by side, without models ---------------------------
@@ -355,9 +343,9 @@ class Workers:
     """``count`` processes; None: one for each core, at most eight. ``setting``: the key by which a
     user sets ``count``.
 
-    If one dies (for example, killed by the system for its memory), the pool and its running jobs
-    are lost; these jobs begin again in a new pool. A job is a function of its arguments, so only
-    time is lost.
+    If one dies (for example, killed by the system for its memory), the pool is lost; the jobs whose
+    results are not taken yet begin again in a new one. A job is a function of its arguments, so
+    only time is lost.
     """
 
     def __init__(self, count: int | None, setting: str) -> None:
@@ -373,10 +361,13 @@ class Workers:
             for key, job in jobs:
                 yield key, job()
             return
-        futures, index, losses = self._submit(jobs), 0, 0
-        while index < len(jobs):
+        waiting, losses = deque(jobs), 0
+        while waiting:
+            futures = self._submit(waiting)
             try:
-                result = futures[index].result()
+                for future in futures:
+                    result, losses = future.result(), 0
+                    yield waiting.popleft()[0], result
             except BrokenProcessPool as error:
                 losses += 1
                 self.close()
@@ -385,12 +376,6 @@ class Workers:
                         f"worker processes died {losses} times, which may be for want of memory "
                         f"(fewer: {self.setting})"
                     ) from error
-                lost = [n for n, future in enumerate(futures) if not _is_done(future)]
-                for n, future in zip(lost, self._submit([jobs[n] for n in lost]), strict=True):
-                    futures[n] = future
-                continue
-            yield jobs[index][0], result
-            index, losses = index + 1, 0
 
     def close(self) -> None:
         """Stop the processes; running jobs are lost."""
@@ -401,12 +386,8 @@ class Workers:
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
 
-    def _submit(self, jobs: Sequence[tuple[Key, Callable[[], Value]]]) -> list[Future[Value]]:
+    def _submit(self, jobs: Iterable[tuple[Key, Callable[[], Value]]]) -> list[Future[Value]]:
         if self._pool is None:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self.count, context, initializer=end_with_parent)
         return [self._pool.submit(job) for _, job in jobs]
-
-
-def _is_done(future: Future[Any]) -> bool:
-    return future.done() and not isinstance(future.exception(), BrokenProcessPool)

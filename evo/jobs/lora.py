@@ -6,10 +6,10 @@ from __future__ import annotations
 import copy
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -29,21 +29,6 @@ from xgl.models.references import BLOCK
 from xgl.models.weights import check_tensors, json_object, loading
 
 
-@dataclass(frozen=True)
-class LoraSettings:
-    """``rank`` of the update, ``alpha``/rank its scale; on all linear layers but the head, of
-    the last ``layers`` blocks (None: of all)."""
-
-    rank: int
-    alpha: float
-    layers: int | None = None
-
-
-def lora_settings(player: PlayerConfig) -> LoraSettings:
-    """The LoRA settings of a configuration."""
-    return LoraSettings(player.lora_rank, player.lora_alpha, player.lora_layers)
-
-
 def weight_sharing_copy(lm: LanguageModel) -> LanguageModel:
     """A second model object over the same tensors, so that adapters on one do not change the
     other."""
@@ -53,20 +38,19 @@ def weight_sharing_copy(lm: LanguageModel) -> LanguageModel:
 
 
 class AdaptedModel:
-    """One base model with room for one trainable adapter at a time, or several to play with.
+    """One base model with room for one trainable adapter at a time, or several to play with, on all
+    linear layers but the head; ``player`` has its rank, its scale (alpha / rank) and its blocks.
 
-    The factors of the trainable adapter keep their place in memory from one adapter to the next:
-    passes that were captured on a GPU read them there.
+    ``lm`` is the model with the trainable adapter. Its factors keep their place in memory from one
+    adapter to the next: passes that were captured on a GPU read them there.
     """
 
-    def __init__(self, base: LanguageModel, settings: LoraSettings) -> None:
+    def __init__(self, base: LanguageModel, player: PlayerConfig) -> None:
         base.model.requires_grad_(False)
-        self.base = base
-        self.settings = settings
-        self.scale = settings.alpha / settings.rank
-        self._layers = _adapted_layers(base, settings.layers)
-        self._factors: dict[str, tuple[nn.Parameter, nn.Parameter]] = {}
-        self._is_on = self._is_attached = False
+        self.base, self.lm = base, replace(base, variant="adapter")
+        self.rank, self.scale = player.lora_rank, player.lora_alpha / player.lora_rank
+        self._layers = _adapted_layers(base, player.lora_layers)
+        self._is_on = False
 
     @cached_property
     def shares_prefixes(self) -> bool:
@@ -74,22 +58,13 @@ class AdaptedModel:
         with self.without_adapter():
             return supports_prefix_sharing(self.base)
 
-    @contextmanager
-    def new_adapter(self, seed: int) -> Iterator[LanguageModel]:
-        """The base model with a new trainable adapter that changes nothing yet."""
-        with self.attached(self.new_factors(seed)) as lm:
-            yield lm
-
     def new_factors(self, seed: int) -> list[Tensor]:
-        """The tensors of a new adapter, in the order of :meth:`parameters`."""
+        """The tensors of a new adapter that changes nothing yet, in the order of
+        :meth:`parameters`."""
         devices = [self.base.device] if self.base.device.type == "cuda" else []
         with torch.random.fork_rng(devices=devices):
             torch.manual_seed(seed)
-            pairs = [_new_factors(layer, self.settings.rank) for layer in self._layers.values()]
-        layers = self._layers.values()
-        return [
-            f.to(each.weight.device) for each, pair in zip(layers, pairs, strict=True) for f in pair
-        ]
+            return [f for layer in self._layers.values() for f in _new_factors(layer, self.rank)]
 
     @contextmanager
     def with_adapter(self, adapter: bytes | None) -> Iterator[LanguageModel]:
@@ -102,18 +77,15 @@ class AdaptedModel:
             yield lm
 
     def with_adapters(
-        self, adapters: Mapping[str, bytes | None]
+        self, adapters: Sequence[bytes | None]
     ) -> AbstractContextManager[LanguageModel]:
-        """The base model with several stored adapters; each row of a batch names its own."""
-        factors = [self._tensors(each) if each else None for each in adapters.values()]
-        return self.with_factors(factors, tuple(adapters))
+        """The base model with several stored adapters (None: no adapter); each row of a batch names
+        its own by its place."""
+        return self.with_factors([self._tensors(each) if each else None for each in adapters])
 
     @contextmanager
-    def with_factors(
-        self, factors: Sequence[Sequence[Tensor] | None], names: tuple[str, ...] = ()
-    ) -> Iterator[LanguageModel]:
-        """The same with the tensors of several adapters, in the order of :meth:`parameters` (None:
-        no adapter); the policies are called "0", "1", and so on unless they have ``names``.
+    def with_factors(self, factors: Sequence[Sequence[Tensor] | None]) -> Iterator[LanguageModel]:
+        """The same with the tensors of several adapters, in the order of :meth:`parameters`.
 
         The stacked factors keep their place in memory where as many policies come again.
         """
@@ -126,8 +98,8 @@ class AdaptedModel:
                 stacks[path] = self._room(layer, len(factors))
             stacks[path].fill(pairs, self.scale)
             handles.append(layer.register_forward_hook(_hook(stacks[path], current)))
-        lm, own = self.base, names or tuple(map(str, range(len(factors))))
-        at = lm.model, lm.tokenizer, lm.device, own, current
+        lm = self.base
+        at = lm.model, lm.tokenizer, lm.device, len(factors), current
         try:
             with self.without_adapter():
                 yield MultiLoraModel(*at, variant=variant, captured=lm.captured)
@@ -138,10 +110,9 @@ class AdaptedModel:
     def _room(self, layer: Any, policies: int) -> StackedFactors:
         """Room for a layer's factors: float32, but on a GPU the dtype of the model, in which its
         matrix units are fast."""
-        (width, height), rank = _widths(layer), self.settings.rank
-        device = layer.weight.device
+        (width, height), device = _widths(layer), layer.weight.device
         dtype = torch.float32 if device.type == "cpu" else self.base.model.dtype
-        shapes = (policies, width, rank), (policies, rank, height)
+        shapes = (policies, width, self.rank), (policies, self.rank, height)
         return StackedFactors(*(torch.empty(s, dtype=dtype, device=device) for s in shapes))
 
     @contextmanager
@@ -157,19 +128,30 @@ class AdaptedModel:
         """Add a stored adapter to the base model's own weights, for good."""
         tensors = iter(self._tensors(adapter))
         for layer in self._layers.values():
-            down, up = (next(tensors).to(layer.weight) for _ in _FACTORS)
+            down, up = next(tensors).to(layer.weight), next(tensors).to(layer.weight)
             update = self.scale * (up @ down)
             layer.weight.data += update if isinstance(layer, nn.Linear) else update.T
 
     def parameters(self) -> list[nn.Parameter]:
-        """The present adapter's tensors."""
-        present = self._factors.values() if self._is_attached else ()
-        return [factor for pair in present for factor in pair]
+        """The present adapter's tensors: of each layer the factors (rank, in) and (out, rank)."""
+        return self._places
 
-    @property
-    def _names(self) -> list[str]:
-        """Names of an adapter's tensors, in the order of :meth:`parameters`."""
-        return [name for path in self._layers for name in factor_names(path)]
+    @cached_property
+    def _places(self) -> list[nn.Parameter]:
+        devices = [layer.weight.device for layer in self._layers.values() for _ in range(2)]
+        shapes = zip(self._shapes.values(), devices, strict=True)
+        return [nn.Parameter(torch.empty(shape, device=device)) for shape, device in shapes]
+
+    @cached_property
+    def _shapes(self) -> dict[str, tuple[int, int]]:
+        """Shapes of an adapter's tensors by their names in PEFT, in the order of
+        :meth:`parameters`."""
+        shapes: dict[str, tuple[int, int]] = {}
+        for path, layer in self._layers.items():
+            width, height = _widths(layer)
+            shapes[f"{PREFIX}{path}.lora_A.weight"] = self.rank, width
+            shapes[f"{PREFIX}{path}.lora_B.weight"] = height, self.rank
+        return shapes
 
     def exchange(self, before: list[Tensor], after: list[Tensor]) -> None:
         """Copy the present adapter's tensors to ``before``, and ``after`` to their place."""
@@ -205,55 +187,43 @@ class AdaptedModel:
         dtype = torch.bfloat16 if self.base.model.dtype == torch.bfloat16 else torch.float32
         state = {
             name: factor.detach().to("cpu", dtype).contiguous()
-            for name, factor in zip(self._names, self.parameters(), strict=True)
+            for name, factor in zip(self._shapes, self.parameters(), strict=True)
         }
         return bytes(save({name: state[name] for name in sorted(state)}))
 
     def _tensors(self, adapter: bytes) -> list[Tensor]:
         """The tensors of a stored adapter, in the order of :meth:`parameters`; raises
         ModelNotFoundError for one of another model."""
-        rank, shapes = self.settings.rank, dict[str, tuple[int, ...]]()
-        for path, layer in self._layers.items():
-            width, height = _widths(layer)
-            down, up = factor_names(path)
-            shapes |= {down: (rank, width), up: (height, rank)}
         with loading(f"an archived adapter of {self.base.model.name_or_path}"):
             tensors: dict[str, Tensor] = load(adapter)
-            check_tensors(tensors, shapes)
-        return [tensors[name] for name in shapes]
+            check_tensors(tensors, self._shapes)
+        return [tensors[name] for name in self._shapes]
 
     @contextmanager
     def attached(self, values: Sequence[Tensor]) -> Iterator[LanguageModel]:
         """The base model with an adapter of these tensors, in the order of :meth:`parameters`."""
-        pairs = list(zip(values[::2], values[1::2], strict=True))
-        if not self._factors:
-            for (path, layer), (down, up) in zip(self._layers.items(), pairs, strict=True):
-                kind: Any = {"dtype": torch.float32, "device": layer.weight.device}
-                down_place, up_place = (
-                    nn.Parameter(torch.empty_like(f, **kind)) for f in (down, up)
-                )
-                self._factors[path] = down_place, up_place
-        handles = []
-        for (path, layer), pair in zip(self._layers.items(), pairs, strict=True):
-            for name, place, value in zip(_FACTORS, self._factors[path], pair, strict=True):
-                place.data.copy_(value)
-                layer.register_parameter(name, place)
-            handles.append(layer.register_forward_hook(self._add_product))
-        self._is_on = self._is_attached = True
+        places = self.parameters()
+        for place, value in zip(places, values, strict=True):
+            place.data.copy_(value)
+        layers = zip(self._layers.values(), places[::2], places[1::2], strict=True)
+        handles = [
+            layer.register_forward_hook(partial(self._add_product, down, up))
+            for layer, down, up in layers
+        ]
+        self._is_on = True
         self.zero_gradient()
         try:
-            yield replace(self.base, variant="adapter")
+            yield self.lm
         finally:
-            self._is_on = self._is_attached = False
-            for handle, layer in zip(handles, self._layers.values(), strict=True):
+            self._is_on = False
+            for handle in handles:
                 handle.remove()
-                del layer.lora_A, layer.lora_B
 
-    def _add_product(self, layer: Any, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        """The layer's output with the low-rank product of its inputs added."""
-        if not self._is_on:
-            return output
-        return add_low_rank(output, inputs[0], layer.lora_A, layer.lora_B, self.scale)
+    def _add_product(
+        self, down: Tensor, up: Tensor, _: Any, inputs: tuple[Tensor, ...], output: Tensor
+    ) -> Tensor:
+        """A layer's output with the low-rank product of its inputs added."""
+        return add_low_rank(output, inputs[0], down, up, self.scale) if self._is_on else output
 
 
 def add_low_rank(output: Tensor, x: Tensor, down: Tensor, up: Tensor, scale: float) -> Tensor:
@@ -267,18 +237,18 @@ def add_low_rank(output: Tensor, x: Tensor, down: Tensor, up: Tensor, scale: flo
     return flat.view(output.shape)
 
 
-def _new_factors(layer: Any, rank: int) -> tuple[Tensor, Tensor]:
+def _new_factors(layer: Any, rank: int) -> list[Tensor]:
     """Factors whose product is 0, drawn as PEFT draws them and rounded as it rounds them; on a GPU
     by its own generator, since a CPU takes as long as some steps of training."""
     width, height = _widths(layer)
     if layer.weight.is_cuda:
         down = torch.empty(rank, width, device=layer.weight.device)
         down.uniform_(-(width**-0.5), width**-0.5)
-        return down, torch.zeros(height, rank, device=down.device)
-    pair = nn.Linear(width, rank, bias=False), nn.Linear(rank, height, bias=False)
-    nn.init.kaiming_uniform_(pair[0].weight, a=math.sqrt(5))
-    nn.init.zeros_(pair[1].weight)
-    return pair[0].weight.detach().to(layer.weight.dtype).float(), pair[1].weight.detach()
+        return [down, torch.zeros(height, rank, device=down.device)]
+    first, _ = nn.Linear(width, rank, bias=False), nn.Linear(rank, height, bias=False)  # both draw
+    nn.init.kaiming_uniform_(first.weight, a=math.sqrt(5))
+    down = first.weight.detach().to(layer.weight.dtype).float()
+    return [each.to(layer.weight.device) for each in (down, torch.zeros(height, rank))]
 
 
 def _widths(layer: Any) -> tuple[int, int]:
@@ -298,7 +268,6 @@ def _adapted_layers(base: LanguageModel, last: int | None) -> dict[str, Any]:
     }
 
 
-_FACTORS = "lora_A", "lora_B"
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 _NOT_HONOURED = ("alora_invocation_tokens", "arrow_config", "megatron_config")
 """Options of PEFT that its wrapper around a model applies, which stays outside here, and one by
@@ -389,15 +358,14 @@ class RowGroups:
         each = len(policies) // len(names)
         if list(policies) == [name for name in names for _ in range(each)]:
             return cls(None, None, len(policies), steps)
-        order = {name: index for index, name in enumerate(names)}
-        members: list[list[int]] = [[] for _ in names]
+        members: dict[str, list[int]] = {name: [] for name in names}
         for row, policy in enumerate(policies):
-            members[order[policy]].append(row)
-        widest = max(map(len, members))
+            members[policy].append(row)
+        widest = max(map(len, members.values()))
         back = torch.empty(len(policies), dtype=torch.long)
-        for index, rows in enumerate(members):
+        for index, rows in enumerate(members.values()):
             back[rows] = index * widest + torch.arange(len(rows))
-        padded_rows = [rows + [0] * (widest - len(rows)) for rows in members]
+        padded_rows = [rows + [0] * (widest - len(rows)) for rows in members.values()]
         padded = torch.tensor(padded_rows, device=device)
         return cls(padded, back.to(device), len(policies), steps)
 
@@ -431,11 +399,15 @@ class StackedFactors:
 
 @dataclass(frozen=True)
 class MultiLoraModel(LanguageModel):
-    """A model whose rows name their policies."""
+    """A model whose rows name their policies, "0", "1", and so on."""
 
-    names: tuple[str, ...] = ()
+    policies: int = 0
     current: list[RowGroups] = field(default_factory=list)
     """The groups of the pass under way, for the layers' hooks; empty between passes."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(map(str, range(self.policies)))
 
     @property
     def multi_policy(self) -> bool:
@@ -460,8 +432,3 @@ def _hook(stack: StackedFactors, current: list[RowGroups]) -> Any:
         return output + stack(inputs[0], current[0]).to(output.dtype)
 
     return add_product
-
-
-def factor_names(path: str) -> tuple[str, str]:
-    """Names of a layer's factors in a stored adapter."""
-    return f"{PREFIX}{path}.lora_A.weight", f"{PREFIX}{path}.lora_B.weight"

@@ -51,21 +51,20 @@ def adapter_of(name: AdapterName) -> tuple[str, bytes, PlayerConfig]:
 
 
 def _adapter_hashes(archive: Archive, beginning: str) -> set[str]:
-    """Adapters of the curriculum of that name, or else of the fine-tunes of which an id, the game's
-    id or the adapter's SHA-256 begins so."""
+    """Adapters of the curriculum of that name (and replicate: ``cover.1``), or else of the
+    fine-tunes of which an id, the game's id or the adapter's SHA-256 begins so."""
     curricula = archive.rows("curricula")
-    curriculum, _, replicate = beginning.partition(".")
     named = {
         row["adapter_hash"]
         for row in curricula
-        if row["curriculum"] == curriculum and row["replicate"] == int(replicate or 0)
+        if f"{row['curriculum']}.{row['replicate']}" in (beginning, f"{beginning}.0")
     }
     begin = set[str]()
     for row in (*archive.rows("finetunes"), *curricula):
         # a game means its whole fine-tune, not one that paused
         game_id = str(row.get("game_id", "")) if row.get("state_hash") is None else ""
-        ids = row["finetune_id"], row["adapter_hash"], game_id
-        begin |= {row["adapter_hash"]} if any(id_.startswith(beginning) for id_ in ids) else set()
+        if any(i.startswith(beginning) for i in (row["finetune_id"], row["adapter_hash"], game_id)):
+            begin.add(row["adapter_hash"])
     return named or begin
 
 
@@ -121,11 +120,11 @@ def _write(folder: Path, adapter: bytes, player: PlayerConfig, base: Path) -> No
     """The merged weights with the base's tokenizer and other files. Raises OSError."""
     from safetensors import SafetensorError  # what it raises where the disk is full
 
-    from evo.jobs.lora import AdaptedModel, lora_settings
+    from evo.jobs.lora import AdaptedModel
     from xgl.judge.loading import load_model
     from xgl.models.weights import quiet
 
-    adapted_model = AdaptedModel(load_model(player.model, "float32", "cpu"), lora_settings(player))
+    adapted_model = AdaptedModel(load_model(player.model, "float32", "cpu"), player)
     adapted_model.merge(adapter)
     model: Any = adapted_model.base.model
     try:

@@ -27,7 +27,7 @@ from evo.jobs.evaluation import (
 )
 from evo.jobs.finetune import Watch, finetune_together
 from evo.jobs.job import Finetune, MapText, Outcome, Result, Training
-from evo.jobs.lora import AdaptedModel, NotByRowError, lora_settings, weight_sharing_copy
+from evo.jobs.lora import AdaptedModel, NotByRowError, weight_sharing_copy
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
 from xgl.judge.engine import EngineSettings
@@ -44,12 +44,9 @@ from xgl.runtime.lockstep import Cast, play_rounds
 from xgl.runtime.requests import (
     Move,
     Player,
-    ScoreRequest,
     Seeds,
     StoryRequest,
     StorySource,
-    TokenScores,
-    TruthRequest,
     Turn,
 )
 
@@ -65,7 +62,7 @@ class ModelHost:
         judge, at = settings.judge, settings.device_of(settings.judge)
         stories = load_stories(judge.stories, self.judge, at, judge.dtype, judge.key_variable)
         self.stories = Recorder(stories, self.judge)
-        self.adapted_model = AdaptedModel(player, lora_settings(settings.player))
+        self.adapted_model = AdaptedModel(player, settings.player)
         self.count = self._count_for(player)
         self.memory = settings.player.memory_mib << 20
         self._at_once = player.device.type != "cpu"  # there larger batches are no faster
@@ -79,14 +76,13 @@ class ModelHost:
         outcome = job(self)
         return Result(outcome, self.stories.map_texts)
 
-    def begin(self) -> None:
-        """Forget the scores and stories of the job before."""
-        self.stories.clear()
+    def begin(self, source: StorySource | None = None) -> None:
+        """Forget the scores and stories of the job before; from now on take the texts of maps from
+        ``source``, if there is one."""
+        self.stories = Recorder(source or self.stories.source, self.judge)
+        if isinstance(self.stories.source, JudgeStories):
+            self.stories.source.forget()
         self.judge.forget()
-
-    def use_stories(self, source: StorySource) -> None:
-        """Take the texts of maps from ``source`` from now on."""
-        self.stories = Recorder(source, self.judge)
 
     @contextmanager
     def policy(self, adapter: bytes | None) -> Iterator[LocalPolicy]:
@@ -115,14 +111,13 @@ class ModelHost:
     ) -> list[list[ScoredPlay]]:
         """Scores of an evaluation, a list for each adapter on its seeds, by shared passes where a
         model's layers read rows one by one."""
-        names = {adapter: str(n) for n, adapter in enumerate(dict.fromkeys(adapters))}
-        parts = [(names[each], own) for each, own in zip(adapters, seeds, strict=True)]
-        if len(names) == 1:
+        different = list(dict.fromkeys(adapters))
+        parts = [(f"{different.index(a)}", own) for a, own in zip(adapters, seeds, strict=True)]
+        if len(different) == 1:
             with self.policy(adapters[0]) as player:
                 return self.play(player, parts, task)
-        by_name = {name: adapter for adapter, name in names.items()}
-        with self.adapted_model.with_adapters(by_name) as lm, suppress(NotByRowError):
-            return self.play(self.sampler(lm, len(names)), parts, task)
+        with self.adapted_model.with_adapters(different) as lm, suppress(NotByRowError):
+            return self.play(self.sampler(lm, len(different)), parts, task)
         return [
             self.evaluate(task, [each], [own])[0] for each, own in zip(adapters, seeds, strict=True)
         ]
@@ -135,15 +130,20 @@ class ModelHost:
         return evaluate_together(player, parts, *on)
 
     @cached_property
-    def second_judge(self) -> SecondJudge:
-        """Scores by the second judge, which the settings must name."""
+    def second_judge(self) -> TransformerJudge:
+        """The second judge, which the settings must name. Moves and stories stay cut where the
+        first one cut them, so that both judge the same plays."""
         judge = self.settings.judge
         assert judge.second is not None
         lm = load_model(judge.second, judge.dtype, self.settings.device_of(judge))
         second = TransformerJudge(lm, _engine_settings(judge), others=self.judge.others)
-        return SecondJudge(self.judge, second)
+        for name in ("count", "truncate", "first_tokens"):
+            setattr(second, name, getattr(self.judge, name))
+        return second
 
-    def finetune(self, trainings: Sequence[Training], watch: Watch | None = None) -> list[Finetune]:
+    def finetune(
+        self, trainings: Sequence[Training], watch: Watch = lambda lm, share: None
+    ) -> list[Finetune]:
         """An adapter for each of ``trainings``, all in lockstep."""
         own, judge = list[Training](), self.judge
         for each in trainings:
@@ -157,8 +157,9 @@ class ModelHost:
             and getattr(judge.lm.model, "dtype", None) == torch.float32
         )
         if settings and settings.bfloat16_rewards and is_float32_on_cpu:
-            engine = _engine_settings(self.settings.judge)
-            judge = TransformerJudge(self._bfloat16_lm, engine, others=judge.others)
+            model = copy.deepcopy(judge.lm.model).to(torch.bfloat16)
+            lm = replace(judge.lm, model=model, captured={})
+            judge = TransformerJudge(lm, _engine_settings(self.settings.judge), others=judge.others)
 
         def cast(task: Task) -> Cast:
             return replace(self.cast(task), judge=judge)
@@ -166,19 +167,13 @@ class ModelHost:
         exploring = partial(self.sampler, temperature=1.0)
         return finetune_together(self.adapted_model, own, cast, exploring, self.memory, watch)
 
-    @cached_property
-    def _bfloat16_lm(self) -> LanguageModel:
-        """The judge's model in bfloat16."""
-        model = copy.deepcopy(self.judge.lm.model).to(torch.bfloat16)
-        return replace(self.judge.lm, model=model, captured={})
-
     def _npc(self) -> Player:
         """The player of all other roles; models that are loaded already share their weights."""
-        player, judge = self.settings.player, self.settings.judge
+        player = self.settings.player
         if player.npc in ("base", player.model):
             return self.base
-        if player.npc == judge.model:
-            return LocalPolicy(self.judge.lm, memory_bytes=self.memory)
+        if player.npc == self.settings.judge.model:
+            return self._policy_of(self.judge.lm)
         place = self.settings.device_of(player)
         return self._policy_of(load_model(player.npc, player.dtype, place))
 
@@ -218,27 +213,6 @@ class ModelHost:
         return self._npcs[name]
 
 
-class SecondJudge:
-    """Scores of one judge on the texts of another: moves and stories stay cut where the ``first``
-    cut them, so that both judge the same plays."""
-
-    def __init__(self, first: TransformerJudge, second: TransformerJudge) -> None:
-        self.second, self.first = second, first
-        self.count, self.truncate = first.count, first.truncate
-        self.first_tokens = first.first_tokens
-
-    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
-        return self.second.score(requests)
-
-    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
-        """Truths from the second judge; those that a plain function decides from the first."""
-        free = [each for each in requests if each.predicate is None]
-        truths = dict(zip(free, self.second.truths(free), strict=True))
-        plain = [each for each in requests if each.predicate is not None]
-        truths |= dict(zip(plain, self.first.truths(plain), strict=True))
-        return [truths[each] for each in requests]
-
-
 class BasePlayer:
     """The base player, also while the model has an adapter."""
 
@@ -265,12 +239,6 @@ class Recorder:
     def map_texts(self) -> tuple[MapText, ...]:
         """Each story once, in the order of the first requests."""
         return tuple(self._texts.values())
-
-    def clear(self) -> None:
-        """Forget the stories of the job before."""
-        self._texts = {}
-        if isinstance(self.source, JudgeStories):
-            self.source.forget()
 
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """The source's stories; the source is asked for each one once."""

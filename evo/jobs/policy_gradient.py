@@ -5,7 +5,7 @@ that moves are compared in, the REINFORCE loss and one gradient step
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -82,35 +82,19 @@ def credits_of(play: Play, map_seed: int, task: Task, standing: bool = False) ->
 
     In a play that did not finish every move is credited with the game's floor.
     """
-    standing_ids = {id(event) for event in play.accepted_events(task.role)} if standing else None
+    events = play.accepted_events(task.role) if standing else play.events
+    moves = {id(e): e for e in events if isinstance(e, Moved) and e.player == task.role}
+    before = Counter(each.line for each in moves.values())
     finished = play.outcome_for(task.role) == "finished"
-    to_go, returns = 0.0, []
+    to_go, credits = 0.0, list[Credit]()
     for event in reversed(play.events):
         if isinstance(event, Rewarded) and event.player == task.role:
             to_go += event.bits
-        if isinstance(event, Moved) and event.player == task.role:
-            if standing_ids is not None and id(event) not in standing_ids:
-                continue
-            returns.append((event, to_go if finished else task.floor))
-    occurrence: dict[int, int] = defaultdict(int)
-    credits = []
-    for move_event, value in reversed(returns):
-        credits.append(
-            Credit(move_event.move, value, (map_seed, move_event.line, occurrence[move_event.line]))
-        )
-        occurrence[move_event.line] += 1
-    return credits
-
-
-def credits_of_all(
-    plays: Sequence[Play], seeds: Sequence[Seeds], task: Task, standing: bool = False
-) -> list[Credit]:
-    """The credits of several plays, in their order."""
-    return [
-        credit
-        for play, each in zip(plays, seeds, strict=True)
-        for credit in credits_of(play, each.map_seed, task, standing)
-    ]
+        elif moved := moves.get(id(event)):
+            before[moved.line] -= 1
+            group = map_seed, moved.line, before[moved.line]
+            credits.append(Credit(moved.move, to_go if finished else task.floor, group))
+    return credits[::-1]
 
 
 def shuffle_rewards(credits: Sequence[Credit], seed: int) -> list[Credit]:
@@ -132,21 +116,14 @@ ROUNDING = 1e-6
 """Bits below which a spread of rewards is rounding error, not to be scaled up."""
 
 
-def advantages(credits: Sequence[Credit], baseline: str, scale: bool) -> Tensor:
-    """(N,) float32: reward to go minus the baseline, over its standard deviation if ``scale``.
-
-    ``group_mean`` subtracts the group's mean, ``leave_one_out`` the mean of the others, ``none``
-    nothing. A group of one has no baseline and no advantage.
-    """
-    values = np.array([credit.reward_to_go for credit in credits])
-    deviations = values.copy()
+def advantages(credits: Sequence[Credit]) -> Tensor:
+    """(N,) float32: reward to go minus the mean of the group, over the standard deviation of all. A
+    group of one has no advantage."""
+    deviations = np.array([credit.reward_to_go for credit in credits])
     for members in groups_of(credits):
-        if baseline != "none":
-            deviations[members] -= values[members].mean()
-        if baseline == "leave_one_out" and len(members) > 1:
-            deviations[members] *= len(members) / (len(members) - 1)
+        deviations[members] -= deviations[members].mean()
     spread = float(deviations.std())
-    return torch.tensor(deviations / spread if scale and spread > ROUNDING else deviations).float()
+    return torch.tensor(deviations / spread if spread > ROUNDING else deviations).float()
 
 
 def objective_loss(
@@ -169,8 +146,11 @@ def objective_loss(
     return -gains.sum() - bonus * entropies.sum()
 
 
+Weighted = Sequence[tuple[Move, float]]
+"""Moves and the weights of their tokens."""
+
+
 def update(
-    lm: LanguageModel,
     adapted_model: AdaptedModel,
     optimizer: torch.optim.Optimizer,
     credits: Sequence[Credit],
@@ -178,50 +158,49 @@ def update(
     memory_bytes: int = MEMORY_BYTES,
 ) -> tuple[float, float]:
     """One gradient step; returns the policy's entropy (bits a token) and the gradient norm."""
-    weights = advantages(credits, settings.baseline, settings.scale_advantages).tolist()
+    weights = [weight / len(credits) for weight in advantages(credits).tolist()]
     moves = [(credit.move, weight) for credit, weight in zip(credits, weights, strict=True)]
-    whole = len(moves), sum(len(move.token_ids) for move, _ in moves)
     terms = settings.entropy_bonus, settings.clipped_ratio, settings.kl
-    on = lm, adapted_model, optimizer, moves, whole, settings.gradient_clip, memory_bytes
-    nats, norm = gradient_step(*on, "rollouts to learn from", *terms)
-    return nats / whole[1] / math.log(2), norm
+    on = adapted_model, optimizer, moves, settings.gradient_clip, memory_bytes
+    nats, norm = gradient_step(*on, *terms)
+    return nats / token_count(moves) / math.log(2), norm
+
+
+def token_count(moves: Weighted) -> int:
+    """Tokens of moves, without their prompts."""
+    return sum(len(move.token_ids) for move, _ in moves)
 
 
 def gradient_step(
-    lm: LanguageModel,
     adapted_model: AdaptedModel,
     optimizer: torch.optim.Optimizer,
-    moves: Sequence[tuple[Move, float]],
-    whole: tuple[int, int],
+    moves: Weighted,
     largest_norm: float,
     memory_bytes: int,
-    what: str,
     bonus: float = 0.0,
     clip: float | None = None,
     kl: float = 0.0,
 ) -> tuple[float, float]:
-    """One step along the gradient of :func:`objective_loss` of moves with their weights, unless it
-    is not finite; returns the moves' entropy, summed, in nats, and the gradient norm.
+    """One step along the gradient of :func:`objective_loss`, unless it is not finite; returns the
+    moves' entropy, summed, in nats, and the gradient norm.
 
-    ``whole``: rows and tokens of the batch, by which weights and ``bonus`` are divided; ``kl``:
-    weight of the mean divergence from the base player. The gradient is gathered from parts that fit
-    into ``memory_bytes`` and, if memory still runs out, from halves of them; ``what``: what the
-    moves are, in the words of the log.
+    ``bonus`` and ``kl``: weights of the mean entropy and of the mean divergence from the base
+    player. The gradient is gathered from parts that fit into ``memory_bytes`` and, if memory still
+    runs out, from halves of them.
     """
-    shares = [(move, weight / whole[0]) for move, weight in moves]
-    terms = bonus / whole[1], clip, kl / whole[1]
+    lm, tokens = adapted_model.lm, token_count(moves)
 
-    def gather(part: Sequence[tuple[Move, float]]) -> list[float]:
-        return add_gradient(lm, adapted_model, part, *terms)
+    def gather(part: Weighted) -> list[float]:
+        return add_gradient(adapted_model, part, bonus / tokens, clip, kl / tokens)
 
     adapted_model.zero_gradient()
-    if not kl and _reads_trees(lm, adapted_model, [move.prompt_ids for move, _ in moves]):
+    if not kl and _reads_trees(adapted_model, moves):
         trees = tree_parts(lm, move_trees([move for move, _ in moves]), memory_bytes)
-        parts = [[shares[place] for tree in part for place in tree.members] for part in trees]
+        parts = [[moves[place] for tree in part for place in tree.members] for part in trees]
     else:
         rows = [(move.prompt_ids, len(move.token_ids)) for move, _ in moves]
-        parts = [list(shares[part]) for part in micro_batches(lm, rows, memory_bytes)]
-    nats = sum(e for part in parts for e in retry_in_halves(gather, part, what))
+        parts = [list(moves[part]) for part in micro_batches(lm, rows, memory_bytes)]
+    nats = sum(e for part in parts for e in retry_in_halves(gather, part, "moves to learn from"))
     norm = torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), largest_norm)
     if torch.isfinite(norm):
         optimizer.step()
@@ -229,22 +208,17 @@ def gradient_step(
 
 
 def add_gradient(
-    lm: LanguageModel,
-    adapted_model: AdaptedModel,
-    part: Sequence[tuple[Move, float]],
-    bonus: float,
-    clip: float | None,
-    kl: float,
+    adapted_model: AdaptedModel, part: Weighted, bonus: float, clip: float | None, kl: float
 ) -> list[float]:
     """Add the gradient of a part of a batch, completely or not at all: over trees of prompts, by a
     captured pass, or over padded rows; returns each move's entropy, summed, in nats."""
-    moves, weights = [move for move, _ in part], [weight for _, weight in part]
+    lm, moves = adapted_model.lm, [move for move, _ in part]
     prompts = [move.prompt_ids for move in moves]
-    if not kl and _reads_trees(lm, adapted_model, prompts):
+    if not kl and _reads_trees(adapted_model, part):
         with adapted_model.whole_gradient():
-            return _add_tree_gradient(lm, moves, weights, bonus, clip)
+            return _add_tree_gradient(lm, part, bonus, clip)
     if not kl and can_capture(lm, prompts):
-        captured_pass = partial(_add_in_place, lm, adapted_model, moves, weights, bonus, clip)
+        captured_pass = partial(_add_in_place, adapted_model, part, bonus, clip)
         if (entropies := captured(lm, captured_pass)) is not None:
             return entropies
     with adapted_model.whole_gradient():
@@ -253,38 +227,31 @@ def add_gradient(
         with torch.set_grad_enabled(bonus != 0):
             entropy = -(logprobs.exp() * logprobs).sum(-1)
         chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0][made_here]
-        loss = objective_loss(
-            chosen, entropy[made_here], *_token_terms(lm, moves, weights, bonus, clip)
-        )
+        loss = objective_loss(chosen, entropy[made_here], *_token_terms(lm, part, bonus, clip))
         if kl:
-            loss = loss + kl * _divergence(lm, adapted_model, moves, logprobs)[made_here].sum()
+            loss = loss + kl * _divergence(adapted_model, moves, logprobs)[made_here].sum()
         loss.backward()
     return (entropy.detach() * mask).sum(1).tolist()
 
 
 def _token_terms(
-    lm: LanguageModel,
-    moves: Sequence[Move],
-    weights: Sequence[float],
-    bonus: float,
-    clip: float | None,
+    lm: LanguageModel, part: Weighted, bonus: float, clip: float | None
 ) -> tuple[Any, ...]:
     """The last arguments of :func:`objective_loss` for the tokens of moves, one after another."""
-    of_tokens = [w for move, w in zip(moves, weights, strict=True) for _ in move.token_ids]
+    of_tokens = [weight for move, weight in part for _ in move.token_ids]
     spread = torch.tensor(of_tokens, device=lm.device)
     if clip is None:
         return spread, bonus
-    made = [each for move in moves for each in move.logprobs]
+    made = [each for move, _ in part for each in move.logprobs]
     return spread, bonus, torch.tensor(made, device=lm.device), clip
 
 
-def _divergence(
-    lm: LanguageModel, adapted_model: AdaptedModel, moves: Sequence[Move], logprobs: Tensor
-) -> Tensor:
+def _divergence(adapted_model: AdaptedModel, moves: Sequence[Move], logprobs: Tensor) -> Tensor:
     """(N, T): KL of the policy from the base player before each token of the moves, in nats."""
     with adapted_model.without_adapter(), torch.no_grad():
         prompts = [move.prompt_ids for move in moves]
-        logits, _, _ = continuation_logits(lm, prompts, [move.token_ids for move in moves])
+        new = [move.token_ids for move in moves]
+        logits, _, _ = continuation_logits(adapted_model.lm, prompts, new)
         base = logits.log_softmax(-1)
     return (logprobs.exp() * (logprobs - base)).sum(-1)
 
@@ -356,10 +323,9 @@ class GradientPlace:
         self.entropies = torch.zeros(rows, device=lm.device)
         self.add = CapturedPass(pool)
 
-    def __call__(
-        self, moves: Sequence[Move], weights: Sequence[float], bonus: float, clip: float | None
-    ) -> list[float]:
+    def __call__(self, part: Weighted, bonus: float, clip: float | None) -> list[float]:
         """Add the gradient; returns each move's entropy, summed, in nats."""
+        moves, weights = zip(*part, strict=True)
         distinct, owner = distinct_prompts([move.prompt_ids for move in moves], None)
         ids, lengths = pad([prompt for _, prompt in distinct], torch.device("cpu"))
         new, sizes = pad([move.token_ids for move in moves], torch.device("cpu"))
@@ -421,10 +387,11 @@ class GradientPlace:
         return torch.cat([last.index_select(0, owner)[:, None], hidden], 1)
 
 
-def _reads_trees(lm: LanguageModel, adapted_model: AdaptedModel, prompts: Sequence[Ids]) -> bool:
+def _reads_trees(adapted_model: AdaptedModel, part: Weighted) -> bool:
     """Whether the gradient is one over trees: where passes are not captured."""
+    lm = adapted_model.lm
     return (
-        not can_capture(lm, prompts)
+        not can_capture(lm, [move.prompt_ids for move, _ in part])
         and adapted_model.shares_prefixes
         and isinstance(lm.head, nn.Linear)
     )
@@ -453,31 +420,23 @@ def move_trees(moves: Sequence[Move]) -> Iterator[PrefixTree]:
 
 
 def _add_tree_gradient(
-    lm: LanguageModel,
-    moves: Sequence[Move],
-    weights: Sequence[float],
-    bonus: float,
-    clip: float | None,
+    lm: LanguageModel, part: Weighted, bonus: float, clip: float | None
 ) -> list[float]:
-    trees = list(move_trees(moves))
+    trees = list(move_trees([move for move, _ in part]))
     places = [place for tree in trees for place in tree.members]
     states, targets = tree_states(lm, trees)
     logprobs, entropies = TokenTerms.apply(states, lm.head, targets)
-    in_order = [moves[place] for place in places], [weights[place] for place in places]
-    objective_loss(logprobs, entropies, *_token_terms(lm, *in_order, bonus, clip)).backward()
-    owner = torch.tensor([place for place in places for _ in moves[place].token_ids])
-    summed = torch.zeros(len(moves)).index_add(0, owner, entropies.detach().cpu())
+    terms = _token_terms(lm, [part[place] for place in places], bonus, clip)
+    objective_loss(logprobs, entropies, *terms).backward()
+    owner = torch.tensor([place for place in places for _ in part[place][0].token_ids])
+    summed = torch.zeros(len(part)).index_add(0, owner, entropies.detach().cpu())
     return [float(each) for each in summed]
 
 
 def _add_in_place(
-    lm: LanguageModel,
-    adapted_model: AdaptedModel,
-    moves: Sequence[Move],
-    weights: Sequence[float],
-    bonus: float,
-    clip: float | None,
+    adapted_model: AdaptedModel, part: Weighted, bonus: float, clip: float | None
 ) -> list[float]:
+    lm, moves = adapted_model.lm, [move for move, _ in part]
     shape = (
         size_class(len({move.prompt_ids for move in moves}), 1),
         size_class(max(len(move.prompt_ids) for move in moves), 32),
@@ -488,4 +447,4 @@ def _add_in_place(
         place: GradientPlace = Places.of(lm).get(
             ("gradient", lm.variant, shape), lambda pool: GradientPlace(lm, shape, pool)
         )
-        return place(moves, weights, bonus, clip)
+        return place(part, bonus, clip)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -20,7 +19,6 @@ from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import ROUNDING, Credit, gradient_step, groups_of
 from xgl.errors import OversizeError
 from xgl.language.syntax import REGISTERS
-from xgl.lm.language_model import LanguageModel
 from xgl.players.local import LocalPolicy
 from xgl.random_streams import stream
 from xgl.runtime.requests import Move, Turn, View
@@ -39,15 +37,15 @@ Propose = Callable[[Turn], str | None]
 
 class ExploringPolicy:
     """A policy, or several, in whose plays other authors supply some of the moves; every move is a
-    function of the turn. ``proposals`` and the moves ``made`` are by the name of the policy."""
+    function of the turn. ``proposals`` and the moves ``made`` are those of policy "0", "1", …"""
 
-    def __init__(self, policy: LocalPolicy, proposals: Mapping[str, Propose]) -> None:
+    def __init__(self, policy: LocalPolicy, proposals: Sequence[Propose]) -> None:
         self.policy, self.proposals = policy, proposals
-        self.made: dict[str, list[Move]] = {name: [] for name in proposals}
+        self.made: list[list[Move]] = [[] for _ in proposals]
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
-        texts = [self.proposals[turn.policy](turn) for turn in turns]
+        texts = [self.proposals[int(turn.policy)](turn) for turn in turns]
         own = iter(
             self.policy.moves([t for t, text in zip(turns, texts, strict=True) if text is None])
         )
@@ -57,7 +55,7 @@ class ExploringPolicy:
         ]
         for turn, move in zip(turns, moves, strict=True):
             if isinstance(move, Move):
-                self.made[turn.policy].append(move)
+                self.made[int(turn.policy)].append(move)
         return moves
 
 
@@ -123,7 +121,7 @@ def edit(text: str, view: View, rng: np.random.Generator) -> str:
     return " ".join(words)
 
 
-def edits_of(best: Mapping[tuple[int, int], Imitation]) -> Propose:
+def edits_of(best: Mapping[tuple[int, int], Credit]) -> Propose:
     """The best moves of each map and line, one line's edited in each play, none in play 0; the
     policy moves at lines without any."""
     lines = defaultdict[int, list[int]](list)
@@ -142,35 +140,25 @@ def edits_of(best: Mapping[tuple[int, int], Imitation]) -> Propose:
     return propose
 
 
-@dataclass(frozen=True)
-class Imitation:
-    """A move to imitate, its map and line."""
-
-    move: Move
-    map_seed: int
-    line: int
-
-
-def best_of_groups(credits: Sequence[Credit]) -> list[Imitation]:
+def best_of_groups(credits: Sequence[Credit]) -> list[Credit]:
     """The best move of each group in which one is better than others."""
     best = []
     for group in groups_of(credits):
         values = np.array([credits[index].reward_to_go for index in group])
         if values.max() - values.mean() > ROUNDING:
-            credit = credits[group[int(values.argmax())]]
-            best.append(Imitation(credit.move, credit.map_seed, credit.line))
+            best.append(credits[group[int(values.argmax())]])
     return best
 
 
 def mixed_batches(
-    by_game: Sequence[Sequence[Imitation]], size: int, rng: np.random.Generator
-) -> list[list[Imitation]]:
+    by_game: Sequence[Sequence[Credit]], size: int, rng: np.random.Generator
+) -> list[list[Credit]]:
     """Batches of ``size`` of each game, the last one of what is left, those of several games in
     random order. They go over maps in random order: moves of one map stand together, since what
     their prompts have in common is encoded once a batch."""
     batches = []
     for moves in by_game:
-        by_map = defaultdict[int, list[Imitation]](list)
+        by_map = defaultdict[int, list[Credit]](list)
         for each in moves:
             by_map[each.map_seed].append(each)
         maps = list(by_map.values())
@@ -182,10 +170,9 @@ def mixed_batches(
 
 
 def imitate(
-    lm: LanguageModel,
     adapted_model: AdaptedModel,
     optimizer: torch.optim.Optimizer,
-    by_game: Sequence[Sequence[Imitation]],
+    by_game: Sequence[Sequence[Credit]],
     settings: WarmStartConfig,
     clip: float,
     rng: np.random.Generator,
@@ -198,9 +185,8 @@ def imitate(
     for epoch in range(settings.epochs):
         for batch in mixed_batches(by_game, settings.batch, rng):
             tokens = sum(len(each.move.token_ids) for each in batch)
-            moves = [(each.move, 1.0) for each in batch]
-            on = lm, adapted_model, optimizer, moves, (tokens, tokens), clip, memory_bytes
-            nats, norm = gradient_step(*on, "moves to imitate")
+            moves = [(each.move, 1 / tokens) for each in batch]
+            nats, norm = gradient_step(adapted_model, optimizer, moves, clip, memory_bytes)
             entropy += nats if epoch == 0 else 0.0
             if not math.isfinite(norm):
                 return math.nan, norm

@@ -284,9 +284,7 @@ class MeasureSession(RunSession):
         """Play all rounds of one game, in one commit."""
         plan, config = self.plan, self.plan.config.measure
         dollars_before = seat.usage.dollars if isinstance(seat, ChatPlayer) else 0.0
-        if member.stories:
-            self.host.use_stories(member.stories)
-        self.host.begin()
+        self.host.begin(member.stories)
         task, seeds = self._normalised(member)[0].task, member.seeds(config.maps)
 
         def tell(number: int) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evo.config.measure import ChatConfig
 from evo.config.models import PlayerConfig
-from evo.jobs.lora import AdaptedModel, LoraSettings, lora_settings, peft_base, with_peft_folder
+from evo.jobs.lora import AdaptedModel, peft_base, with_peft_folder
 from evo.jobs.merged import adapter_of
 from evo.jobs.model_host import ModelHost, same_tokens
 from xgl.chat.client import read_key
@@ -38,7 +38,7 @@ class LocalPlayer:
     reference: str
     adapter: bytes | None = None
     folder: Path | None = None
-    lora: LoraSettings = field(default_factory=lambda: lora_settings(PlayerConfig()))
+    lora: PlayerConfig = field(default_factory=PlayerConfig)
     temperature: float = 1.0
     chat: ChatConfig | None = None
     """Settings of an instruct model that is asked through its chat template."""
@@ -114,8 +114,8 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
             except ConfigError as error:
                 raise ConfigError(f"players: {text}: {error}") from None
             resolve(player.model)
-            temperature, lora = player.temperature, lora_settings(player)
-            return LocalPlayer(text, player.model, content, lora=lora, temperature=temperature)
+            temperature = player.temperature
+            return LocalPlayer(text, player.model, content, lora=player, temperature=temperature)
         case PeftName(folder, model):
             adapter = user_path(folder)
             base = peft_base(adapter, model)

@@ -262,9 +262,7 @@ class CeilingSearch:
 
     def solve(self, host: ModelHost, player: Player, member: MeasureGame) -> str:
         """Run each solver on each map, in one commit; returns a line of text on the result."""
-        if member.stories:
-            host.use_stories(member.stories)
-        host.begin()
+        host.begin(member.stories)
         rows = list(self._solution_rows(host, player, member))
         source = f"measure {self.export.digest}"
         maps = self.ledger.map_rows(host.stories.map_texts, Purpose.MEASURE, source)

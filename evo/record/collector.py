@@ -18,7 +18,7 @@ from archive import Purpose
 from archive.plays import Plays
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
 from archive.statistics.rounds import WellPosed
-from archive.statistics.rule import Calibration, Decision, Limits, refusal, shows_headroom
+from archive.statistics.rule import Calibration, Decision, Limits, refusal
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
 from evo.jobs.job import Executor, Result, StoredAdapter
@@ -256,10 +256,6 @@ class Collector:
         return refusal(calibration, limits) or ill_posed(
             self.well_posed(task), config.playability, transfer.confidence
         )
-
-    def shows_headroom(self, task: Task) -> bool:
-        """Whether a calibrated game seems to hold something to learn."""
-        return shows_headroom(self._calibration(task))
 
     def _calibration(self, task: Task) -> Calibration:
         rows = self._calibration_rows(task)

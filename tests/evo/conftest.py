@@ -48,7 +48,7 @@ def make_model_host() -> MakeModelHost:
         settings |= {"updates": 1, "clipped_ratio": None, "bfloat16_rewards": False}
         settings |= {"learning_rate": 3e-3, "warm_start": WarmStartConfig(maps=0), "kl": 0.0}
         settings |= {"decay": 0.0, "averaged_share": 0.0, "entropy_bonus": 0.0, "replicates": 1}
-        settings |= {"baseline": "group_mean", "scale_advantages": True, "gradient_clip": 1.0}
+        settings |= {"gradient_clip": 1.0}
         return ModelHost(
             ModelHostSettings(
                 JudgeConfig(dtype="float32"),

@@ -17,7 +17,7 @@ from rich.console import Console
 from archive import Archive, RunEvent, WriteError
 from evo.config.compose import check_resumable
 from evo.config.schema import RunConfig
-from evo.jobs.job import ClusterError, WorkersLostError
+from evo.jobs.job import WorkersLostError
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services, run
 from meta_sampler import BudgetReachedError, SamplerError
@@ -115,7 +115,6 @@ ENDS = {
     "budget": (BudgetReachedError("budget.tokens=10 is reached"), 0),
     "player's budget": (BudgetError("the budget is spent"), 0),
     "workers": (WorkersLostError("4 workers died"), 1),
-    "Ray": (ClusterError("Ray did not start in 3 attempts"), 1),
     "endpoint": (PlayerError("refused with 401"), 1),
     "judge's numbers": (NotFiniteError("the judge's logits"), 2),
     "model": (ModelNotFoundError("model 'm' does not load"), 2),

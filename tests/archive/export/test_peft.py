@@ -15,7 +15,7 @@ from archive.__main__ import main
 from archive.export.folder import Options, export
 from evo.config.measure import ChatConfig
 from evo.config.models import PlayerConfig
-from evo.jobs.lora import AdaptedModel, lora_settings, with_peft_folder
+from evo.jobs.lora import AdaptedModel, with_peft_folder
 from evo.measure.players import LocalPlayer, find_player
 from xgl import Cast, Instance, Seeds, play_all
 from xgl.environments.rows import Row
@@ -31,7 +31,7 @@ CONFIG = {"judge": {"model": "embedded"}, "player": PLAYER, "seed": 7}
 
 @pytest.fixture(scope="module")
 def adapted_model() -> AdaptedModel:
-    return AdaptedModel(load_judge("embedded").lm, lora_settings(PlayerConfig(**PLAYER)))
+    return AdaptedModel(load_judge("embedded").lm, PlayerConfig(**PLAYER))
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def adapter(adapted_model: AdaptedModel) -> bytes:
     """One that changes the model: PEFT begins with a B of zeros."""
     import torch
 
-    with adapted_model.new_adapter(3):
+    with adapted_model.attached(adapted_model.new_factors(3)):
         for parameter in adapted_model.parameters():
             torch.nn.init.normal_(parameter, std=0.05)
         return adapted_model.adapter_bytes()

@@ -45,7 +45,7 @@ def by_map(seeds: Seeds) -> str:
 
 
 def evaluate(player: Player, cast: Cast, task: Task, seeds: Sequence[Seeds]) -> list[ScoredPlay]:
-    return evaluate_together(player, [("", seeds)], cast, task)[0]
+    return evaluate_together(player, [("", seeds)], cast, task, most_bits=20.0)[0]
 
 
 def literal(task: Task, cast: Cast, seeds: Seeds, move: str) -> float:

@@ -28,7 +28,6 @@ from evo.jobs.executor import (
     worker_count,
 )
 from evo.jobs.job import (
-    ClusterError,
     Evaluation,
     StoredAdapter,
     Workers,
@@ -68,30 +67,28 @@ def test_a_cluster_has_room_for_all(
         check(config)
 
 
-def test_each_adapter_is_read_once_and_fetched_once(
+def test_each_adapter_is_read_once(
     tmp_path: Path, make_task: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Sixty jobs with six adapters: the driver reads each once and keeps none, and a worker fetches
-    each once."""
-    archive, objects = Archive.create(tmp_path / "archive"), list[bytes]()
-    reads, fetched = list[str](), list[int]()
+    """Sixty jobs with six adapters: the driver reads each once and keeps none."""
+    archive, objects, reads = Archive.create(tmp_path / "archive"), list[bytes](), list[str]()
     digests = [archive.put_adapter(bytes([n]) * 100_000) for n in range(6)]
     read = archive.get_adapter
     monkeypatch.setattr(archive, "get_adapter", lambda each: reads.append(each) or read(each))
     monkeypatch.setattr("ray.put", lambda each: objects.append(each) or len(objects))
-    monkeypatch.setattr("ray.get", lambda at: fetched.append(at) or objects[at - 1])
+    monkeypatch.setattr("ray.get", lambda at: objects[at - 1])
     stored, task = [StoredAdapter(each, archive) for each in digests], make_task()
     jobs = [Evaluation(task, (stored[n % 6],), ()) for n in range(60)]
     assert reads == [], "a job that waits has read nothing"
     references, worker = AdapterReferences(), _Worker()
-    sent: list[Any] = [job.with_adapters(references.parcel) for job in jobs]
+    sent: list[Any] = [job.with_adapters(references.of) for job in jobs]
     assert reads == digests
     assert len(pickle.dumps(sent)) < 100_000, "less than one adapter"
     worker.model_host = cast(Any, SimpleNamespace(do=lambda job: job.adapters))
-    for job in sent:
+    for n, job in enumerate(sent):
         [adapter] = cast(Any, worker.play(job))
-        assert sha256(adapter).hexdigest() == job.adapters[0][0]
-    assert (len(objects), len(fetched)) == (6, 6)
+        assert sha256(adapter).hexdigest() == digests[n % 6]
+    assert len(objects) == 6
 
 
 def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture) -> None:
@@ -106,7 +103,7 @@ def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture
     assert len(starts) == STARTS
     assert caplog.messages == [f"Ray did not start, attempt {n} of {STARTS}" for n in (1, 2)]
     starts.clear()
-    with pytest.raises(ClusterError, match=r"in 3 attempts, the last: .* during startup\.$"):
+    with pytest.raises(WorkersLostError, match=r"in 3 attempts, the last: .* during startup\.$"):
         start_local(lambda: start(3), pause=0)
     assert len(starts) == STARTS
 

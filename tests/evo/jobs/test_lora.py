@@ -21,10 +21,10 @@ from support.faulty_weights import FAULTS
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
+from evo.config.models import PlayerConfig
 from evo.jobs.lora import (
     CONFIG,
     AdaptedModel,
-    LoraSettings,
     weight_sharing_copy,
     with_peft_folder,
 )
@@ -46,7 +46,7 @@ def train_adapter(
     """An adapter, and what the model says with it. Noise stands in for training: every tensor
     moves."""
     noise = torch.Generator().manual_seed(seed)
-    with adapted_model.new_adapter(7) as lm:
+    with adapted_model.attached(adapted_model.new_factors(7)) as lm:
         for parameter in adapted_model.parameters():
             parameter.data += size * torch.randn(parameter.shape, generator=noise)
         return adapted_model.adapter_bytes(), logits(lm)
@@ -54,13 +54,13 @@ def train_adapter(
 
 @pytest.fixture
 def adapted_model(lm: LanguageModel) -> AdaptedModel:
-    return AdaptedModel(lm, LoraSettings(4, 8, layers=2))
+    return AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8, lora_layers=2))
 
 
 def test_the_judge_never_wears_the_players_adapter(lm: LanguageModel) -> None:
     judge = weight_sharing_copy(lm)
     base = logits(judge)
-    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
+    adapted_model = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8))
     adapter, _ = train_adapter(adapted_model)
     with adapted_model.with_adapter(adapter) as player:
         assert torch.equal(logits(judge), base)
@@ -84,8 +84,8 @@ def test_adapters_are_pefts(name: str, dtype: torch.dtype) -> None:
     torch.manual_seed(0)
     model: Any = kind(config).eval().to(dtype)
     lm = LanguageModel(model, None, torch.device("cpu"))
-    adapted_model = AdaptedModel(weight_sharing_copy(lm), LoraSettings(4, 12))
-    with adapted_model.new_adapter(5):
+    adapted_model = AdaptedModel(weight_sharing_copy(lm), PlayerConfig(lora_rank=4, lora_alpha=12))
+    with adapted_model.attached(adapted_model.new_factors(5)):
         assert all(
             "lora" in n for n, p in adapted_model.base.model.named_parameters() if p.requires_grad
         )
@@ -124,7 +124,7 @@ def test_archived_adapters_fill_their_model_or_are_refused(
     tensors, named = fault_in(fault, load(good))
     with pytest.raises(ModelNotFoundError, match=named), adapted_model.with_adapter(save(tensors)):
         pass
-    several = {"good": good, "base": None, "bad": save(tensors)}
+    several = [good, None, save(tensors)]
     with pytest.raises(ModelNotFoundError, match=named), adapted_model.with_adapters(several):
         pass
     assert torch.equal(logits(adapted_model.base), base)

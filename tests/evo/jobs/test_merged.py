@@ -13,7 +13,7 @@ from omegaconf import OmegaConf
 from support.search import Listed, Search, code, of_limits
 
 from archive import Archive
-from evo.jobs.lora import AdaptedModel, lora_settings
+from evo.jobs.lora import AdaptedModel
 from evo.jobs.merged import adapter_of, pinned
 from xgl.errors import ModelNotFoundError
 from xgl.judge.loading import load_model
@@ -38,7 +38,7 @@ def logprobs(lm: Any) -> torch.Tensor:
 
 def test_the_new_base_gives_the_log_probabilities_of_base_and_adapter() -> None:
     _, adapter, player = adapter_of(AdapterName(str(EXAMPLE), SHA[:8]))
-    adapted_model = AdaptedModel(load_model(player.model, "float32", "cpu"), lora_settings(player))
+    adapted_model = AdaptedModel(load_model(player.model, "float32", "cpu"), player)
     base = logprobs(adapted_model.base)
     with adapted_model.with_adapter(adapter) as lm:
         expected = logprobs(lm)
@@ -73,6 +73,18 @@ def test_a_reference_that_means_no_fine_tune_is_one_sentence(reference: str) -> 
         resolve(reference.replace("RUN", str(EXAMPLE)))
     assert expected in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_curriculum_is_named_with_its_replicate(tmp_path: Path) -> None:
+    run = shutil.copytree(EXAMPLE, tmp_path / "run")
+    row = {"run_id": "x", "finetune_id": "c" * 16, "curriculum": "cover", "replicate": 1}
+    row |= {"game_ids": [], "roles": [], "seed": 0, "steps": 0, "settings_json": "{}"}
+    row |= {"curve": [], "entropy": [], "grad_norm": [], "tokens": 0, "seconds": 0.0}
+    with Archive.open(run / "archive", "a") as archive:
+        archive.commit({"curricula": [row | {"adapter_hash": SHA}]})
+    assert resolve(f"adapter:{run}:cover.1") == resolve(f"adapter:{EXAMPLE}:{SHA}")
+    with pytest.raises(ModelNotFoundError, match=r"0 fine-tunes of .* begin with 'cover'"):
+        resolve(f"adapter:{run}:cover")
 
 
 def test_a_strangers_run_names_no_base_that_the_user_does_not_name(tmp_path: Path) -> None:

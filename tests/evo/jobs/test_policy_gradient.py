@@ -14,11 +14,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from evo.config.models import FinetuneConfig, WarmStartConfig
+from evo.config.models import FinetuneConfig, PlayerConfig, WarmStartConfig
 from evo.jobs import policy_gradient
 from evo.jobs.evaluation import Task
-from evo.jobs.lora import AdaptedModel, LoraSettings
+from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import (
+    ROUNDING,
     Credit,
     TokenTerms,
     advantages,
@@ -28,7 +29,7 @@ from evo.jobs.policy_gradient import (
     shuffle_rewards,
     update,
 )
-from evo.jobs.warm_start import Imitation, imitate
+from evo.jobs.warm_start import imitate
 from xgl.judge.forward import tree_states
 from xgl.lm import captured as captured_module
 from xgl.lm.language_model import LanguageModel, continuation_logits
@@ -83,15 +84,15 @@ def test_a_ratio_beyond_its_width_has_no_gradient() -> None:
 @given(
     st.lists(st.floats(-2, 2), min_size=12, max_size=12),
     st.lists(st.floats(-5, 5), min_size=9, max_size=9),
-    st.sampled_from([("none", 1.0), ("leave_one_out", 1.0), ("group_mean", 0.5)]),
     st.booleans(),
 )
 @settings(max_examples=12, deadline=None)
 def test_the_expected_gradient_is_that_of_the_expected_reward(
-    logits: list[float], rewards: list[float], baseline: tuple[str, float], has_ratio: bool
+    logits: list[float], rewards: list[float], has_ratio: bool
 ) -> None:
-    """Over all groups of two moves of two tokens in a vocabulary of three: exactly, but that the
-    mean of n moves as baseline takes the n-th part of the gradient away."""
+    """Over all groups of two moves of two tokens in a vocabulary of three, with advantages that
+    are not scaled: exactly, but that the mean of two moves as baseline takes half of the gradient
+    away."""
     z = torch.tensor(logits, dtype=torch.float64).view(4, 3).requires_grad_(True)
     first, second = z[0].log_softmax(-1), z[1:].log_softmax(-1)
     moves = [(a, b) for a in range(3) for b in range(3)]
@@ -102,12 +103,14 @@ def test_the_expected_gradient_is_that_of_the_expected_reward(
     for pair in product(range(9), repeat=2):
         credits = [credit(rewards[place], 2) for place in pair]
         chosen = logprobs[list(pair)]
-        weights = advantages(credits, baseline[0], False).double()[:, None] / 2
+        scale = np.std([each.reward_to_go for each in credits])
+        scale = scale if scale > ROUNDING else 1.0
+        weights = scale * advantages(credits).double()[:, None] / 2
         terms = (chosen.detach(), 0.2) if has_ratio else ()
         loss = objective_loss(chosen, none, weights, 0.0, *terms)
         [slope] = torch.autograd.grad(-loss, z, retain_graph=True)
         expected += chance.detach()[list(pair)].prod() * slope
-    torch.testing.assert_close(expected, baseline[1] * exact, atol=1e-5, rtol=1e-5)
+    torch.testing.assert_close(expected, 0.5 * exact, atol=1e-5, rtol=1e-5)
 
 
 # -- advantages ------------------------------------------------------------------------------------
@@ -120,25 +123,16 @@ def credit(value: float, map_seed: int) -> Credit:
 CREDITS = [credit(v, m) for v, m in ((1.0, 2), (2.0, 2), (6.0, 2), (10.0, 4), (20.0, 4), (7.0, 6))]
 
 
-@pytest.mark.parametrize(
-    ("baseline", "expected"),
-    [
-        ("group_mean", [-2, -1, 3, -5, 5, 0]),
-        ("leave_one_out", [-3, -1.5, 4.5, -10, 10, 0]),
-        ("none", [1, 2, 6, 10, 20, 7]),
-    ],
-)
-def test_baselines(baseline: str, expected: list[float]) -> None:
-    assert advantages(CREDITS, baseline, False).tolist() == expected
-    unit_advantages = advantages(CREDITS, baseline, True).numpy()
-    np.testing.assert_allclose(unit_advantages, np.array(expected) / np.std(expected), rtol=1e-6)
+def test_the_baseline_is_the_mean_of_the_group() -> None:
+    deviations = np.array([-2, -1, 3, -5, 5, 0])
+    expected = deviations / np.std(deviations)
+    np.testing.assert_allclose(advantages(CREDITS).numpy(), expected, rtol=1e-6)
 
 
 def test_equal_rewards_teach_nothing() -> None:
     """Rounding errors of a mean are no advantages, however small the spread they are divided by."""
     credits = [credit(v, m) for m, v in ((2, 0.1), (4, -7.3), (6, 1 / 3)) for _ in range(3)]
-    for scale in (False, True):
-        assert np.abs(advantages(credits, "group_mean", scale).numpy()).max() < 1e-9
+    assert np.abs(advantages(credits).numpy()).max() < 1e-9
 
 
 # -- credit ----------------------------------------------------------------------------------------
@@ -201,7 +195,7 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
     """With nothing to win, an adapter that changes the player is drawn back."""
     prompt = (lm.bos, *lm.encode("The king went"))
     credits = [Credit(Move("m", prompt, (9 + i, 20)), 0.0, (0, 0, 0)) for i in range(4)]
-    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
+    adapted_model = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8))
     changes = []
     for kl in (0.0, 1.0):
         settings = FinetuneConfig(
@@ -213,13 +207,13 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
             gradient_clip=1e9,
             entropy_bonus=0.0,
         )
-        with adapted_model.new_adapter(0):
+        with adapted_model.attached(adapted_model.new_factors(0)):
             for parameter in adapted_model.parameters():
                 parameter.data += 0.02
             before = [p.detach().clone() for p in adapted_model.parameters()]
             divergence = _mean_divergence(lm, adapted_model, credits)
             optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1e-3)
-            update(lm, adapted_model, optimizer, credits, settings)
+            update(adapted_model, optimizer, credits, settings)
             after = [p.detach().clone() for p in adapted_model.parameters()]
             has_changed = any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
             changes.append((has_changed, _mean_divergence(lm, adapted_model, credits) - divergence))
@@ -250,11 +244,12 @@ def step(player: LanguageModel, adapted_model: AdaptedModel, bonus: float) -> St
     prompts = [(player.bos, *player.encode(text)) for text in ("The king", "A small cat sat")]
     moves = [Move("m", prompts[i % 2], tuple(range(9, 10 + i))) for i in range(8)]
     credits = [Credit(move, float(i * i), (i % 2, 0, 0)) for i, move in enumerate(moves)]
-    with adapted_model.new_adapter(0):
+    adapted_model.lm = player
+    with adapted_model.attached(adapted_model.new_factors(0)):
         for parameter in adapted_model.parameters():
             parameter.data += 0.01
         optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
-        statistics = update(player, adapted_model, optimizer, credits, settings)
+        statistics = update(adapted_model, optimizer, credits, settings)
         return statistics, [p.detach().clone() for p in adapted_model.parameters()]
 
 
@@ -317,7 +312,7 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
     by_trees: bool,
 ) -> None:
     monkeypatch.setattr(policy_gradient, "tree_states", _small_trees)
-    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
+    adapted_model = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8))
     adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
     with caplog.at_level(logging.WARNING):
         whole, halves = (
@@ -325,7 +320,7 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
             for room in (8, 3)
         )
     check_equal(halves, whole)
-    assert "out of memory at 8 rollouts to learn from, going on with 4" in caplog.text
+    assert "out of memory at 8 moves to learn from, going on with 4" in caplog.text
 
 
 # -- a gradient from passes in place is that of ordinary passes ------------------------------------
@@ -401,22 +396,21 @@ def test_a_step_changes_the_adapter_equally(
     credits = credits_of_three_maps()
     ratio = 0.5 if kind == "clipped ratio" else None
     settings = FinetuneConfig(gradient_clip=1e9, clipped_ratio=ratio)
-    imitations = [[Imitation(c.move, c.map_seed, c.line) for c in credits]]
     lm = LanguageModel(lm.model, lm.tokenizer, lm.device)  # without passes of other tests
-    adapted_model, results = AdaptedModel(lm, LoraSettings(4, 8)), []
+    adapted_model, results = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8)), []
     for devices, by_trees in (((), False), ((), True), (("cpu",), True)):
         monkeypatch.setattr(captured_module, "DEVICES", devices)
         adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
-        with adapted_model.new_adapter(0) as player:
+        with adapted_model.attached(adapted_model.new_factors(0)):
             for parameter in adapted_model.parameters():
                 parameter.data += 0.02
             optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1e-3)
             if kind == "imitate":
                 warm, rng = WarmStartConfig(epochs=1, batch=8), np.random.default_rng(1)
-                terms = player, adapted_model, optimizer, imitations
+                terms = adapted_model, optimizer, [credits]
                 numbers = imitate(*terms, warm, 1e9, rng, 1 << 30)
             else:
-                numbers = update(player, adapted_model, optimizer, credits, settings)
+                numbers = update(adapted_model, optimizer, credits, settings)
             results.append((numbers, [p.detach().clone() for p in adapted_model.parameters()]))
     assert not lm.captured.get("refused")
     keys = captured_module.Places.of(lm).places

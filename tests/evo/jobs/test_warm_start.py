@@ -24,7 +24,6 @@ from evo.jobs.job import Evaluation, Training
 from evo.jobs.model_host import ModelHost
 from evo.jobs.policy_gradient import Credit
 from evo.jobs.warm_start import (
-    Imitation,
     bare,
     best_of_groups,
     edit,
@@ -32,7 +31,6 @@ from evo.jobs.warm_start import (
     words_in_view,
 )
 from xgl import game, parse
-from xgl.lm.language_model import LanguageModel
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Item, Move, Seeds, View
@@ -108,7 +106,7 @@ def test_batches_hold_every_move_once_one_game_each_and_those_of_a_map_together(
 ) -> None:
     """A move's line is here the number of its game."""
     by_game = [
-        [Imitation(Move(str(place)), each, n) for place, each in enumerate(maps)]
+        [Credit(Move(str(place)), 0.0, (each, n, 0)) for place, each in enumerate(maps)]
         for n, maps in enumerate(games)
     ]
     batches = mixed_batches(by_game, size, np.random.default_rng(seed))
@@ -160,9 +158,9 @@ def test_edited_moves_are_better_and_cost_no_tokens(
 ) -> None:
     """One move of each map, paid for at least as well as the best that was to be imitated there."""
     task, bits, costs = make_task(), dict[int, dict[int, float]](), list[int]()
-    shown: list[Imitation] = []
+    shown: list[Credit] = []
 
-    def keep(lm: LanguageModel, model: Any, optimizer: Any, games: Any, *_: Any) -> Any:
+    def keep(model: Any, optimizer: Any, games: Any, *_: Any) -> Any:
         shown[:] = games[0]
         return 1.0, 1.0
 

@@ -23,7 +23,8 @@ from transformers import (
     MistralForCausalLM,
 )
 
-from evo.jobs.lora import AdaptedModel, LoraSettings
+from evo.config.models import PlayerConfig
+from evo.jobs.lora import AdaptedModel
 from xgl.errors import PlayerError
 from xgl.lm import captured as captured_module
 from xgl.lm.captured import Places, size_class
@@ -301,7 +302,7 @@ def test_a_continued_prompt_has_the_same_logits_and_only_what_is_new_is_read(
 
 
 tokens = st.lists(st.integers(2, 400), min_size=1, max_size=6).map(tuple)
-continuations = st.tuples(st.integers(0, 3), st.integers(0, 40), tokens, st.sampled_from("ab"))
+continuations = st.tuples(st.integers(0, 3), st.integers(0, 40), tokens, st.sampled_from("01"))
 batches = st.lists(st.lists(continuations, min_size=1, max_size=5), min_size=2, max_size=5)
 
 
@@ -327,7 +328,7 @@ def test_any_batches_give_the_logits_of_whole_prompts(
 ) -> None:
     """Each prompt continues one of the batch before, cut anywhere, of one policy or of two; with
     room for every batch, or only for some."""
-    two = AdaptedModel(lm, LoraSettings(4, 8)).with_factors([None, None], ("a", "b"))
+    two = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8)).with_factors([None, None])
     with two if several else nullcontext(lm) as model:
         caches, known = PromptCaches(bound), [(lm.bos, *range(10, 50))]
         for batch in batches:
@@ -351,7 +352,7 @@ TEXTS = (
     *("The king", "Once upon a time there was a small", "A", "The king", "She ran by the sea"),
 ) * 3
 LIMITS = [7 * row % 11 + 1 for row in range(len(TEXTS))]
-NAMES = ("one", "base", "two")
+NAMES = ("0", "1", "2")
 
 
 @pytest.fixture
@@ -385,7 +386,7 @@ def assert_same(lm: LanguageModel, in_place: Any, **options: Any) -> None:
 
 
 def adapter(adapted_model: AdaptedModel, seed: int) -> bytes:
-    with adapted_model.new_adapter(seed), torch.no_grad():
+    with adapted_model.attached(adapted_model.new_factors(seed)), torch.no_grad():
         generator = torch.Generator().manual_seed(seed)
         for parameter in adapted_model.parameters():
             parameter += 0.04 * torch.randn(parameter.shape, generator=generator)
@@ -410,13 +411,13 @@ def test_moves_are_those_of_ordinary_passes(
 def test_each_adapter_plays_its_own_moves_in_the_same_places(
     lm: LanguageModel, in_place: Any
 ) -> None:
-    adapted_model = AdaptedModel(lm, LoraSettings(4, 8))
+    adapted_model = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8))
     one, two = adapter(adapted_model, 1), adapter(adapted_model, 2)
     for stored in (one, None, two):
         with adapted_model.with_adapter(stored) as player:
             assert_same(player, in_place)
     policies = [NAMES[row * row % 3] for row in range(len(TEXTS))]
-    with adapted_model.with_adapters(dict(zip(NAMES, (two, one, None), strict=True))) as several:
+    with adapted_model.with_adapters([two, one, None]) as several:
         assert_same(several, in_place, policies=policies)
 
 
