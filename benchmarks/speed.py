@@ -93,9 +93,7 @@ def loads(judge: TransformerJudge, scale: int) -> Mapping[str, Load]:
         for _ in range(8)
     ]
     moves = [" ".join(move(8).split()) for _ in range(64 * scale)]
-    statements = [
-        TruthRequest(each, None, "the text is new", (("the text", each),)) for each in moves
-    ]
+    statements = [TruthRequest(each, "the text is new", (("the text", each),)) for each in moves]
     return {
         "short xeds": lambda j: j.score(short),
         "long contexts": lambda j: j.score(long),

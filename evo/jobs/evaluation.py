@@ -25,7 +25,7 @@ from xgl.language.canonical import Game
 from xgl.players import FixedMovesPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
-from xgl.runtime.lockstep import Cast, Instance, Round, play_all, play_together, rounds_shown
+from xgl.runtime.lockstep import Cast, Instance, Round, play_all, play_together
 from xgl.runtime.requests import (
     Move,
     MoveCounts,
@@ -271,7 +271,7 @@ def round_score(round_: Round, task: Task, most_bits: float | None, seconds: flo
         **vars(scored_play(task, round_.seeds, play, None, most_bits, seconds)),
         number=round_.number,
         control=round_.control,
-        rounds_shown=rounds_shown(play, role),
+        rounds_shown=min((move.rounds_shown for move in all_moves(play, role)), default=0),
         new_tokens=sum(move.new_tokens for move in all_moves(play, role)),
         counts=play.move_counts(role),
         reason=play.reason,

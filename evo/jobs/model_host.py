@@ -223,7 +223,7 @@ class SecondJudge:
     cut them, so that both judge the same plays."""
 
     def __init__(self, first: TransformerJudge, second: TransformerJudge) -> None:
-        self.second, self.first = second, first
+        self.second = second
         self.count, self.truncate = first.count, first.truncate
         self.first_tokens = first.first_tokens
 
@@ -231,12 +231,7 @@ class SecondJudge:
         return self.second.score(requests)
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
-        """Truths from the second judge; those that a plain function decides from the first."""
-        free = [each for each in requests if each.predicate is None]
-        truths = dict(zip(free, self.second.truths(free), strict=True))
-        plain = [each for each in requests if each.predicate is not None]
-        truths |= dict(zip(plain, self.first.truths(plain), strict=True))
-        return [truths[each] for each in requests]
+        return self.second.truths(requests)
 
 
 class BasePlayer:

@@ -15,8 +15,7 @@ from xgl.errors import JudgeError, NotFiniteError, OversizeError
 from xgl.judge.engine import Engine, EngineSettings, ScoringEngine
 from xgl.language.dialects import Scoring
 from xgl.lm.language_model import ENCODING, LanguageModel, cached_encoder
-from xgl.lm.prefix_sharing import Ids, ScoredSequence
-from xgl.runtime.predicates import decide
+from xgl.lm.prefix_sharing import ScoredSequence
 from xgl.runtime.requests import TEXT_IS_TRUE, ScoreRequest, TokenScores, TruthRequest
 
 TRUTH_PREAMBLE = (
@@ -112,16 +111,9 @@ class TransformerJudge:
             judge.engine.forget()
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
-        """Truth of each statement: of predicates by their function, of all others by the model."""
-        # A rule that a function can decide never reaches the model, which a move might talk round.
-        free = [request for request in requests if request.predicate is None]
-        margins = self._answer(free, TransformerJudge.margins)
-        verdicts = [m if isinstance(m, OversizeError) else m > 0 for m in margins]
-        truths = dict(zip(free, verdicts, strict=True))
-        return [
-            truths[request] if request.predicate is None else decide(request.predicate, self.count)
-            for request in requests
-        ]
+        """Truth of each statement, as its model decides."""
+        margins = self._answer(requests, TransformerJudge.margins)
+        return [each if isinstance(each, OversizeError) else each > 0 for each in margins]
 
     @property
     def uniform_bits(self) -> float:
@@ -157,10 +149,6 @@ class TransformerJudge:
         return text if len(ids) <= tokens else str(self.lm.tokenizer.decode(ids[:tokens]))
 
     # -- token sequences -------------------------------------------------------------------
-
-    def tokens(self, text: str) -> Ids:
-        """The judge's tokens of a text by itself."""
-        return self._encode(text)
 
     def sequence(self, request: ScoreRequest) -> ScoredSequence | None:
         """The request's tokens; None if none of them is scored."""

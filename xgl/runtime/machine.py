@@ -36,6 +36,7 @@ from xgl.runtime.requests import (
     Moved,
     MoveRequest,
     Play,
+    Predicate,
     Request,
     Revealed,
     Rewarded,
@@ -302,7 +303,7 @@ class Machine:
         return False
 
     def _conditions(self, conditions: tuple[syn.Condition, ...]) -> Generator[Any, Any, bool]:
-        truths = []
+        truths = list[Request]()
         for condition in conditions:
             if isinstance(condition, syn.Truth):
                 truths.append((yield from self._truth_request(condition)))
@@ -336,7 +337,7 @@ class Machine:
         yield from self._settle(condition)
         return bool(self.values.plain(condition))
 
-    def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, TruthRequest]:
+    def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, Predicate | TruthRequest]:
         yield from self._settle(truth)
         model, statement = split_name(truth.statement)
         if model:
@@ -346,7 +347,7 @@ class Machine:
         self.meter.spend((meter.SEND + word) * sum(map(len, texts)))
         rule = predicate(truth, self.values.text, self.dialect.respelled_words)
         named = named_texts(truth, self.values.text)
-        return TruthRequest(" ".join(texts), rule, *named, self._model(model))
+        return rule or TruthRequest(" ".join(texts), *named, self._model(model))
 
     def _model(self, name: str) -> str:
         """The model of a name in the program, empty if it has none: that of the metadata then."""

@@ -41,8 +41,8 @@ class TokenScores:
 
 
 class Predicate(NamedTuple):
-    """A statement that a plain function decides, recognised on its expression
-    (docs/specification.md, "Truth")."""
+    """Does a statement hold that a plain function decides, recognised on its expression
+    (docs/specification.md, "Truth")?"""
 
     kind: str
     operands: tuple[str, ...]
@@ -56,7 +56,7 @@ TEXT_IS_TRUE = "what {} says is true"
 
 @dataclass(frozen=True, slots=True)
 class TruthRequest:
-    """Is ``statement`` true? ``predicate`` is set where no model is needed.
+    """Is ``statement`` true, which only a model can decide?
 
     ``named``: the statement with names for the texts in it that the program does not write itself,
     such as moves; ``texts``: these texts by name. A model reads the texts first, and the statement
@@ -65,7 +65,6 @@ class TruthRequest:
     """
 
     statement: str
-    predicate: Predicate | None = None
     named: str = ""
     texts: tuple[tuple[str, str], ...] = ()
     model: str = ""
@@ -186,7 +185,15 @@ class MoveRequest:
     line: int = 0
 
 
-Request = ScoreRequest | TruthRequest | StoryRequest | MoveRequest | PrefixRequest | DrawRequest
+Request = (
+    ScoreRequest
+    | TruthRequest
+    | Predicate
+    | StoryRequest
+    | MoveRequest
+    | PrefixRequest
+    | DrawRequest
+)
 Answer = TokenScores | bool | str | Move | tuple[int, ...]
 
 # -- what happened -----------------------------------------------------------------------------
