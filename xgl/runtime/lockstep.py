@@ -22,7 +22,7 @@ from xgl.escaping import well_formed
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.random_streams import stream
-from xgl.runtime.machine import Machine, PreparedProgram
+from xgl.runtime.machine import Machine, PreparedGame
 from xgl.runtime.predicates import decide
 from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import (
@@ -157,9 +157,9 @@ def advance(running: Sequence[RunningMachine]) -> None:
 
 
 def machines_of(instances: Sequence[Instance]) -> list[Machine]:
-    """One machine for each instance; machines of one game share its prepared program."""
+    """One machine for each instance; machines of one game share what is prepared."""
     games = {id(instance.game): instance.game for instance in instances}
-    plans = {key: PreparedProgram.of(game.program) for key, game in games.items()}
+    plans = {key: PreparedGame.of(game) for key, game in games.items()}
     return [Machine(instance.game, plans[id(instance.game)]) for instance in instances]
 
 

@@ -49,57 +49,52 @@ from xgl.runtime.requests import (
 from xgl.runtime.values import REQUEST_FUNCTIONS, Text, Value, Values
 
 
-def story_request(game: Game, site: int, story: syn.Story) -> StoryRequest:
-    """The text that the ``site``-th story of a game asks for."""
-    usual, count = game.metadata.story_tokens, game.metadata.story_count
-    if not DIALECTS[game.dialect].story_arguments:
-        return StoryRequest(site, usual, count=count)
-    # A longer text than the cap on characters could not be stored.
-    tokens = min(story.tokens or usual, game.metadata.max_characters)
-    return StoryRequest(site, tokens, story.prompt, count)
+@dataclass(frozen=True, slots=True)
+class PreparedGame:
+    """A game prepared to run, shared by all its instances."""
+
+    lines: tuple[syn.Instruction, ...]
+    """Equal to the program's; no line holds a node twice, so a call is known by its identity."""
+    cast: frozenset[str]
+    stories: tuple[tuple[tuple[syn.Story, StoryRequest], ...], ...]
+    """The ``story()`` calls of each line, and the texts that they ask for."""
+    constants: dict[str, StoryRequest]
+    """The texts of the constants that the metadata fill by prompts, by register."""
+    sizes: tuple[int, ...]
+    """Parts of each line."""
+
+    @classmethod
+    def of(cls, game: Game) -> PreparedGame:
+        facts, sites = game.metadata, count()
+        usual, most = facts.story_tokens, facts.max_characters  # a longer text cannot be stored
+        lines = tuple(map(_unshare, game.program.instructions))
+
+        def request(tokens: int, prompt: str) -> StoryRequest:
+            return StoryRequest(next(sites), tokens, prompt, facts.story_count)
+
+        def asked(story: syn.Story) -> StoryRequest:
+            if not DIALECTS[game.dialect].story_arguments:
+                return request(usual, "")
+            return request(min(story.tokens or usual, most), story.prompt)
+
+        return cls(
+            lines,
+            frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
+            tuple(tuple((each, asked(each)) for each in find(line, syn.Story)) for line in lines),
+            {
+                name: request(min(usual, most), facts.prompts[name])
+                for name in sorted(facts.prompts)
+            },
+            tuple(map(parts, lines)),
+        )
 
 
 def asked_stories(game: Game) -> tuple[StoryRequest, ...]:
     """The texts of a map of the game, in the order of their sites: its stories, then the constants
     that the metadata fill by prompts, in the order of their names."""
-    stories = find(game.program, syn.Story)
-    asked = [story_request(game, site, story) for site, story in enumerate(stories)]
-    return (*asked, *constant_requests(game, len(stories)).values())
-
-
-def constant_requests(game: Game, sites: int) -> dict[str, StoryRequest]:
-    """The texts of the constants that are filled by prompts, by register; ``sites``: number of
-    stories of the program."""
-    facts = game.metadata
-    tokens = min(facts.story_tokens, facts.max_characters)
-    return {
-        name: StoryRequest(site, tokens, facts.prompts[name], facts.story_count)
-        for site, name in enumerate(sorted(facts.prompts), sites)
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedProgram:
-    """A program prepared to run, shared by all instances of its game."""
-
-    lines: tuple[syn.Instruction, ...]
-    """Equal to the program's; no line holds a node twice, so a call is known by its identity."""
-    cast: frozenset[str]
-    stories: tuple[tuple[tuple[int, syn.Story], ...], ...]
-    """The ``story()`` calls of each line, numbered through the program."""
-    sizes: tuple[int, ...]
-    """Parts of each line."""
-
-    @classmethod
-    def of(cls, program: syn.Program) -> PreparedProgram:
-        sites = count()
-        lines = tuple(map(_unshare, program.instructions))
-        return cls(
-            lines,
-            frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
-            tuple(tuple((next(sites), story) for story in find(line, syn.Story)) for line in lines),
-            tuple(map(parts, lines)),
-        )
+    prepared = PreparedGame.of(game)
+    stories = [request for line in prepared.stories for _, request in line]
+    return (*stories, *prepared.constants.values())
 
 
 # The parser makes every node once, but a program built by edits may hold one call in two places,
@@ -139,9 +134,9 @@ Amount = tuple[
 class Machine:
     """State of one instance: registers, position, counters, scores, event log."""
 
-    def __init__(self, game: Game, plan: PreparedProgram | None = None) -> None:
+    def __init__(self, game: Game, plan: PreparedGame | None = None) -> None:
         self.game = game
-        self.plan = plan or PreparedProgram.of(game.program)
+        self.plan = plan or PreparedGame.of(game)
         self.dialect = DIALECTS[game.dialect]
         self.shown = game.shown
         self.flow = Flow(game.program)
@@ -176,10 +171,9 @@ class Machine:
 
     def _fill_constants(self) -> RequestGenerator:
         """Fill the constants for which the metadata have prompts (§2.4.4)."""
-        if not self.game.metadata.prompts:
+        requests = self.plan.constants
+        if not requests:
             return
-        sites = sum(map(len, self.plan.stories))
-        requests = constant_requests(self.game, sites)
         texts = yield from self._ask(tuple(requests.values()))
         for name, text in zip(requests, texts, strict=True):
             self.values.store(name, Text(self.values.within_limit(text)))
@@ -251,9 +245,8 @@ class Machine:
 
     def _stories(self) -> RequestGenerator:
         calls = self.plan.stories[self.flow.position]
-        requests = tuple(story_request(self.game, *call) for call in calls)
-        texts = yield from self._ask(requests)
-        self.values.stories.update(zip((id(story) for _, story in calls), texts, strict=True))
+        texts = yield from self._ask(tuple(request for _, request in calls))
+        self.values.stories.update(zip((id(story) for story, _ in calls), texts, strict=True))
 
     def _elicit(self, elicit: syn.Elicit) -> RequestGenerator:
         self.last_elicit = self.flow.position, elicit.player, self.visits.copy()
