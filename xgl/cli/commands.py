@@ -171,7 +171,7 @@ _PLAY = (
         "--stories",
         metavar="SOURCE",
         default="corpus",
-        help="of the map's texts: corpus (default), a file, judge, a model, chat:MODEL@URL",
+        help="of the map's texts: corpus (default), a file, judge, a model",
     ),
     _option("--role", metavar="PLAYER", help="default: black, or who is asked first"),
     _option("--seed", type=partial(_whole_number, 0), default=0, metavar="N", help="of the map"),
