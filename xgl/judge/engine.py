@@ -67,15 +67,10 @@ class EngineSettings:
 
 
 class Engine(ABC):
-    """Gives bits of token sequences, counts its work, and keeps scores, the least recently used of
-    which make room (``score_cache_bytes``)."""
+    """Gives bits of token sequences and keeps scores, the least recently used of which make room
+    (``score_cache_bytes``)."""
 
     def __init__(self, score_cache_bytes: int) -> None:
-        self.counts: Counter[str] = Counter()
-        """Sequences: requested, equal to another of the same call, answered from the cache. Tokens
-        that a model reads (the last one of a sequence is only predicted): requested, those of
-        sequences that were neither, read (common prefixes once), with padding, scored. Rows and
-        passes."""
         self._scores: LRUCache[bytes, array[float]] = LRUCache(
             score_cache_bytes, lambda bits: ENTRY_BYTES + sys.getsizeof(bits)
         )
@@ -86,13 +81,6 @@ class Engine(ABC):
         found = {one: self._scores.get(key) for one, key in keys.items()}
         known = {one: tuple(bits) for one, bits in found.items() if bits is not None}
         new = [one for one in keys if one not in known]
-        self.counts.update(
-            requested=len(sequences),
-            duplicates=len(sequences) - len(keys),
-            cached=len(known),
-            requested_tokens=sum(len(one.ids) - 1 for one in sequences),
-            new_tokens=sum(len(one.ids) - 1 for one in new),
-        )
         for sequence, bits in self.compute(new):
             known[sequence] = bits
             with suppress(ValueError):  # larger than all the room there is
@@ -116,6 +104,9 @@ class ScoringEngine(Engine):
         settings = settings or EngineSettings()
         super().__init__(settings.score_cache_bytes)
         self.lm = lm
+        self.counts: Counter[str] = Counter()
+        """Tokens that the model read (common prefixes once, the last one of a sequence never), with
+        padding, and that it scored; rows and passes."""
         self.budget = ForwardBudget.of(lm, settings.batch_tokens, settings.memory_bytes)
 
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterator[tuple[ScoredSequence, Bits]]:

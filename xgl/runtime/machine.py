@@ -25,7 +25,7 @@ from xgl.language.unparse import expression_text
 from xgl.language.visitors import children, descendants, find, parts, transform
 from xgl.runtime import meter
 from xgl.runtime.predicates import compare, named_texts, predicate
-from xgl.runtime.presentation import Sight, visible
+from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import (
     Answer,
     Assigned,
@@ -272,7 +272,7 @@ class Machine:
         items = sight.visible_items(self.events)
         self.meter.spend(len(items))
         constants = tuple(sorted(self.game.metadata.constants.items()))
-        return visible([Assigned(constants)], player) + items
+        return Sight(player).visible_items([Assigned(constants)]) + items
 
     def _ensure(self, ensure: syn.Ensure) -> Generator[Any, Any, bool]:
         if self.last_elicit is None and not self.dialect.early_ensure:

@@ -74,11 +74,6 @@ class Sight:
             self._watched_names.update(name for name, _ in event.values if name in _NAMES)
 
 
-def visible(events: Sequence[Event], player: str, live: bool = False) -> tuple[Item, ...]:
-    """The items of an event log that ``player`` may see; see :class:`Sight`."""
-    return Sight(player, live).visible_items(events)
-
-
 _NAMES = frozenset((*REGISTERS, *LIST_REGISTERS))
 
 

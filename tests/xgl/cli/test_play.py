@@ -22,10 +22,8 @@ from xgl import Cast, Game, Instance, Program, Seeds, analyse, game, parse, play
 from xgl.cli import main
 from xgl.cli.narration import Narrator, Term
 from xgl.cli.session import Session
-from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import PLAYERS
-from xgl.runtime.lockstep import machines_of
-from xgl.runtime.presentation import visible
+from xgl.runtime.lockstep import machines_of, visible_items
 from xgl.runtime.requests import Event, Item, Move, Moved, Play, Rewarded, Turn
 
 SUM_UP = (
@@ -265,12 +263,12 @@ def told(whole: Game, player: str) -> tuple[list[tuple[int, Event, list[Item], l
 @settings(max_examples=15, suppress_health_check=list(HealthCheck))
 @given(PROGRAMS, st.sampled_from(PLAYERS))
 def test_any_game_is_followed_to_its_end(program: Program, player: str) -> None:
-    """What is told is what ``presentation.visible`` lets through, with the terms of own rewards."""
+    """What is told is what ``visible_items`` lets through, with the terms of own rewards."""
     assume(not analyse(program).faults)
     whole = game(program)
     notices, play = told(whole, player)
     items = [item for _, _, items, _ in notices for item in items]
-    assert items == list(visible(play.events, player, DIALECTS[whole.dialect].live_reveal))
+    assert items == list(visible_items(whole, play, player))
     for position, event, _, terms in notices:
         assert not isinstance(event, Moved) or position == event.line
         own = isinstance(event, Rewarded) and event.player == player

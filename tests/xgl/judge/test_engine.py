@@ -95,7 +95,6 @@ def test_a_common_prefix_is_read_once(lm: LanguageModel) -> None:
     rows = [ScoredSequence((*start, first, 8, 9), 2) for first in range(10, 20)]
     engine = ScoringEngine(lm)
     engine.bits(rows)
-    assert engine.counts["requested_tokens"] == 10 * 42
     assert engine.counts["read_tokens"] == 40 + 10 * 2
     assert engine.counts["forwards"] == 1
 
@@ -105,9 +104,7 @@ def test_equal_sequences_are_computed_once_and_cached(lm: LanguageModel) -> None
     engine = ScoringEngine(lm)
     first = engine.bits([row, row, other])
     assert engine.bits([other, row]) == [first[2], first[0]]
-    counts = engine.counts
-    assert (counts["requested"], counts["duplicates"], counts["cached"]) == (5, 1, 2)
-    assert counts["read_tokens"] == counts["new_tokens"] == 3 + 2
+    assert engine.counts["read_tokens"] == 3 + 2
     engine.forget()
     engine.bits([row])
     assert engine.counts["read_tokens"] == 5 + 3
