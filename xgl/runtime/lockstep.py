@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
-from xgl.errors import OversizeError, PlayerError
+from xgl.errors import FlowError, OversizeError, PlayerError
 from xgl.escaping import well_formed
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
@@ -91,6 +91,8 @@ class RunningMachine:
         self.requests: tuple[Request, ...] = ()
         self.answers: list[Any] = []
         self.play: Play | None = None
+        self.fault: FlowError | None = None
+        """Why the program cannot go on; told again to who asks again."""
         self.resume()
 
     @property
@@ -103,6 +105,8 @@ class RunningMachine:
 
     def resume(self) -> None:
         """Hand the answers back and run to the next question, or to the end."""
+        if self.fault is not None:
+            raise self.fault
         refusal = next((a for a in self.answers if isinstance(a, OversizeError)), None)
         try:
             if refusal is not None:
@@ -111,6 +115,9 @@ class RunningMachine:
                 self.requests = self.generator.send(tuple(self.answers) or None)
         except StopIteration as end:
             self.requests, self.play = (), end.value
+        except FlowError as error:
+            self.fault = error
+            raise
         self.answers = [None] * len(self.requests)
 
 
