@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -160,7 +160,7 @@ def metrics(
     values = {"score": score} | {
         name: float(outcome == name) for name in ("finished", "forfeit", "oversize")
     }
-    values |= {name: float(count) for name, count in asdict(play.move_counts(player)).items()}
+    values |= {name: float(count) for name, count in play.move_counts(player).items()}
     if player != row.role or row.base is None:
         return score, values
     values["normalised"] = row.base.normalise(score)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 from xgl.judge.server_judge import connect
-from xgl.judge.stories import CorpusStories, JudgeStories, corpus_texts
+from xgl.judge.stories import CorpusStories, JudgeStories, read_texts
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import PAPER
 from xgl.lm.language_model import LanguageModel
-from xgl.models import resolve
-from xgl.models.references import JUDGE, is_corpus, is_server
+from xgl.models import corpus, resolve
+from xgl.models.references import CORPUS, JUDGE, is_server, is_text_file
 from xgl.runtime.requests import ScoreRequest, StorySource
 
 
@@ -68,8 +68,11 @@ def load_stories(
 
     Raises StoryError for a file, ModelNotFoundError for a model, ConfigError for other names.
     """
-    if is_corpus(reference):
-        return CorpusStories(corpus_texts(reference), judge.truncate)
+    if reference == CORPUS:
+        texts = [story.text for story in corpus.stories("held_out")]
+        return CorpusStories(texts, judge.truncate)
+    if is_text_file(reference):
+        return CorpusStories(read_texts(reference), judge.truncate)
     if reference == JUDGE:
         if not callable(judge.lm.model):
             raise ConfigError(f"stories: found {JUDGE}, and a judge behind a server writes none")

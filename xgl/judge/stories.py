@@ -19,7 +19,7 @@ from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.visitors import find
 from xgl.models import corpus
-from xgl.models.references import CORPUS, JUDGE, check_stories, is_corpus, is_text_file
+from xgl.models.references import JUDGE, check_stories, is_corpus, is_text_file
 from xgl.models.resolve import resolve
 from xgl.random_streams import stream
 from xgl.runtime.requests import StoryRequest
@@ -67,13 +67,6 @@ def prompted_places(game: Game) -> list[str]:
         for story in find(line, syn.Story)
         if story.prompt
     ]
-
-
-def corpus_texts(reference: str) -> list[str]:
-    """The texts of the package's held-out stories, or of a file. Raises :class:`StoryError`."""
-    if reference == CORPUS:
-        return [story.text for story in corpus.stories("held_out")]
-    return read_texts(reference)
 
 
 def texts_digest(reference: str) -> str:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 from operator import sub
 from typing import TypeVar
@@ -66,12 +65,9 @@ class TransformerJudge:
         answer: Callable[[TransformerJudge, Sequence[Named]], Sequence[Reply]],
     ) -> list[Reply]:
         """The answers in the order of the requests, those of each model in one batch."""
-        models = dict.fromkeys(request.model for request in requests)
-        if list(models) in ([], [""]):
-            return list(answer(self, requests))
         batches = {}
-        for name in models:
-            own = [replace(each, model="") for each in requests if each.model == name]
+        for name in dict.fromkeys(request.model for request in requests):
+            own = [each for each in requests if each.model == name]
             batches[name] = iter(answer(self.named(name), own))
         return [next(batches[request.model]) for request in requests]
 

@@ -14,7 +14,6 @@ from xgl.language.canonical import Game
 from xgl.runtime.lockstep import (
     Cast,
     Instance,
-    Memory,
     RunningMachine,
     advance,
     cut_move,
@@ -22,7 +21,18 @@ from xgl.runtime.lockstep import (
     turn_of,
 )
 from xgl.runtime.presentation import Message, first_messages
-from xgl.runtime.requests import Event, Judge, Move, Play, Player, Seeds, StorySource, Turn, View
+from xgl.runtime.requests import (
+    Event,
+    Judge,
+    Move,
+    Play,
+    Player,
+    Rounds,
+    Seeds,
+    StorySource,
+    Turn,
+    View,
+)
 
 Answer = str | Move | OversizeError
 """A move: its text, or the error value of a player that could not read its view."""
@@ -50,10 +60,10 @@ class Episode:
         *,
         play_seed: int = 0,
         players: Mapping[str, Player] | None = None,
-        memory: Memory | None = None,
+        memory: Mapping[str, Rounds] | None = None,
     ) -> None:
         self.game = game
-        self.instance = Instance(game, Seeds(map_seed, play_seed), memory=memory)
+        self.instance = Instance(game, Seeds(map_seed, play_seed), memory=memory or {})
         self._cast = Cast(judge, stories, dict(players or {}))
         self._machine: RunningMachine | None = None
 

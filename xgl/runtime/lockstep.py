@@ -12,8 +12,8 @@ another map, made by the same player under the same seeds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -36,6 +36,7 @@ from xgl.runtime.requests import (
     Predicate,
     PrefixRequest,
     Request,
+    Rounds,
     ScoreRequest,
     Seeds,
     StoryRequest,
@@ -49,24 +50,15 @@ BEYOND = 64
 the game as oversize, so later characters do not matter."""
 
 
-class Memory(NamedTuple):
-    """What ``player`` knows at the start of ``round`` in repeated play: the items that it saw in
-    each earlier round, the oldest first. All other players play as in round 1."""
-
-    player: str
-    round: int
-    earlier: tuple[tuple[Item, ...], ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One game to be played with one pair of seeds. ``policy`` names the policy, for players that
-    hold several; ``memory`` is set in repeated play."""
+    hold several; ``memory``: what players saw in earlier rounds, by their names."""
 
     game: Game
     seeds: Seeds
     policy: str = ""
-    memory: Memory | None = None
+    memory: Mapping[str, Rounds] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,11 +224,9 @@ def _answer_unique(slots: list[Slot], answer: Callable[[list[Any]], list[Any]]) 
 def turn_of(instance: Instance, request: MoveRequest) -> Turn:
     """A move request as a player gets it: with the seeds, and with earlier rounds in view where
     the game is repeated."""
-    number, memory = 1, instance.memory
-    if memory is not None and memory.player == request.view.player:
-        request = replace(request, view=replace(request.view, earlier=memory.earlier))
-        number = memory.round
-    return Turn(request, instance.seeds, instance.policy, number)
+    if earlier := instance.memory.get(request.view.player):
+        request = replace(request, view=replace(request.view, earlier=earlier))
+    return Turn(request, instance.seeds, instance.policy)
 
 
 def cut_move(
@@ -282,14 +272,14 @@ def play_rounds(
     """
     if control and len(seeds) < 2:
         raise ValueError(f"found {len(seeds)} maps, expected two or more for a control")
-    history: list[tuple[tuple[Item, ...], ...]] = [()] * len(seeds)
+    history: list[Rounds] = [()] * len(seeds)
     results: list[Round] = []
     for number in range(1, rounds + 1):
         histories = [(False, history)]
         if control and number > 1:
             histories.append((True, [*history[1:], *history[:1]]))
         instances = [
-            (other, Instance(game, instance_seeds, memory=Memory(role, number, earlier)))
+            (other, Instance(game, instance_seeds, memory={role: earlier}))
             for other, earliers in histories
             for instance_seeds, earlier in zip(seeds, earliers, strict=True)
         ]

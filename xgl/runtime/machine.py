@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 from typing import Any, cast
 
 from xgl.errors import FlowError, OversizeError
@@ -390,14 +390,13 @@ class Machine:
 
     def _amount(self, amount: syn.Sum) -> Generator[Any, Any, Amount]:
         """A signed sum."""
-        pairs = []
+        pairs = list[tuple[ScoreRequest, ...]]()
         for _, term in amount.terms:
-            pair: tuple[ScoreRequest, ...] = ()
             if isinstance(term, syn.Xent):
-                pair = yield from self._score_requests(term)
-            pairs.append(pair)
-        requests = tuple(request for pair in pairs for request in pair)
-        answers = iter((yield from self._ask(requests)))
+                pairs.append((yield from self._score_requests(term)))
+            else:
+                pairs.append(())
+        answers = iter((yield from self._ask(tuple(chain(*pairs)))))
         bits, terms = 0.0, []
         xents: list[tuple[int, TokenScores]] = []
         for (sign, term), pair in zip(amount.terms, pairs, strict=True):
