@@ -8,7 +8,6 @@ what was requested since the last :meth:`Engine.forget`.
 from __future__ import annotations
 
 import logging
-import math
 import sys
 from abc import ABC, abstractmethod
 from array import array
@@ -18,19 +17,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from itertools import chain
 
 from cachetools import LRUCache
 
 from xgl.judge.forward import Bits, supports_prefix_sharing, tree_bits
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory import (
-    ForwardBudget,
-    few_threads,
-    out_of_memory,
-    release_memory,
-    retry_in_halves,
-)
+from xgl.lm.memory import ForwardBudget, few_threads, retry_in_halves
 from xgl.lm.prefix_sharing import (
     MAX_TREE_TOKENS,
     Ids,
@@ -112,32 +104,11 @@ class ScoringEngine(Engine):
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterator[tuple[ScoredSequence, Bits]]:
         with few_threads(self.lm):
             shares = bool(sequences) and self._shares_prefixes
-            yield from self._compute(sequences, min(MAX_TREE_TOKENS, self.budget.tokens) * shares)
-
-    def _compute(
-        self, sequences: Sequence[ScoredSequence], max_tokens: int
-    ) -> Iterator[tuple[ScoredSequence, Bits]]:
-        """The bits of sequences in trees of at most ``max_tokens``; 0: each by itself."""
-        for batch in tree_batches(prefix_trees(sequences, max_tokens), self.budget.rows):
-            try:
+            trees = prefix_trees(sequences, min(MAX_TREE_TOKENS, self.budget.tokens) * shares)
+            for batch in tree_batches(trees, self.budget.rows):
                 results = retry_in_halves(self._forward, batch, "sequences to score")
-            except (RuntimeError, MemoryError) as error:
-                members = [sequences[index] for tree in batch for index in tree.members]
-                if len(members) == len(batch) or not out_of_memory(error):
-                    raise
-                results = []
-            if not results:  # a tree does not fit into memory: its members may, each by itself
-                release_memory()
-                yield from self._compute(members, 0)
-            for tree, bits in zip(batch, results, strict=False):
-                members = [sequences[index] for index in tree.members]
-                finite = all(map(math.isfinite, chain.from_iterable(bits)))
-                # NaN passes masks (0 · NaN) from one sequence to its whole tree: read apart, only
-                # the one at fault keeps it, and its request can be named.
-                if len(members) > 1 and not finite:
-                    yield from self._compute(members, 0)
-                else:
-                    yield from zip(members, bits, strict=True)
+                for tree, bits in zip(batch, results, strict=True):
+                    yield from zip([sequences[n] for n in tree.members], bits, strict=True)
 
     def _forward(self, trees: Sequence[PrefixTree]) -> list[list[Bits]]:
         bits = tree_bits(self.lm, trees, self.budget.bytes // 8)

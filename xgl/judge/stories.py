@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING
 
 from xgl.errors import ConfigError, StoryError, excerpt
 from xgl.files import MOST_BYTES, read_bytes, user_path
-from xgl.language import syntax as syn
 from xgl.language.canonical import Game
-from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import find
 from xgl.models import corpus
 from xgl.models.references import JUDGE, check_stories, is_corpus, is_text_file
 from xgl.models.resolve import resolve
 from xgl.random_streams import stream
+from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import StoryRequest
 
 if TYPE_CHECKING:  # which loads torch
@@ -47,26 +45,12 @@ def check_source(reference: str, setting: str) -> None:
 def check_prompts(game: Game, reference: str, origin: str, setting: str) -> None:
     """Raises :class:`ConfigError`, which begins with ``origin``, for a game that asks for texts by
     prompts, in its program or its metadata, if the source that ``setting`` names follows none."""
-    if not is_corpus(reference) or not (places := prompted_places(game)):
-        return
-    raise ConfigError(
-        f"{origin}: {places[0]} asks for a text by a prompt, which a corpus cannot follow "
-        f"({setting}={reference}), {WRITERS}"
-    )
-
-
-def prompted_places(game: Game) -> list[str]:
-    """Where a game asks for texts by prompts."""
-    program, texts = game.program, game.metadata.prompts
-    places = [f"prompts.{name} = {excerpt(text, 60)!r}" for name, text in sorted(texts.items())]
-    if not DIALECTS[program.dialect].story_arguments:
-        return places  # there they are no part of the game
-    return places + [
-        f"line {program.source_line(position)}: story({excerpt(story.prompt, 60)!r})"
-        for position, line in enumerate(program.instructions)
-        for story in find(line, syn.Story)
-        if story.prompt
-    ]
+    prompts = [request.prompt for request in asked_stories(game) if request.prompt]
+    if prompts and is_corpus(reference):
+        raise ConfigError(
+            f"{origin}: a corpus ({setting}={reference}) cannot follow the prompt "
+            f"{excerpt(prompts[0], 60)!r}, {WRITERS}"
+        )
 
 
 def texts_digest(reference: str) -> str:
@@ -114,10 +98,10 @@ class CorpusStories:
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """A passage for each (map seed, request), a function of both. Raises :class:`StoryError`
         for a request with a prompt: passages are there, and follow none."""
-        for _, request in requests:
-            if request.prompt:
-                prompt = excerpt(request.prompt, 60)
-                raise StoryError(f"a corpus cannot follow the prompt {prompt!r}, {WRITERS}")
+        if prompt := next((request.prompt for _, request in requests if request.prompt), ""):
+            raise StoryError(
+                f"a corpus cannot follow the prompt {excerpt(prompt, 60)!r}, {WRITERS}"
+            )
         return [self._passage(request.map_of(seed), request) for seed, request in requests]
 
     def _passage(self, map_seed: int, request: StoryRequest) -> str:

@@ -17,7 +17,6 @@ from xgl.judge.stories import (
     JudgeStories,
     check_prompts,
     check_source,
-    prompted_places,
     read_texts,
 )
 from xgl.judge.transformer_judge import TransformerJudge
@@ -79,15 +78,12 @@ PROMPTED = 'assign(s=story("a provable statement"))\nelicit(t, 5)\nreward(xed(s 
 
 
 def test_a_corpus_refuses_a_prompt_and_a_model_follows_it(judge: TransformerJudge) -> None:
-    whole = game(parse(PROMPTED), Metadata(prompts={"b": "a city"}))
-    assert prompted_places(whole) == [
-        "prompts.b = 'a city'",
-        "line 1: story('a provable statement')",
-    ]
+    whole = game(parse(PROMPTED, "xent"), Metadata(prompts={"b": "a city"}))
     plain = game(parse(PROMPTED))
-    with pytest.raises(ConfigError, match=r"^mine: line 1: story\('a provable statement'\) asks"):
-        check_prompts(plain, "corpus", "mine", "judge.stories")
-    check_prompts(whole, "judge", "mine", "judge.stories")
+    for each, prompt in ((whole, "a city"), (plain, "a provable statement")):
+        with pytest.raises(ConfigError, match=f"^mine: a corpus .* the prompt '{prompt}', expect"):
+            check_prompts(each, "corpus", "mine", "judge.stories")
+        check_prompts(each, "judge", "mine", "judge.stories")
     asked = [(3, StoryRequest(0, 12, "a provable statement"))]
     with pytest.raises(StoryError, match="a corpus cannot follow the prompt"):
         load_stories("corpus", judge).story_texts(asked)
@@ -96,7 +92,8 @@ def test_a_corpus_refuses_a_prompt_and_a_model_follows_it(judge: TransformerJudg
     assert other.lm is not judge.lm
     assert own.story_texts(asked) == other.story_texts(asked)  # the same model, loaded again
     assert own.story_texts(asked) != own.story_texts([(3, StoryRequest(0, 12, "a cat"))])
-    assert not prompted_places(game(parse(PROMPTED, "xent")))  # that engine ignores the prompt
+    ignored = game(parse(PROMPTED, "xent"))  # that engine ignores the prompt
+    check_prompts(ignored, "corpus", "mine", "judge.stories")
 
 
 TALES = [
