@@ -78,21 +78,15 @@ class Row:
         """A play of the row's game on its map."""
         return Episode(self.game, self.map_seed, judge, self, play_seed=play_seed, players=players)
 
-    def floor_of(self, role: str) -> float:
-        """Score of an unfinished play for a role, in bits: the row's floor for its own role; for
-        another, whose plays the archive may not hold, −1 for each token of its moves."""
-        if role == self.role:
-            return self.floor
-        return -float(analyse(self.game.program, self.game.metadata, role).move_tokens)
-
     def score(self, play: Play, role: str | None = None) -> float:
         """Bits of ``role`` (the row's own by default), at least its floor, which a play counts as
-        that did not finish or in which an answer held no move."""
-        role = role or self.role
-        floor = self.floor_of(role)
-        if role != self.role:  # no play is known that this floor lies below
-            floor = min(floor, play.scores.get(role, 0.0))
-        return play.score_for(role, floor)
+        that did not finish or in which an answer held no move. The floor of another role is −1 for
+        each token of its moves, or its score if this is lower: the archive may not hold its plays.
+        """
+        if role in (None, self.role):
+            return play.score_for(self.role, self.floor)
+        tokens = analyse(self.game.program, self.game.metadata, role).move_tokens
+        return play.score_for(role, min(-float(tokens), play.scores.get(role, 0.0)))
 
     def reward(self, score: float, normalise: bool) -> float:
         """The score in bits or, with ``normalise``, in standard deviations above the base player's

@@ -11,7 +11,7 @@ All instances of one game share its lines, prepared to run, and the texts that i
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, count
 from typing import Any, cast
@@ -121,8 +121,7 @@ RequestGenerator = Generator[tuple[Request, ...], tuple[Answer, ...], Any]
 
 
 class _ForfeitError(Exception):
-    def __init__(self, player: str) -> None:
-        self.player = player
+    """A player has failed too often; its name is the message."""
 
 
 Amount = tuple[
@@ -161,7 +160,7 @@ class Machine:
             while not self.flow.done:
                 yield from self._step()
         except _ForfeitError as forfeit:
-            outcome, forfeiter = "forfeit", forfeit.player
+            outcome, forfeiter = "forfeit", str(forfeit)
         except OversizeError as error:
             line = self.game.program.source_line(self.flow.position)
             outcome, reason = "oversize", f"line {line}: {error}"
@@ -177,8 +176,7 @@ class Machine:
         texts = yield from self._ask(tuple(requests.values()))
         for name, text in zip(requests, texts, strict=True):
             self.values.store(name, Text(self.values.within_limit(text)))
-        pairs = tuple((name, self.values.register_text(name)) for name in requests)
-        self._log_values(Assigned(pairs), pairs)
+        self._log_registers(requests)
 
     def _step(self) -> RequestGenerator:
         self.steps += 1
@@ -209,9 +207,13 @@ class Machine:
         self.events.append(event)
         self.lines.append(self.flow.position)
 
-    def _log_values(self, event: Event, values: Sequence[tuple[str, str]]) -> None:
-        size = sum(meter.PAIR + meter.size(name) + meter.size(text) for name, text in values)
-        self._log(event, size, meter.ITEM * len(values))
+    def _log_values(self, event: Assigned | Revealed) -> None:
+        size = sum(meter.PAIR + meter.size(name) + meter.size(text) for name, text in event.values)
+        self._log(event, size, meter.ITEM * len(event.values))
+
+    def _log_registers(self, names: Iterable[str]) -> None:
+        pairs = tuple((name, self.values.register_text(name)) for name in names)
+        self._log_values(Assigned(pairs))
 
     def _ask(self, requests: tuple[Request, ...]) -> Generator[Any, Any, tuple[Any, ...]]:
         """Yield requests and return their answers; without requests, nothing is yielded."""
@@ -223,15 +225,15 @@ class Machine:
     def _assign(self, assign: syn.Assign) -> RequestGenerator:
         yield from self._stories()
         if self.dialect.parallel_assign:
-            pairs = yield from self._assign_at_once(assign)
-        else:
-            pairs = []
-            for name, expression in assign.targets:
-                self.values.store(name, (yield from self._value(expression)))
-                pairs.append((name, self.values.register_text(name)))
-        self._log_values(Assigned(tuple(pairs)), pairs)
+            yield from self._assign_at_once(assign)
+            return
+        pairs = []
+        for name, expression in assign.targets:
+            self.values.store(name, (yield from self._value(expression)))
+            pairs.append((name, self.values.register_text(name)))
+        self._log_values(Assigned(tuple(pairs)))
 
-    def _assign_at_once(self, assign: syn.Assign) -> Generator[Any, Any, list[tuple[str, str]]]:
+    def _assign_at_once(self, assign: syn.Assign) -> RequestGenerator:
         """Evaluate all expressions, then store them; a register named twice keeps its first place
         and its last value. The text of a list changes with the registers that it holds.
         """
@@ -240,8 +242,8 @@ class Machine:
             values[name] = yield from self._value(expression)
         for name, value in values.items():
             self.values.store(name, value)
-        names = [*values, *(name for name in self.values.holders(values) if name not in values)]
-        return [(name, self.values.register_text(name)) for name in names]
+        holders = self.values.holders(values)
+        self._log_registers([*values, *(name for name in holders if name not in values)])
 
     def _stories(self) -> RequestGenerator:
         calls = self.plan.stories[self.flow.position]
@@ -263,8 +265,7 @@ class Machine:
             event = Moved(elicit.player, name, move, self.flow.position)
             self._log(event, meter.PAIR + meter.size(move.text), meter.ITEM)
             if holders := self.values.holders([name]):
-                pairs = tuple((holder, self.values.register_text(holder)) for holder in holders)
-                self._log_values(Assigned(pairs), pairs)
+                self._log_registers(holders)
 
     def _visible_items(self, player: str) -> tuple[Item, ...]:
         """What the player sees: the constants, then of the events."""
@@ -373,7 +374,7 @@ class Machine:
         for expression in reveal.values:
             value = yield from self._value(expression)
             pairs.append((expression_text(expression), self.values.as_text(value)))
-        self._log_values(Revealed(reveal.player, tuple(pairs)), pairs)
+        self._log_values(Revealed(reveal.player, tuple(pairs)))
 
     # -- expressions -----------------------------------------------------------------------
 

@@ -319,7 +319,7 @@ class Turn:
     for players that hold several."""
 
     request: MoveRequest
-    seeds: Seeds = field(default_factory=lambda: Seeds(0, 0))
+    seeds: Seeds
     policy: str = ""
 
     @property
