@@ -83,7 +83,7 @@ class Row:
         that did not finish or in which an answer held no move. The floor of another role is −1 for
         each token of its moves, or its score if this is lower: the archive may not hold its plays.
         """
-        if role in (None, self.role):
+        if role is None or role == self.role:
             return play.score_for(self.role, self.floor)
         tokens = analyse(self.game.program, self.game.metadata, role).move_tokens
         return play.score_for(role, min(-float(tokens), play.scores.get(role, 0.0)))

@@ -12,7 +12,7 @@ another map, made by the same player under the same seeds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -79,7 +79,7 @@ class RunningMachine:
 
     def __init__(self, instance: Instance, cast: Cast, machine: Machine) -> None:
         self.instance, self.cast, self.machine = instance, cast, machine
-        self.generator = machine.play()
+        self.generator: Generator[Any, Any, Play] = machine.play()
         self.requests: tuple[Request, ...] = ()
         self.answers: list[Any] = []
         self.play: Play | None = None
