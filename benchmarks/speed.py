@@ -93,9 +93,7 @@ def loads(judge: TransformerJudge, scale: int) -> Mapping[str, Load]:
         for _ in range(8)
     ]
     moves = [" ".join(move(8).split()) for _ in range(64 * scale)]
-    statements = [
-        TruthRequest(each, None, "the text is new", (("the text", each),)) for each in moves
-    ]
+    statements = [TruthRequest(each, "the text is new", (("the text", each),)) for each in moves]
     return {
         "short xeds": lambda j: j.score(short),
         "long contexts": lambda j: j.score(long),
@@ -129,6 +127,7 @@ def rate(judge: TransformerJudge, load: Load, repeats: int) -> float:
     rates = []
     for _ in range(repeats):
         judge.forget()
+        assert isinstance(judge.engine, ScoringEngine)
         before, start = judge.engine.counts["read_tokens"], time.perf_counter()
         load(judge)
         taken = time.perf_counter() - start
@@ -141,21 +140,28 @@ def measure(
 ) -> tuple[dict[str, str], dict[str, str]]:
     """One load's rows: what was read, and how fast."""
     fresh = TransformerJudge(judge.lm)
+    engine = fresh.engine
+    assert isinstance(engine, ScoringEngine)
+    asked, new = list[ScoredSequence](), list[ScoredSequence]()
+    bits, compute = engine.bits, engine.compute
+    engine.bits = lambda some: (asked.extend(some), bits(some))[1]  # type: ignore[method-assign]
+    engine.compute = lambda some: (new.extend(some), compute(some))[1]  # type: ignore[method-assign]
     load(fresh)
-    did = Counter(fresh.engine.counts)
+    did, sequences, unlike = Counter(engine.counts), len(asked), len(new)
+    tokens_asked, tokens_new = (sum(len(one.ids) - 1 for one in some) for some in (asked, new))
     load(fresh)
-    cached = fresh.engine.counts["cached"] - did["cached"]
+    cached = 1 - (len(new) - unlike) / max(1, unlike)
     length = max(2, round(did["padded_tokens"] / max(1, did["trees"])))
     own = rate(judge, load, repeats)
     best, batch = raw(judge.lm, length, did["scored_tokens"] / did["read_tokens"], every=False)
     every, _ = raw(judge.lm, length, 1.0, every=True)
     tokens = {
         "load": name,
-        "sequences": f"{did['requested']:,}",
-        "tokens requested": f"{did['requested_tokens']:,}",
-        "without duplicates": f"{did['new_tokens']:,}",
+        "sequences": f"{sequences:,}",
+        "tokens requested": f"{tokens_asked:,}",
+        "without duplicates": f"{tokens_new:,}",
         "read": f"{did['read_tokens']:,}",
-        "cached, second call": f"{cached / max(1, did['requested'] - did['duplicates']):.0%}",
+        "cached, second call": f"{cached:.0%}",
     }
     return tokens, {
         "load": name,

@@ -9,7 +9,7 @@ from xgl.analysis.static_facts import analyse
 from xgl.errors import excerpt
 from xgl.escaping import visible_lines
 from xgl.language.canonical import Game
-from xgl.runtime.presentation import visible
+from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import Play
 
 MOST_ITEMS = 100
@@ -37,7 +37,7 @@ def play_text(play: Play) -> str:
     outcome = f"{play.outcome} by {play.forfeiter}" if play.forfeiter else play.outcome
     scores = [f"{name} {score:+.2f} bits" for name, score in play.scores.items()]
     head = f"Play: {outcome}; {', '.join(scores) or 'nobody was paid'}"
-    items = visible(play.events, "env")
+    items = Sight("env").visible_items(play.events)
     lines = [f"{each.label}: {excerpt(each.text, MOST_CHARACTERS)}" for each in items[:MOST_ITEMS]]
     lines += [f"… and {more} more"] if (more := len(items) - MOST_ITEMS) > 0 else []
     lines += [excerpt(play.reason)] if play.reason else []

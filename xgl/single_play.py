@@ -51,10 +51,9 @@ def play(
         program = read_game(program, metadata=metadata)
     whole = program if isinstance(program, Game) else game(program, metadata)
     if judge is None:
-        from xgl.judge.stories import prompted_places  # it loads what endpoints need
-
         judge, corpus = _usual_judge()
-        stories = stories or (None if prompted_places(whole) else corpus)
+        has_prompts = any(request.prompt for request in asked_stories(whole))
+        stories = stories or (None if has_prompts else corpus)
     seeds = Seeds(seed, seed)
     seats = _seats(whole.program, players, seeds)
     [result] = play_all(

@@ -17,14 +17,7 @@ from pydantic import AfterValidator, Field, Strict
 
 from xgl.chat.settings import VariableName
 from xgl.language.canonical import RESERVED
-from xgl.models.references import (
-    ChatName,
-    ServerName,
-    check_device,
-    check_stories,
-    is_server,
-    parse,
-)
+from xgl.models.references import check_device, check_stories, is_server
 from xgl.settings import (
     Count,
     Dtype,
@@ -74,10 +67,10 @@ class JudgeConfig:
     stories: Annotated[str, AfterValidator(_check_source)] = "corpus"
     """Source of the texts of maps: corpus (held-out stories of the package); a file of texts in any
     language (.txt with one a line or blank lines between them); or who writes
-    them, and can follow prompts: judge, another model of this machine, or chat:MODEL@URL."""
+    them, and can follow prompts: judge, or another model of this machine."""
     key_variable: Annotated[VariableName | None, Role.RESUMABLE] = None
-    """Environment variable with the key of the server that is judge.model, and of a chat model that
-    is judge.stories; null: OPENAI_API_KEY at OpenAI's own endpoint, no key elsewhere."""
+    """Environment variable with the key of the server that is judge.model; null: OPENAI_API_KEY at
+    OpenAI's own endpoint, no key elsewhere."""
     tokenizer: str | None = None
     """Reference of the tokenizer of a judge.model behind a server; null: MODEL of vllm:MODEL@URL,
     which may be a name that only the server knows."""
@@ -93,11 +86,6 @@ class JudgeConfig:
             raise ValueError("stories: found judge, and a server writes none, expected corpus")
         if self.tokenizer is not None and not is_server(self.model):
             raise ValueError(f"tokenizer: found {self.tokenizer!r}, expected a server as model")
-        urls = {url.rstrip("/") for url in map(_url, (self.model, self.stories)) if url}
-        if self.key_variable and len(urls) > 1:
-            raise ValueError(
-                f"key_variable: found one key for {' and '.join(sorted(urls))}, expected one server"
-            )
         if self.second == self.model or is_server(self.second or ""):
             raise ValueError(
                 f"second: found {self.second}, expected a model of this machine that is not "
@@ -204,14 +192,6 @@ class FinetuneConfig:
     shuffle: Flag = False
     """Null control: each step's rewards are permuted among its moves, all of which are the
     player's own. A growth trains its initial games on their true rewards all the same."""
-
-
-def _url(reference: str) -> str | None:
-    """The address that a reference of a judge or of stories names, if any."""
-    if not is_server(reference) and not reference.startswith("chat:"):
-        return None
-    name = parse(reference)
-    return name.url if isinstance(name, ServerName | ChatName) else None
 
 
 @dataclass(frozen=True)

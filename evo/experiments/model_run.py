@@ -131,7 +131,7 @@ def plan_models(config: RunConfig, services: Services, resumed: bool) -> ModelPl
         check_judge(judge.model, judge.tokenizer, judge.key_variable)
     else:
         resolve(judge.model)
-    check_source(judge.stories, "judge.stories", judge.key_variable)
+    check_source(judge.stories, "judge.stories")
     npc = None if config.player.npc == "base" else config.player.npc
     others = judge.second, *judge.others.values()
     for reference in filter(None, (config.player.model, npc, *others)):

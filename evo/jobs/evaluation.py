@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -25,10 +26,9 @@ from xgl.language.canonical import Game
 from xgl.players import FixedMovesPlayer
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
-from xgl.runtime.lockstep import Cast, Instance, Round, play_all, play_together, rounds_shown
+from xgl.runtime.lockstep import Cast, Instance, Round, play_all, play_together
 from xgl.runtime.requests import (
     Move,
-    MoveCounts,
     Moved,
     MoveRequest,
     Play,
@@ -250,7 +250,7 @@ class RoundScore(ScoredPlay):
     control: bool = False
     rounds_shown: int = 0
     new_tokens: int = 0
-    counts: MoveCounts = field(default_factory=MoveCounts)
+    counts: Counter[str] = field(default_factory=Counter)
     reason: str = ""
     """What was too large for an oversize play."""
 
@@ -262,7 +262,7 @@ def round_score(round_: Round, task: Task, most_bits: float, seconds: float) -> 
         **vars(scored_play(task, round_.seeds, play, None, most_bits, seconds)),
         number=round_.number,
         control=round_.control,
-        rounds_shown=rounds_shown(play, role),
+        rounds_shown=min((move.rounds_shown for move in all_moves(play, role)), default=0),
         new_tokens=sum(move.new_tokens for move in all_moves(play, role)),
         counts=play.move_counts(role),
         reason=play.reason,
@@ -280,7 +280,7 @@ def round_floor(plays: Sequence[tuple[int, str, float]], task: Task) -> float:
 def with_round_floor(score: RoundScore, floor: float) -> RoundScore:
     """The score, at least the floor, which an unfinished play counts as and one in which an answer
     held no move."""
-    if score.outcome == "finished" and not score.counts.format_failures:
+    if score.outcome == "finished" and not score.counts["format_failures"]:
         return replace(score, score=max(score.score, floor))
     return replace(score, score=floor, clipped_score=floor)
 
@@ -288,7 +288,7 @@ def with_round_floor(score: RoundScore, floor: float) -> RoundScore:
 def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundScore]) -> list[Row]:
     """Rows of the table ``rounds``, without the run's id."""
     rows = (
-        asdict(each.counts) | play_row(policy_id, task, purpose, each) | {"round": each.number}
+        {**each.counts, **play_row(policy_id, task, purpose, each), "round": each.number}
         for each in scores
     )
     return [{name: row[name] for name in TABLES["rounds"].names if name in row} for row in rows]

@@ -60,7 +60,7 @@ class ModelHost:
         player = load_model(settings.player.model, settings.player.dtype, place)
         self.judge = _judge(settings, player)
         judge, at = settings.judge, settings.device_of(settings.judge)
-        stories = load_stories(judge.stories, self.judge, at, judge.dtype, judge.key_variable)
+        stories = load_stories(judge.stories, self.judge, at, judge.dtype)
         self.stories = Recorder(stories, self.judge)
         self.adapted_model = AdaptedModel(player, settings.player)
         self.count = self._count_for(player)

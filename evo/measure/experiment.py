@@ -78,7 +78,7 @@ from xgl.models.references import is_server
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import LocalPolicy
-from xgl.runtime.requests import MoveCounts, Player
+from xgl.runtime.requests import Player
 from xgl.settings import value_text
 
 SILENCE = 30.0
@@ -416,6 +416,8 @@ def _outcome_line(
     if all(each.outcome == "oversize" for each in scores):
         return f"{player.name} {member.name}: no play fits; {scores[0].reason}"
     forfeits = sum(each.outcome == "forfeit" for each in scores)
-    counts = sum((each.counts for each in scores), MoveCounts())
-    failures = f"{forfeits} forfeits, {counts.format_failures} format failures"
-    return f"{player.name} {member.name}: {narms}; {failures}, {counts.cut_moves} cut moves"
+    failed, cut = (
+        sum(each.counts[name] for each in scores) for name in ("format_failures", "cut_moves")
+    )
+    failures = f"{forfeits} forfeits, {failed} format failures"
+    return f"{player.name} {member.name}: {narms}; {failures}, {cut} cut moves"

@@ -28,9 +28,9 @@ from xgl.files import user_path
 from xgl.language.syntax import Reward
 from xgl.players.chat import Ask, asked_move
 from xgl.runtime.episode import Episode, EpisodeQueue
-from xgl.runtime.lockstep import Memory, visible_items
+from xgl.runtime.lockstep import visible_items
 from xgl.runtime.presentation import Message
-from xgl.runtime.requests import Item, Play, Seeds
+from xgl.runtime.requests import Play, Rounds, Seeds
 
 try:
     from inspect_ai import task as _register
@@ -70,9 +70,9 @@ class MeasureHost:
         """``count`` rounds of a game on one map."""
         task = self.members[name].task
         role, plays = task.role, list[Play]()
-        earlier: tuple[tuple[Item, ...], ...] = ()
-        for number in range(1, count + 1):
-            play = await self._play(name, seeds, Memory(role, number, earlier), ask)
+        earlier: Rounds = ()
+        for _ in range(count):
+            play = await self._play(name, seeds, earlier, ask)
             plays.append(play)
             earlier = (*earlier, visible_items(task.game, play, role))
         outcomes, floor = [play.outcome_for(role) for play in plays], task.floor
@@ -85,7 +85,7 @@ class MeasureHost:
             "moves": [play.accepted_moves(role) for play in plays],
         }
 
-    async def _play(self, name: str, seeds: Seeds, memory: Memory, ask: Ask) -> Play:
+    async def _play(self, name: str, seeds: Seeds, earlier: Rounds, ask: Ask) -> Play:
         task, stories = self.members[name].task, self.members[name].stories
         assert stories is not None, "a folder holds the texts of its maps"
         others = [each for each in analyse(task.game.program).players if each != task.role]
@@ -96,7 +96,7 @@ class MeasureHost:
             stories,
             play_seed=seeds.play_seed,
             players=dict.fromkeys(others, self.others),
-            memory=memory,
+            memory={task.role: earlier},
         )
         await self.queue.start(episode)
         while episode.turn is not None:

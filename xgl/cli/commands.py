@@ -78,7 +78,7 @@ def games() -> int:
 def judge(model: str, tokenizer: str | None, key_variable: str | None) -> int:
     """How well a model decides the committed statements."""
     from xgl.judge.loading import load_judge  # needs torch
-    from xgl.judge.reliability import reliability
+    from xgl.judge.reliability import CHANCE, reliability
 
     found = reliability(load_judge(model, "auto", "auto", tokenizer, key_variable))
     luck = "; so near chance, games that ensure a statement are won or lost by luck"
@@ -86,7 +86,7 @@ def judge(model: str, tokenizer: str | None, key_variable: str | None) -> int:
         f"{model} calls {found.called_true} of {found.pairs} true statements true and "
         f"{found.called_false} of {found.pairs} false ones false\n"
         f"area under the ROC curve {found.area:.2f} [{found.low:.2f}, {found.high:.2f}], 0.5 by "
-        f"chance (95 % over {found.pairs} subjects){luck if found.near_chance else ''}"
+        f"chance (95 % over {found.pairs} subjects){luck if found.low <= CHANCE else ''}"
     )
     return 0
 
@@ -171,7 +171,7 @@ _PLAY = (
         "--stories",
         metavar="SOURCE",
         default="corpus",
-        help="of the map's texts: corpus (default), a file, judge, a model, chat:MODEL@URL",
+        help="of the map's texts: corpus (default), a file, judge, a model",
     ),
     _option("--role", metavar="PLAYER", help="default: black, or who is asked first"),
     _option("--seed", type=partial(_whole_number, 0), default=0, metavar="N", help="of the map"),

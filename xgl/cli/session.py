@@ -21,7 +21,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import RESERVED, Game, check_names
 from xgl.library import Source, read_text
 from xgl.players import FixedMovesPlayer
-from xgl.runtime.lockstep import Cast, Instance, Memory, machines_of, play_all, visible_items
+from xgl.runtime.lockstep import Cast, Instance, machines_of, play_all, visible_items
 from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 from xgl.runtime.requests import Event, Move, Moved, Play, Player, Seeds, Turn
 
@@ -191,7 +191,7 @@ class Session:
     def score(self, play: Play) -> float | None:
         """Bits of the role; None if its play did not finish, or an answer of it held no move."""
         is_whole = play.outcome_for(self.role) == "finished"
-        if not is_whole or play.move_counts(self.role).format_failures:
+        if not is_whole or play.move_counts(self.role)["format_failures"]:
             return None
         return play.scores.get(self.role, 0.0)
 
@@ -209,7 +209,7 @@ class Session:
 
     def _round(self, number: int) -> Play:
         shown = tuple(visible_items(self.game, play, self.role) for play in self.rounds)
-        instance = Instance(self.game, self.seeds, memory=Memory(self.role, number, shown))
+        instance = Instance(self.game, self.seeds, memory={self.role: shown})
         # The events are read while the play goes on, so the machine is made here.
         [self.machine] = machines_of([instance])
         self.narrator, self.typed = Narrator(self.game, self.role), ""

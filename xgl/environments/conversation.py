@@ -12,35 +12,15 @@ from xgl.runtime.requests import Move, MoveRequest, Play
 
 ASK_AGAIN = 2
 """Default number of times that an answer without a move is asked again."""
-__all__ = ["ASK_AGAIN", "RULES", "Conversation", "converse"]
+__all__ = ["ASK_AGAIN", "RULES", "converse", "message"]
 
 
-class Conversation:
-    """The messages to one player. The first shows its whole view, later ones what is new in it."""
-
-    def __init__(self, ask_again: int = ASK_AGAIN) -> None:
-        self.ask_again = ask_again
-        self._item_count: int | None = None
-        self._retries = ask_again
-
-    def ask(self, request: MoveRequest) -> str:
-        """The message that asks for a move."""
-        view, self._retries = request.view, self.ask_again
-        item_count, self._item_count = self._item_count, len(view.items)
-        if item_count is None:
-            return view_text(view, request.max_len)
-        return news_text(view, item_count, request.max_len)
-
-    def read(self, answer: str) -> Move | str:
-        """The move of an answer; for an answer without one the next message or, after ``ask_again``
-        of these, an empty move."""
-        text = parse_move(answer)
-        if text is not None:
-            return Move(text)
-        if self._retries == 0:
-            return Move("", format_failure=True)
-        self._retries -= 1
-        return missing_text(answer)
+def message(request: MoveRequest, items_shown: int | None) -> str:
+    """The message that asks for a move: the first, for None, shows the whole view, later ones what
+    is new in it."""
+    if items_shown is None:
+        return view_text(request.view, request.max_len)
+    return news_text(request.view, items_shown, request.max_len)
 
 
 async def converse(
@@ -54,16 +34,26 @@ async def converse(
     ``answer(player, message)`` gives the player's answer to a message, or None when it cannot
     answer any more (its window or its budget of tokens is full), which ends the play as oversize.
     """
-    seats: dict[str, Conversation] = {}
+    shown: dict[str, int] = {}
     await queue.start(episode)
-    while not episode.done:
-        turn = episode.turn
-        assert turn is not None
-        name = episode.player
-        seat = seats.setdefault(name, Conversation(ask_again))
-        said: Move | str | OversizeError = seat.ask(turn.request)
-        while isinstance(said, str):
-            reply = await answer(name, said)
-            said = OversizeError(f"{name} can read no more") if reply is None else seat.read(reply)
-        await queue.step(episode, said)
+    while episode.turn is not None:
+        request = episode.turn.request
+        name, text = request.view.player, message(request, shown.get(request.view.player))
+        shown[name] = len(request.view.items)
+        await queue.step(episode, await _move(answer, name, text, ask_again))
     return episode.play
+
+
+async def _move(
+    answer: Callable[[str, str], Awaitable[str | None]], name: str, text: str, ask_again: int
+) -> Move | OversizeError:
+    """The move in the first answer that holds one, else an empty one."""
+    for _ in range(1 + ask_again):
+        reply = await answer(name, text)
+        if reply is None:
+            return OversizeError(f"{name} can read no more")
+        move = parse_move(reply)
+        if move is not None:
+            return Move(move)
+        text = missing_text(reply)
+    return Move("", format_failure=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
@@ -78,21 +78,15 @@ class Row:
         """A play of the row's game on its map."""
         return Episode(self.game, self.map_seed, judge, self, play_seed=play_seed, players=players)
 
-    def floor_of(self, role: str) -> float:
-        """Score of an unfinished play for a role, in bits: the row's floor for its own role; for
-        another, whose plays the archive may not hold, −1 for each token of its moves."""
-        if role == self.role:
-            return self.floor
-        return -float(analyse(self.game.program, self.game.metadata, role).move_tokens)
-
     def score(self, play: Play, role: str | None = None) -> float:
         """Bits of ``role`` (the row's own by default), at least its floor, which a play counts as
-        that did not finish or in which an answer held no move."""
-        role = role or self.role
-        floor = self.floor_of(role)
-        if role != self.role:  # no play is known that this floor lies below
-            floor = min(floor, play.scores.get(role, 0.0))
-        return play.score_for(role, floor)
+        that did not finish or in which an answer held no move. The floor of another role is −1 for
+        each token of its moves, or its score if this is lower: the archive may not hold its plays.
+        """
+        if role is None or role == self.role:
+            return play.score_for(self.role, self.floor)
+        tokens = analyse(self.game.program, self.game.metadata, role).move_tokens
+        return play.score_for(role, min(-float(tokens), play.scores.get(role, 0.0)))
 
     def reward(self, score: float, normalise: bool) -> float:
         """The score in bits or, with ``normalise``, in standard deviations above the base player's
@@ -160,7 +154,7 @@ def metrics(
     values = {"score": score} | {
         name: float(outcome == name) for name in ("finished", "forfeit", "oversize")
     }
-    values |= {name: float(count) for name, count in asdict(play.move_counts(player)).items()}
+    values |= {name: float(count) for name, count in play.move_counts(player).items()}
     if player != row.role or row.base is None:
         return score, values
     values["normalised"] = row.base.normalise(score)

@@ -10,15 +10,15 @@ rollout.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain, repeat
 
 from xgl.chat.answers import answer_text, parse_move, parse_moves, remove_thoughts
-from xgl.environments.conversation import Conversation
+from xgl.environments.conversation import message
 from xgl.environments.rows import Info, Row, read_row
-from xgl.errors import PlayerError
-from xgl.runtime.episode import Episode, start_all, step_all
+from xgl.errors import OversizeError, PlayerError
+from xgl.runtime.episode import Episode
+from xgl.runtime.lockstep import Cast, Instance, play_together
 from xgl.runtime.presentation import RULES
-from xgl.runtime.requests import Ensured, Judge, Move, Player
+from xgl.runtime.requests import Judge, Move, Player, Seeds, Turn
 
 Completion = object
 """A text or chat messages, of which the model's last one is the answer, in any shape that
@@ -46,46 +46,41 @@ class Rewards:
     ) -> list[float]:
         """Raises :class:`PlayerError` for a row that cannot be normalised, or that needs moves of
         other players, and for what is no completion."""
-        attempts = [
-            _Attempt(self.judge, read_row(row_info), completion, index, self.plain)
-            for index, (completion, row_info) in enumerate(zip(completions, info, strict=True))
+        rows = [read_row(each) for each in info]
+        groups = list[tuple[list[Instance], Cast]]()
+        for index, (completion, row) in enumerate(zip(completions, rows, strict=True)):
+            player = _Attempt(_moves(row, completion, self.plain))
+            instance = Instance(row.game, Seeds(row.map_seed, index))
+            groups.append(([instance], Cast(self.judge, row, {row.role: player})))
+        return [
+            row.reward(row.score(play), self.normalise)
+            for row, [play] in zip(rows, play_together(groups), strict=True)
         ]
-        start_all([attempt.episode for attempt in attempts])
-        while moving := [attempt for attempt in attempts if attempt.goes_on]:
-            step_all([attempt.episode for attempt in moving], [next(each.moves) for each in moving])
-        return [each.row.reward(each.score, self.normalise) for each in attempts]
+
+
+def _moves(row: Row, completion: Completion, plain: bool) -> Sequence[str]:
+    """The moves that a completion holds."""
+    try:
+        answer = answer_text(completion)
+    except TypeError as error:
+        raise PlayerError(f"a completion: {error}") from None
+    if plain:
+        return [line.strip() for line in answer.split("\n")]
+    return parse_moves(answer, len(row.asks))
 
 
 class _Attempt:
-    """One completion being played: its moves, one after another, until one breaks a rule."""
+    """Makes the moves of a completion, one after another, until an ensure has failed."""
 
-    def __init__(
-        self, judge: Judge, row: Row, completion: Completion, play_seed: int, plain: bool
-    ) -> None:
-        if others := [name for name in row.players if name != row.role]:
-            raise PlayerError(
-                f"{', '.join(others)} would have to move as well, which one completion cannot say; "
-                "expected an environment of several turns"
-            )
-        self.row, self.episode = row, row.episode(judge, play_seed=play_seed)
-        try:
-            answer = answer_text(completion)
-        except TypeError as error:
-            raise PlayerError(f"a completion: {error}") from None
-        count = len(row.asks)
-        lines = [line.strip() for line in answer.split("\n")]
-        texts = lines[:count] if plain else parse_moves(answer, count)
-        self.moves = chain(map(Move, texts), repeat(Move("", format_failure=True)))
+    def __init__(self, moves: Sequence[str]) -> None:
+        self.texts = iter(moves)
 
-    @property
-    def goes_on(self) -> bool:
-        ensures = (event for event in self.episode.events if isinstance(event, Ensured))
-        return not self.episode.done and all(event.passed for event in ensures)
-
-    @property
-    def score(self) -> float:
-        """Bits of the row's role; the floor where a move broke a rule."""
-        return self.row.score(self.episode.play) if self.episode.done else self.row.floor
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        [turn] = turns
+        if any(item.label == "ensure" for item in turn.request.view.items):
+            return [OversizeError("an answer is one attempt")]
+        text = next(self.texts, None)
+        return [Move(text or "", format_failure=text is None)]
 
 
 CALL = "Make the move by calling the tool `move`, once for each request."
@@ -99,16 +94,16 @@ class GameEnvironment:
 
     def __init__(self, judge: Judge, others: Player | None, normalise: bool) -> None:
         self._judge, self._others, self._normalise = judge, others, normalise
-        self._row: Row | None = None
-        self._episode: Episode | None = None
-        self._talk = Conversation()
+        self._row: Row
+        self._episode: Episode
+        self._items_shown: int | None
 
     def reset(self, info: Info, prompt: object = (), **_: object) -> str:
         """Begin the game of a row; returns the text that is appended to the row's prompt.
 
         A row that has a prompt has asked for the first move already.
         """
-        self._row, self._talk = read_row(info), Conversation()
+        self._row, self._items_shown = read_row(info), None
         names = [name for name in self._row.players if name != self._row.role]
         if names and self._others is None:
             raise PlayerError(
@@ -129,7 +124,6 @@ class GameEnvironment:
         Returns:
             What you can see after it, and the request for your next move if there is one.
         """
-        assert self._episode is not None
         if self._episode.done:
             return "The game is over."
         move = parse_move(text)
@@ -139,18 +133,16 @@ class GameEnvironment:
     def get_reward(self) -> float:
         """Bits of the measured player, or normalised; the floor where the game was left before
         its end."""
-        assert self._row is not None
-        assert self._episode is not None
         over = self._episode.done
         score = self._row.score(self._episode.play) if over else self._row.floor
         return self._row.reward(score, self._normalise)
 
     def _ask(self) -> str:
-        assert self._episode is not None
-        assert self._row is not None
         turn = self._episode.turn
         if turn is not None:
-            return f"{self._talk.ask(turn.request)}\n{CALL}"
+            text = message(turn.request, self._items_shown)
+            self._items_shown = len(turn.request.view.items)
+            return f"{text}\n{CALL}"
         play, role = self._episode.play, self._row.role
         return f"The game is over ({play.outcome_for(role)}): {self._row.score(play):.1f} bits."
 

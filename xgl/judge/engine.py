@@ -8,7 +8,6 @@ what was requested since the last :meth:`Engine.forget`.
 from __future__ import annotations
 
 import logging
-import math
 import sys
 from abc import ABC, abstractmethod
 from array import array
@@ -18,19 +17,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
-from itertools import chain
 
 from cachetools import LRUCache
 
 from xgl.judge.forward import Bits, supports_prefix_sharing, tree_bits
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory import (
-    ForwardBudget,
-    few_threads,
-    out_of_memory,
-    release_memory,
-    retry_in_halves,
-)
+from xgl.lm.memory import ForwardBudget, few_threads, retry_in_halves
 from xgl.lm.prefix_sharing import (
     MAX_TREE_TOKENS,
     Ids,
@@ -67,15 +59,10 @@ class EngineSettings:
 
 
 class Engine(ABC):
-    """Gives bits of token sequences, counts its work, and keeps scores, the least recently used of
-    which make room (``score_cache_bytes``)."""
+    """Gives bits of token sequences and keeps scores, the least recently used of which make room
+    (``score_cache_bytes``)."""
 
     def __init__(self, score_cache_bytes: int) -> None:
-        self.counts: Counter[str] = Counter()
-        """Sequences: requested, equal to another of the same call, answered from the cache. Tokens
-        that a model reads (the last one of a sequence is only predicted): requested, those of
-        sequences that were neither, read (common prefixes once), with padding, scored. Rows and
-        passes."""
         self._scores: LRUCache[bytes, array[float]] = LRUCache(
             score_cache_bytes, lambda bits: ENTRY_BYTES + sys.getsizeof(bits)
         )
@@ -86,13 +73,6 @@ class Engine(ABC):
         found = {one: self._scores.get(key) for one, key in keys.items()}
         known = {one: tuple(bits) for one, bits in found.items() if bits is not None}
         new = [one for one in keys if one not in known]
-        self.counts.update(
-            requested=len(sequences),
-            duplicates=len(sequences) - len(keys),
-            cached=len(known),
-            requested_tokens=sum(len(one.ids) - 1 for one in sequences),
-            new_tokens=sum(len(one.ids) - 1 for one in new),
-        )
         for sequence, bits in self.compute(new):
             known[sequence] = bits
             with suppress(ValueError):  # larger than all the room there is
@@ -116,37 +96,19 @@ class ScoringEngine(Engine):
         settings = settings or EngineSettings()
         super().__init__(settings.score_cache_bytes)
         self.lm = lm
+        self.counts: Counter[str] = Counter()
+        """Tokens that the model read (common prefixes once, the last one of a sequence never), with
+        padding, and that it scored; rows and passes."""
         self.budget = ForwardBudget(lm, settings.batch_tokens, settings.memory_bytes)
 
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterator[tuple[ScoredSequence, Bits]]:
         with few_threads(self.lm):
             shares = bool(sequences) and self._shares_prefixes
-            yield from self._compute(sequences, min(MAX_TREE_TOKENS, self.budget.tokens) * shares)
-
-    def _compute(
-        self, sequences: Sequence[ScoredSequence], max_tokens: int
-    ) -> Iterator[tuple[ScoredSequence, Bits]]:
-        """The bits of sequences in trees of at most ``max_tokens``; 0: each by itself."""
-        for batch in tree_batches(prefix_trees(sequences, max_tokens), self.budget.rows):
-            try:
+            trees = prefix_trees(sequences, min(MAX_TREE_TOKENS, self.budget.tokens) * shares)
+            for batch in tree_batches(trees, self.budget.rows):
                 results = retry_in_halves(self._forward, batch, "sequences to score")
-            except (RuntimeError, MemoryError) as error:
-                members = [sequences[index] for tree in batch for index in tree.members]
-                if len(members) == len(batch) or not out_of_memory(error):
-                    raise
-                results = []
-            if not results:  # a tree does not fit into memory: its members may, each by itself
-                release_memory()
-                yield from self._compute(members, 0)
-            for tree, bits in zip(batch, results, strict=False):
-                members = [sequences[index] for index in tree.members]
-                finite = all(map(math.isfinite, chain.from_iterable(bits)))
-                # NaN passes masks (0 · NaN) from one sequence to its whole tree: read apart, only
-                # the one at fault keeps it, and its request can be named.
-                if len(members) > 1 and not finite:
-                    yield from self._compute(members, 0)
-                else:
-                    yield from zip(members, bits, strict=True)
+                for tree, bits in zip(batch, results, strict=True):
+                    yield from zip([sequences[n] for n in tree.members], bits, strict=True)
 
     def _forward(self, trees: Sequence[PrefixTree]) -> list[list[Bits]]:
         bits = tree_bits(self.lm, trees, self.budget.bytes // 8)

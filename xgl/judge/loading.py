@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 from xgl.judge.server_judge import connect
-from xgl.judge.stories import ChatStories, CorpusStories, JudgeStories, corpus_texts
+from xgl.judge.stories import CorpusStories, JudgeStories, read_texts
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import PAPER
 from xgl.lm.language_model import LanguageModel
-from xgl.models import resolve
-from xgl.models.references import JUDGE, ChatName, LocalName, is_corpus, is_server, parse
+from xgl.models import corpus, resolve
+from xgl.models.references import CORPUS, JUDGE, is_server, is_text_file
 from xgl.runtime.requests import ScoreRequest, StorySource
 
 
@@ -63,24 +62,19 @@ def load_stories(
     judge: TransformerJudge,
     device: str = "cpu",
     dtype: str = "auto",
-    key_variable: str | None = None,
 ) -> StorySource:
     """The source of the texts of maps: ``corpus``, a file of texts, ``judge`` (its own model
-    writes), the reference of a model that writes, or ``chat:MODEL@URL``, whose key is in
-    ``key_variable``.
+    writes), or the reference of a model that writes.
 
     Raises StoryError for a file, ModelNotFoundError for a model, ConfigError for other names.
     """
-    if is_corpus(reference):
-        return CorpusStories(corpus_texts(reference), judge.truncate)
+    if reference == CORPUS:
+        texts = [story.text for story in corpus.stories("held_out")]
+        return CorpusStories(texts, judge.truncate)
+    if is_text_file(reference):
+        return CorpusStories(read_texts(reference), judge.truncate)
     if reference == JUDGE:
         if not callable(judge.lm.model):
             raise ConfigError(f"stories: found {JUDGE}, and a judge behind a server writes none")
         return JudgeStories(judge.lm, judge.truncate)
-    name = parse(reference, "stories")
-    if isinstance(name, ChatName):
-        settings = ChatSettings(model=name.model, base_url=name.url, key_variable=key_variable)
-        return ChatStories(settings, judge.truncate)
-    if not isinstance(name, LocalName):
-        raise ConfigError(f"stories: found {reference!r}, expected a model that writes texts")
-    return JudgeStories(load_model(name.reference, dtype, device), judge.truncate)
+    return JudgeStories(load_model(reference, dtype, device), judge.truncate)

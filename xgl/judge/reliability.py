@@ -34,7 +34,8 @@ def statement_pairs() -> list[tuple[str, str]]:
 
 
 class Reliability(NamedTuple):
-    """Verdicts of a judge on pairs of statements.
+    """Verdicts of a judge on ``pairs`` of statements: how many true ones it calls true, and false
+    ones false.
 
     ``area``: that under the ROC curve of its margins, the probability that a true statement has a
     larger margin than a false one, 0.5 by chance; ``low`` and ``high``: 95 % bounds over the pairs.
@@ -42,17 +43,10 @@ class Reliability(NamedTuple):
 
     pairs: int
     called_true: int
-    """True statements that it calls true."""
     called_false: int
-    """False statements that it calls false."""
     area: float
     low: float
     high: float
-
-    @property
-    def near_chance(self) -> bool:
-        """Whether it is not surely better than guesses are."""
-        return self.low <= CHANCE
 
 
 def reliability(judge: TransformerJudge, pairs: Pairs | None = None) -> Reliability:

@@ -8,95 +8,49 @@ divided in the same way, so training and evaluation share neither a seed nor a t
 from __future__ import annotations
 
 import hashlib
-import json
-import os
 import re
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from xgl.chat.answers import final_text
-from xgl.chat.client import Fault, RequestBatch, UsageCounter, ask_once, follow_up, send_all
-from xgl.chat.settings import ChatSettings
-from xgl.errors import ConfigError, PlayerError, StoryError, excerpt
+from xgl.errors import ConfigError, StoryError, excerpt
 from xgl.files import MOST_BYTES, read_bytes, user_path
-from xgl.language import syntax as syn
 from xgl.language.canonical import Game
-from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import find
 from xgl.models import corpus
-from xgl.models.references import (
-    CORPUS,
-    JUDGE,
-    ChatName,
-    LocalName,
-    check_stories,
-    is_corpus,
-    is_text_file,
-    parse,
-)
+from xgl.models.references import JUDGE, check_stories, is_corpus, is_text_file
 from xgl.models.resolve import resolve
-from xgl.models.smollm2 import cache_root
 from xgl.random_streams import stream
+from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import StoryRequest
 
 if TYPE_CHECKING:  # which loads torch
     from xgl.lm.language_model import LanguageModel
 
-WRITERS = "expected judge, a model of this machine or chat:MODEL@URL, which write what is asked for"
+WRITERS = "expected judge or a model of this machine, which write what is asked for"
 MOST_FILE_BYTES = 16 * MOST_BYTES
 
 
-def check_source(reference: str, setting: str, key_variable: str | None = None) -> None:
+def check_source(reference: str, setting: str) -> None:
     """Raises :class:`ConfigError`, which begins with ``setting``, for a file that cannot be used as
-    a corpus, ModelNotFoundError for a model that is not there, and PlayerError for an endpoint that
-    does not answer a short request."""
+    a corpus, and ModelNotFoundError for a model that is not there."""
     try:
         check_stories(reference)
         if is_text_file(reference):
             read_texts(reference)
     except (StoryError, ValueError) as error:
         raise ConfigError(f"{setting}: {error}") from None
-    if is_corpus(reference) or reference == JUDGE:
-        return
-    if isinstance(name := parse(reference), LocalName):
-        resolve(name.reference)
-    if isinstance(name, ChatName):
-        ask_once([ChatSettings(model=name.model, base_url=name.url, key_variable=key_variable)])
+    if not is_corpus(reference) and reference != JUDGE:
+        resolve(reference)
 
 
 def check_prompts(game: Game, reference: str, origin: str, setting: str) -> None:
     """Raises :class:`ConfigError`, which begins with ``origin``, for a game that asks for texts by
     prompts, in its program or its metadata, if the source that ``setting`` names follows none."""
-    if not is_corpus(reference) or not (places := prompted_places(game)):
-        return
-    raise ConfigError(
-        f"{origin}: {places[0]} asks for a text by a prompt, which a corpus cannot follow "
-        f"({setting}={reference}), {WRITERS}"
-    )
-
-
-def prompted_places(game: Game) -> list[str]:
-    """Where a game asks for texts by prompts."""
-    program, texts = game.program, game.metadata.prompts
-    places = [f"prompts.{name} = {excerpt(text, 60)!r}" for name, text in sorted(texts.items())]
-    if not DIALECTS[program.dialect].story_arguments:
-        return places  # there they are no part of the game
-    return places + [
-        f"line {program.source_line(position)}: story({excerpt(story.prompt, 60)!r})"
-        for position, line in enumerate(program.instructions)
-        for story in find(line, syn.Story)
-        if story.prompt
-    ]
-
-
-def corpus_texts(reference: str) -> list[str]:
-    """The texts of the package's held-out stories, or of a file. Raises :class:`StoryError`."""
-    if reference == CORPUS:
-        return [story.text for story in corpus.stories("held_out")]
-    return read_texts(reference)
+    prompts = [request.prompt for request in asked_stories(game) if request.prompt]
+    if prompts and is_corpus(reference):
+        raise ConfigError(
+            f"{origin}: a corpus ({setting}={reference}) cannot follow the prompt "
+            f"{excerpt(prompts[0], 60)!r}, {WRITERS}"
+        )
 
 
 def texts_digest(reference: str) -> str:
@@ -144,10 +98,10 @@ class CorpusStories:
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """A passage for each (map seed, request), a function of both. Raises :class:`StoryError`
         for a request with a prompt: passages are there, and follow none."""
-        for _, request in requests:
-            if request.prompt:
-                prompt = excerpt(request.prompt, 60)
-                raise StoryError(f"a corpus cannot follow the prompt {prompt!r}, {WRITERS}")
+        if prompt := next((request.prompt for _, request in requests if request.prompt), ""):
+            raise StoryError(
+                f"a corpus cannot follow the prompt {excerpt(prompt, 60)!r}, {WRITERS}"
+            )
         return [self._passage(request.map_of(seed), request) for seed, request in requests]
 
     def _passage(self, map_seed: int, request: StoryRequest) -> str:
@@ -207,82 +161,3 @@ class JudgeStories:
         continuations = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
         texts = [" ".join(self.lm.decode(each.ids).split()) for each in continuations]
         return [self.truncate(text, limit) for text, limit in zip(texts, limits, strict=True)]
-
-
-INSTRUCTION = (
-    "Write what is asked for, as plain text on one line: no title, no comment, no quotation marks "
-    "around it. At most {tokens} tokens."
-)
-LENGTH = 64
-"""Least tokens that a chat model is asked for."""
-USUAL = "the beginning of a short story about something that others would not write about"
-"""What is asked for where a program names nothing."""
-
-
-class ChatStories:
-    """Texts that a chat model writes, one for each map and site.
-
-    A chat model does not repeat itself, and every worker needs the same text: the first text
-    that comes is kept below ``folder`` and is the text from then on.
-    """
-
-    def __init__(
-        self,
-        settings: ChatSettings,
-        truncate: Callable[[str, int], str],
-        folder: Path | None = None,
-    ) -> None:
-        self.settings, self.truncate = settings, truncate
-        self.folder = folder or cache_root() / "stories"
-        self.meter = UsageCounter()
-
-    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
-        """A text for each (map seed, request); each is asked for once.
-
-        Raises :class:`~xgl.errors.PlayerError` if the endpoint does not answer, and
-        :class:`StoryError` if it writes nothing.
-        """
-        requests = [(request.map_of(seed), request) for seed, request in requests]
-        keys = {key: self._path(*key) for key in dict.fromkeys(requests)}
-        if new := {path: key for key, path in keys.items() if not path.exists()}:
-            send_all(self.settings, self.meter, [partial(self._ask, *key) for key in new.values()])
-        texts = {key: path.read_text(encoding="utf-8") for key, path in keys.items()}
-        return [self.truncate(texts[key], key[1].tokens).strip() for key in requests]
-
-    def _path(self, map_seed: int, request: StoryRequest) -> Path:
-        model = self.settings.base_url.rstrip("/"), self.settings.model
-        # Games that take less of a map's text take the beginning of the same one.
-        asked = request.site, max(LENGTH, request.tokens), request.prompt
-        key = json.dumps([*model, map_seed, *asked])
-        return self.folder / f"{hashlib.sha256(key.encode()).hexdigest()}.txt"
-
-    async def _ask(self, map_seed: int, request: StoryRequest, batch: RequestBatch) -> None:
-        system = INSTRUCTION.format(tokens=max(LENGTH, request.tokens))
-        messages = [
-            {"role": "system", "content": system},
-            {"role": "user", "content": request.prompt or USUAL},
-        ]
-        for attempt in range(1 + self.settings.ask_again):
-            reply, _ = await batch.reply(messages, map_seed, request.site, attempt)
-            if isinstance(reply, Fault):
-                raise PlayerError(f"{self.settings.place}: {reply.message}")
-            if text := " ".join(final_text(reply.text).split()):
-                return _keep_first(self._path(map_seed, request), text)
-            messages = follow_up(messages, reply.text, "There was no text. Write one.")
-        raise StoryError(f"{self.settings.place}: no text in its answers, expected one")
-
-
-def _keep_first(path: Path, text: str) -> None:
-    """Write a file that no other process has written yet, whole. Raises :class:`StoryError`."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f"{path.name}.{os.getpid()}")
-        aside.write_text(text, encoding="utf-8")
-        with suppress(FileExistsError):
-            os.link(aside, path)  # fails where there is one, unlike a rename
-        aside.unlink()
-    except OSError as error:
-        raise StoryError(
-            f"{path.parent} cannot be written ({error.strerror}), expected a folder for the texts "
-            "that a chat model writes"
-        ) from None

@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from itertools import chain, islice
 from operator import sub
 from typing import TypeVar
@@ -15,8 +14,7 @@ from xgl.errors import JudgeError, NotFiniteError, OversizeError
 from xgl.judge.engine import Engine, EngineSettings, ScoringEngine
 from xgl.language.dialects import Scoring
 from xgl.lm.language_model import ENCODING, LanguageModel, cached_encoder
-from xgl.lm.prefix_sharing import Ids, ScoredSequence
-from xgl.runtime.predicates import decide
+from xgl.lm.prefix_sharing import ScoredSequence
 from xgl.runtime.requests import TEXT_IS_TRUE, ScoreRequest, TokenScores, TruthRequest
 
 TRUTH_PREAMBLE = (
@@ -67,12 +65,9 @@ class TransformerJudge:
         answer: Callable[[TransformerJudge, Sequence[Named]], Sequence[Reply]],
     ) -> list[Reply]:
         """The answers in the order of the requests, those of each model in one batch."""
-        models = dict.fromkeys(request.model for request in requests)
-        if list(models) in ([], [""]):
-            return list(answer(self, requests))
         batches = {}
-        for name in models:
-            own = [replace(each, model="") for each in requests if each.model == name]
+        for name in dict.fromkeys(request.model for request in requests):
+            own = [each for each in requests if each.model == name]
             batches[name] = iter(answer(self.named(name), own))
         return [next(batches[request.model]) for request in requests]
 
@@ -112,16 +107,9 @@ class TransformerJudge:
             judge.engine.forget()
 
     def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
-        """Truth of each statement: of predicates by their function, of all others by the model."""
-        # A rule that a function can decide never reaches the model, which a move might talk round.
-        free = [request for request in requests if request.predicate is None]
-        margins = self._answer(free, TransformerJudge.margins)
-        verdicts = [m if isinstance(m, OversizeError) else m > 0 for m in margins]
-        truths = dict(zip(free, verdicts, strict=True))
-        return [
-            truths[request] if request.predicate is None else decide(request.predicate, self.count)
-            for request in requests
-        ]
+        """Truth of each statement, as its model decides."""
+        margins = self._answer(requests, TransformerJudge.margins)
+        return [each if isinstance(each, OversizeError) else each > 0 for each in margins]
 
     @property
     def uniform_bits(self) -> float:
@@ -157,10 +145,6 @@ class TransformerJudge:
         return text if len(ids) <= tokens else str(self.lm.tokenizer.decode(ids[:tokens]))
 
     # -- token sequences -------------------------------------------------------------------
-
-    def tokens(self, text: str) -> Ids:
-        """The judge's tokens of a text by itself."""
-        return self._encode(text)
 
     def sequence(self, request: ScoreRequest) -> ScoredSequence | None:
         """The request's tokens; None if none of them is scored."""

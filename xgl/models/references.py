@@ -150,11 +150,11 @@ def check_stories(reference: str) -> None:
     with suppress(ConfigError):
         name = parse(reference)
         is_place = reference in BUILT_IN or "/" in reference or is_folder(reference)
-        if isinstance(name, ChatName) or (name == LocalName(reference) and is_place):
+        if name == LocalName(reference) and is_place:
             return
     raise ValueError(
-        f"found {reference!r}, expected {CORPUS}, a file of texts ({TEXT_FILE}), {JUDGE}, a model "
-        "of this machine or chat:MODEL@URL"
+        f"found {reference!r}, expected {CORPUS}, a file of texts ({TEXT_FILE}), {JUDGE} or a "
+        "model of this machine"
     )
 
 

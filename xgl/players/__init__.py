@@ -3,6 +3,7 @@ moves."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from xgl.errors import OversizeError, PlayerError
@@ -18,7 +19,7 @@ class FixedMovesPlayer:
 
     def __init__(self, scripts: Mapping[Seeds, Sequence[str]]) -> None:
         self.scripts = scripts
-        self._moves_made: dict[Seeds, int] = {}
+        self._moves_made: Counter[Seeds] = Counter()
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """The next scripted move of each turn's seeds. Raises PlayerError without a script."""
@@ -28,6 +29,5 @@ class FixedMovesPlayer:
         script = self.scripts.get(seeds, ())
         if not script:
             raise PlayerError(f"no scripted moves for {seeds}")
-        index = self._moves_made.get(seeds, 0)
-        self._moves_made[seeds] = index + 1
-        return script[min(index, len(script) - 1)]
+        self._moves_made[seeds] += 1
+        return script[min(self._moves_made[seeds], len(script)) - 1]

@@ -8,10 +8,11 @@ taken from an answer that may begin with thoughts.
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from xgl.errors import OversizeError
 from xgl.lm.language_model import LanguageModel, cached_encoder
 from xgl.lm.memory import few_threads, retry_in_halves, rows_to_sample
 from xgl.lm.prefix_sharing import Ids
-from xgl.lm.sampling import Continuation, Decoding, PromptCaches, StopCondition, sample, stop_tokens
+from xgl.lm.sampling import Continuation, Decoding, PromptCaches, sample, stop_tokens
 from xgl.random_streams import stream
 from xgl.runtime.presentation import STOP, Message, first_messages, render
 from xgl.runtime.requests import Move, MoveRequest, Turn
@@ -97,6 +98,13 @@ def rows_at_once(lm: LanguageModel) -> int:
     return 128 if lm.device.type == "cpu" else 512
 
 
+class _Prompt(NamedTuple):
+    """A view in the model's tokens, and the number of earlier rounds in it."""
+
+    ids: Ids
+    rounds: int
+
+
 class LocalPolicy:
     """Samples moves from the present weights of ``lm`` (adapters included).
 
@@ -135,43 +143,47 @@ class LocalPolicy:
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
-        rounds = [self._rounds_shown(turn) for turn in turns]
-        prompts = [self._prompt(t, n) for t, n in zip(turns, rounds, strict=True)]
-        moves: list[Move | OversizeError] = [*map(self._oversize, prompts, turns)]
-        fitting = [i for i, turn in enumerate(turns) if self._fits(prompts[i], turn)]
-        sizes = [len(prompts[i]) + self._limit(turns[i], prompts[i]) for i in fitting]
+        prompts = [self._prompt(turn) for turn in turns]
+        fitting = [
+            (turn, prompt)
+            for turn, prompt in zip(turns, prompts, strict=True)
+            if not isinstance(prompt, OversizeError)
+        ]
+        sizes = [len(prompt.ids) + self._limit(turn, prompt) for turn, prompt in fitting]
         room = rows_to_sample(self.lm, max(sizes, default=1), self.memory_bytes)
         rows = min(self.batch_rows, room)
+        moves = list[Move]()
         for first in range(0, len(fitting), rows):
-            batch = fitting[first : first + rows]
-            pairs = [(turns[index], prompts[index]) for index in batch]
             with few_threads(self.lm):
-                batch_moves = retry_in_halves(self._sample, pairs, "moves to sample")
-            for index, move in zip(batch, batch_moves, strict=True):
-                moves[index] = replace(move, rounds_shown=rounds[index])
-        return moves
+                batch = fitting[first : first + rows]
+                moves += retry_in_halves(self._sample, batch, "moves to sample")
+        sampled = iter(moves)
+        return [each if isinstance(each, OversizeError) else next(sampled) for each in prompts]
 
     def move_for_text(self, turn: Turn, text: str) -> Move | OversizeError:
         """The move in which the policy writes ``text``, up to its limit; without log-probabilities.
         An error value where the view does not fit the model's window.
         """
-        rounds = self._rounds_shown(turn)
-        prompt = self._prompt(turn, rounds)
-        if not self._fits(prompt, turn):
-            return self._oversize(prompt, turn)
+        prompt = self._prompt(turn)
+        if isinstance(prompt, OversizeError):
+            return prompt
         words = self._encode(f" {text}") if text else ()
         ids = (*words, *self._encode(STOP))[: self._limit(turn, prompt)]
-        return replace(self._move(prompt, Continuation(ids, ())), rounds_shown=rounds)
+        return self._move(prompt, Continuation(ids, ()))
 
-    def _rounds_shown(self, turn: Turn) -> int:
-        """Number of the latest earlier rounds that fit into the model's window with the rest."""
-        view = turn.request.view
-        counts = range(1, len(view.earlier) + 1)
-        return bisect_left(
-            counts, True, key=lambda count: not self._fits(self._prompt(turn, count), turn)
-        )
+    def _prompt(self, turn: Turn) -> _Prompt | OversizeError:
+        """With as many of the latest earlier rounds as fit into the model's window with the rest;
+        an error value where not even the rest fits."""
+        most = self.lm.window - self._most(turn)
+        counts = range(1, len(turn.request.view.earlier) + 1)
+        rounds = bisect_right(counts, most, key=lambda count: len(self._ids(turn, count)))
+        ids = self._ids(turn, rounds)
+        if len(ids) > most:
+            size = f"{len(ids) + self._most(turn):,} tokens, at most {self.lm.window:,}"
+            return OversizeError(f"{size} fit the player")
+        return _Prompt(ids, rounds)
 
-    def _prompt(self, turn: Turn, rounds: int) -> Ids:
+    def _ids(self, turn: Turn, rounds: int) -> Ids:
         view = turn.request.view.latest(rounds)
         if self.chat:
             return self.chat.prompt(replace(turn.request, view=view))
@@ -180,53 +192,40 @@ class LocalPolicy:
     def _most(self, turn: Turn) -> int:
         return self.chat.answer_tokens if self.chat else turn.request.max_len
 
-    def _fits(self, prompt: Ids, turn: Turn) -> bool:
-        return len(prompt) + self._most(turn) <= self.lm.window
-
-    def _oversize(self, prompt: Ids, turn: Turn) -> OversizeError:
-        tokens = len(prompt) + self._most(turn)
-        most = self.lm.window
-        return OversizeError(f"{tokens:,} tokens, at most {most:,} fit the player")
-
-    def _sample(self, batch: Sequence[tuple[Turn, Ids]]) -> list[Move]:
+    def _sample(self, batch: Sequence[tuple[Turn, _Prompt]]) -> list[Move]:
         limits = [self._limit(turn, prompt) for turn, prompt in batch]
         uniforms = np.stack([stream("move", *turn.key).random(max(limits)) for turn, _ in batch])
-        prompts = [prompt for _, prompt in batch]
         max_lens = [turn.request.max_len for turn, _ in batch]
         continuations = sample(
             self.lm,
-            prompts,
+            [prompt.ids for _, prompt in batch],
             limits,
             uniforms,
             self._stops,
             self.decoding,
             policies=[turn.policy for turn, _ in batch] if self.lm.multi_policy else None,
-            stop_when=self._over_limit(max_lens) if self.count else None,
+            stop_when=partial(self._over_limit, max_lens) if self.count else None,
             caches=self.caches,
         )
-        return [self._move(p, c) for p, c in zip(prompts, continuations, strict=True)]
+        return [self._move(prompt, c) for (_, prompt), c in zip(batch, continuations, strict=True)]
 
-    def _limit(self, turn: Turn, prompt: Ids) -> int:
+    def _limit(self, turn: Turn, prompt: _Prompt) -> int:
         """Most tokens of a move: judge tokens, or enough of the policy's for as many of these."""
         ratio = MAX_TOKEN_RATIO if self.count else 1
-        return min(self._most(turn) * ratio, self.lm.window - len(prompt))
+        return min(self._most(turn) * ratio, self.lm.window - len(prompt.ids))
 
-    def _over_limit(self, max_lens: Sequence[int]) -> StopCondition:
-        """Stops a row once its move has more judge tokens than allowed, since the rest is cut."""
+    def _over_limit(self, max_lens: Sequence[int], row: int, ids: Sequence[int]) -> bool:
+        """Whether a row's move has more judge tokens than allowed, since the rest is cut; decided
+        at the beginning of a word: more of a word may be fewer tokens."""
+        assert self.count is not None
+        if len(ids) * MAX_TOKEN_RATIO < max_lens[row]:
+            return False
+        words = self.lm.decode(ids[:-1])
+        new = self.lm.decode(ids)[len(words) :]  # a token alone may lose its space
+        return new[:1].isspace() and self.count(words.lstrip()) > max_lens[row]
 
-        def over_limit(row: int, ids: Sequence[int]) -> bool:
-            """Decided at the beginning of a word: more of a word may be fewer tokens."""
-            assert self.count is not None
-            if len(ids) * MAX_TOKEN_RATIO < max_lens[row]:
-                return False
-            words = self.lm.decode(ids[:-1])
-            new = self.lm.decode(ids)[len(words) :]  # a token alone may lose its space
-            return new[:1].isspace() and self.count(words.lstrip()) > max_lens[row]
-
-        return over_limit
-
-    def _move(self, prompt: Ids, continuation: Continuation) -> Move:
+    def _move(self, prompt: _Prompt, continuation: Continuation) -> Move:
         ids, logprobs = continuation.ids, continuation.logprobs
         text = self.chat.move(ids) if self.chat else self.lm.decode(ids).split(STOP)[0].strip()
-        costs = len(prompt), len(ids)
-        return Move(text or "", prompt, ids, logprobs, *costs, format_failure=text is None)
+        costs = len(prompt.ids), len(ids), prompt.rounds
+        return Move(text or "", prompt.ids, ids, logprobs, *costs, format_failure=text is None)

@@ -113,7 +113,7 @@ def _content_words(index: int) -> Script:
     """Words that a text is about, in its order; another attempt leaves the first ones out."""
 
     def script(scene: Scene) -> str:
-        return scene.head(_later(corpus.content_words(scene.text(index)), scene.failures))
+        return _ranked(scene, corpus.content_words(scene.text(index)))
 
     return script
 
@@ -121,15 +121,14 @@ def _content_words(index: int) -> Script:
 def _rare_words(scene: Scene) -> str:
     """Words that a text is about, the rarest in the corpus first."""
     rarity, words = _rarity(), corpus.content_words(scene.text(0))
-    ranking = sorted(words, key=lambda word: -rarity.get(word, math.inf))
-    return scene.head(_later(ranking, scene.failures))
+    return _ranked(scene, sorted(words, key=lambda word: -rarity.get(word, math.inf)))
 
 
 def _mixed_words(scene: Scene) -> str:
     """Words that the texts are about, taken from each text in turn."""
     word_rows = zip_longest(*map(corpus.content_words, scene.texts))
     words = dict.fromkeys(word for word in chain.from_iterable(word_rows) if word)
-    return scene.head(_later(list(words), scene.failures))
+    return _ranked(scene, list(words))
 
 
 def _missing_words(scene: Scene) -> str:
@@ -141,9 +140,10 @@ def _missing_words(scene: Scene) -> str:
     return scene.head([word for word, _ in zip(absent, range(scene.limit), strict=False)])
 
 
-def _later(words: Sequence[str], attempts: int) -> Sequence[str]:
-    start = attempts % max(1, len(words))
-    return [*words[start:], *words[:start]]
+def _ranked(scene: Scene, words: Sequence[str], most: int | None = None) -> str:
+    """The first words, at most ``most``, without those that other attempts began with."""
+    start = scene.failures % max(1, len(words))
+    return scene.head([*words[start:], *words[:start]][:most])
 
 
 @cache
@@ -168,9 +168,7 @@ SCRIPTS: Mapping[str, Script] = {
     "content_words": _content_words(0),
     "second_content_words": _content_words(1),
     "last_content_words": _content_words(1 << 30),
-    "one_word": lambda scene: scene.head(
-        _later(corpus.content_words(scene.text(0)), scene.failures)[:1]
-    ),
+    "one_word": lambda scene: _ranked(scene, corpus.content_words(scene.text(0)), most=1),
     "rare_words": _rare_words,
     "mixed_words": _mixed_words,
     "missing_words": _missing_words,

@@ -6,13 +6,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from xgl.errors import OversizeError, PlayerError
 from xgl.language.canonical import Game
 from xgl.runtime.lockstep import (
     Cast,
     Instance,
-    Memory,
     RunningMachine,
     advance,
     cut_move,
@@ -20,7 +21,18 @@ from xgl.runtime.lockstep import (
     turn_of,
 )
 from xgl.runtime.presentation import Message, first_messages
-from xgl.runtime.requests import Event, Judge, Move, Play, Player, Seeds, StorySource, Turn, View
+from xgl.runtime.requests import (
+    Event,
+    Judge,
+    Move,
+    Play,
+    Player,
+    Rounds,
+    Seeds,
+    StorySource,
+    Turn,
+    View,
+)
 
 Answer = str | Move | OversizeError
 """A move: its text, or the error value of a player that could not read its view."""
@@ -48,10 +60,10 @@ class Episode:
         *,
         play_seed: int = 0,
         players: Mapping[str, Player] | None = None,
-        memory: Memory | None = None,
+        memory: Mapping[str, Rounds] | None = None,
     ) -> None:
         self.game = game
-        self.instance = Instance(game, Seeds(map_seed, play_seed), memory=memory)
+        self.instance = Instance(game, Seeds(map_seed, play_seed), memory=memory or {})
         self._cast = Cast(judge, stories, dict(players or {}))
         self._machine: RunningMachine | None = None
 
@@ -163,16 +175,14 @@ class EpisodeQueue:
     """
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[Episode, asyncio.Future[None]]] = []
-        self._worker: asyncio.Task[None] | None = None
+        self._waiting: list[Episode] = []
+        self._thread = ThreadPoolExecutor(1)
 
     async def start(self, episode: Episode) -> None:
         """Play up to the first move."""
-        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append((episode, future))
-        if self._worker is None or self._worker.done():
-            self._worker = asyncio.create_task(self._work())
-        await future
+        self._waiting.append(episode)
+        await asyncio.sleep(0)  # who arrives at the same time joins the batch
+        await asyncio.get_running_loop().run_in_executor(self._thread, self._start, episode)
 
     async def step(self, episode: Episode, move: Answer) -> None:
         """As :meth:`Episode.step`."""
@@ -180,25 +190,8 @@ class EpisodeQueue:
         episode._hand_over(move)
         await self.start(episode)
 
-    async def _work(self) -> None:
-        while self._waiting:
-            batch, self._waiting = self._waiting, []
-            errors = await asyncio.to_thread(_errors, [episode for episode, _ in batch])
-            for (_, future), error in zip(batch, errors, strict=True):
-                if future.done():  # nobody waits any more
-                    continue
-                if error is None:
-                    future.set_result(None)
-                else:
-                    future.set_exception(error)
-
-
-def _errors(episodes: Sequence[Episode]) -> list[Exception | None]:
-    """Start all episodes or, if that fails, each by itself; the error of each, None without one."""
-    try:
-        start_all(episodes)
-    except Exception as error:  # noqa: BLE001 - handed to who waits for it
-        if len(episodes) == 1:
-            return [error]
-        return [_errors([episode])[0] for episode in episodes]
-    return [None] * len(episodes)
+    def _start(self, episode: Episode) -> None:
+        batch, self._waiting = self._waiting, []
+        with suppress(Exception):  # each coroutine meets the error of its own episode again
+            start_all(batch)
+        start_all([episode])

@@ -12,29 +12,31 @@ another map, made by the same player under the same seeds.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, islice
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, NamedTuple
 
-from xgl.errors import OversizeError, PlayerError
+from xgl.errors import FlowError, OversizeError, PlayerError
 from xgl.escaping import well_formed
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.random_streams import stream
-from xgl.runtime.machine import Machine, PreparedProgram
+from xgl.runtime.machine import Machine, PreparedGame
+from xgl.runtime.predicates import decide
 from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import (
     DrawRequest,
     Item,
     Judge,
     Move,
-    Moved,
     MoveRequest,
     Play,
     Player,
+    Predicate,
     PrefixRequest,
     Request,
+    Rounds,
     ScoreRequest,
     Seeds,
     StoryRequest,
@@ -48,24 +50,15 @@ BEYOND = 64
 the game as oversize, so later characters do not matter."""
 
 
-class Memory(NamedTuple):
-    """What ``player`` knows at the start of ``round`` in repeated play: the items that it saw in
-    each earlier round, the oldest first. All other players play as in round 1."""
-
-    player: str
-    round: int
-    earlier: tuple[tuple[Item, ...], ...]
-
-
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One game to be played with one pair of seeds. ``policy`` names the policy, for players that
-    hold several; ``memory`` is set in repeated play."""
+    hold several; ``memory``: what players saw in earlier rounds, by their names."""
 
     game: Game
     seeds: Seeds
     policy: str = ""
-    memory: Memory | None = None
+    memory: Mapping[str, Rounds] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +79,13 @@ class RunningMachine:
 
     def __init__(self, instance: Instance, cast: Cast, machine: Machine) -> None:
         self.instance, self.cast, self.machine = instance, cast, machine
-        self.generator = machine.play()
+        self.generator: Generator[Any, Any, Play] = machine.play()
         self.requests: tuple[Request, ...] = ()
         self.answers: list[Any] = []
         self.play: Play | None = None
-        self._run(lambda: next(self.generator))
+        self.fault: FlowError | None = None
+        """Why the program cannot go on; told again to who asks again."""
+        self.resume()
 
     @property
     def open_move(self) -> MoveRequest | None:
@@ -100,26 +95,21 @@ class RunningMachine:
                 return request
         return None
 
-    @property
-    def is_idle(self) -> bool:
-        """Whether the cast cannot advance it: the play is over, or it waits for a move from
-        outside."""
-        return self.play is not None or self.open_move is not None
-
     def resume(self) -> None:
         """Hand the answers back and run to the next question, or to the end."""
-        answers = tuple(self.answers)
-        refusal = next((a for a in answers if isinstance(a, OversizeError)), None)
-        if refusal is not None:
-            self._run(lambda: self.generator.throw(refusal))
-        else:
-            self._run(lambda: self.generator.send(answers))
-
-    def _run(self, ask: Callable[[], tuple[Request, ...]]) -> None:
+        if self.fault is not None:
+            raise self.fault
+        refusal = next((a for a in self.answers if isinstance(a, OversizeError)), None)
         try:
-            self.requests = ask()
+            if refusal is not None:
+                self.requests = self.generator.throw(refusal)
+            else:  # None begins; there is no question without requests
+                self.requests = self.generator.send(tuple(self.answers) or None)
         except StopIteration as end:
             self.requests, self.play = (), end.value
+        except FlowError as error:
+            self.fault = error
+            raise
         self.answers = [None] * len(self.requests)
 
 
@@ -131,48 +121,44 @@ def play_all(
     ``machines``: machines to use instead of new ones, for callers that watch them run. Raises
     :class:`~xgl.errors.PlayerError` if a player is not in the cast.
     """
-    pairs = zip(instances, machines or machines_of(instances), strict=True)
-    return _finished([RunningMachine(instance, cast, machine) for instance, machine in pairs])
+    return play_together([(instances, cast)], machines)[0]
 
 
-def play_together(groups: Sequence[tuple[Sequence[Instance], Cast]]) -> list[list[Play]]:
+def play_together(
+    groups: Sequence[tuple[Sequence[Instance], Cast]], machines: Sequence[Machine] | None = None
+) -> list[list[Play]]:
     """The plays of several groups of instances, each with a cast of its own, all in lockstep: who
     is in several casts answers for all of them in one batch. Raises as :func:`play_all`."""
-    machines = iter(machines_of([each for instances, _ in groups for each in instances]))
+    unused = iter(machines or machines_of([each for instances, _ in groups for each in instances]))
     running = [
-        [RunningMachine(instance, cast, next(machines)) for instance in instances]
+        [RunningMachine(instance, cast, next(unused)) for instance in instances]
         for instances, cast in groups
     ]
-    plays = iter(_finished([*chain(*running)]))
-    return [[*islice(plays, len(own))] for own in running]
+    advance([*chain(*running)])
+    return [[_finished(each) for each in own] for own in running]
 
 
-def _finished(running: Sequence[RunningMachine]) -> list[Play]:
-    advance(running)
-    for machine in running:
-        if machine.open_move is not None:
-            name = machine.open_move.view.player
-            raise PlayerError(f"the program asks {name} for moves, but has no such player")
-    return [machine.play for machine in running if machine.play is not None]
+def _finished(running: RunningMachine) -> Play:
+    if running.open_move is not None:
+        name = running.open_move.view.player
+        raise PlayerError(f"the program asks {name} for moves, but has no such player")
+    assert running.play is not None
+    return running.play
 
 
 def advance(running: Sequence[RunningMachine]) -> None:
-    """Run each as far as its cast can answer, all in lockstep."""
-    while unfinished := [machine for machine in running if not machine.is_idle]:
-        step(unfinished)
-
-
-def step(running: Sequence[RunningMachine]) -> None:
-    """Answer the requests of each machine and run it to its next ones; none may be idle."""
-    _answer(running)
-    for machine in running:
-        machine.resume()
+    """Run each as far as its cast can answer, all in lockstep: to the end of its play, or to a move
+    from outside."""
+    while asking := [each for each in running if each.requests and each.open_move is None]:
+        _answer(asking)
+        for machine in asking:
+            machine.resume()
 
 
 def machines_of(instances: Sequence[Instance]) -> list[Machine]:
-    """One machine for each instance; machines of one game share its prepared program."""
+    """One machine for each instance; machines of one game share what is prepared."""
     games = {id(instance.game): instance.game for instance in instances}
-    plans = {key: PreparedProgram.of(game.program) for key, game in games.items()}
+    plans = {key: PreparedGame.of(game) for key, game in games.items()}
     return [Machine(instance.game, plans[id(instance.game)]) for instance in instances]
 
 
@@ -192,6 +178,8 @@ def _answer(running: Sequence[RunningMachine]) -> None:
         _answer_unique(group, judge.score)
     for judge, group in _group_slots(slots[TruthRequest], lambda machine, _: machine.cast.judge):
         _answer_unique(group, judge.truths)
+    for machine, place, rule in slots[Predicate]:
+        machine.answers[place] = decide(rule, machine.cast.judge.count)
     for source, group in _group_slots(slots[StoryRequest], lambda machine, _: machine.cast.stories):
         asked = [(machine.instance.seeds.map_seed, request) for machine, _, request in group]
         _fill(group, map(well_formed, source.story_texts(asked)))
@@ -236,11 +224,9 @@ def _answer_unique(slots: list[Slot], answer: Callable[[list[Any]], list[Any]]) 
 def turn_of(instance: Instance, request: MoveRequest) -> Turn:
     """A move request as a player gets it: with the seeds, and with earlier rounds in view where
     the game is repeated."""
-    number, memory = 1, instance.memory
-    if memory is not None and memory.player == request.view.player:
-        request = replace(request, view=replace(request.view, earlier=memory.earlier))
-        number = memory.round
-    return Turn(request, instance.seeds, instance.policy, number)
+    if earlier := instance.memory.get(request.view.player):
+        request = replace(request, view=replace(request.view, earlier=earlier))
+    return Turn(request, instance.seeds, instance.policy)
 
 
 def cut_move(
@@ -275,7 +261,6 @@ def play_rounds(
     seeds: Sequence[Seeds],
     rounds: int,
     control: bool = True,
-    policy: str = "",
     on_round: Callable[[int], None] = lambda number: None,
 ) -> list[Round]:
     """``rounds`` plays on each of ``seeds``, all maps of a round in one batch; ``on_round`` is told
@@ -287,14 +272,14 @@ def play_rounds(
     """
     if control and len(seeds) < 2:
         raise ValueError(f"found {len(seeds)} maps, expected two or more for a control")
-    history: list[tuple[tuple[Item, ...], ...]] = [()] * len(seeds)
+    history: list[Rounds] = [()] * len(seeds)
     results: list[Round] = []
     for number in range(1, rounds + 1):
         histories = [(False, history)]
         if control and number > 1:
             histories.append((True, [*history[1:], *history[:1]]))
         instances = [
-            (other, Instance(game, instance_seeds, policy, Memory(role, number, earlier)))
+            (other, Instance(game, instance_seeds, memory={role: earlier}))
             for other, earliers in histories
             for instance_seeds, earlier in zip(seeds, earliers, strict=True)
         ]
@@ -315,9 +300,3 @@ def play_rounds(
 def visible_items(game: Game, play: Play, role: str) -> tuple[Item, ...]:
     """All items of a play that ``role`` sees up to its end, the last reward too."""
     return Sight.for_game(game, role).visible_items(play.events)
-
-
-def rounds_shown(play: Play, role: str) -> int:
-    """The smallest number of earlier rounds in the role's view over its moves in the play."""
-    moves = [e.move for e in play.events if isinstance(e, Moved) and e.player == role]
-    return min((move.rounds_shown for move in moves), default=0)

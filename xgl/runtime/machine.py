@@ -11,9 +11,9 @@ All instances of one game share its lines, prepared to run, and the texts that i
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import count
+from itertools import chain, count
 from typing import Any, cast
 
 from xgl.errors import FlowError, OversizeError
@@ -25,7 +25,7 @@ from xgl.language.unparse import expression_text
 from xgl.language.visitors import children, descendants, find, parts, transform
 from xgl.runtime import meter
 from xgl.runtime.predicates import compare, named_texts, predicate
-from xgl.runtime.presentation import Sight, visible
+from xgl.runtime.presentation import Sight
 from xgl.runtime.requests import (
     Answer,
     Assigned,
@@ -36,6 +36,7 @@ from xgl.runtime.requests import (
     Moved,
     MoveRequest,
     Play,
+    Predicate,
     Request,
     Revealed,
     Rewarded,
@@ -48,57 +49,52 @@ from xgl.runtime.requests import (
 from xgl.runtime.values import REQUEST_FUNCTIONS, Text, Value, Values
 
 
-def story_request(game: Game, site: int, story: syn.Story) -> StoryRequest:
-    """The text that the ``site``-th story of a game asks for."""
-    usual, count = game.metadata.story_tokens, game.metadata.story_count
-    if not DIALECTS[game.dialect].story_arguments:
-        return StoryRequest(site, usual, count=count)
-    # A longer text than the cap on characters could not be stored.
-    tokens = min(story.tokens or usual, game.metadata.max_characters)
-    return StoryRequest(site, tokens, story.prompt, count)
+@dataclass(frozen=True, slots=True)
+class PreparedGame:
+    """A game prepared to run, shared by all its instances."""
+
+    lines: tuple[syn.Instruction, ...]
+    """Equal to the program's; no line holds a node twice, so a call is known by its identity."""
+    cast: frozenset[str]
+    stories: tuple[tuple[tuple[syn.Story, StoryRequest], ...], ...]
+    """The ``story()`` calls of each line, and the texts that they ask for."""
+    constants: dict[str, StoryRequest]
+    """The texts of the constants that the metadata fill by prompts, by register."""
+    sizes: tuple[int, ...]
+    """Parts of each line."""
+
+    @classmethod
+    def of(cls, game: Game) -> PreparedGame:
+        facts, sites = game.metadata, count()
+        usual, most = facts.story_tokens, facts.max_characters  # a longer text cannot be stored
+        lines = tuple(map(_unshare, game.program.instructions))
+
+        def request(tokens: int, prompt: str) -> StoryRequest:
+            return StoryRequest(next(sites), tokens, prompt, facts.story_count)
+
+        def asked(story: syn.Story) -> StoryRequest:
+            if not DIALECTS[game.dialect].story_arguments:
+                return request(usual, "")
+            return request(min(story.tokens or usual, most), story.prompt)
+
+        return cls(
+            lines,
+            frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
+            tuple(tuple((each, asked(each)) for each in find(line, syn.Story)) for line in lines),
+            {
+                name: request(min(usual, most), facts.prompts[name])
+                for name in sorted(facts.prompts)
+            },
+            tuple(map(parts, lines)),
+        )
 
 
 def asked_stories(game: Game) -> tuple[StoryRequest, ...]:
     """The texts of a map of the game, in the order of their sites: its stories, then the constants
     that the metadata fill by prompts, in the order of their names."""
-    stories = find(game.program, syn.Story)
-    asked = [story_request(game, site, story) for site, story in enumerate(stories)]
-    return (*asked, *constant_requests(game, len(stories)).values())
-
-
-def constant_requests(game: Game, sites: int) -> dict[str, StoryRequest]:
-    """The texts of the constants that are filled by prompts, by register; ``sites``: number of
-    stories of the program."""
-    facts = game.metadata
-    tokens = min(facts.story_tokens, facts.max_characters)
-    return {
-        name: StoryRequest(site, tokens, facts.prompts[name], facts.story_count)
-        for site, name in enumerate(sorted(facts.prompts), sites)
-    }
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedProgram:
-    """A program prepared to run, shared by all instances of its game."""
-
-    lines: tuple[syn.Instruction, ...]
-    """Equal to the program's; no line holds a node twice, so a call is known by its identity."""
-    cast: frozenset[str]
-    stories: tuple[tuple[tuple[int, syn.Story], ...], ...]
-    """The ``story()`` calls of each line, numbered through the program."""
-    sizes: tuple[int, ...]
-    """Parts of each line."""
-
-    @classmethod
-    def of(cls, program: syn.Program) -> PreparedProgram:
-        sites = count()
-        lines = tuple(map(_unshare, program.instructions))
-        return cls(
-            lines,
-            frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
-            tuple(tuple((next(sites), story) for story in find(line, syn.Story)) for line in lines),
-            tuple(map(parts, lines)),
-        )
+    prepared = PreparedGame.of(game)
+    stories = [request for line in prepared.stories for _, request in line]
+    return (*stories, *prepared.constants.values())
 
 
 # The parser makes every node once, but a program built by edits may hold one call in two places,
@@ -125,8 +121,7 @@ RequestGenerator = Generator[tuple[Request, ...], tuple[Answer, ...], Any]
 
 
 class _ForfeitError(Exception):
-    def __init__(self, player: str) -> None:
-        self.player = player
+    """A player has failed too often; its name is the message."""
 
 
 Amount = tuple[
@@ -138,9 +133,9 @@ Amount = tuple[
 class Machine:
     """State of one instance: registers, position, counters, scores, event log."""
 
-    def __init__(self, game: Game, plan: PreparedProgram | None = None) -> None:
+    def __init__(self, game: Game, plan: PreparedGame | None = None) -> None:
         self.game = game
-        self.plan = plan or PreparedProgram.of(game.program)
+        self.plan = plan or PreparedGame.of(game)
         self.dialect = DIALECTS[game.dialect]
         self.shown = game.shown
         self.flow = Flow(game.program)
@@ -165,7 +160,7 @@ class Machine:
             while not self.flow.done:
                 yield from self._step()
         except _ForfeitError as forfeit:
-            outcome, forfeiter = "forfeit", forfeit.player
+            outcome, forfeiter = "forfeit", str(forfeit)
         except OversizeError as error:
             line = self.game.program.source_line(self.flow.position)
             outcome, reason = "oversize", f"line {line}: {error}"
@@ -175,15 +170,13 @@ class Machine:
 
     def _fill_constants(self) -> RequestGenerator:
         """Fill the constants for which the metadata have prompts (§2.4.4)."""
-        if not self.game.metadata.prompts:
+        requests = self.plan.constants
+        if not requests:
             return
-        sites = sum(map(len, self.plan.stories))
-        requests = constant_requests(self.game, sites)
         texts = yield from self._ask(tuple(requests.values()))
         for name, text in zip(requests, texts, strict=True):
             self.values.store(name, Text(self.values.within_limit(text)))
-        pairs = tuple((name, self.values.register_text(name)) for name in requests)
-        self._log_values(Assigned(pairs), pairs)
+        self._log_registers(requests)
 
     def _step(self) -> RequestGenerator:
         self.steps += 1
@@ -214,9 +207,13 @@ class Machine:
         self.events.append(event)
         self.lines.append(self.flow.position)
 
-    def _log_values(self, event: Event, values: Sequence[tuple[str, str]]) -> None:
-        size = sum(meter.PAIR + meter.size(name) + meter.size(text) for name, text in values)
-        self._log(event, size, meter.ITEM * len(values))
+    def _log_values(self, event: Assigned | Revealed) -> None:
+        size = sum(meter.PAIR + meter.size(name) + meter.size(text) for name, text in event.values)
+        self._log(event, size, meter.ITEM * len(event.values))
+
+    def _log_registers(self, names: Iterable[str]) -> None:
+        pairs = tuple((name, self.values.register_text(name)) for name in names)
+        self._log_values(Assigned(pairs))
 
     def _ask(self, requests: tuple[Request, ...]) -> Generator[Any, Any, tuple[Any, ...]]:
         """Yield requests and return their answers; without requests, nothing is yielded."""
@@ -228,15 +225,15 @@ class Machine:
     def _assign(self, assign: syn.Assign) -> RequestGenerator:
         yield from self._stories()
         if self.dialect.parallel_assign:
-            pairs = yield from self._assign_at_once(assign)
-        else:
-            pairs = []
-            for name, expression in assign.targets:
-                self.values.store(name, (yield from self._value(expression)))
-                pairs.append((name, self.values.register_text(name)))
-        self._log_values(Assigned(tuple(pairs)), pairs)
+            yield from self._assign_at_once(assign)
+            return
+        pairs = []
+        for name, expression in assign.targets:
+            self.values.store(name, (yield from self._value(expression)))
+            pairs.append((name, self.values.register_text(name)))
+        self._log_values(Assigned(tuple(pairs)))
 
-    def _assign_at_once(self, assign: syn.Assign) -> Generator[Any, Any, list[tuple[str, str]]]:
+    def _assign_at_once(self, assign: syn.Assign) -> RequestGenerator:
         """Evaluate all expressions, then store them; a register named twice keeps its first place
         and its last value. The text of a list changes with the registers that it holds.
         """
@@ -245,14 +242,13 @@ class Machine:
             values[name] = yield from self._value(expression)
         for name, value in values.items():
             self.values.store(name, value)
-        names = [*values, *(name for name in self.values.holders(values) if name not in values)]
-        return [(name, self.values.register_text(name)) for name in names]
+        holders = self.values.holders(values)
+        self._log_registers([*values, *(name for name in holders if name not in values)])
 
     def _stories(self) -> RequestGenerator:
         calls = self.plan.stories[self.flow.position]
-        requests = tuple(story_request(self.game, *call) for call in calls)
-        texts = yield from self._ask(requests)
-        self.values.stories.update(zip((id(story) for _, story in calls), texts, strict=True))
+        texts = yield from self._ask(tuple(request for _, request in calls))
+        self.values.stories.update(zip((id(story) for story, _ in calls), texts, strict=True))
 
     def _elicit(self, elicit: syn.Elicit) -> RequestGenerator:
         self.last_elicit = self.flow.position, elicit.player, self.visits.copy()
@@ -269,8 +265,7 @@ class Machine:
             event = Moved(elicit.player, name, move, self.flow.position)
             self._log(event, meter.PAIR + meter.size(move.text), meter.ITEM)
             if holders := self.values.holders([name]):
-                pairs = tuple((holder, self.values.register_text(holder)) for holder in holders)
-                self._log_values(Assigned(pairs), pairs)
+                self._log_registers(holders)
 
     def _visible_items(self, player: str) -> tuple[Item, ...]:
         """What the player sees: the constants, then of the events."""
@@ -278,7 +273,7 @@ class Machine:
         items = sight.visible_items(self.events)
         self.meter.spend(len(items))
         constants = tuple(sorted(self.game.metadata.constants.items()))
-        return visible([Assigned(constants)], player) + items
+        return Sight(player).visible_items([Assigned(constants)]) + items
 
     def _ensure(self, ensure: syn.Ensure) -> Generator[Any, Any, bool]:
         if self.last_elicit is None and not self.dialect.early_ensure:
@@ -302,7 +297,7 @@ class Machine:
         return False
 
     def _conditions(self, conditions: tuple[syn.Condition, ...]) -> Generator[Any, Any, bool]:
-        truths = []
+        truths = list[Request]()
         for condition in conditions:
             if isinstance(condition, syn.Truth):
                 truths.append((yield from self._truth_request(condition)))
@@ -336,7 +331,7 @@ class Machine:
         yield from self._settle(condition)
         return bool(self.values.plain(condition))
 
-    def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, TruthRequest]:
+    def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, Predicate | TruthRequest]:
         yield from self._settle(truth)
         model, statement = split_name(truth.statement)
         if model:
@@ -346,7 +341,7 @@ class Machine:
         self.meter.spend((meter.SEND + word) * sum(map(len, texts)))
         rule = predicate(truth, self.values.text, self.dialect.respelled_words)
         named = named_texts(truth, self.values.text)
-        return TruthRequest(" ".join(texts), rule, *named, self._model(model))
+        return rule or TruthRequest(" ".join(texts), *named, self._model(model))
 
     def _model(self, name: str) -> str:
         """The model of a name in the program, empty if it has none: that of the metadata then."""
@@ -379,7 +374,7 @@ class Machine:
         for expression in reveal.values:
             value = yield from self._value(expression)
             pairs.append((expression_text(expression), self.values.as_text(value)))
-        self._log_values(Revealed(reveal.player, tuple(pairs)), pairs)
+        self._log_values(Revealed(reveal.player, tuple(pairs)))
 
     # -- expressions -----------------------------------------------------------------------
 
@@ -396,14 +391,13 @@ class Machine:
 
     def _amount(self, amount: syn.Sum) -> Generator[Any, Any, Amount]:
         """A signed sum."""
-        pairs = []
+        pairs = list[tuple[ScoreRequest, ...]]()
         for _, term in amount.terms:
-            pair: tuple[ScoreRequest, ...] = ()
             if isinstance(term, syn.Xent):
-                pair = yield from self._score_requests(term)
-            pairs.append(pair)
-        requests = tuple(request for pair in pairs for request in pair)
-        answers = iter((yield from self._ask(requests)))
+                pairs.append((yield from self._score_requests(term)))
+            else:
+                pairs.append(())
+        answers = iter((yield from self._ask(tuple(chain(*pairs)))))
         bits, terms = 0.0, []
         xents: list[tuple[int, TokenScores]] = []
         for (sign, term), pair in zip(amount.terms, pairs, strict=True):

@@ -201,16 +201,13 @@ def _literal(part: syn.StringExpr, pattern: re.Pattern[str]) -> re.Match[str] | 
 
 def decide(predicate: Predicate, count_tokens: Callable[[str], int]) -> bool:
     """Whether the predicate holds; ``count_tokens`` counts judge tokens."""
-    match predicate:
-        case Predicate("no_common_words", (left, right)):
-            return not words(left) & words(right)
-        case Predicate("only_uses_words", (allowed, text)):
-            return words(text) <= words(allowed)
-        case Predicate("num_words", (text,), comparator, bound):
-            return compare(len(_word_list(text)), comparator, bound)
-        case Predicate("num_tokens", (text,), comparator, bound):
-            return compare(count_tokens(text), comparator, bound)
-    raise ValueError(f"no predicate of kind {predicate.kind!r}")
+    first, *rest = predicate.operands
+    if predicate.kind == "no_common_words":
+        return not words(first) & words(*rest)
+    if predicate.kind == "only_uses_words":
+        return words(*rest) <= words(first)
+    count = count_tokens(first) if predicate.kind == "num_tokens" else len(_word_list(first))
+    return compare(count, predicate.comparator, predicate.bound)
 
 
 CHANCE_JUDGES = ("embedded", "smollm2")

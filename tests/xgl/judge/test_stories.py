@@ -3,25 +3,20 @@ tells the same text, and the two divisions share none."""
 
 from __future__ import annotations
 
-from itertools import count
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.chat_server import ChatServer, Received, Sent, reply
-from support.chat_turns import KEY, KEY_VARIABLE, settings_of
 
 from xgl import Metadata, game, parse
 from xgl.errors import ConfigError, StoryError
 from xgl.judge.loading import load_stories
 from xgl.judge.stories import (
-    ChatStories,
     CorpusStories,
     JudgeStories,
     check_prompts,
     check_source,
-    prompted_places,
     read_texts,
 )
 from xgl.judge.transformer_judge import TransformerJudge
@@ -61,7 +56,7 @@ def test_a_bad_file_is_told_by_its_line(tmp_path: Path, file: tuple[str, bytes],
 
 
 def test_what_names_no_source_is_refused() -> None:
-    for name in ("web", "", "vllm:m@http://127.0.0.1/v1", "adapter:runs/x:0"):
+    for name in ("web", "", "vllm:m@http://127.0.0.1/v1", "chat:m", "adapter:runs/x:0"):
         with pytest.raises(ConfigError, match="expected corpus, a file of texts"):
             check_source(name, "judge.stories")
     with pytest.raises(ConfigError, match=r"none\.txt: cannot be read \(No such file"):
@@ -83,15 +78,12 @@ PROMPTED = 'assign(s=story("a provable statement"))\nelicit(t, 5)\nreward(xed(s 
 
 
 def test_a_corpus_refuses_a_prompt_and_a_model_follows_it(judge: TransformerJudge) -> None:
-    whole = game(parse(PROMPTED), Metadata(prompts={"b": "a city"}))
-    assert prompted_places(whole) == [
-        "prompts.b = 'a city'",
-        "line 1: story('a provable statement')",
-    ]
+    whole = game(parse(PROMPTED, "xent"), Metadata(prompts={"b": "a city"}))
     plain = game(parse(PROMPTED))
-    with pytest.raises(ConfigError, match=r"^mine: line 1: story\('a provable statement'\) asks"):
-        check_prompts(plain, "corpus", "mine", "judge.stories")
-    check_prompts(whole, "judge", "mine", "judge.stories")
+    for each, prompt in ((whole, "a city"), (plain, "a provable statement")):
+        with pytest.raises(ConfigError, match=f"^mine: a corpus .* the prompt '{prompt}', expect"):
+            check_prompts(each, "corpus", "mine", "judge.stories")
+        check_prompts(each, "judge", "mine", "judge.stories")
     asked = [(3, StoryRequest(0, 12, "a provable statement"))]
     with pytest.raises(StoryError, match="a corpus cannot follow the prompt"):
         load_stories("corpus", judge).story_texts(asked)
@@ -100,7 +92,8 @@ def test_a_corpus_refuses_a_prompt_and_a_model_follows_it(judge: TransformerJudg
     assert other.lm is not judge.lm
     assert own.story_texts(asked) == other.story_texts(asked)  # the same model, loaded again
     assert own.story_texts(asked) != own.story_texts([(3, StoryRequest(0, 12, "a cat"))])
-    assert not prompted_places(game(parse(PROMPTED, "xent")))  # that engine ignores the prompt
+    ignored = game(parse(PROMPTED, "xent"))  # that engine ignores the prompt
+    check_prompts(ignored, "corpus", "mine", "judge.stories")
 
 
 TALES = [
@@ -154,48 +147,3 @@ def test_the_judge_tells_the_same_story_for_the_same_map(
     for text in first:
         assert judge.count(text) <= 12
         assert "\n" not in text
-
-
-# -- a chat model writes the texts of maps: one text a map for everybody ---------------------------
-
-
-@pytest.fixture(autouse=True)
-def _environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(KEY_VARIABLE, KEY)
-
-
-def source(server: ChatServer, folder: Path) -> ChatStories:
-    return ChatStories(settings_of(server.url), cut_words, folder)
-
-
-def test_a_map_has_the_text_that_came_first_in_every_process(tmp_path: Path) -> None:
-    numbers = count()
-
-    def script(request: Received) -> Sent:
-        return reply(f"\n Statement {next(numbers)}\nis true of all. ")
-
-    asked = [(5, StoryRequest(site, 4, "a provable statement")) for site in (0, 1, 0)]
-    with ChatServer(script) as server:
-        first = source(server, tmp_path).story_texts(asked)
-        assert source(server, tmp_path).story_texts(asked) == first  # as another worker has them
-        assert len(server.received) == 2
-        assert all(each.last == "a provable statement" for each in server.received)
-        assert server.received[0].headers["authorization"] == f"Bearer {KEY}"
-        other = source(server, tmp_path).story_texts([(7, asked[0][1]), (5, StoryRequest(0, 4))])
-    assert first[0] == first[2] != first[1]
-    assert all(text.startswith("Statement ") and text.endswith(" is true") for text in first)
-    assert len({*first, *other}) == 4
-
-
-def test_games_of_different_lengths_share_the_text_of_a_map_and_no_thoughts(tmp_path: Path) -> None:
-    numbers = count()
-    words = "<think>Hm, a story.</think> one two three four five"
-    with ChatServer(lambda _: reply(f"{words} {next(numbers)}")) as server:
-        stories = source(server, tmp_path)
-        short, long = (stories.story_texts([(5, StoryRequest(0, n))])[0] for n in (2, 5))
-        few = stories.story_texts([(9, StoryRequest(0, 6, count=2))])
-        assert few == stories.story_texts([(1, StoryRequest(0, 6))]), "the map that it stands for"
-        together = stories.story_texts([(7, StoryRequest(0, n)) for n in (2, 5)])
-    assert (short, long) == ("one two", "one two three four five")
-    assert together == [short, long]
-    assert len(server.received) == 3, "once for a map, in one batch too"

@@ -171,7 +171,7 @@ def statement(code: str, move: str) -> TruthRequest:
     def value(part: Any) -> str:
         return part.value if isinstance(part, Literal) else move
 
-    return TruthRequest("", None, *named_texts(truth, value))
+    return TruthRequest("", *named_texts(truth, value))
 
 
 @settings(max_examples=50)

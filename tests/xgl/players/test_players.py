@@ -58,7 +58,8 @@ def test_a_view_too_long_for_the_window_is_a_value_beside_the_others(lm: Languag
     prompt = 1 + len(lm.encode(render(turn(1).request.view)))
     room = lm.window - prompt  # the move's own counts too
     turns = [turn(1, max_len=limit) for limit in (room, room + 1)]
-    assert [policy._fits((0,) * prompt, each) for each in turns] == [True, False]
+    moves = [policy.move_for_text(each, "so") for each in turns]
+    assert [isinstance(move, Move) for move in moves] == [True, False]
 
 
 # -- moves are limited in judge tokens -----------------------------------------------------------

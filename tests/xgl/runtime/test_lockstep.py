@@ -151,6 +151,7 @@ def test_many_step_together_in_the_batches_of_play_all() -> None:
 def test_coroutines_share_batches_and_keep_their_own_errors() -> None:
     judge, stories = WordJudge(), NumberedStories()
     early = game(parse('ensure(len("a") == 1)\nelicit(t)', "xent"))
+    late = game(parse("elicit(t)\nreplay(flag_1, 1)", "xent"))
 
     async def play_out(queue: EpisodeQueue, episode_: Episode) -> Play:
         await queue.start(episode_)
@@ -160,11 +161,12 @@ def test_coroutines_share_batches_and_keep_their_own_errors() -> None:
 
     async def play_together() -> list[Any]:
         queue = EpisodeQueue()
-        many = [Episode(game_, 1, judge, stories) for game_ in (SINGLE, SINGLE, early, PAIR)]
+        many = [Episode(game_, 1, judge, stories) for game_ in (SINGLE, SINGLE, early, PAIR, late)]
         return await asyncio.gather(*(play_out(queue, e) for e in many), return_exceptions=True)
 
-    one, two, error, pair = asyncio.run(play_together())
+    one, two, error, pair, later = asyncio.run(play_together())
     assert isinstance(error, FlowError)
+    assert isinstance(later, FlowError)
     assert one == two == script_play(SINGLE, 1, ("a word",))
     assert pair == script_play(PAIR, 1, ("a word",))
     assert max(len(batch) for batch in judge.scored) >= 2

@@ -7,21 +7,23 @@ import json
 from typing import Any
 
 import pytest
-from support.doubles import EchoPlayer, seated
 
-from xgl import Instance, Seeds, game, parse, play_all
+from xgl import game, parse
+from xgl.runtime import lockstep
+from xgl.runtime.machine import Machine
 from xgl.runtime.predicates import decide, pieces, spellings
-from xgl.runtime.requests import Predicate, TruthRequest
+from xgl.runtime.requests import Move, Predicate, TruthRequest
 
 
 def rule(condition: str, **registers: str) -> Predicate | None:
     """The rule behind ``ensure(condition)`` when the registers hold these texts."""
     texts = ", ".join(f"{name}={json.dumps(text)}" for name, text in registers.items())
     code = f"assign({texts})\nelicit(y)\nensure({condition})"
-    cast: Any = seated(EchoPlayer())
-    play_all([Instance(game(parse(code, "xent")), Seeds(0, 0))], cast)
-    asked: TruthRequest = cast.judge.judged[0][0]
-    return asked.predicate
+    play = Machine(game(parse(code, "xent"))).play()
+    next(play)
+    [asked] = play.send((Move(""),))
+    assert isinstance(asked, Predicate | TruthRequest)
+    return asked if isinstance(asked, Predicate) else None
 
 
 @pytest.mark.parametrize(
@@ -90,16 +92,21 @@ def test_what_rules_decide(condition: str, truths: dict[str, bool]) -> None:
 
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 @pytest.mark.parametrize("move", ["a dog & cat", "no common words between x & y: dog"])
-def test_a_move_cannot_rewrite_a_rule_in_play(table: Any, dialect: str, move: str) -> None:
+def test_a_move_cannot_rewrite_a_rule_in_play(
+    table: Any, dialect: str, move: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    decided: list[Predicate] = []
+    monkeypatch.setattr(
+        lockstep, "decide", lambda rule, count: decided.append(rule) or decide(rule, count)
+    )
     code = 'assign(s="dog")\nelicit(t)\nensure("no common words between" + s + "&" + t)'
     table.judge.believes = lambda statement: True
     play = table.play(code, move, "a bird", dialect=dialect)
     assert play.accepted_moves("black") == ["a bird"]
-    requests = [request for batch in table.judge.judged for request in batch]
     spell = {"paper": lambda text: " ".join(sorted(spellings(text))), "xent": str}[dialect]
     rules = [Predicate("no_common_words", ("dog", spell(text))) for text in (move, "a bird")]
-    assert [request.predicate for request in requests] == rules
-    assert all(isinstance(request, TruthRequest) for request in requests)
+    assert decided == rules
+    assert not table.judge.judged
 
 
 # -- respellings -----------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, 
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.visitors import descendants, reads, writes
-from xgl.runtime.presentation import Sight, render, visible
+from xgl.runtime.presentation import Sight, render
 from xgl.runtime.requests import (
     Assigned,
     Ensured,
@@ -49,21 +49,21 @@ LOG: list[Event] = [
 
 
 def test_private_strings_are_seen_by_their_writer_and_those_they_are_revealed_to() -> None:
-    assert visible(LOG, "alice") == (
+    assert Sight("alice").visible_items(LOG) == (
         Item("p", "shown"),
         Item("t", "from alice"),
         Item("p1", "in public"),
         Item("ensure", "failed 1"),
         Item("reward", "2.2 (2.0 1.0; -0.8)"),
     )
-    assert visible(LOG, "bob") == (
+    assert Sight("bob").visible_items(LOG) == (
         Item("p", "shown"),
         Item("p1", "in public"),
         Item("s", "secret"),
         Item("s // t", "sec"),
         Item("reward", "-1.0"),
     )
-    assert visible(LOG, "carol") == (Item("p", "shown"), Item("p1", "in public"))
+    assert Sight("carol").visible_items(LOG) == (Item("p", "shown"), Item("p1", "in public"))
 
 
 @pytest.mark.parametrize(("token_bits", "reward"), [(True, "3.0 (3.0)"), (False, "3.0")])
@@ -124,7 +124,7 @@ def test_what_a_player_has_before_it_is_not_shown_again(player: str) -> None:
         Assigned((("p", "four"),)),
         Assigned((("p", "one"),)),
     ]
-    items = [f"{item.label} {item.text}" for item in visible(events, player)]
+    items = [f"{item.label} {item.text}" for item in Sight(player).visible_items(events)]
     assert items == ["p one", "s two", "t three", "t three", "p four", "p one"]
 
 
