@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import KING, TASK, elo, king_of_the_hill
-from archive.ratings.rating import TIE, EquilibriumKind, RatingSettings, TargetEntropy, rate
+from archive.ratings.rating import TIE, EquilibriumKind, TargetEntropy, rate
 
 _MOST_SUMS = 100
 
@@ -118,10 +118,10 @@ class RatingSystem(StrEnum):
 
 
 _EQUILIBRIA = {
-    RatingSystem.NE: RatingSettings(EquilibriumKind.NE),
-    RatingSystem.CCE: RatingSettings(EquilibriumKind.CCE),
-    RatingSystem.NE_SHANNON: RatingSettings(EquilibriumKind.NE, TargetEntropy.SHANNON),
-    RatingSystem.CCE_SHANNON: RatingSettings(EquilibriumKind.CCE, TargetEntropy.SHANNON),
+    RatingSystem.NE: (EquilibriumKind.NE, TargetEntropy.AFFINITY),
+    RatingSystem.CCE: (EquilibriumKind.CCE, TargetEntropy.AFFINITY),
+    RatingSystem.NE_SHANNON: (EquilibriumKind.NE, TargetEntropy.SHANNON),
+    RatingSystem.CCE_SHANNON: (EquilibriumKind.CCE, TargetEntropy.SHANNON),
 }
 
 
@@ -130,7 +130,7 @@ def model_ratings(system: RatingSystem, preferences: Array) -> Array:
     no equilibrium is reached."""
     if system is RatingSystem.ELO:
         return elo(preferences, DRAWN)
-    return rate(king_of_the_hill(preferences), _EQUILIBRIA[system]).ratings[KING]
+    return rate(king_of_the_hill(preferences), *_EQUILIBRIA[system]).ratings[KING]
 
 
 def judged_preferences(

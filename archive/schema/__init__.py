@@ -12,7 +12,7 @@ from enum import StrEnum
 from functools import cached_property
 from importlib.resources import files
 from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import pyarrow as pa
 

@@ -304,9 +304,6 @@ class MeasureRatings:
     effective_games: float
     exploitability: float
     cce_exploitability: float
-    temperature: float
-    folds: int
-    crossings: int
     failed: int
     mean_of: str
     noun: str
@@ -323,8 +320,7 @@ def rate_block(block: RatedBlock, question: RatingQuestion) -> MeasureRatings:
     models = _model_ratings(block, both, samples, fitted, question.confidence)
     games = _game_ratings(block, both, samples[0], fitted, question.confidence)
     order = sorted(range(len(models)), key=lambda m: (models[m].rank, models[m].model))
-    masses, path = ne.masses[TASK], ne.path
-    game_order = sorted(range(len(games)), key=lambda g: (games[g].rank, -masses[g], g))
+    game_order = sorted(range(len(games)), key=lambda g: (games[g].rank, -games[g].mass.value, g))
     one, other = (each.ratings[KING] for each in both)
     return MeasureRatings(
         question=question,
@@ -342,9 +338,6 @@ def rate_block(block: RatedBlock, question: RatingQuestion) -> MeasureRatings:
         effective_games=ne.effective_number(TASK),
         exploitability=ne.exploitability,
         cce_exploitability=cce.exploitability,
-        temperature=path.temperature if path else 0.0,
-        folds=path.folds if path else 0,
-        crossings=path.crossings if path else 0,
         failed=sum(each.failures for each in samples),
         mean_of=block.mean_of,
         noun=block.noun,

@@ -49,8 +49,7 @@ def show(ratings: MeasureRatings, console: Console) -> None:
     console.print(
         plain_text(
             f"\nexploitability {ratings.exploitability:.1e} (NE), {ratings.cce_exploitability:.1e} "
-            f"(CCE); {ratings.effective_games:.1f} effective games; "
-            f"{plural(ratings.folds, 'fold')}, {plural(ratings.crossings, 'crossing')}"
+            f"(CCE); {ratings.effective_games:.1f} effective games"
         )
     )
     if len(ratings.games) > MOST_TASKS:
