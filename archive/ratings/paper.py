@@ -100,13 +100,6 @@ def _ratings(system: System, table: Array, player: int) -> Array:
     return np.abs(table).mean(axis=(1, 2)) if player == TASK else table.mean(axis=(0, 2))
 
 
-SHARPNESS = 10.0
-"""λ: how strongly tasks on which the model performs badly are preferred."""
-DRAWN = 1.0
-"""Number of draws added to each pair of models under Elo, which would otherwise be infinite for a
-model that won all comparisons."""
-
-
 class RatingSystem(StrEnum):
     """How models are rated. ``shannon``: from uniform targets, which copies change."""
 
@@ -129,7 +122,7 @@ def model_ratings(system: RatingSystem, preferences: Array) -> Array:
     """Ratings (models,): Elo points, or regrets as king of the hill. Raises :class:`RatingError` if
     no equilibrium is reached."""
     if system is RatingSystem.ELO:
-        return elo(preferences, DRAWN)
+        return elo(preferences)
     return rate(king_of_the_hill(preferences), *_EQUILIBRIA[system]).ratings[KING]
 
 
@@ -156,13 +149,10 @@ def judged_preferences(
 
 
 def adversarial_tasks(
-    preferences: Array,
-    model: int,
-    count: int,
-    random: np.random.Generator,
-    sharpness: float = SHARPNESS,
+    preferences: Array, model: int, count: int, random: np.random.Generator, sharpness: float
 ) -> NDArray[np.int64]:
-    """Indices (count,) of tasks drawn from softmax(−λ ū), ū the model's mean preference there."""
+    """Indices (count,) of tasks drawn from softmax(−λ ū), λ ``sharpness``, ū the model's mean
+    preference there: tasks on which it performs badly are preferred."""
     mean = preferences[:, model].mean(axis=1)
     weights = np.exp(-sharpness * (mean - mean.min()))
     return random.choice(len(preferences), count, p=weights / weights.sum())

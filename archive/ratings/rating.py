@@ -132,13 +132,13 @@ def _target(
     return classes.fold(player, classes.share(player, target(kernel(distances(small, player)))))
 
 
-def ranks(ratings: Array, tie: float = TIE) -> NDArray[np.int64]:
-    """The rank of each action, 1 for the best; an action within ``tie`` of the best action of a
+def ranks(ratings: Array) -> NDArray[np.int64]:
+    """The rank of each action, 1 for the best; an action within ``TIE`` of the best action of a
     rank shares that rank."""
     ranks = np.zeros(len(ratings), np.int64)
     best = np.inf
     for position, action in enumerate(np.argsort(-ratings, kind="stable"), start=1):
-        if best - ratings[action] > tie or position == 1:
+        if best - ratings[action] > TIE or position == 1:
             best, rank = float(ratings[action]), position
         ranks[action] = rank
     return ranks
@@ -234,31 +234,26 @@ def cross_fit(outcomes: Sequence[Array], solution: EquilibriumKind, seed: int = 
     """Cross-fitted ratings; each uses half of each task's maps, so they are noisier than the
     ratings that they correct."""
     models, tasks = outcomes[0].shape[1], len(outcomes)
-    folds = []
+    fits = []
     if min(len(outcome) for outcome in outcomes) > 1:
         for number in range(SPLITS):
             one, other = halves(outcomes, (seed, number))
-            folds += [_held_out(*pair, solution) for pair in ((one, other), (other, one))]
-    fits = [fold for fold in folds if fold is not None]
+            for pair in ((one, other), (other, one)):
+                with suppress(RatingError):
+                    fits.append(_held_out(*pair, solution))
     if not fits:
         nothing = np.full(tasks, np.nan)
         return CrossFit(np.full(models, np.nan), nothing, nothing, np.nan)
     return CrossFit(*(np.mean(part, axis=0) for part in zip(*fits, strict=True)))
 
 
-def _held_out(
-    train: Sequence[Array], test: Sequence[Array], solution: EquilibriumKind
-) -> CrossFit | None:
+def _held_out(train: Sequence[Array], test: Sequence[Array], solution: EquilibriumKind) -> CrossFit:
     """Ratings by the payoffs of ``test`` at the equilibrium of ``train``.
 
     The task player's |u| has the sign that ``train`` gives: E sign(u₁) u₂ = |u| except for wrong
     signs, while |u₂| itself would be too large because of its noise.
     """
-    try:
-        fit = rate_models(train, solution)
-    except RatingError:
-        return None
-    preferences = mean_preferences(test)
+    fit, preferences = rate_models(train, solution), mean_preferences(test)
     separation = np.sign(mean_preferences(train)) * preferences
     regret = regrets(NormalFormGame((separation, preferences, -preferences)), fit.joint)
     value = float(np.vdot(separation, fit.joint))

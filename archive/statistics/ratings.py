@@ -49,9 +49,6 @@ from archive.store.archive import Archive
 
 TEMPERATURE = 0.1
 """Temperature of the ratings shown next to those of the limit, in units of preference."""
-DRAWN = 1.0
-"""Number of draws added to each pair of models: without them a model that won all comparisons has
-no finite Elo."""
 FEW_GAMES = 2.0
 """Effective number of games below which ratings rest on too few games."""
 
@@ -364,7 +361,7 @@ def _model_ratings(
         cce.masses[KING].tolist(),
         rate_models(block.outcomes, EquilibriumKind.NE, TEMPERATURE).ratings[KING].tolist(),
         fitted.models.tolist(),
-        elo(mean_preferences(block.outcomes), DRAWN).tolist(),
+        elo(mean_preferences(block.outcomes)).tolist(),
         block.means.tolist(),
     )
     return [ModelRating(*row) for row in zip(*columns, strict=True)]
