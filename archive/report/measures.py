@@ -134,7 +134,7 @@ def histograms(samples: Sequence[Histogram], label: str, earlier: bool = False) 
         measure, games = xent_measure(np.array(sample.values)), plural(len(sample.values), "game")
         shapes += _bars(sample, edges, plot, "column earlier" if quiet else "column")
         shapes += _numbers(sample, measure, games, plot)
-        titles.append(f"{sample.name}, median {measure.median.value:.2f} over {games}")
+        titles.append(f"{sample.name}, median {measure.quantiles[0.5].value:.2f} over {games}")
     title = f"{label}: " + "; ".join(titles)
     return canvas((700, TOP + height + 46), title, *shapes, class_="histograms")
 
@@ -154,7 +154,7 @@ def _bars(sample: Histogram, edges: np.ndarray, plot: Plot, class_: str) -> Iter
 def _numbers(sample: Histogram, measure: XentMeasure, games: str, plot: Plot) -> Iterator[Element]:
     """The median as a line; name and size on the left; mean and median with their bounds,
     quantiles, and how far the sample moved on the right."""
-    base, middle = plot.y(0), plot.x(measure.median.value or 0.0)
+    base, middle = plot.y(0), plot.x(measure.quantiles[0.5].value or 0.0)
     yield line(middle, base - ROW + 22, middle, base, "rule")
     yield text(LEFT - 12, base - 16, _short(sample.name), "name", "end")
     yield text(LEFT - 12, base, games, "tick", "end")
@@ -162,7 +162,7 @@ def _numbers(sample: Histogram, measure: XentMeasure, games: str, plot: Plot) ->
     lines = [] if sample.shift is None else [f"moved by {sample.shift:.2f}"]
     lines += [
         f"10–90 %: {low:.2f} to {high:.2f}",
-        f"median {bounds(measure.median)}",
+        f"median {bounds(measure.quantiles[0.5])}",
         f"mean {bounds(measure.mean)}",
     ]
     for index, words in enumerate(lines):

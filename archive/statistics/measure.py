@@ -15,18 +15,14 @@ from archive.schema import PlayOutcome, TaskId
 from archive.statistics.intervals import CONFIDENCE, UNDEFINED, Interval, Scores, bootstrapped
 from archive.store.archive import Archive
 
-QUANTILES = (0.1, 0.25, 0.75, 0.9)
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 class XentMeasure(NamedTuple):
-    """Statistics of μ_Γ(M); every Interval is a statistic with its bootstrap bounds.
+    """Statistics of μ_Γ(M): the mean, and quantiles by probability, in the unit of the normalised
+    score (1), with their bootstrap bounds."""
 
-    ``quantiles``: by probability. All in the unit of the normalised score (1).
-    """
-
-    games: int
     mean: Interval
-    median: Interval
     quantiles: Mapping[float, Interval]
 
 
@@ -41,25 +37,16 @@ def xent_measure(
 
     Bounds are two-sided at ``confidence`` from ``draws`` bootstrap samples of the games, or, with
     ``over_maps`` (games, draws), the bootstrap scores of each game, from samples of games and maps.
-    Raises ValueError if a score is missing.
     """
-    scores = np.asarray(scores, np.float64)
-    if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
-        raise ValueError(f"found scores {scores}, expected a finite one for each of some games")
     draws = draws if over_maps is None else over_maps.shape[1]
     indices = np.random.default_rng(seed).integers(0, len(scores), (draws, len(scores)))
     samples = (
         scores[indices] if over_maps is None else over_maps[indices, np.arange(draws)[:, None]]
     )
     mean = bootstrapped(float(scores.mean()), samples.mean(axis=1), confidence)
-    quantiles = {
-        level: bootstrapped(
-            float(np.quantile(scores, level)), np.quantile(samples, level, axis=1), confidence
-        )
-        for level in (0.5, *QUANTILES)
-    }
-    median = quantiles.pop(0.5)
-    return XentMeasure(len(scores), mean, median, quantiles)
+    values, bounds = np.quantile(scores, QUANTILES), np.quantile(samples, QUANTILES, axis=1)
+    quantiles = map(bootstrapped, values.tolist(), bounds, [confidence] * len(QUANTILES))
+    return XentMeasure(mean, dict(zip(QUANTILES, quantiles, strict=True)))
 
 
 MapSeeds = tuple[int, int]
@@ -77,18 +64,16 @@ class BestKnown(NamedTuple):
 
 
 class CeilingGap(NamedTuple):
-    """One player on one game, over the N maps with a known finished play. ``share``: of the
-    distance from the base's mean score b to the mean of the best known, with bounds over maps,
-    given b; undefined if the best known is no better than b. ``bits``: mean score of the best known
-    minus that of the player, bits a play; ``best``: mean of the best known."""
+    """One player on one game, over the maps with a known finished play. ``share``: of the distance
+    from the base's mean score b to the mean of the best known, with bounds over maps, given b;
+    undefined if the best known is no better than b. ``bits``: mean score of the best known minus
+    that of the player, bits a play."""
 
     share: Interval
-    bits: Interval
-    best: float
-    maps: int
+    bits: float
 
 
-def best_known(ceilings: Iterable[Row], plays: Iterable[Row] = ()) -> dict[MapSeeds, BestKnown]:
+def best_known(ceilings: Iterable[Row], plays: Iterable[Row]) -> dict[MapSeeds, BestKnown]:
     """The best known moves by map, from rows of ``ceilings`` and finished ``plays`` (rows of
     ``rounds`` or ``scores``) of one game and role; the first of equals."""
     found = [(row["solver"], row) for row in ceilings]
@@ -168,14 +153,12 @@ ROUNDING = 1e-6
 def ceiling_gap(scores: Scores, best: Scores, b: float, confidence: float) -> CeilingGap:
     """``scores`` and ``best`` (N,) bits on the same maps in the same order, N ≥ 1; ``b`` bits: the
     base's mean. Percentile bootstrap over maps."""
-    rng = np.random.default_rng(0)
-    indices = rng.integers(0, len(scores), (DRAWS, len(scores)))
+    indices = np.random.default_rng(0).integers(0, len(scores), (DRAWS, len(scores)))
     own, most = scores[indices].mean(axis=1), best[indices].mean(axis=1)
-    bits = bootstrapped(float((best - scores).mean()), most - own, confidence)
     way, share = float(best.mean()) - b, UNDEFINED
     if way > ROUNDING:
         value = float(scores.mean() - b) / way
         share = Interval(value, -math.inf, math.inf)
         if (most - b > ROUNDING).all():
             share = bootstrapped(value, (own - b) / (most - b), confidence)
-    return CeilingGap(share, bits, float(best.mean()), len(best))
+    return CeilingGap(share, float((best - scores).mean()))

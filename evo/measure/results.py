@@ -155,8 +155,8 @@ def show(console: Console, results: Sequence[GameResult], confidence: float) -> 
     for name, own in by_player.items():
         scores, over_maps = np.array([r.narms for r in own]), np.stack([r.draws for r in own])
         mu = xent_measure(scores, confidence=confidence, over_maps=over_maps)
-        estimates = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
-        add(summary, names[name], mu.games, *map(interval, estimates))
+        estimates = (mu.mean, mu.quantiles[0.5], mu.quantiles[0.25], mu.quantiles[0.75])
+        add(summary, names[name], len(own), *map(interval, estimates))
     console.print(summary)
     show_labels(names, console)
 
@@ -325,7 +325,7 @@ def ceilings_table(
             share = "no better is known"
             if one.share.value is not None and after is not None:
                 share = f"{interval(one.share, percent)} ({percent(after)})"
-            cells[name] = f"{share}; {number(one.bits.value, 1)} bits"
+            cells[name] = f"{share}; {number(one.bits, 1)} bits"
         best = f"{number(game.best, 1)} bits"
         add(view, names[game.task_id], best, game.finders, *cells.values())
     return view
