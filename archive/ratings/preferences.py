@@ -130,11 +130,6 @@ def king_of_the_hill(preferences: Array) -> NormalFormGame:
 # -- Elo, the baseline -----------------------------------------------------------------------------
 # Bradley–Terry strengths by maximum likelihood, every task counting once.
 
-MEAN = 1000.0
-"""Mean Elo over all models."""
-POINTS = 400.0 / np.log(10.0)
-"""Elo points for one unit of log odds."""
-
 
 def elo(preferences: Array) -> Array:
     """Elo (models,), mean 1000; 400 points are odds of 10 to 1.
@@ -145,7 +140,7 @@ def elo(preferences: Array) -> Array:
     """
     wins = ((1 + preferences) / 2).sum(axis=0) + 1 / 2
     np.fill_diagonal(wins, 0.0)
-    return MEAN + POINTS * _strengths(wins)
+    return 1000.0 + 400.0 / np.log(10.0) * _strengths(wins)
 
 
 def _strengths(wins: Array) -> Array:

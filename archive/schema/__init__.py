@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from importlib.resources import files
-from types import MappingProxyType
 from typing import NamedTuple
 
 import pyarrow as pa
@@ -305,6 +304,4 @@ def _column(name: str, kind: str, unit: str, meaning: str, null: str | None = No
 
 _HEAD, *_SECTIONS = (files(__name__) / "tables.md").read_text(encoding="utf-8").split("\n## ")
 _REASONS = {word: facts for word, *facts in _rows(_HEAD.partition("`Reason`")[2].splitlines())}
-TABLES: Mapping[str, Table] = MappingProxyType(
-    {table.name: table for table in map(_table, _SECTIONS)}
-)
+TABLES: Mapping[str, Table] = {table.name: table for table in map(_table, _SECTIONS)}

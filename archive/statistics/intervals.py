@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -145,7 +144,6 @@ def bonferroni(confidence: float, comparisons: int) -> float:
     return 1 - (1 - confidence) / max(1, comparisons)
 
 
-@lru_cache(maxsize=4096)
 def _t(confidence: float, freedom: float) -> float:
     """Two-sided Student quantile."""
     from scipy import special  # slow to load, and a worker that plays needs none of it

@@ -80,16 +80,12 @@ class TransferMatrix:
 
     def unmeasured_pairs(self) -> list[tuple[TaskId, TaskId]]:
         """Pairs (source, target) without paired plays, in the order of the matrix."""
-        pairs = ((source, target) for source in self.sources for target in self.targets)
-        return [pair for pair in pairs if pair not in self.cells]
+        return [pair for pair in product(self.sources, self.targets) if pair not in self.cells]
 
     def _array(self, number: Callable[[Cell], float]) -> Scores:
-        array = np.full((len(self.sources), len(self.targets)), math.nan)
-        for row, source in enumerate(self.sources):
-            for column, target in enumerate(self.targets):
-                if cell := self.cells.get((source, target)):
-                    array[row, column] = number(cell)
-        return array
+        cells = [self.cells.get(pair) for pair in product(self.sources, self.targets)]
+        numbers = [math.nan if cell is None else number(cell) for cell in cells]
+        return np.reshape(np.array(numbers, np.float64), (len(self.sources), len(self.targets)))
 
 
 def transfer_matrix(

@@ -300,15 +300,10 @@ class CandidateBounds(Generic[TaskT]):
     def _cross_ratio(self, other: TaskT, plays: int) -> Interval:
         """The cross-ratio of the candidate and another game. Its lower bound, which can refuse,
         shares the error with others; its upper bound, which is needed to accept, does not."""
-        kind, gains = self.thresholds.gain, self.gain_source.gains
-        own = self.candidate
+        own, kind, plain = self.candidate, self.thresholds.gain, self.looks.confidence(plays)
         pairs = (own, other), (other, other), (other, own), (own, own)
-        samples = [gains(*pair, plays, kind) for pair in pairs]
-        plain = self.looks.confidence(plays)
-
-        def ratio(confidence: float) -> Interval:
-            return cross_ratio(samples, confidence, two_sided(plain))
-
+        samples = [self.gain_source.gains(*pair, plays, kind) for pair in pairs]
+        ratio = partial(cross_ratio, samples, defined_at=two_sided(plain))
         return bounds_at(ratio, self.looks.confidence(plays, self._refusals), plain)
 
     def _values(

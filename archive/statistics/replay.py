@@ -24,13 +24,7 @@ from archive.schema import (
     TaskId,
     Verdict,
 )
-from archive.statistics.intervals import (
-    CONFIDENCE,
-    Interval,
-    Scores,
-    over_seeds,
-    ratio_interval,
-)
+from archive.statistics.intervals import CONFIDENCE, Interval, Scores, over_seeds, ratio_interval
 from archive.statistics.race import (
     Bounds,
     CandidateBounds,

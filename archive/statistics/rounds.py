@@ -27,8 +27,6 @@ CLOSE = 1e-9
 
 def running_maxima(scores: Scores) -> Scores:
     """max_{j ≤ k} S_j of each sample: (N, K) bits from (N, K) bits."""
-    if scores.ndim != 2 or not scores.size:
-        raise ValueError(f"found scores of shape {scores.shape}, expected (samples, rounds)")
     return np.maximum.accumulate(scores, axis=1)
 
 
@@ -43,8 +41,6 @@ def above_control(scores: Scores, control: Scores, confidence: float) -> Interva
 
     The excess above 0 was learned from the map's earlier rounds: luck raises both equally.
     """
-    if scores.shape != control.shape:
-        raise ValueError(f"scores of shape {scores.shape}, control of shape {control.shape}")
     difference = running_maxima(scores)[:, -1] - running_maxima(control)[:, -1]
     return mean_interval(difference, confidence)
 
@@ -226,19 +222,14 @@ def best_kept(scores: Scores, clipped_scores: Scores) -> WellPosed:
     """Whether optimal play stays the same if log P is clipped at log ε (Def. 30, ε-well-posed).
 
     ``scores`` and ``clipped_scores`` (maps, moves) bits: the same sampled moves of each map,
-    without and with clipping; NaN if a map has fewer moves. A map counts if its moves score
-    differently; it is stable if no move scores more than its best move under clipping.
+    without and with clipping. A map counts if its moves score differently; it is stable if no move
+    scores more than its best move under clipping.
     """
-    maps = stable_maps = 0
-    for row, clipped_row in zip(scores, clipped_scores, strict=True):
-        exists = ~np.isnan(row)
-        row, clipped_row = row[exists], clipped_row[exists]
-        if len(row) < 2 or row.max() == row.min():
-            continue
-        maps += 1
-        best = clipped_row[row == row.max()].max()
-        stable_maps += bool(best >= clipped_row.max() - CLOSE * max(1.0, abs(clipped_row.max())))
-    return WellPosed(maps, stable_maps)
+    tops, most = scores.max(axis=1), clipped_scores.max(axis=1)
+    differ = tops > scores.min(axis=1)
+    best = np.where(scores == tops[:, None], clipped_scores, -np.inf).max(axis=1)
+    stable = best >= most - CLOSE * np.maximum(1.0, np.abs(most))
+    return WellPosed(int(differ.sum()), int((differ & stable).sum()))
 
 
 def best_is_likely(scores: Scores, clipped_scores: Scores, median_scores: Scores) -> WellPosed:

@@ -28,7 +28,6 @@ def as_json(ratings: MeasureRatings) -> dict[str, Any]:
         **ratings.__dict__,
         "notes": list(notes(ratings)),
         "by_game": _by_name(models, games, ratings.by_game),
-        "by_rival": _by_name(models, models, ratings.by_rival),
         "above": _by_name(models, models, ratings.above),
     }
 
