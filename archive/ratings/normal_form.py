@@ -28,26 +28,9 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class NormalFormGame:
-    """``payoffs``: u_i (|A_1|, …, |A_n|) float64 of each player i, n ≥ 2, finite.
-
-    Raises :class:`RatingError` for any other payoffs.
-    """
+    """``payoffs``: u_i (|A_1|, …, |A_n|) float64 of each player i, n ≥ 2, finite."""
 
     payoffs: tuple[Array, ...]
-
-    def __post_init__(self) -> None:
-        shapes, players = {payoff.shape for payoff in self.payoffs}, len(self.payoffs)
-        if players < 2 or len(shapes) > 1 or self.payoffs[0].ndim != players or 0 in self.shape:
-            raise RatingError(
-                f"found payoffs of shapes {[payoff.shape for payoff in self.payoffs]}, expected "
-                "one shape for two players or more, with an axis for each, none of them empty"
-            )
-        if (unknown := np.argwhere(~np.isfinite(self.payoffs))).size:
-            player, *index = unknown[0].tolist()
-            raise RatingError(
-                f"found payoff {self.payoffs[player][*index]} of player {player} at "
-                f"{tuple(index)}, expected a number: leave the action out, or measure it"
-            )
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -174,13 +174,10 @@ def links(values: Scores, alpha: float) -> tuple[NDArray[np.bool_], NDArray[np.b
     to another one (G1 ☽ G2 iff its value on G2 is at least ``alpha``), and whether a downstream
     path leads there, (n, n) each; a path of no edge leads to the game itself.
 
-    A value that is not measured (NaN) or not defined (−inf) is no edge. Raises ValueError unless
-    α > 0.
+    A value that is not measured (NaN) or not defined (−inf) is no edge. ``alpha`` is above 0.
     """
     from scipy.sparse.csgraph import shortest_path  # slow to load
 
-    if not alpha > 0:
-        raise ValueError(f"found α = {alpha}, expected it above 0")
     edges = np.nan_to_num(values, nan=-np.inf) >= alpha
     np.fill_diagonal(edges, False)
     return edges, np.isfinite(shortest_path(edges, unweighted=True))

@@ -265,12 +265,11 @@ class CandidateBounds(Generic[TaskT]):
         """Own gain of the candidate's attempt with this rank."""
         at = (self.candidate, self.candidate, plays)
         total, specific = (self.gain_source.gains(*at, kind, rank) for kind in GainKind)
-        mean, rule, decides = float(total.mean()), self.thresholds.rule, self.thresholds.gain
+        rule, decides = self.thresholds.rule, self.thresholds.gain
         both = rule is not DecisionRule.VALUES and decides != GainKind.TOTAL
         levels = self.looks.confidence(plays), self.looks.confidence(plays, 2 if both else 1)
         whole, part = (bounds_at(partial(mean_interval, g), *levels) for g in (total, specific))
-        share = float(specific.mean()) / mean if mean > 0 else None
-        return OwnGain(whole if decides == GainKind.TOTAL else part, part, share, whole)
+        return OwnGain(whole if decides == GainKind.TOTAL else part, part, whole)
 
     def _scope_value(self, game: TaskId, plays: int) -> Interval:
         """The value of a game of the scope on the candidate: the largest over its attempts.

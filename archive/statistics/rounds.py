@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from scipy import special
 
 from archive.statistics.intervals import CONFIDENCE, Interval, Scores, mean_interval
-from archive.statistics.rule import Answer
 
 STEPS = 4
 """Default m: number of increments θ between the base's first round and its last."""
@@ -101,14 +100,9 @@ def narms(curve: Scores, levels: ScoreLevels, rounds: int | None = None) -> floa
     arms_k ≤ b + mθ. If τ = ℓ the score is (arms_ℓ − b)/θ, below 0 if the player is worse than the
     base at round 1. For a player faster than the base, 1 ≤ τ < ℓ, it is mℓ/τ if arms_τ is b + mθ
     exactly and, between the rounds τ and τ + 1, the affine interpolation; if arms_1 is already
-    above, it is mℓ. Raises ``ValueError`` for ℓ beyond k_m or the curve.
+    above, it is mℓ.
     """
     count = levels.k_m if rounds is None else rounds
-    if not 1 <= count <= min(levels.k_m, len(curve)):
-        raise ValueError(
-            f"found {count} rounds, expected 1 to {min(levels.k_m, len(curve))}: k_m is "
-            f"{levels.k_m}, the curve has {len(curve)}"
-        )
     top = levels.top
     above = curve[:count] > top + CLOSE * max(1.0, abs(top))
     if above.all():
@@ -137,23 +131,18 @@ def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int) -> Scores:
 
 
 class Playability(NamedTuple):
-    """Whether a game is playable in few-shot mode; ``low`` and ``high`` bound the probability that
-    decides this, at the test's confidence."""
+    """Bounds of the probability that decides whether a game is playable in few-shot mode: it must
+    be at least 1 − ε."""
 
-    answer: Answer
     low: float
     high: float
 
 
 def increases_surely(
-    scores: Scores,
-    m: int,
-    epsilon: float,
-    samples: int | None = None,
-    confidence: float = CONFIDENCE,
+    scores: Scores, m: int, samples: int | None = None, confidence: float = CONFIDENCE
 ) -> Playability:
-    """(N, ε, m)-playable in few-shot mode (Def. 33)? Does arms over N samples increase strictly
-    at each of the first m steps, "for a while", with probability at least 1 − ε?
+    """(N, ε, m)-playable in few-shot mode (Def. 33)? How probably does arms over N samples increase
+    strictly at each of the first m steps, "for a while"?
 
     ``scores`` (M, K) bits, K > m; ``samples`` is N (None: M). arms rises at a step exactly when
     some sample does, so a step at which one sample rises with probability r fails with
@@ -161,18 +150,16 @@ def increases_surely(
     ``confidence``; the union bound over steps gives ``low``, the worst step ``high``.
     """
     count = samples or len(scores)
-    if not 1 <= m < scores.shape[1]:
-        raise ValueError(f"found m={m} and {scores.shape[1]} rounds, expected m below the rounds")
     risen = (np.diff(running_maxima(scores), axis=1)[:, :m] > 0).sum(axis=0)
     error = (1 - confidence) / m
     low, high = _clopper_pearson(risen, len(scores), error)
     least = max(0.0, 1.0 - float(((1 - low) ** count).sum()))
-    return _playability(least, float((1 - (1 - high) ** count).min()), 1 - epsilon)
+    return Playability(least, float((1 - (1 - high) ** count).min()))
 
 
-def crosses_surely(scores: Scores, b: float, theta: float, m: int, epsilon: float) -> Playability:
-    """(N, ε, θ, m)-playable in few-shot mode (Def. 33)? Does arms over N samples first reach
-    b + jθ at rounds k_1 < … < k_m, with probability at least 1 − ε?
+def crosses_surely(scores: Scores, b: float, theta: float, m: int) -> Playability:
+    """(N, ε, θ, m)-playable in few-shot mode (Def. 33)? How probably does arms over N samples first
+    reach b + jθ at rounds k_1 < … < k_m?
 
     ``scores`` (N, K) bits. The probability is estimated by bootstrap over samples (Efron), with
     Clopper–Pearson bounds for the finite number of resamples; they do not cover the choice of the
@@ -188,12 +175,7 @@ def crosses_surely(scores: Scores, b: float, theta: float, m: int, epsilon: floa
         first = (curve[:, None] < levels).sum(axis=0)  # rounds before each crossing
         successes += bool(first[-1] < len(curve) and (np.diff(first) > 0).all())
     low, high = _clopper_pearson(np.array([successes]), resamples, 1 - CONFIDENCE)
-    return _playability(float(low[0]), float(high[0]), 1 - epsilon)
-
-
-def _playability(low: float, high: float, least: float) -> Playability:
-    answer = Answer.YES if low >= least else Answer.NO if high < least else Answer.OPEN
-    return Playability(answer, low, high)
+    return Playability(float(low[0]), float(high[0]))
 
 
 def _clopper_pearson(hits: NDArray[np.int_], n: int, error: float) -> tuple[Scores, Scores]:

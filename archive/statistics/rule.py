@@ -71,14 +71,18 @@ NO_VALUES = TransferValues(UNDEFINED, UNDEFINED, UNDEFINED)
 
 @dataclass(frozen=True)
 class OwnGain:
-    """Gains of a game's fine-tuning on the game itself: the ``gain`` (bits) of the kind that
-    decides, the ``specific`` gain (bits), its ``share`` of the total gain, and the ``total`` gain
-    (bits)."""
+    """Gains of a game's fine-tuning on the game itself, in bits: the ``gain`` of the kind that
+    decides, the ``specific`` and the ``total`` gain."""
 
     gain: Interval = UNDEFINED
     specific: Interval = UNDEFINED
-    share: float | None = None
     total: Interval = UNDEFINED
+
+    @property
+    def share(self) -> float | None:
+        """The specific gain as a share of the total gain; None unless that is above 0."""
+        part, whole = self.specific.value, self.total.value or 0.0
+        return part / whole if part is not None and whole > 0 else None
 
 
 @dataclass(frozen=True)

@@ -41,13 +41,11 @@ from xgl.solvers import Attempt, MapTrials, Solution, Solvers
 
 MOVE_COUNTS = ("failed_ensures", "format_failures", "cut_moves", "cut_tokens")
 """Columns of ``rounds`` and ``measures`` that say how moves were made."""
-EPSILON = 0.05
-"""ε of (N, ε, θ, m); the bounds on the probability are archived, so another ε can be tried."""
 
 
 Levels = tuple[ScoreLevels, str, Playability | None]
-"""Normalisation of one game: its base player's levels, the base's name, and whether the game is
-(N, ε, θ, m)-playable by it (None: its plays are not at hand)."""
+"""Normalisation of one game: its base player's levels, the base's name, and how probably the game
+is (N, ε, θ, m)-playable by it, at any ε (None: its plays are not at hand)."""
 
 
 def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
@@ -56,7 +54,7 @@ def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
     levels = thresholds(own, m)
     if levels is None:
         return None
-    return levels, base, crosses_surely(own, levels.b, levels.theta, m, EPSILON)
+    return levels, base, crosses_surely(own, levels.b, levels.theta, m)
 
 
 @dataclass(frozen=True)
