@@ -15,6 +15,8 @@ from archive.schema import PlayOutcome, TaskId
 from archive.statistics.intervals import CONFIDENCE, UNDEFINED, Interval, Scores, bootstrapped
 from archive.store.archive import Archive
 
+DRAWS = 2000
+"""Bootstrap samples."""
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
@@ -27,19 +29,15 @@ class XentMeasure(NamedTuple):
 
 
 def xent_measure(
-    scores: Scores,
-    confidence: float = CONFIDENCE,
-    draws: int = 2000,
-    seed: int = 0,
-    over_maps: Scores | None = None,
+    scores: Scores, confidence: float = CONFIDENCE, over_maps: Scores | None = None
 ) -> XentMeasure:
     """The measure of normalised ``scores`` (games,) float64, all finite, at least one.
 
-    Bounds are two-sided at ``confidence`` from ``draws`` bootstrap samples of the games, or, with
+    Bounds are two-sided at ``confidence`` from bootstrap samples of the games, or, with
     ``over_maps`` (games, draws), the bootstrap scores of each game, from samples of games and maps.
     """
-    draws = draws if over_maps is None else over_maps.shape[1]
-    indices = np.random.default_rng(seed).integers(0, len(scores), (draws, len(scores)))
+    draws = DRAWS if over_maps is None else over_maps.shape[1]
+    indices = np.random.default_rng(0).integers(0, len(scores), (draws, len(scores)))
     samples = (
         scores[indices] if over_maps is None else over_maps[indices, np.arange(draws)[:, None]]
     )
@@ -51,7 +49,6 @@ def xent_measure(
 
 MapSeeds = tuple[int, int]
 """Map seed and play seed."""
-DRAWS = 2000
 
 
 class BestKnown(NamedTuple):
@@ -87,26 +84,15 @@ def best_known(ceilings: Iterable[Row], plays: Iterable[Row]) -> dict[MapSeeds, 
 
 
 class GameCeiling(NamedTuple):
-    """One game of a measure: its best known scores by map, and by player the gap to them, of one
-    play and of the best of its first ℓ rounds. ``exported_game_id``: the game of the scope that it
-    came from."""
+    """One game of a measure: the mean over maps of its best known scores, bits; the three finders
+    with the most maps, with their numbers of maps; and by player the gap to the best known, of one
+    play and of the best of its first ℓ rounds."""
 
     task_id: TaskId
-    exported_game_id: str
-    best_by_map: Mapping[MapSeeds, BestKnown]
+    best: float
+    finders: str
     one_play: Mapping[str, CeilingGap]
     after_rounds: Mapping[str, CeilingGap]
-
-    @property
-    def best(self) -> float:
-        """Mean over maps of the best known, bits."""
-        return float(np.mean([best.score for best in self.best_by_map.values()]))
-
-    @property
-    def finders(self) -> str:
-        """The three finders with the most maps, with their numbers of maps."""
-        counts = Counter(best.found_by for best in self.best_by_map.values())
-        return ", ".join(f"{name} {count}" for name, count in counts.most_common(3))
 
 
 def read_ceilings(archive: Archive, confidence: float) -> list[GameCeiling]:
@@ -119,19 +105,21 @@ def read_ceilings(archive: Archive, confidence: float) -> list[GameCeiling]:
             tables[name][TaskId.of(row)].append(row)
     games = []
     for task_id, rows in tables["ceilings"].items():
+        if not (measures := tables["measures"][task_id]):
+            continue
         rounds, one, after = tables["rounds"][task_id], dict[str, Any](), dict[str, Any]()
-        best_by_map = best_known(rows, rounds)
-        measures = tables["measures"][task_id]
+        known = best_known(rows, rounds)
         for measure in measures:
             maxima = _first_and_best(rounds, measure["policy_id"], measure["at_round"])
-            if common := [key for key in maxima if key in best_by_map]:
+            if common := [key for key in maxima if key in known]:
                 own = np.array([maxima[key] for key in common])
-                best = np.array([best_by_map[key].score for key in common])
+                best = np.array([known[key].score for key in common])
                 for gaps, scores in ((one, own[:, 0]), (after, own[:, -1])):
                     gaps[measure["policy_id"]] = ceiling_gap(scores, best, measure["b"], confidence)
-        if measures:
-            origin = measures[0]["exported_game_id"]
-            games.append(GameCeiling(task_id, origin, best_by_map, one, after))
+        counts = Counter(each.found_by for each in known.values()).most_common(3)
+        finders = ", ".join(f"{name} {count}" for name, count in counts)
+        mean = float(np.mean([each.score for each in known.values()]))
+        games.append(GameCeiling(task_id, mean, finders, one, after))
     return games
 
 

@@ -18,8 +18,6 @@ from scipy import special
 
 from archive.statistics.intervals import CONFIDENCE, Interval, Scores, mean_interval
 
-STEPS = 4
-"""Default m: number of increments θ between the base's first round and its last."""
 CLOSE = 1e-9
 """Relative difference up to which a running mean counts as equal to a threshold."""
 
@@ -78,7 +76,7 @@ class ScoreLevels:
         return self.b + self.m * self.theta
 
 
-def thresholds(scores: Scores, m: int = STEPS) -> ScoreLevels | None:
+def thresholds(scores: Scores, m: int) -> ScoreLevels | None:
     """Levels from the base player's ``scores`` (N, K) bits; None if its arms never rose.
 
     As θ is chosen from round K, the base's arms never exceed b + mθ; a level counts as crossed when
