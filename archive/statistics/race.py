@@ -225,11 +225,9 @@ class GainSource(Protocol[TaskT_contra]):
     ) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target, on the first ``plays``
         seeds: (n,), or (R, n) over training seeds. Raises ``LookupError`` if one is missing."""
-        ...
 
     def attempts(self, source: TaskT_contra) -> int:
         """Number of current attempts at a game."""
-        ...
 
 
 @dataclass(frozen=True)
