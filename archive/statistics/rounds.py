@@ -91,8 +91,8 @@ def thresholds(scores: Scores, m: int) -> ScoreLevels | None:
     return ScoreLevels(b, (last - b) / m, m, rounds, samples, k_m)
 
 
-def narms(curve: Scores, levels: ScoreLevels, rounds: int | None = None) -> float:
-    """The normalised score of Def. 42 after ℓ = ``rounds`` ≤ k_m rounds (None: k_m).
+def narms(curve: Scores, levels: ScoreLevels, rounds: int) -> float:
+    """The normalised score of Def. 42 after ℓ = ``rounds`` ≤ k_m rounds.
 
     ``curve`` (≥ ℓ,) bits is :func:`arms` of the measured player. Let τ be the last k ≤ ℓ with
     arms_k ≤ b + mθ. If τ = ℓ the score is (arms_ℓ − b)/θ, below 0 if the player is worse than the
@@ -100,17 +100,16 @@ def narms(curve: Scores, levels: ScoreLevels, rounds: int | None = None) -> floa
     exactly and, between the rounds τ and τ + 1, the affine interpolation; if arms_1 is already
     above, it is mℓ.
     """
-    count = levels.k_m if rounds is None else rounds
     top = levels.top
-    above = curve[:count] > top + CLOSE * max(1.0, abs(top))
+    above = curve[:rounds] > top + CLOSE * max(1.0, abs(top))
     if above.all():
-        return float(levels.m * count)
+        return float(levels.m * rounds)
     tau = int(np.flatnonzero(~above)[-1]) + 1
     at = float(curve[tau - 1])
-    if tau == count:
+    if tau == rounds:
         return (at - levels.b) / levels.theta
     share = max(0.0, (top - at) / (float(curve[tau]) - at))
-    return levels.m * count * ((1 - share) / tau + share / (tau + 1))
+    return levels.m * rounds * ((1 - share) / tau + share / (tau + 1))
 
 
 def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int) -> Scores:

@@ -38,7 +38,7 @@ def test_the_base_itself_has_m_at_k_m(n: int, k: int, m: int, seed: int) -> None
     levels = thresholds(scores, m)
     assume(levels is not None)
     assert levels is not None
-    assert narms(arms(scores), levels) == pytest.approx(m)
+    assert narms(arms(scores), levels, levels.k_m) == pytest.approx(m)
     assert narms(arms(scores), levels, 1) == pytest.approx(0, abs=1e-6)
 
 
@@ -48,7 +48,7 @@ def test_the_base_itself_has_m_at_k_m(n: int, k: int, m: int, seed: int) -> None
 def test_a_player_that_did_not_outpace_the_base(top_score: float, value: float) -> None:
     rising_curve = np.minimum(np.linspace(0, 4, 10), top_score)
     rising_curve[-1] = top_score
-    assert narms(rising_curve, LEVELS) == pytest.approx(value)
+    assert narms(rising_curve, LEVELS, LEVELS.k_m) == pytest.approx(value)
 
 
 JOINTS = {
@@ -121,8 +121,8 @@ def test_narms_jumps_where_arms_is_flat_at_the_top_level() -> None:
     """It is continuous as τ changes by a round, not as τ skips the rounds of a flat part."""
     levels = ScoreLevels(b=0.0, theta=1.0, m=4, rounds=8, samples=1, k_m=8)
     flat = np.array([1, 2, 3, 4, 4, 4, 4, 4], float)
-    assert narms(flat, levels) == 4.0
-    assert narms(flat + 1e-6 * (np.arange(8) > 3), levels) == pytest.approx(8.0)
+    assert narms(flat, levels, 8) == 4.0
+    assert narms(flat + 1e-6 * (np.arange(8) > 3), levels, 8) == pytest.approx(8.0)
 
 
 # -- The Xent Measure: what it counts, its intervals, and how far two of them lie apart ------------
