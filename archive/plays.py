@@ -66,8 +66,8 @@ def representative_policies(
     A game of the scope with several fine-tunes is represented by the first that the latest decision
     naming the game lists, the best one at that decision. Every other game is represented by its
     newest one."""
-    policies = policies_of(finetunes, replicates)
-    by_game = policies_of(finetunes, len(finetunes) or 1)
+    by_game = policies_of(finetunes)
+    policies = {task_id: ids[-replicates:] for task_id, ids in by_game.items()}
     game = {policy_id: task_id for task_id, ids in by_game.items() for policy_id in ids}
     best: dict[TaskId, str] = {}
     for row in decisions:
@@ -79,14 +79,12 @@ def representative_policies(
     return policies
 
 
-def policies_of(
-    finetunes: Iterable[Mapping[str, object]], replicates: int = 1
-) -> dict[TaskId, tuple[str, ...]]:
-    """The newest ``replicates`` fine-tunes of each game, the oldest of them first."""
+def policies_of(finetunes: Iterable[Mapping[str, object]]) -> dict[TaskId, tuple[str, ...]]:
+    """The fine-tunes of each game, the oldest first."""
     by_game: dict[TaskId, list[str]] = {}
     for row in finetunes:
         by_game.setdefault(TaskId.of(row), []).append(str(row["finetune_id"]))
-    return {task_id: tuple(ids[-replicates:]) for task_id, ids in by_game.items()}
+    return {task_id: tuple(ids) for task_id, ids in by_game.items()}
 
 
 def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:

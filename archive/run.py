@@ -39,11 +39,6 @@ from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import StoryRequest
 
 
-def library_title(row: Mapping[str, Any]) -> str:
-    """Title of the library's game that a row of ``games`` equals; empty if there is none."""
-    return _library_titles().get((row["dialect"], row["code"]), "")
-
-
 @cache
 def _library_titles() -> Mapping[tuple[str, str], str]:
     """Titles of the library's games by (dialect, canonical text)."""
@@ -291,7 +286,8 @@ class Run:
         """Names of the newest scope's members in the order of acceptance; none without a scope."""
         ordered = sorted(self._newest_games, key=lambda each: each[0].generation)
         members = [member for member, _ in ordered]
-        names = names_by_descent(members, [library_title(row) for _, row in ordered])
+        keys = [(row["dialect"], row["code"]) for _, row in ordered]
+        names = names_by_descent(members, [_library_titles().get(key, "") for key in keys])
         return {member.task_id: name for member, name in zip(members, names, strict=True)}
 
     @cached_property
@@ -333,15 +329,14 @@ class Run:
             policies[task_id] = tuple(ids[start : start + size] for start in starts)
         if (first := decision["finetune_id"]) is not None:
             task_id = TaskId.of(decision)
-            its = [row["finetune_id"] for row in self.finetunes if TaskId.of(row) == task_id]
+            its = policies_of(self.finetunes).get(task_id, ())
             start = its.index(first) if first in its else len(its)
-            policies[task_id] = (tuple(its[start : start + size]) or (first,),)
+            policies[task_id] = (its[start : start + size] or (first,),)
         return policies
 
     @cached_property
     def _whole_finetunes(self) -> Mapping[TaskId, tuple[str, ...]]:
-        whole = [row for row in self.finetunes if row["state_hash"] is None]
-        return policies_of(whole, len(whole) or 1)
+        return policies_of(row for row in self.finetunes if row["state_hash"] is None)
 
     # -- decisions and maps ------------------------------------------------------------------
 
@@ -390,10 +385,9 @@ def _experiment(folder: Path) -> str:
 
 def runs(archive: Archive) -> list[RunHistory]:
     """Every run of the archive, in the order in which they were last touched."""
-    rows = archive.rows("runs")
     # Re-inserting moves a run that was resumed to the end.
     by_run: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
+    for row in archive.rows("runs"):
         by_run[row["run_id"]] = [*by_run.pop(row["run_id"], []), row]
     return [
         RunHistory(

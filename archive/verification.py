@@ -25,7 +25,7 @@ from archive.schema import (
     TaskId,
     Verdict,
 )
-from archive.statistics.replay import MissingPlaysError, cases, decide_again, replay
+from archive.statistics.replay import MissingPlaysError, cases, replay
 from archive.statistics.rule import Decision, value_columns
 from archive.statistics.scripts import replay_script_comparison, script_columns
 from archive.store.archive import Archive
@@ -201,7 +201,7 @@ def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
         for name in ("alpha1", "alpha2"):
             if (setting := run.setting("growth", name)) not in (row[name], None):
                 yield Mismatch(where(row), f"{name} {row[name]}", f"growth.{name}, {setting}")
-        yield from _verdict(row, decide_again(case, result), _list(row) in accepting)
+        yield from _verdict(row, result.decision, _list(row) in accepting)
 
 
 def where(row: Row) -> str:

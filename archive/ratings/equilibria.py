@@ -49,40 +49,24 @@ _MORE_DECADES = 5
 """Further decades of λ, where the players' spans of payoffs differ."""
 
 
-class LogitEquilibrium(NamedTuple):
-    """``strategies`` x_i (|A_i|,); ``exploitability`` in units of payoff; ``temperature`` τ at
-    which the path ended, in units of payoff, 0 if the limit was solved for.
-
-    ``folds``: number of times that λ changed direction; ``crossings``: number of branch points
-    that the path crossed.
-    """
-
-    strategies: tuple[Array, ...]
-    exploitability: float
-    temperature: float
-    folds: int
-    crossings: int
-
-
 def limiting_logit_equilibrium(
     game: NormalFormGame, targets: Sequence[Array], temperature: float = 0.0
-) -> LogitEquilibrium:
-    """The equilibrium at the end of the path from x = ``targets`` (positive, each summing to 1) at
-    τ = ∞ to ``temperature`` in units of payoff; 0: the limit.
+) -> list[Array]:
+    """The strategies x_i (|A_i|,) at the end of the path from x = ``targets`` (positive, each
+    summing to 1) at τ = ∞ to ``temperature`` in units of payoff; 0: the limit.
 
     Raises :class:`RatingError` if the path cannot be followed to its end.
     """
-    unit = game.rescale()
-    path = _Path(unit, [np.log(target) for target in targets])
     if not game.span:
-        return LogitEquilibrium(tuple(np.array(target) for target in targets), 0.0, 0.0, 0, 0)
-    if temperature:
-        path.follow(game.span / temperature)
-        return path.result(game, path.strategies(), temperature)
-    return _limit(game, path)
+        return list(targets)
+    path = _Path(game.rescale(), [np.log(target) for target in targets])
+    if not temperature:
+        return _limit(game, path)
+    path.follow(game.span / temperature)
+    return path.strategies()
 
 
-def _limit(game: NormalFormGame, path: _Path) -> LogitEquilibrium:
+def _limit(game: NormalFormGame, path: _Path) -> list[Array]:
     """The end of the path. An equilibrium with no other near it is solved for at once; one of a
     continuum is followed as far as rounding allows, and extrapolated."""
     limit, previous, (first, last) = None, None, DECADES
@@ -96,24 +80,24 @@ def _limit(game: NormalFormGame, path: _Path) -> LogitEquilibrium:
             if limit is None:
                 raise
             return limit
-        best = path.result(game, path.strategies(), game.span / 10.0**decade)
         solution = _indifference_solution(path.game, path.strategies())
         candidates = [solution[0]] if solution else []
         if previous and solution and not solution[1]:
             candidates.append(_extrapolate(previous[0], solution[0]))
         for strategies in candidates:  # the best last
             if relative_exploitability(game, product(strategies)) <= TOLERANCE:
-                limit = path.result(game, strategies, 0.0)
+                limit = strategies
         if limit and solution and solution[1]:
             return limit
         previous = solution
-    if limit is None and relative_exploitability(game, product(best.strategies)) > TOLERANCE:
+    reached = product(path.strategies())
+    if limit is None and relative_exploitability(game, reached) > TOLERANCE:
         raise RatingError(
             f"the path of logit equilibria ended at an exploitability of "
-            f"{best.exploitability:.2g}, expected at most {TOLERANCE:g} of what each player has at "
-            "stake: give a temperature, or rate by CCE"
+            f"{exploitability(game, reached):.2g}, expected at most {TOLERANCE:g} of what each "
+            "player has at stake: give a temperature, or rate by CCE"
         )
-    return limit or best
+    return limit or path.strategies()
 
 
 class _Path:
@@ -125,7 +109,7 @@ class _Path:
         self.slices = [slice(a, b) for a, b in pairwise(np.cumsum([0, *game.shape]).tolist())]
         self.point = np.append(self.log_targets, 0.0)
         self.orientation, self.step = 1.0, _FIRST_STEP
-        self.steps = self.folds = self.crossings = 0
+        self.steps = 0
         self.bend = np.zeros_like(self.point)
         along = np.append(np.zeros(len(self.point) - 1), 1.0)
         self.tangent = self._tangent(self.point, along, self._system(self.point)[1])
@@ -134,14 +118,6 @@ class _Path:
         """The strategies x_i at the point."""
         weights = np.exp(self.point[:-1])
         return [weights[own] / weights[own].sum() for own in self.slices]
-
-    def result(
-        self, game: NormalFormGame, strategies: Sequence[Array], temperature: float
-    ) -> LogitEquilibrium:
-        """The equilibrium with its exploitability in ``game``, the original (not rescaled) game."""
-        regret = exploitability(game, product(strategies))
-        crossed = self.folds, self.crossings
-        return LogitEquilibrium(tuple(strategies), regret, temperature, *crossed)
 
     def follow(self, end: float) -> None:
         """Go on until λ is ``end``."""
@@ -167,13 +143,12 @@ class _Path:
             border = np.append(np.zeros(len(guess) - 1), 1.0)
         else:
             border = self._metric(guess) * self.tangent
-        correction = self._correct(guess, border, _AT_END if last else _ON_THE_WAY)
-        if correction is None:
-            return False
-        point, rounds, derivative = correction
-        if point[-1] > end and not last:
-            return False
         try:
+            point, rounds, derivative = self._correct(
+                guess, border, _AT_END if last else _ON_THE_WAY
+            )
+            if point[-1] > end and not last:
+                return False
             tangent = self._tangent(point, self._metric(point) * self.tangent, derivative)
         except LinAlgError:
             return False
@@ -182,32 +157,25 @@ class _Path:
             if alike > -_STRAIGHT or self.step > _CROSSING_STEP:
                 return False
             self.orientation, tangent = -self.orientation, -tangent
-            self.crossings += 1
-        self.folds += bool(tangent[-1] * self.tangent[-1] < 0)
         self.bend = (tangent - self.tangent) / (2 * self.step)
         self.point, self.tangent = point, tangent
         if alike > _VERY_STRAIGHT and rounds <= 4:
             self.step = min(1.6 * self.step, _LONGEST_STEP)
         return True
 
-    def _correct(
-        self, point: Array, border: Array, accuracy: float
-    ) -> tuple[Array, int, Array] | None:
+    def _correct(self, point: Array, border: Array, accuracy: float) -> tuple[Array, int, Array]:
         """Newton's method on F = 0 across the path: the point, the number of steps and the
-        derivatives; None if it does not converge."""
+        derivatives. Raises LinAlgError if it does not converge."""
         for rounds in range(_CORRECTIONS):
             residual, derivative = self._system(point)
             size = float(np.abs(residual).max())
             if not np.isfinite(size) or size > 1e3:
-                return None
+                break
             if size <= accuracy + 1e-14 * abs(point[-1]):
                 return point, rounds, derivative
             bordered = np.vstack([derivative, border])
-            try:
-                point = point + _solve(bordered, np.append(-residual, 0.0), self.head)[0]
-            except LinAlgError:
-                return None
-        return None
+            point = point + _solve(bordered, np.append(-residual, 0.0), self.head)[0]
+        raise LinAlgError("no convergence")
 
     # -- derivatives ---------------------------------------------------------------------------
 

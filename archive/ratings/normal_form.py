@@ -28,27 +28,9 @@ _ROUNDING = 1e-13
 
 @dataclass(frozen=True)
 class NormalFormGame:
-    """``payoffs``: u_i (|A_1|, …, |A_n|) float64 of each player i, n ≥ 2, finite.
-
-    Raises :class:`RatingError` for any other payoffs.
-    """
+    """``payoffs``: u_i (|A_1|, …, |A_n|) float64 of each player i, n ≥ 2, finite."""
 
     payoffs: tuple[Array, ...]
-
-    def __post_init__(self) -> None:
-        shapes, players = {payoff.shape for payoff in self.payoffs}, len(self.payoffs)
-        if players < 2 or len(shapes) > 1 or self.payoffs[0].ndim != players or 0 in self.shape:
-            raise RatingError(
-                f"found payoffs of shapes {[payoff.shape for payoff in self.payoffs]}, expected "
-                "one shape for two players or more, with an axis for each, none of them empty"
-            )
-        for player, payoff in enumerate(self.payoffs):
-            if not np.isfinite(payoff).all():
-                index = tuple(int(part) for part in np.argwhere(~np.isfinite(payoff))[0])
-                raise RatingError(
-                    f"found payoff {payoff[index]} of player {player} at {index}, expected a "
-                    "number: leave the action out, or measure it"
-                )
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -204,9 +186,7 @@ def clone_classes(game: NormalFormGame) -> CloneClasses:
     """The classes of each player's actions that are equal for all players."""
     payoffs = np.stack(game.rescale_by_player().payoffs, axis=-1)
     # a row holds the payoffs of all players for one action of one of them
-    rows = [
-        np.moveaxis(payoffs, player, 0).reshape(game.shape[player], -1) for player in game.players
-    ]
+    rows = (np.moveaxis(payoffs, i, 0).reshape(game.shape[i], -1) for i in game.players)
     return CloneClasses(tuple(map(equal_rows, rows)))
 
 

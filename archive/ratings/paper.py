@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import KING, TASK, elo, king_of_the_hill
-from archive.ratings.rating import TIE, EquilibriumKind, RatingSettings, TargetEntropy, rate
+from archive.ratings.rating import TIE, EquilibriumKind, TargetEntropy, rate
 
 _MOST_SUMS = 100
 
@@ -100,13 +100,6 @@ def _ratings(system: System, table: Array, player: int) -> Array:
     return np.abs(table).mean(axis=(1, 2)) if player == TASK else table.mean(axis=(0, 2))
 
 
-SHARPNESS = 10.0
-"""λ: how strongly tasks on which the model performs badly are preferred."""
-DRAWN = 1.0
-"""Number of draws added to each pair of models under Elo, which would otherwise be infinite for a
-model that won all comparisons."""
-
-
 class RatingSystem(StrEnum):
     """How models are rated. ``shannon``: from uniform targets, which copies change."""
 
@@ -118,10 +111,10 @@ class RatingSystem(StrEnum):
 
 
 _EQUILIBRIA = {
-    RatingSystem.NE: RatingSettings(EquilibriumKind.NE),
-    RatingSystem.CCE: RatingSettings(EquilibriumKind.CCE),
-    RatingSystem.NE_SHANNON: RatingSettings(EquilibriumKind.NE, TargetEntropy.SHANNON),
-    RatingSystem.CCE_SHANNON: RatingSettings(EquilibriumKind.CCE, TargetEntropy.SHANNON),
+    RatingSystem.NE: (EquilibriumKind.NE, TargetEntropy.AFFINITY),
+    RatingSystem.CCE: (EquilibriumKind.CCE, TargetEntropy.AFFINITY),
+    RatingSystem.NE_SHANNON: (EquilibriumKind.NE, TargetEntropy.SHANNON),
+    RatingSystem.CCE_SHANNON: (EquilibriumKind.CCE, TargetEntropy.SHANNON),
 }
 
 
@@ -129,8 +122,8 @@ def model_ratings(system: RatingSystem, preferences: Array) -> Array:
     """Ratings (models,): Elo points, or regrets as king of the hill. Raises :class:`RatingError` if
     no equilibrium is reached."""
     if system is RatingSystem.ELO:
-        return elo(preferences, DRAWN)
-    return rate(king_of_the_hill(preferences), _EQUILIBRIA[system]).ratings[KING]
+        return elo(preferences)
+    return rate(king_of_the_hill(preferences), *_EQUILIBRIA[system]).ratings[KING]
 
 
 def judged_preferences(
@@ -156,13 +149,10 @@ def judged_preferences(
 
 
 def adversarial_tasks(
-    preferences: Array,
-    model: int,
-    count: int,
-    random: np.random.Generator,
-    sharpness: float = SHARPNESS,
+    preferences: Array, model: int, count: int, random: np.random.Generator, sharpness: float
 ) -> NDArray[np.int64]:
-    """Indices (count,) of tasks drawn from softmax(−λ ū), ū the model's mean preference there."""
+    """Indices (count,) of tasks drawn from softmax(−λ ū), λ ``sharpness``, ū the model's mean
+    preference there: tasks on which it performs badly are preferred."""
     mean = preferences[:, model].mean(axis=1)
     weights = np.exp(-sharpness * (mean - mean.min()))
     return random.choice(len(preferences), count, p=weights / weights.sum())

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from enum import StrEnum
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from archive.errors import RatingError
 from archive.ratings.normal_form import Array, Indices, NormalFormGame, check_memory, equal_rows
@@ -131,29 +130,17 @@ def king_of_the_hill(preferences: Array) -> NormalFormGame:
 # -- Elo, the baseline -----------------------------------------------------------------------------
 # Bradley–Terry strengths by maximum likelihood, every task counting once.
 
-MEAN = 1000.0
-"""Mean Elo over all models."""
-POINTS = 400.0 / np.log(10.0)
-"""Elo points for one unit of log odds."""
 
-
-def elo(preferences: Array, draws: float = 0.0) -> Array:
+def elo(preferences: Array) -> Array:
     """Elo (models,), mean 1000; 400 points are odds of 10 to 1.
 
     ``preferences`` (tasks, models, models) in [−1, 1]: each task is one comparison a pair, with
-    the share (1 + u)/2 won. ``draws`` ≥ 0: number of draws added to each pair. Without them a group
-    of models that won everything against the rest is infinitely strong, and :class:`RatingError` is
-    raised.
+    the share (1 + u)/2 won. One draw is added to each pair: without it a group of models that won
+    everything against the rest is infinitely strong.
     """
-    check_preferences(preferences)
-    wins = ((1 + preferences) / 2).sum(axis=0) + draws / 2
+    wins = ((1 + preferences) / 2).sum(axis=0) + 1 / 2
     np.fill_diagonal(wins, 0.0)
-    if connected_components(wins > 0, connection="strong")[0] > 1:
-        raise RatingError(
-            "Elo is infinite where some models won every comparison with all others: found such "
-            "models, expected none, or drawn comparisons to be added"
-        )
-    return MEAN + POINTS * _strengths(wins)
+    return 1000.0 + 400.0 / np.log(10.0) * _strengths(wins)
 
 
 def _strengths(wins: Array) -> Array:

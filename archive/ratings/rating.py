@@ -17,9 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive.errors import RatingError
-from archive.ratings.equilibria import LogitEquilibrium, limiting_logit_equilibrium, nearest_cce
+from archive.ratings.equilibria import limiting_logit_equilibrium, nearest_cce
 from archive.ratings.normal_form import (
-    VARIANCE,
     Array,
     CloneClasses,
     Indices,
@@ -65,29 +64,16 @@ class TargetEntropy(StrEnum):
 
 
 @dataclass(frozen=True)
-class RatingSettings:
-    """``variance`` σ² of the kernel, squared units of payoff; ``temperature`` in units of payoff,
-    0 for the limit."""
-
-    solution: EquilibriumKind = EquilibriumKind.NE
-    selection: TargetEntropy = TargetEntropy.AFFINITY
-    variance: float = VARIANCE
-    temperature: float = 0.0
-
-
-@dataclass(frozen=True)
 class Ratings:
     """``joint`` (|A_1|, …, |A_n|): the equilibrium. ``ratings`` (|A_i|,) of each player: regrets,
     in units of payoff; at an equilibrium at most ``exploitability``, and 0 for actions with mass.
-    ``targets`` (|A_i|,) of each player. ``path``: the path to the limit; None for a CCE."""
+    """
 
     game: NormalFormGame
     joint: Array
     ratings: tuple[Array, ...]
-    targets: tuple[Array, ...]
     classes: CloneClasses
     exploitability: float
-    path: LogitEquilibrium | None
 
     @cached_property
     def masses(self) -> list[Array]:
@@ -118,53 +104,41 @@ class Ratings:
 
 def rate(
     game: NormalFormGame,
-    settings: RatingSettings | None = None,
-    targets: Sequence[Array] | None = None,
+    solution: EquilibriumKind = EquilibriumKind.NE,
+    selection: TargetEntropy = TargetEntropy.AFFINITY,
+    temperature: float = 0.0,
 ) -> Ratings:
-    """Rate all actions of all players.
-
-    ``targets`` (|A_i|,) of each player, positive, of sum 1: instead of those of
-    ``settings.selection``.
-    Raises :class:`RatingError` if no equilibrium is reached.
-    """
-    settings = settings or RatingSettings()
+    """Rate all actions of all players; ``temperature`` in units of payoff, 0 for the limit. Raises
+    :class:`RatingError` if no equilibrium is reached."""
     classes = clone_classes(game)
     small = classes.reduce(game)
     check_actions(sum(small.shape))
-    aims = default_targets(game, classes, settings) if targets is None else list(targets)
-    class_targets = [classes.fold(player, distribution) for player, distribution in enumerate(aims)]
-    path = None
-    if settings.solution is EquilibriumKind.CCE:
-        joint = nearest_cce(small, class_targets)
+    targets = [_target(small, classes, player, selection) for player in game.players]
+    if solution is EquilibriumKind.CCE:
+        joint = nearest_cce(small, targets)
     else:
-        path = limiting_logit_equilibrium(small, class_targets, settings.temperature)
-        joint = product(path.strategies)
+        joint = product(limiting_logit_equilibrium(small, targets, temperature))
     joint = classes.expand(joint)
-    ratings, epsilon = tuple(regrets(game, joint)), exploitability(game, joint)
-    return Ratings(game, joint, ratings, tuple(aims), classes, epsilon, path)
+    return Ratings(game, joint, tuple(regrets(game, joint)), classes, exploitability(game, joint))
 
 
-def default_targets(
-    game: NormalFormGame, classes: CloneClasses, settings: RatingSettings
-) -> list[Array]:
-    """The target of each player (|A_i|,) that ``settings`` name."""
-    if settings.selection is TargetEntropy.SHANNON:
-        return [np.full(size, 1.0 / size) for size in game.shape]
-    small = classes.reduce(game)
-    shares = []
-    for player in game.players:
-        similarity = kernel(distances(small, player), settings.variance)
-        shares.append(classes.share(player, target(similarity)))
-    return shares
+def _target(
+    small: NormalFormGame, classes: CloneClasses, player: int, selection: TargetEntropy
+) -> Array:
+    """A player's target over classes of clones (|A_i|,), of the game without clones."""
+    if selection is TargetEntropy.SHANNON:
+        size = len(classes.labels[player])
+        return classes.fold(player, np.full(size, 1.0 / size))
+    return classes.fold(player, classes.share(player, target(kernel(distances(small, player)))))
 
 
-def ranks(ratings: Array, tie: float = TIE) -> NDArray[np.int64]:
-    """The rank of each action, 1 for the best; an action within ``tie`` of the best action of a
+def ranks(ratings: Array) -> NDArray[np.int64]:
+    """The rank of each action, 1 for the best; an action within ``TIE`` of the best action of a
     rank shares that rank."""
     ranks = np.zeros(len(ratings), np.int64)
     best = np.inf
     for position, action in enumerate(np.argsort(-ratings, kind="stable"), start=1):
-        if best - ratings[action] > tie or position == 1:
+        if best - ratings[action] > TIE or position == 1:
             best, rank = float(ratings[action]), position
         ranks[action] = rank
     return ranks
@@ -182,7 +156,7 @@ def rate_models(
     """Task, king and rebel at one equilibrium, from the outcomes (maps, models, models) of each
     task. Raises :class:`RatingError` if none is reached."""
     game = king_of_the_hill(mean_preferences(outcomes))
-    return rate(game, RatingSettings(solution, temperature=temperature))
+    return rate(game, solution, temperature=temperature)
 
 
 def percentiles(values: Array, confidence: float) -> tuple[Array, Array]:
@@ -260,31 +234,26 @@ def cross_fit(outcomes: Sequence[Array], solution: EquilibriumKind, seed: int = 
     """Cross-fitted ratings; each uses half of each task's maps, so they are noisier than the
     ratings that they correct."""
     models, tasks = outcomes[0].shape[1], len(outcomes)
-    folds = []
+    fits = []
     if min(len(outcome) for outcome in outcomes) > 1:
         for number in range(SPLITS):
             one, other = halves(outcomes, (seed, number))
-            folds += [_held_out(*pair, solution) for pair in ((one, other), (other, one))]
-    fits = [fold for fold in folds if fold is not None]
+            for pair in ((one, other), (other, one)):
+                with suppress(RatingError):
+                    fits.append(_held_out(*pair, solution))
     if not fits:
         nothing = np.full(tasks, np.nan)
         return CrossFit(np.full(models, np.nan), nothing, nothing, np.nan)
     return CrossFit(*(np.mean(part, axis=0) for part in zip(*fits, strict=True)))
 
 
-def _held_out(
-    train: Sequence[Array], test: Sequence[Array], solution: EquilibriumKind
-) -> CrossFit | None:
+def _held_out(train: Sequence[Array], test: Sequence[Array], solution: EquilibriumKind) -> CrossFit:
     """Ratings by the payoffs of ``test`` at the equilibrium of ``train``.
 
     The task player's |u| has the sign that ``train`` gives: E sign(u₁) u₂ = |u| except for wrong
     signs, while |u₂| itself would be too large because of its noise.
     """
-    try:
-        fit = rate_models(train, solution)
-    except RatingError:
-        return None
-    preferences = mean_preferences(test)
+    fit, preferences = rate_models(train, solution), mean_preferences(test)
     separation = np.sign(mean_preferences(train)) * preferences
     regret = regrets(NormalFormGame((separation, preferences, -preferences)), fit.joint)
     value = float(np.vdot(separation, fit.joint))

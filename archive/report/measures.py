@@ -103,7 +103,7 @@ def histograms(samples: Sequence[Histogram]) -> Element:
     for sample in samples:
         shares = np.histogram(sample.values, edges)[0] / len(sample.values)
         outline = np.repeat(edges, 2).tolist(), [0.0, *np.repeat(shares, 2).tolist(), 0.0]
-        middle = [sample.measure.median.value or 0.0] * 2
+        middle = [sample.measure.quantiles[0.5].value or 0.0] * 2
         curves = [(*outline, f"series {series(0)}"), (middle, [0.0, float(shares.max())], "other")]
         every.append(Panel(sample.name, ("normalised score", "share of games"), curves))
     legend = {"share of games": f"series {series(0)}", "median": "other"}

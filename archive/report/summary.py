@@ -173,7 +173,7 @@ def _survival_clauses(survivals: Sequence[Survival]) -> list[str]:
     clauses = []
     for judge in dict.fromkeys(survival.judge for survival in survivals):
         of_judge = [survival for survival in survivals if survival.judge == judge]
-        share = percent(surviving(of_judge).value)
+        share = percent(surviving(of_judge))
         again = sum(survival.stays_accepted for survival in of_judge)
         clauses.append(
             f"under another judge, {judge}, {share} of the gain about the map survives"

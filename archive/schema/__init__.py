@@ -6,13 +6,12 @@ tokens of the judge. An added, changed or removed column raises SCHEMA_VERSION.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from importlib.resources import files
-from types import MappingProxyType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import pyarrow as pa
 
@@ -77,91 +76,38 @@ class Verdict(StrEnum):
 
 
 class Reason(StrEnum):
-    """The reason of a verdict: the archived text, the verdict that it stands for, and an
-    explanation for a reader who does not know it."""
+    """The reason of a verdict; ``tables.md`` says which verdict it stands for, and explains it."""
 
-    verdict: Verdict
-    meaning: str
+    NEW_AND_USEFUL = "helps and is new"
+    NEVER_FEASIBLE = "never feasible"
+    FORFEIT_RATE = "forfeit rate"
+    TOO_LONG = "too long to learn"
+    CONSTANT_SCORE = "constant score"
+    NO_HEADROOM = "nothing about the map to learn"
+    ILL_POSED = "ill-posed"
+    NOT_FEW_SHOT = "not few-shot playable"
+    NOT_LEARNED = "not playable"
+    NOT_ABOUT_MAP = "its gain is not about the map"
+    NO_HELP = "does not help its parent"
+    COVERED = "covered by the scope"
+    SAME_SKILL = "teaches what a game of the scope teaches"
+    RIVAL_ACCEPTED = "another of its list was accepted"
+    RIVALS_TESTED = "others of its list were tested instead"
+    PASSED_OVER = "passed over before training"
+    UNLIKELY = "acceptance too unlikely"
+    OWN_GAIN_OPEN = "own gain not confirmed"
+    HELP_OPEN = "help to its parent not settled"
+    COVERAGE_OPEN = "coverage not settled"
 
-    # Without a default for the meaning, type checkers would refuse the look-up Reason(text).
-    def __new__(cls, text: str, meaning: str = "", verdict: Verdict = Verdict.REFUSED) -> Self:
-        member = str.__new__(cls, text)
-        member._value_ = text
-        member.verdict, member.meaning = verdict, meaning
-        return member
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict that it stands for."""
+        return Verdict(_REASONS[self][0])
 
-    NEW_AND_USEFUL = (
-        "helps and is new",
-        "teaches enough of its parent, and no game of the scope teaches it",
-        Verdict.ACCEPTED,
-    )
-    NEVER_FEASIBLE = ("never feasible", "no try of the untrained player satisfied the rules")
-    FORFEIT_RATE = ("forfeit rate", "the untrained player broke the rules too often")
-    TOO_LONG = (
-        "too long to learn",
-        "its plays are so long that the budget pays for too few training steps",
-    )
-    CONSTANT_SCORE = ("constant score", "every play scores the same: nothing can be learned")
-    NO_HEADROOM = (
-        "nothing about the map to learn",
-        "no scripted player that looks at the map earns more than one that does not",
-    )
-    ILL_POSED = ("ill-posed", "its best move changes too often when tiny probabilities are clipped")
-    NOT_FEW_SHOT = (
-        "not few-shot playable",
-        "the untrained player was not shown to improve from round to round",
-    )
-    NOT_LEARNED = ("not playable", "training on it did not improve play of the game itself")
-    NOT_ABOUT_MAP = (
-        "its gain is not about the map",
-        "training improved play alike on every map: no skill",
-        Verdict.ARTIFACT,
-    )
-    NO_HELP = (
-        "does not help its parent",
-        "training on it improves play of its parent too little (C < α1)",
-    )
-    COVERED = (
-        "covered by the scope",
-        "a game of the scope already teaches most of it (γ > 1 − α2)",
-    )
-    SAME_SKILL = (
-        "teaches what a game of the scope teaches",
-        "it and a game of the scope teach each other most of what they teach (C·γ > 1 − α2)",
-    )
-    RIVAL_ACCEPTED = (
-        "another of its list was accepted",
-        "of the candidates proposed together, another passed its test first",
-    )
-    RIVALS_TESTED = (
-        "others of its list were tested instead",
-        "of the candidates proposed together, others were likelier to be new and took the tests",
-    )
-    PASSED_OVER = (
-        "passed over before training",
-        "a guess from cheap plays: known games teach it, it helps none, or others were likelier",
-        Verdict.UNDECIDED,
-    )
-    UNLIKELY = (
-        "acceptance too unlikely",
-        "selection left an acceptance test a chance below 5 %, not worth its plays",
-        Verdict.UNDECIDED,
-    )
-    OWN_GAIN_OPEN = (
-        "own gain not confirmed",
-        "its own gain was not seen again on fresh maps",
-        Verdict.UNDECIDED,
-    )
-    HELP_OPEN = (
-        "help to its parent not settled",
-        "plays ran out before it was clear whether it teaches enough of its parent",
-        Verdict.UNDECIDED,
-    )
-    COVERAGE_OPEN = (
-        "coverage not settled",
-        "plays ran out before it was clear whether known games teach it (γ) or equal it (C·γ)",
-        Verdict.UNDECIDED,
-    )
+    @property
+    def meaning(self) -> str:
+        """An explanation for a reader who does not know it."""
+        return _REASONS[self][1]
 
 
 class Definition(StrEnum):
@@ -266,9 +212,7 @@ class PlaysKey(NamedTuple):
 
 SCHEMA_VERSION = 17
 
-STRING, BOOL = pa.string(), pa.bool_()
-INT32, INT64, FLOAT64 = pa.int32(), pa.int64(), pa.float64()
-INSTANT = pa.timestamp("us", tz="UTC")
+STRING, INT64, FLOAT64 = pa.string(), pa.int64(), pa.float64()
 
 
 def _list_of(type: pa.DataType) -> pa.DataType:
@@ -278,11 +222,11 @@ def _list_of(type: pa.DataType) -> pa.DataType:
 
 TYPES = {
     "string": STRING,
-    "bool": BOOL,
-    "int32": INT32,
+    "bool": pa.bool_(),
+    "int32": pa.int32(),
     "int64": INT64,
     "double": FLOAT64,
-    "instant": INSTANT,
+    "instant": pa.timestamp("us", tz="UTC"),
     "strings": _list_of(STRING),
     "int64s": _list_of(INT64),
     "doubles": _list_of(FLOAT64),
@@ -336,15 +280,18 @@ class Table:
         return tuple(c.name for c in self.columns)
 
 
-def read_tables(text: str) -> Iterator[Table]:
-    """The tables that a Markdown text declares, in order: a heading, a sentence, perhaps a line
-    with the key, and a row for each column. Raises KeyError for an unknown type."""
-    for section in text.split("\n## ")[1:]:
-        name, meaning, *lines = filter(None, section.splitlines())
-        rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
-        keys = [line.removeprefix("Key: ") for line in lines if line.startswith("Key: ")]
-        columns = tuple(_column(*(cell.removesuffix(" |") for cell in row)) for row in rows[2:])
-        yield Table(name, meaning, columns, tuple(name for key in keys for name in key.split(", ")))
+def _rows(lines: Iterable[str]) -> list[list[str]]:
+    """The cells of a Markdown table's rows; empty last cells are left out."""
+    rows = (line.strip("| ").split(" | ") for line in lines if line.startswith("| "))
+    return [[cell.removesuffix(" |") for cell in row] for row in rows][2:]
+
+
+def _table(section: str) -> Table:
+    """A heading, a sentence, perhaps a line with the key, and a row for each column."""
+    name, meaning, *lines = filter(None, section.splitlines())
+    keys = [line.removeprefix("Key: ") for line in lines if line.startswith("Key: ")]
+    columns = tuple(_column(*row) for row in _rows(lines))
+    return Table(name, meaning, columns, tuple(name for key in keys for name in key.split(", ")))
 
 
 def _column(name: str, kind: str, unit: str, meaning: str, null: str | None = None) -> Column:
@@ -355,6 +302,6 @@ def _column(name: str, kind: str, unit: str, meaning: str, null: str | None = No
     return Column(name, type, unit, meaning, null, finite=kind.startswith("finite "))
 
 
-_DECLARED = read_tables((files(__name__) / "tables.md").read_text(encoding="utf-8"))
-
-TABLES: Mapping[str, Table] = MappingProxyType({table.name: table for table in _DECLARED})
+_HEAD, *_SECTIONS = (files(__name__) / "tables.md").read_text(encoding="utf-8").split("\n## ")
+_REASONS = {word: facts for word, *facts in _rows(_HEAD.partition("`Reason`")[2].splitlines())}
+TABLES: Mapping[str, Table] = {table.name: table for table in map(_table, _SECTIONS)}

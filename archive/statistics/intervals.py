@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -62,16 +61,25 @@ def ratio_interval(
     but not at ``confidence``, the bounds are infinite.
     Fieller, E. C. (1954), Some problems in interval estimation, JRSS B 16(2).
     """
-    means = float(numerator.mean()), float(denominator.mean())
+    a, b = float(numerator.mean()), float(denominator.mean())
     above, freedom = mean_covariance(numerator, numerator)
     below, own_freedom = mean_covariance(denominator, denominator)
     joint = mean_covariance(numerator, denominator)[0] if paired else 0.0
     freedom = own_freedom if paired else min(freedom, own_freedom)
-    if paired and numerator.ndim > 1 and means[1] > 0:
-        rest = numerator - means[0] / means[1] * denominator
+    if paired and numerator.ndim > 1 and b > 0:
+        rest = numerator - a / b * denominator
         freedom = min(freedom, mean_covariance(rest, rest)[1])
-    quantiles = _t(confidence, freedom), _t(defined_at or confidence, own_freedom)
-    return _fieller(means, (above, joint, below), *quantiles, numerator.shape[-1])
+    plays, error = numerator.shape[-1], math.sqrt(max(below, 0.0))
+    if b <= 0 or b <= _t(defined_at or confidence, own_freedom) * error:
+        return replace(UNDEFINED, plays=plays)
+    t = _t(confidence, freedom)
+    if b <= t * error:
+        return Interval(a / b, -math.inf, math.inf, plays)
+    # the roots of (a − θb)² = t²(above − 2θ joint + θ² below)
+    quadratic = b * b - t * t * below
+    half = a * b - t * t * joint
+    root = math.sqrt(max(half * half - quadratic * (a * a - t * t * above), 0.0))
+    return Interval(a / b, (half - root) / quadratic, (half + root) / quadratic, plays)
 
 
 def mean_covariance(one: Scores, other: Scores) -> tuple[float, float]:
@@ -101,26 +109,6 @@ def mean_covariance(one: Scores, other: Scores) -> tuple[float, float]:
     parts = by_row**2 / (rows - 1) + by_play**2 / (n - 1) + by_rest**2 / ((rows - 1) * (n - 1))
     freedom = min(max(total**2 / parts, 1.0), float(size - 1)) if parts > 0 else float(size - 1)
     return total / size, freedom
-
-
-def _fieller(
-    means: tuple[float, float],
-    covariance: tuple[float, float, float],
-    t: float,
-    t_defined: float,
-    plays: int,
-) -> Interval:
-    """Roots of (a − θb)² = t²(v_aa − 2θ v_ab + θ² v_bb)."""
-    (a, b), (vaa, vab, vbb) = means, covariance
-    error = math.sqrt(max(vbb, 0.0))
-    if b <= t_defined * error or b <= 0:
-        return replace(UNDEFINED, plays=plays)
-    if b <= t * error:
-        return Interval(a / b, -math.inf, math.inf, plays)
-    quadratic = b * b - t * t * vbb
-    half = a * b - t * t * vab
-    root = math.sqrt(max(half * half - quadratic * (a * a - t * t * vaa), 0.0))
-    return Interval(a / b, (half - root) / quadratic, (half + root) / quadratic, plays)
 
 
 def percentile_bounds(draws: Scores, confidence: float) -> tuple[float, float]:
@@ -156,7 +144,6 @@ def bonferroni(confidence: float, comparisons: int) -> float:
     return 1 - (1 - confidence) / max(1, comparisons)
 
 
-@lru_cache(maxsize=4096)
 def _t(confidence: float, freedom: float) -> float:
     """Two-sided Student quantile."""
     from scipy import special  # slow to load, and a worker that plays needs none of it

@@ -80,16 +80,12 @@ class TransferMatrix:
 
     def unmeasured_pairs(self) -> list[tuple[TaskId, TaskId]]:
         """Pairs (source, target) without paired plays, in the order of the matrix."""
-        pairs = ((source, target) for source in self.sources for target in self.targets)
-        return [pair for pair in pairs if pair not in self.cells]
+        return [pair for pair in product(self.sources, self.targets) if pair not in self.cells]
 
     def _array(self, number: Callable[[Cell], float]) -> Scores:
-        array = np.full((len(self.sources), len(self.targets)), math.nan)
-        for row, source in enumerate(self.sources):
-            for column, target in enumerate(self.targets):
-                if cell := self.cells.get((source, target)):
-                    array[row, column] = number(cell)
-        return array
+        cells = [self.cells.get(pair) for pair in product(self.sources, self.targets)]
+        numbers = [math.nan if cell is None else number(cell) for cell in cells]
+        return np.reshape(np.array(numbers, np.float64), (len(self.sources), len(self.targets)))
 
 
 def transfer_matrix(
@@ -178,13 +174,10 @@ def links(values: Scores, alpha: float) -> tuple[NDArray[np.bool_], NDArray[np.b
     to another one (G1 ☽ G2 iff its value on G2 is at least ``alpha``), and whether a downstream
     path leads there, (n, n) each; a path of no edge leads to the game itself.
 
-    A value that is not measured (NaN) or not defined (−inf) is no edge. Raises ValueError unless
-    α > 0.
+    A value that is not measured (NaN) or not defined (−inf) is no edge. ``alpha`` is above 0.
     """
     from scipy.sparse.csgraph import shortest_path  # slow to load
 
-    if not alpha > 0:
-        raise ValueError(f"found α = {alpha}, expected it above 0")
     edges = np.nan_to_num(values, nan=-np.inf) >= alpha
     np.fill_diagonal(edges, False)
     return edges, np.isfinite(shortest_path(edges, unweighted=True))

@@ -15,56 +15,40 @@ from archive.schema import PlayOutcome, TaskId
 from archive.statistics.intervals import CONFIDENCE, UNDEFINED, Interval, Scores, bootstrapped
 from archive.store.archive import Archive
 
-QUANTILES = (0.1, 0.25, 0.75, 0.9)
+DRAWS = 2000
+"""Bootstrap samples."""
+QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 class XentMeasure(NamedTuple):
-    """Statistics of μ_Γ(M); every Interval is a statistic with its bootstrap bounds.
+    """Statistics of μ_Γ(M): the mean, and quantiles by probability, in the unit of the normalised
+    score (1), with their bootstrap bounds."""
 
-    ``quantiles``: by probability. All in the unit of the normalised score (1).
-    """
-
-    games: int
     mean: Interval
-    median: Interval
     quantiles: Mapping[float, Interval]
 
 
 def xent_measure(
-    scores: Scores,
-    confidence: float = CONFIDENCE,
-    draws: int = 2000,
-    seed: int = 0,
-    over_maps: Scores | None = None,
+    scores: Scores, confidence: float = CONFIDENCE, over_maps: Scores | None = None
 ) -> XentMeasure:
     """The measure of normalised ``scores`` (games,) float64, all finite, at least one.
 
-    Bounds are two-sided at ``confidence`` from ``draws`` bootstrap samples of the games, or, with
+    Bounds are two-sided at ``confidence`` from bootstrap samples of the games, or, with
     ``over_maps`` (games, draws), the bootstrap scores of each game, from samples of games and maps.
-    Raises ValueError if a score is missing.
     """
-    scores = np.asarray(scores, np.float64)
-    if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
-        raise ValueError(f"found scores {scores}, expected a finite one for each of some games")
-    draws = draws if over_maps is None else over_maps.shape[1]
-    indices = np.random.default_rng(seed).integers(0, len(scores), (draws, len(scores)))
+    draws = DRAWS if over_maps is None else over_maps.shape[1]
+    indices = np.random.default_rng(0).integers(0, len(scores), (draws, len(scores)))
     samples = (
         scores[indices] if over_maps is None else over_maps[indices, np.arange(draws)[:, None]]
     )
     mean = bootstrapped(float(scores.mean()), samples.mean(axis=1), confidence)
-    quantiles = {
-        level: bootstrapped(
-            float(np.quantile(scores, level)), np.quantile(samples, level, axis=1), confidence
-        )
-        for level in (0.5, *QUANTILES)
-    }
-    median = quantiles.pop(0.5)
-    return XentMeasure(len(scores), mean, median, quantiles)
+    values, bounds = np.quantile(scores, QUANTILES), np.quantile(samples, QUANTILES, axis=1)
+    quantiles = map(bootstrapped, values.tolist(), bounds, [confidence] * len(QUANTILES))
+    return XentMeasure(mean, dict(zip(QUANTILES, quantiles, strict=True)))
 
 
 MapSeeds = tuple[int, int]
 """Map seed and play seed."""
-DRAWS = 2000
 
 
 class BestKnown(NamedTuple):
@@ -77,18 +61,16 @@ class BestKnown(NamedTuple):
 
 
 class CeilingGap(NamedTuple):
-    """One player on one game, over the N maps with a known finished play. ``share``: of the
-    distance from the base's mean score b to the mean of the best known, with bounds over maps,
-    given b; undefined if the best known is no better than b. ``bits``: mean score of the best known
-    minus that of the player, bits a play; ``best``: mean of the best known."""
+    """One player on one game, over the maps with a known finished play. ``share``: of the distance
+    from the base's mean score b to the mean of the best known, with bounds over maps, given b;
+    undefined if the best known is no better than b. ``bits``: mean score of the best known minus
+    that of the player, bits a play."""
 
     share: Interval
-    bits: Interval
-    best: float
-    maps: int
+    bits: float
 
 
-def best_known(ceilings: Iterable[Row], plays: Iterable[Row] = ()) -> dict[MapSeeds, BestKnown]:
+def best_known(ceilings: Iterable[Row], plays: Iterable[Row]) -> dict[MapSeeds, BestKnown]:
     """The best known moves by map, from rows of ``ceilings`` and finished ``plays`` (rows of
     ``rounds`` or ``scores``) of one game and role; the first of equals."""
     found = [(row["solver"], row) for row in ceilings]
@@ -102,26 +84,15 @@ def best_known(ceilings: Iterable[Row], plays: Iterable[Row] = ()) -> dict[MapSe
 
 
 class GameCeiling(NamedTuple):
-    """One game of a measure: its best known scores by map, and by player the gap to them, of one
-    play and of the best of its first ℓ rounds. ``exported_game_id``: the game of the scope that it
-    came from."""
+    """One game of a measure: the mean over maps of its best known scores, bits; the three finders
+    with the most maps, with their numbers of maps; and by player the gap to the best known, of one
+    play and of the best of its first ℓ rounds."""
 
     task_id: TaskId
-    exported_game_id: str
-    best_by_map: Mapping[MapSeeds, BestKnown]
+    best: float
+    finders: str
     one_play: Mapping[str, CeilingGap]
     after_rounds: Mapping[str, CeilingGap]
-
-    @property
-    def best(self) -> float:
-        """Mean over maps of the best known, bits."""
-        return float(np.mean([best.score for best in self.best_by_map.values()]))
-
-    @property
-    def finders(self) -> str:
-        """The three finders with the most maps, with their numbers of maps."""
-        counts = Counter(best.found_by for best in self.best_by_map.values())
-        return ", ".join(f"{name} {count}" for name, count in counts.most_common(3))
 
 
 def read_ceilings(archive: Archive, confidence: float) -> list[GameCeiling]:
@@ -134,19 +105,21 @@ def read_ceilings(archive: Archive, confidence: float) -> list[GameCeiling]:
             tables[name][TaskId.of(row)].append(row)
     games = []
     for task_id, rows in tables["ceilings"].items():
+        if not (measures := tables["measures"][task_id]):
+            continue
         rounds, one, after = tables["rounds"][task_id], dict[str, Any](), dict[str, Any]()
-        best_by_map = best_known(rows, rounds)
-        measures = tables["measures"][task_id]
+        known = best_known(rows, rounds)
         for measure in measures:
             maxima = _first_and_best(rounds, measure["policy_id"], measure["at_round"])
-            if common := [key for key in maxima if key in best_by_map]:
+            if common := [key for key in maxima if key in known]:
                 own = np.array([maxima[key] for key in common])
-                best = np.array([best_by_map[key].score for key in common])
+                best = np.array([known[key].score for key in common])
                 for gaps, scores in ((one, own[:, 0]), (after, own[:, -1])):
                     gaps[measure["policy_id"]] = ceiling_gap(scores, best, measure["b"], confidence)
-        if measures:
-            origin = measures[0]["exported_game_id"]
-            games.append(GameCeiling(task_id, origin, best_by_map, one, after))
+        counts = Counter(each.found_by for each in known.values()).most_common(3)
+        finders = ", ".join(f"{name} {count}" for name, count in counts)
+        mean = float(np.mean([each.score for each in known.values()]))
+        games.append(GameCeiling(task_id, mean, finders, one, after))
     return games
 
 
@@ -168,14 +141,12 @@ ROUNDING = 1e-6
 def ceiling_gap(scores: Scores, best: Scores, b: float, confidence: float) -> CeilingGap:
     """``scores`` and ``best`` (N,) bits on the same maps in the same order, N ≥ 1; ``b`` bits: the
     base's mean. Percentile bootstrap over maps."""
-    rng = np.random.default_rng(0)
-    indices = rng.integers(0, len(scores), (DRAWS, len(scores)))
+    indices = np.random.default_rng(0).integers(0, len(scores), (DRAWS, len(scores)))
     own, most = scores[indices].mean(axis=1), best[indices].mean(axis=1)
-    bits = bootstrapped(float((best - scores).mean()), most - own, confidence)
     way, share = float(best.mean()) - b, UNDEFINED
     if way > ROUNDING:
         value = float(scores.mean() - b) / way
         share = Interval(value, -math.inf, math.inf)
         if (most - b > ROUNDING).all():
             share = bootstrapped(value, (own - b) / (most - b), confidence)
-    return CeilingGap(share, bits, float(best.mean()), len(best))
+    return CeilingGap(share, float((best - scores).mean()))

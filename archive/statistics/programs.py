@@ -1,5 +1,5 @@
-"""Games that are programs: every table of the gg-bench paper, from one run or several; how alike
-programs are, and when one agent surely beats another."""
+"""Games that are programs: every table of the gg-bench paper, from one run; how alike programs
+are, and when one agent surely beats another."""
 
 from __future__ import annotations
 
@@ -52,18 +52,13 @@ def tokens(source: str) -> Iterator[str]:
 
 
 def fingerprints(source: str) -> list[int]:
-    """The hashes of k-grams that winnowing keeps, in their order; a hash may occur twice."""
+    """The hashes of k-grams that winnowing keeps, in their order, of each window of consecutive
+    ones the smallest, the rightmost of equal ones, each place once; a hash may occur twice."""
     words = list(tokens(source))
     grams = ("\0".join(words[at : at + GRAM]) for at in range(len(words) - GRAM + 1))
     hashes = [int.from_bytes(hashlib.sha256(gram.encode()).digest()[:8], "big") for gram in grams]
-    return winnow(hashes, WINDOW)
-
-
-def winnow(hashes: Sequence[int], window: int) -> list[int]:
-    """The smallest hash of each window of ``window`` consecutive ones, the rightmost of equal ones,
-    each index once; empty for fewer than ``window`` hashes."""
-    starts = range(len(hashes) - window + 1)
-    places = [min(range(at, at + window), key=lambda i: (hashes[i], -i)) for at in starts]
+    windows = (range(at, at + WINDOW) for at in range(len(hashes) - WINDOW + 1))
+    places = (min(window, key=lambda i: (hashes[i], -i)) for window in windows)
     return [hashes[place] for place in dict.fromkeys(places)]
 
 
@@ -83,12 +78,6 @@ def highest(sources: Sequence[str]) -> list[float]:
     ]
 
 
-def table_5(values: Sequence[float]) -> list[float]:
-    """The row of Table 5: mean, SD (n − 1), minimum, quartiles, maximum."""
-    quartiles = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
-    return [float(np.mean(values)), float(np.std(values, ddof=1)), *quartiles]
-
-
 # -- win rates, and when one agent surely beats another --------------------------------------------
 # A draw is a win for neither player. The paper prints wins / (games − faults), but its text defines
 # wins / games. Both are computed here.
@@ -104,23 +93,19 @@ class Tally(NamedTuple):
     faults: int = 0
 
 
-def mean_over_games(rates: Sequence[float]) -> tuple[float, float]:
-    """Mean and half-width 1.96 · SD / √n with SD over n − 1; no width for a single game."""
+def over_plays(tallies: Sequence[Tally]) -> tuple[float, float]:
+    """Mean win rate, wins / plays of each game, and half-width 1.96 · SD / √n with SD over n − 1;
+    no width for a single game."""
+    rates = [tally.wins / tally.plays for tally in tallies]
     spread = float(np.std(rates, ddof=1)) if len(rates) > 1 else 0.0
     return float(np.mean(rates)), 1.96 * spread / math.sqrt(len(rates))
 
 
-def over_plays(tallies: Sequence[Tally]) -> tuple[float, float]:
-    """Win rate and half-width, from wins / plays of each game."""
-    return mean_over_games([tally.wins / tally.plays for tally in tallies])
-
-
 def over_answers(tallies: Sequence[Tally]) -> tuple[float, float] | None:
-    """Win rate and half-width from wins / (plays − faults), as the paper prints them; games with
-    only faults are left out. None if no game is left."""
-    answered = [tally for tally in tallies if tally.plays > tally.faults]
-    rates = [tally.wins / (tally.plays - tally.faults) for tally in answered]
-    return mean_over_games(rates) if rates else None
+    """The same from wins / (plays − faults), as the paper prints it; games with only faults are
+    left out. None if no game is left."""
+    answered = [Tally(wins, plays - faults) for wins, plays, faults in tallies if plays > faults]
+    return over_plays(answered) if answered else None
 
 
 def bootstrap(tallies: Sequence[Tally]) -> tuple[float, float]:
@@ -195,8 +180,8 @@ def program_tables(rows: Mapping[str, Rows]) -> list[ProgramTable]:
     """All tables that have rows; none where the run has no such game."""
     if not rows["gg_games"]:
         return []
-    games = sorted(rows["gg_games"], key=lambda row: (row["run_id"], row["place"]))
-    kept = [game for game in games if confirmed_pair(rows, game)]
+    games = sorted(rows["gg_games"], key=lambda row: row["place"])
+    kept = [game for game in games if confirmed_pair(rows, game["program_id"])]
     parts = [
         _players(rows["gg_plays"]),
         _games(rows, games),
@@ -212,25 +197,18 @@ def stage_of(rows: Mapping[str, Rows], game: Row) -> str:
     """The state of a game: ready, waiting, or refused with the reason."""
     if game["failed"]:
         return f"no text: {game['failed']}"
-    verdicts = _of(rows["gg_filters"], game)
-    if not verdicts:
+    *_, last = [None, *(r for r in rows["gg_filters"] if r["program_id"] == game["program_id"])]
+    if last is None:
         return "waiting"
-    last = verdicts[-1]
     if last["passed"]:
         return "ready" if last["stage"] == "opponent" else f"passed {last['stage']}"
     return f"refused: {last['stage']}: {last['reason']}"
 
 
-def confirmed_pair(rows: Mapping[str, Rows], game: Row) -> Row | None:
+def confirmed_pair(rows: Mapping[str, Rows], program_id: str) -> Row | None:
     """The pair of a game that passed confirmation; its loser is the game's opponent."""
-    pairs = _of(rows["gg_pairs"], game)
-    confirmed = (p for p in pairs if p["purpose"] == PairPurpose.CONFIRMATION and p["passed"])
-    return next(confirmed, None)
-
-
-def _of(rows: Rows, game: Row) -> list[Row]:
-    key = (game["run_id"], game["program_id"])
-    return [row for row in rows if (row["run_id"], row["program_id"]) == key]
+    facts = {"program_id": program_id, "purpose": PairPurpose.CONFIRMATION, "passed": True}
+    return next((pair for pair in rows["gg_pairs"] if facts.items() <= pair.items()), None)
 
 
 # -- players, games and filters --------------------------------------------------------------------
@@ -257,7 +235,7 @@ def _games(rows: Mapping[str, Rows], games: Rows) -> ProgramTable:
     cells = []
     for game in games:
         facts: tuple[Any, ...] = (None, None, None)
-        if pair := confirmed_pair(rows, game):
+        if pair := confirmed_pair(rows, game["program_id"]):
             winner = f"{pair['winner']}, {pair['simulations']} simulations"
             facts = pair["loser"], winner, f"{pair['wins']}/{pair['games']}"
         cells.append((game["title"], game["category"], stage_of(rows, game), *facts))
@@ -284,15 +262,13 @@ def _funnel(filters: Rows, games: Rows) -> ProgramTable:
 
 def _texts(filters: Rows, games: Rows, kept: Rows) -> ProgramTable:
     """Table 1."""
-
-    def actions(game: Row) -> int | None:
-        return next((n for row in _of(filters, game) if (n := row["actions"]) is not None), None)
-
+    known = [row for row in reversed(filters) if row["actions"] is not None]
+    actions = {row["program_id"]: row["actions"] for row in known}  # the first of each game
     measures: dict[str, Callable[[Row], int | None]] = {
         "description length (tokens)": lambda game: len(_TOKEN.findall(game["rules"])) or None,
         "code length (lines)": lambda game: len(game["source"].splitlines()) or None,
         "action length (tokens)": lambda game: len(_TOKEN.findall(game["moves"])) or None,
-        "action space size": actions,
+        "action space size": lambda game: actions.get(game["program_id"]),
     }
     cells = [
         (name, *_spread(map(measure, games)), *_spread(map(measure, kept)))
@@ -339,7 +315,9 @@ def _similarities(games: Rows, kept: Rows) -> Iterator[ProgramTable]:
     if len(kept) > 1:
         columns = ("mean", "SD", "min", "25 %", "50 %", "75 %", "max")
         note = "Table 5: each kept program's highest similarity to another."
-        yield ProgramTable("Similarity", note, columns, [tuple(table_5(values))])
+        quartiles = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
+        row = float(np.mean(values)), float(np.std(values, ddof=1)), *quartiles
+        yield ProgramTable("Similarity", note, columns, [row])
         counts, edges = np.histogram(values, BINS, (0.0, 1.0))
         bins = [(number(low), int(n)) for low, n in zip(edges[:-1], counts, strict=True)]
         first, last = np.flatnonzero(counts)[[0, -1]]

@@ -225,11 +225,9 @@ class GainSource(Protocol[TaskT_contra]):
     ) -> Scores:
         """Per-play gains in bits of the source's fine-tunes on the target, on the first ``plays``
         seeds: (n,), or (R, n) over training seeds. Raises ``LookupError`` if one is missing."""
-        ...
 
     def attempts(self, source: TaskT_contra) -> int:
         """Number of current attempts at a game."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -265,12 +263,11 @@ class CandidateBounds(Generic[TaskT]):
         """Own gain of the candidate's attempt with this rank."""
         at = (self.candidate, self.candidate, plays)
         total, specific = (self.gain_source.gains(*at, kind, rank) for kind in GainKind)
-        mean, rule, decides = float(total.mean()), self.thresholds.rule, self.thresholds.gain
+        rule, decides = self.thresholds.rule, self.thresholds.gain
         both = rule is not DecisionRule.VALUES and decides != GainKind.TOTAL
         levels = self.looks.confidence(plays), self.looks.confidence(plays, 2 if both else 1)
         whole, part = (bounds_at(partial(mean_interval, g), *levels) for g in (total, specific))
-        share = float(specific.mean()) / mean if mean > 0 else None
-        return OwnGain(whole if decides == GainKind.TOTAL else part, part, share, whole)
+        return OwnGain(whole if decides == GainKind.TOTAL else part, part, whole)
 
     def _scope_value(self, game: TaskId, plays: int) -> Interval:
         """The value of a game of the scope on the candidate: the largest over its attempts.
@@ -300,15 +297,10 @@ class CandidateBounds(Generic[TaskT]):
     def _cross_ratio(self, other: TaskT, plays: int) -> Interval:
         """The cross-ratio of the candidate and another game. Its lower bound, which can refuse,
         shares the error with others; its upper bound, which is needed to accept, does not."""
-        kind, gains = self.thresholds.gain, self.gain_source.gains
-        own = self.candidate
+        own, kind, plain = self.candidate, self.thresholds.gain, self.looks.confidence(plays)
         pairs = (own, other), (other, other), (other, own), (own, own)
-        samples = [gains(*pair, plays, kind) for pair in pairs]
-        plain = self.looks.confidence(plays)
-
-        def ratio(confidence: float) -> Interval:
-            return cross_ratio(samples, confidence, two_sided(plain))
-
+        samples = [self.gain_source.gains(*pair, plays, kind) for pair in pairs]
+        ratio = partial(cross_ratio, samples, defined_at=two_sided(plain))
         return bounds_at(ratio, self.looks.confidence(plays, self._refusals), plain)
 
     def _values(

@@ -19,7 +19,6 @@ from archive.errors import RatingError
 from archive.ratings.normal_form import Array, check_memory
 from archive.ratings.preferences import (
     KING,
-    REBEL,
     TASK,
     Preference,
     elo,
@@ -49,9 +48,6 @@ from archive.store.archive import Archive
 
 TEMPERATURE = 0.1
 """Temperature of the ratings shown next to those of the limit, in units of preference."""
-DRAWN = 1.0
-"""Number of draws added to each pair of models: without them a model that won all comparisons has
-no finite Elo."""
 FEW_GAMES = 2.0
 """Effective number of games below which ratings rest on too few games."""
 
@@ -87,12 +83,7 @@ class RatedBlock(NamedTuple):
 
 FEWEST_MAPS, MOST_SETS = 2, 4096
 """Maps that all models of a block share in each of its games; sets of models that are compared."""
-SAME = {
-    "judge": "judge",
-    "dtype": "precision",
-    "base": "base player",
-    "m": "number of levels",
-}
+SAME = {"judge": "judge", "dtype": "precision", "base": "base player", "m": "number of levels"}
 """Settings of a measure that runs must share for their scores to be compared, in words."""
 
 Maps = dict[MapSeeds, dict[int, float]]
@@ -285,28 +276,19 @@ class GameRating(NamedTuple):
 @dataclass(frozen=True)
 class MeasureRatings:
     """The ratings of a measure or table. Models and games are in order of rating, also in
-    ``by_game`` (models, games) and ``by_rival`` (models, models), the contributions of games and
-    rivals to a model's rating, and in ``above`` (models, models): P(the first is rated above the
-    second).
-
-    ``disagreements``: pairs of models that NE and CCE order differently. ``failed``: number of
-    resamples that reached no equilibrium.
-    """
+    ``by_game`` (models, games), the contributions of games to a model's rating, and in ``above``
+    (models, models): P(the first is rated above the second). ``failed``: number of resamples that
+    reached no equilibrium."""
 
     question: RatingQuestion
     models: tuple[ModelRating, ...]
     games: tuple[GameRating, ...]
     by_game: Scores
-    by_rival: Scores
     above: Scores
-    disagreements: tuple[tuple[str, str], ...]
     left_out: tuple[str, ...]
     effective_games: float
     exploitability: float
     cce_exploitability: float
-    temperature: float
-    folds: int
-    crossings: int
     failed: int
     mean_of: str
     noun: str
@@ -323,28 +305,17 @@ def rate_block(block: RatedBlock, question: RatingQuestion) -> MeasureRatings:
     models = _model_ratings(block, both, samples, fitted, question.confidence)
     games = _game_ratings(block, both, samples[0], fitted, question.confidence)
     order = sorted(range(len(models)), key=lambda m: (models[m].rank, models[m].model))
-    masses, path = ne.masses[TASK], ne.path
-    game_order = sorted(range(len(games)), key=lambda g: (games[g].rank, -masses[g], g))
-    one, other = (each.ratings[KING] for each in both)
+    game_order = sorted(range(len(games)), key=lambda g: (games[g].rank, -games[g].mass.value, g))
     return MeasureRatings(
         question=question,
         models=tuple(models[index] for index in order),
         games=tuple(games[index] for index in game_order),
         by_game=ne.contributions(KING, TASK)[np.ix_(order, game_order)],
-        by_rival=ne.contributions(KING, REBEL)[np.ix_(order, order)],
         above=samples[0].above[np.ix_(order, order)],
-        disagreements=tuple(
-            (block.models[a], block.models[b])
-            for a, b in combinations(order, 2)
-            if one[a] - one[b] > TIE and other[b] - other[a] > TIE
-        ),
         left_out=block.left_out,
         effective_games=ne.effective_number(TASK),
         exploitability=ne.exploitability,
         cce_exploitability=cce.exploitability,
-        temperature=path.temperature if path else 0.0,
-        folds=path.folds if path else 0,
-        crossings=path.crossings if path else 0,
         failed=sum(each.failures for each in samples),
         mean_of=block.mean_of,
         noun=block.noun,
@@ -371,7 +342,7 @@ def _model_ratings(
         cce.masses[KING].tolist(),
         rate_models(block.outcomes, EquilibriumKind.NE, TEMPERATURE).ratings[KING].tolist(),
         fitted.models.tolist(),
-        elo(mean_preferences(block.outcomes), DRAWN).tolist(),
+        elo(mean_preferences(block.outcomes)).tolist(),
         block.means.tolist(),
     )
     return [ModelRating(*row) for row in zip(*columns, strict=True)]
@@ -423,8 +394,10 @@ def notes(ratings: MeasureRatings) -> Iterator[str]:
             f"{ratings.noun}s"
             ": some model wins one of them clean; look at the CCE and at temperature 0.1 beside it"
         )
-    for better, worse in ratings.disagreements:
-        yield f"NE rates {better} above {worse}, CCE the other way round"
+    for one, other in combinations(ratings.models, 2):
+        by_cce = other.cce_rating.value - one.cce_rating.value
+        if one.rating.value - other.rating.value > TIE and by_cce > TIE:
+            yield f"NE rates {one.model} above {other.model}, CCE the other way round"
     if ratings.failed:
         resamples = 2 * ratings.question.resamples
         yield f"{ratings.failed} of {resamples} resamples reached no equilibrium"

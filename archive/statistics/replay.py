@@ -4,15 +4,15 @@ judge (docs/explanation/transfer.md, "Another judge")."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import chain
 from typing import NamedTuple
 
 import numpy as np
 
-from archive.plays import Plays
+from archive.plays import SCORE_COLUMNS, Plays, on_common_seeds, plays_of
 from archive.run import Row, Run, stored_game
 from archive.schema import (
     BASE_POLICY,
@@ -24,14 +24,7 @@ from archive.schema import (
     TaskId,
     Verdict,
 )
-from archive.statistics.intervals import (
-    CONFIDENCE,
-    UNDEFINED,
-    Interval,
-    Scores,
-    over_seeds,
-    ratio_interval,
-)
+from archive.statistics.intervals import CONFIDENCE, Interval, Scores, over_seeds, ratio_interval
 from archive.statistics.race import (
     Bounds,
     CandidateBounds,
@@ -69,39 +62,31 @@ class Case:
 
 
 class RaceReplay(NamedTuple):
-    """Result of a repeated race: its evidence, its decision (None: the candidate is to be ranked),
-    and the ``plays`` that were read, in order."""
+    """Result of a repeated race: its evidence, the decision of the rule, and the ``plays`` that
+    were read, in order. The decision is None for a candidate that is ranked: it depends on the
+    others of its list."""
 
     evidence: Evidence
     decision: Decision | None
-    plays: tuple[PlaysKey, ...] = ()
+    plays: tuple[PlaysKey, ...]
 
 
 def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> RaceReplay:
     """The race of a case. Raises MissingPlaysError."""
-    reader = _Reader(case, plays, policies)
+    reader, thresholds = _Reader(case, plays, policies), case.thresholds
     # Scan the whole scope at once: games that were not played are skipped when read.
-    settings = RaceSettings(case.looks, case.thresholds, scan=max(1, len(case.scope)))
+    settings = RaceSettings(case.looks, thresholds, scan=max(1, len(case.scope)))
     nothing = Evidence(Purpose(case.purpose), case.looks, case.first_play)
     begin = selection if case.purpose == Purpose.SELECTION else acceptance
     decision, evidence = run(begin(settings, case.scope, nothing), reader.answer)
-    is_covered = evidence.gamma.interval.low > 1 - case.thresholds.alpha2
-    if reader.missing and not is_covered:
+    bar, most = 1 - thresholds.alpha2, evidence.gamma.interval
+    if reader.missing and most.low <= bar:
         raise MissingPlaysError(reader.missing[0])
+    value = evidence.value(thresholds).value
+    helps = value is not None and value >= thresholds.alpha1
+    if decision is None and not (helps and (most.value is None or most.value <= bar)):
+        decision = decide(evidence, thresholds)
     return RaceReplay(evidence, decision, tuple(reader.read))
-
-
-def decide_again(case: Case, result: RaceReplay) -> Decision | None:
-    """The decision of the rule on the plays. None for a candidate that is ranked: its decision
-    depends on the others of its list."""
-    if result.decision is not None:
-        return result.decision
-    value = result.evidence.value(case.thresholds).value
-    most = result.evidence.gamma.interval.value
-    helps = value is not None and value >= case.thresholds.alpha1
-    if helps and (most is None or most <= 1 - case.thresholds.alpha2):
-        return None
-    return decide(result.evidence, case.thresholds)
 
 
 class _Reader:
@@ -215,13 +200,12 @@ def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
 
 class Survival(NamedTuple):
     """One accepted game under another ``judge``. ``specific``: share of the gain about the map that
-    survives, with its interval over ``plays``. ``decision``: that of the rule on the other judge's
+    survives, with its interval. ``decision``: that of the rule on the other judge's
     scores; None if the rule needs more plays, which were not made."""
 
     task_id: TaskId
     judge: str
     specific: Interval
-    plays: int
     decision: Decision | None
 
     @property
@@ -230,11 +214,10 @@ class Survival(NamedTuple):
         return self.decision is not None and self.decision.verdict is Verdict.ACCEPTED
 
 
-def surviving(survivals: Sequence[Survival]) -> Interval:
-    """The median share of specific gains that survives, over games, with the smallest and the
-    largest; undefined if none is known."""
+def surviving(survivals: Sequence[Survival]) -> float | None:
+    """The median share of specific gains that survives, over games; None if none is known."""
     shares = [each.specific.value for each in survivals if each.specific.value is not None]
-    return Interval(float(np.median(shares)), min(shares), max(shares)) if shares else UNDEFINED
+    return float(np.median(shares)) if shares else None
 
 
 # -- the plays to score again ----------------------------------------------------------------------
@@ -270,42 +253,35 @@ def _of_case(plays: Plays, case: Case) -> Plays:
 def read_survivals(run: Run) -> list[Survival]:
     """Every accepted game that was scored again, once for each other judge; in the order of
     acceptance."""
-    if not (rows := run.rows("second_scores")):
-        return []
-    games, found = run.games({row["game_id"] for row in rows}), list(accepted_cases(run))
+    judges = run.rows("second_scores", ["judge"])
+    found = list(accepted_cases(run)) if judges else []
     survivals = []
-    for judge in dict.fromkeys(row["judge"] for row in rows):
-        second = _second_plays([row for row in rows if row["judge"] == judge], games)
+    for judge in dict.fromkeys(row["judge"] for row in judges):
+        second = _second_plays(run, judge)
         survivals += [_survival(*each, run, second, judge) for each in found]
     return [each for each in survivals if each is not None]
 
 
-def _second_plays(rows: Sequence[Row], games: Mapping[str, Row]) -> dict[PlaysKey, Plays]:
-    """Rows of one judge by policy, game and purpose, in the order of play seeds.
+def _second_plays(run: Run, judge: str) -> dict[PlaysKey, Plays]:
+    """Plays scored by one judge, by policy, game and purpose.
 
     An unfinished play counts as a floor under this judge: the base player's lowest finished score
     on the game, minus one bit for each token that its moves may have.
     """
-    least: dict[TaskId, float] = {}
-    by_key: dict[PlaysKey, list[Row]] = {}
-    for row in sorted(rows, key=lambda row: int(row["play_seed"])):
-        by_key.setdefault(PlaysKey.of(row), []).append(row)
-        if row["policy_id"] == BASE_POLICY and row["score"] is not None:
-            task_id = TaskId.of(row)
-            least[task_id] = min(row["score"], least.get(task_id, row["score"]))
-    whole = {task: stored_game(games[task.game_id]) for task in least}
-    tokens = {t: analyse(g.program, g.metadata, t.role).move_tokens for t, g in whole.items()}
-    floors = {task: low - tokens[task] for task, low in least.items()}
-    return {key: _plays(of, floors.get(key.task_id, 0.0)) for key, of in by_key.items()}
-
-
-def _plays(rows: Sequence[Row], floor: float) -> Plays:
-    seeds = np.array([(row["map_seed"], row["play_seed"]) for row in rows], np.int64)
-    own, permuted_scores = (
-        np.array([floor if row[name] is None else row[name] for row in rows], float)
-        for name in ("score", "permuted_score")
-    )
-    return Plays(seeds, own, permuted_scores)
+    second = plays_of(run.table("second_scores", SCORE_COLUMNS, [("judge", "=", judge)]))
+    floors: dict[TaskId, float] = {}
+    for (policy, task_id, _), plays in second.items():
+        finished = plays.own[~np.isnan(plays.own)]
+        if policy == BASE_POLICY and len(finished):
+            floors[task_id] = min(float(finished.min()), floors.get(task_id, math.inf))
+    games = run.games(task_id.game_id for task_id in floors)
+    for task_id in floors:
+        game = stored_game(games[task_id.game_id])
+        floors[task_id] -= analyse(game.program, game.metadata, task_id.role).move_tokens
+    for key, plays in second.items():
+        for values in (plays.own, plays.permuted_scores):
+            values[np.isnan(values)] = floors.get(key.task_id, 0.0)
+    return second
 
 
 def _survival(
@@ -318,19 +294,16 @@ def _survival(
     plays = min(old.shape[-1], new.shape[-1])
     specific = ratio_interval(new[..., :plays], old[..., :plays], CONFIDENCE)
     try:
-        decision = decide_again(case, replay(case, second, policies))
+        decision = replay(case, second, policies).decision
     except (MissingPlaysError, ValueError):
         decision = None
-    return Survival(case.candidate, judge, specific, plays, decision)
+    return Survival(case.candidate, judge, specific, decision)
 
 
 def _gain(plays: Mapping[PlaysKey, Plays], policies: Policies, case: Case) -> Scores:
     """Gains about the map in bits (n,), or (R, n) over fine-tunes, on the plays that all have."""
     names = (BASE_POLICY, *policies[case.candidate][0])
     keys = [PlaysKey(name, case.candidate, case.purpose) for name in names]
-    samples = [_of_case(plays[key], case) for key in keys]
-    common = reduce(np.intersect1d, (sample.seeds[:, 1] for sample in samples))
-    base, *own = (
-        each.kind(GainKind.SPECIFIC)[np.isin(each.seeds[:, 1], common)] for each in samples
-    )
+    samples = on_common_seeds([_of_case(plays[key], case) for key in keys])
+    base, *own = (each.kind(GainKind.SPECIFIC) for each in samples)
     return over_seeds([each - base for each in own])

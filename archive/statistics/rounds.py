@@ -17,18 +17,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from archive.statistics.intervals import CONFIDENCE, Interval, Scores, mean_interval
-from archive.statistics.rule import Answer
 
-STEPS = 4
-"""Default m: number of increments θ between the base's first round and its last."""
 CLOSE = 1e-9
 """Relative difference up to which a running mean counts as equal to a threshold."""
 
 
 def running_maxima(scores: Scores) -> Scores:
     """max_{j ≤ k} S_j of each sample: (N, K) bits from (N, K) bits."""
-    if scores.ndim != 2 or not scores.size:
-        raise ValueError(f"found scores of shape {scores.shape}, expected (samples, rounds)")
     return np.maximum.accumulate(scores, axis=1)
 
 
@@ -43,8 +38,6 @@ def above_control(scores: Scores, control: Scores, confidence: float) -> Interva
 
     The excess above 0 was learned from the map's earlier rounds: luck raises both equally.
     """
-    if scores.shape != control.shape:
-        raise ValueError(f"scores of shape {scores.shape}, control of shape {control.shape}")
     difference = running_maxima(scores)[:, -1] - running_maxima(control)[:, -1]
     return mean_interval(difference, confidence)
 
@@ -83,7 +76,7 @@ class ScoreLevels:
         return self.b + self.m * self.theta
 
 
-def thresholds(scores: Scores, m: int = STEPS) -> ScoreLevels | None:
+def thresholds(scores: Scores, m: int) -> ScoreLevels | None:
     """Levels from the base player's ``scores`` (N, K) bits; None if its arms never rose.
 
     As θ is chosen from round K, the base's arms never exceed b + mθ; a level counts as crossed when
@@ -98,31 +91,25 @@ def thresholds(scores: Scores, m: int = STEPS) -> ScoreLevels | None:
     return ScoreLevels(b, (last - b) / m, m, rounds, samples, k_m)
 
 
-def narms(curve: Scores, levels: ScoreLevels, rounds: int | None = None) -> float:
-    """The normalised score of Def. 42 after ℓ = ``rounds`` ≤ k_m rounds (None: k_m).
+def narms(curve: Scores, levels: ScoreLevels, rounds: int) -> float:
+    """The normalised score of Def. 42 after ℓ = ``rounds`` ≤ k_m rounds.
 
     ``curve`` (≥ ℓ,) bits is :func:`arms` of the measured player. Let τ be the last k ≤ ℓ with
     arms_k ≤ b + mθ. If τ = ℓ the score is (arms_ℓ − b)/θ, below 0 if the player is worse than the
     base at round 1. For a player faster than the base, 1 ≤ τ < ℓ, it is mℓ/τ if arms_τ is b + mθ
     exactly and, between the rounds τ and τ + 1, the affine interpolation; if arms_1 is already
-    above, it is mℓ. Raises ``ValueError`` for ℓ beyond k_m or the curve.
+    above, it is mℓ.
     """
-    count = levels.k_m if rounds is None else rounds
-    if not 1 <= count <= min(levels.k_m, len(curve)):
-        raise ValueError(
-            f"found {count} rounds, expected 1 to {min(levels.k_m, len(curve))}: k_m is "
-            f"{levels.k_m}, the curve has {len(curve)}"
-        )
     top = levels.top
-    above = curve[:count] > top + CLOSE * max(1.0, abs(top))
+    above = curve[:rounds] > top + CLOSE * max(1.0, abs(top))
     if above.all():
-        return float(levels.m * count)
+        return float(levels.m * rounds)
     tau = int(np.flatnonzero(~above)[-1]) + 1
     at = float(curve[tau - 1])
-    if tau == count:
+    if tau == rounds:
         return (at - levels.b) / levels.theta
     share = max(0.0, (top - at) / (float(curve[tau]) - at))
-    return levels.m * count * ((1 - share) / tau + share / (tau + 1))
+    return levels.m * rounds * ((1 - share) / tau + share / (tau + 1))
 
 
 def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int) -> Scores:
@@ -141,23 +128,18 @@ def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int) -> Scores:
 
 
 class Playability(NamedTuple):
-    """Whether a game is playable in few-shot mode; ``low`` and ``high`` bound the probability that
-    decides this, at the test's confidence."""
+    """Bounds of the probability that decides whether a game is playable in few-shot mode: it must
+    be at least 1 − ε."""
 
-    answer: Answer
     low: float
     high: float
 
 
 def increases_surely(
-    scores: Scores,
-    m: int,
-    epsilon: float,
-    samples: int | None = None,
-    confidence: float = CONFIDENCE,
+    scores: Scores, m: int, samples: int | None = None, confidence: float = CONFIDENCE
 ) -> Playability:
-    """(N, ε, m)-playable in few-shot mode (Def. 33)? Does arms over N samples increase strictly
-    at each of the first m steps, "for a while", with probability at least 1 − ε?
+    """(N, ε, m)-playable in few-shot mode (Def. 33)? How probably does arms over N samples increase
+    strictly at each of the first m steps, "for a while"?
 
     ``scores`` (M, K) bits, K > m; ``samples`` is N (None: M). arms rises at a step exactly when
     some sample does, so a step at which one sample rises with probability r fails with
@@ -165,18 +147,16 @@ def increases_surely(
     ``confidence``; the union bound over steps gives ``low``, the worst step ``high``.
     """
     count = samples or len(scores)
-    if not 1 <= m < scores.shape[1]:
-        raise ValueError(f"found m={m} and {scores.shape[1]} rounds, expected m below the rounds")
     risen = (np.diff(running_maxima(scores), axis=1)[:, :m] > 0).sum(axis=0)
     error = (1 - confidence) / m
     low, high = _clopper_pearson(risen, len(scores), error)
     least = max(0.0, 1.0 - float(((1 - low) ** count).sum()))
-    return _playability(least, float((1 - (1 - high) ** count).min()), 1 - epsilon)
+    return Playability(least, float((1 - (1 - high) ** count).min()))
 
 
-def crosses_surely(scores: Scores, b: float, theta: float, m: int, epsilon: float) -> Playability:
-    """(N, ε, θ, m)-playable in few-shot mode (Def. 33)? Does arms over N samples first reach
-    b + jθ at rounds k_1 < … < k_m, with probability at least 1 − ε?
+def crosses_surely(scores: Scores, b: float, theta: float, m: int) -> Playability:
+    """(N, ε, θ, m)-playable in few-shot mode (Def. 33)? How probably does arms over N samples first
+    reach b + jθ at rounds k_1 < … < k_m?
 
     ``scores`` (N, K) bits. The probability is estimated by bootstrap over samples (Efron), with
     Clopper–Pearson bounds for the finite number of resamples; they do not cover the choice of the
@@ -192,12 +172,7 @@ def crosses_surely(scores: Scores, b: float, theta: float, m: int, epsilon: floa
         first = (curve[:, None] < levels).sum(axis=0)  # rounds before each crossing
         successes += bool(first[-1] < len(curve) and (np.diff(first) > 0).all())
     low, high = _clopper_pearson(np.array([successes]), resamples, 1 - CONFIDENCE)
-    return _playability(float(low[0]), float(high[0]), 1 - epsilon)
-
-
-def _playability(low: float, high: float, least: float) -> Playability:
-    answer = Answer.YES if low >= least else Answer.NO if high < least else Answer.OPEN
-    return Playability(answer, low, high)
+    return Playability(float(low[0]), float(high[0]))
 
 
 def _clopper_pearson(hits: NDArray[np.int_], n: int, error: float) -> tuple[Scores, Scores]:
@@ -226,19 +201,14 @@ def best_kept(scores: Scores, clipped_scores: Scores) -> WellPosed:
     """Whether optimal play stays the same if log P is clipped at log ε (Def. 30, ε-well-posed).
 
     ``scores`` and ``clipped_scores`` (maps, moves) bits: the same sampled moves of each map,
-    without and with clipping; NaN if a map has fewer moves. A map counts if its moves score
-    differently; it is stable if no move scores more than its best move under clipping.
+    without and with clipping. A map counts if its moves score differently; it is stable if no move
+    scores more than its best move under clipping.
     """
-    maps = stable_maps = 0
-    for row, clipped_row in zip(scores, clipped_scores, strict=True):
-        exists = ~np.isnan(row)
-        row, clipped_row = row[exists], clipped_row[exists]
-        if len(row) < 2 or row.max() == row.min():
-            continue
-        maps += 1
-        best = clipped_row[row == row.max()].max()
-        stable_maps += bool(best >= clipped_row.max() - CLOSE * max(1.0, abs(clipped_row.max())))
-    return WellPosed(maps, stable_maps)
+    tops, most = scores.max(axis=1), clipped_scores.max(axis=1)
+    differ = tops > scores.min(axis=1)
+    best = np.where(scores == tops[:, None], clipped_scores, -np.inf).max(axis=1)
+    stable = best >= most - CLOSE * np.maximum(1.0, np.abs(most))
+    return WellPosed(int(differ.sum()), int((differ & stable).sum()))
 
 
 def best_is_likely(scores: Scores, clipped_scores: Scores, median_scores: Scores) -> WellPosed:

@@ -8,7 +8,7 @@ intersection-union test); a refusal needs one of several, which share the error.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -33,16 +33,6 @@ class Gamma(NamedTuple):
 
     interval: Interval
     task_id: TaskId | None
-
-
-def gamma(values: Mapping[TaskId, Interval]) -> Gamma:
-    """γ = max over the scope; ``values`` are intervals by game.
-
-    Undefined values do not count for γ itself, but leave its upper bound open: they may be large.
-    """
-    known = {task_id: value.value for task_id, value in values.items() if value.value is not None}
-    best = max(known, key=known.__getitem__) if known else None
-    return Gamma(largest([*values.values()]), best)
 
 
 def largest(values: Sequence[Interval]) -> Interval:
@@ -81,14 +71,18 @@ NO_VALUES = TransferValues(UNDEFINED, UNDEFINED, UNDEFINED)
 
 @dataclass(frozen=True)
 class OwnGain:
-    """Gains of a game's fine-tuning on the game itself: the ``gain`` (bits) of the kind that
-    decides, the ``specific`` gain (bits), its ``share`` of the total gain, and the ``total`` gain
-    (bits)."""
+    """Gains of a game's fine-tuning on the game itself, in bits: the ``gain`` of the kind that
+    decides, the ``specific`` and the ``total`` gain."""
 
     gain: Interval = UNDEFINED
     specific: Interval = UNDEFINED
-    share: float | None = None
     total: Interval = UNDEFINED
+
+    @property
+    def share(self) -> float | None:
+        """The specific gain as a share of the total gain; None unless that is above 0."""
+        part, whole = self.specific.value, self.total.value or 0.0
+        return part / whole if part is not None and whole > 0 else None
 
 
 @dataclass(frozen=True)
@@ -136,8 +130,12 @@ class Evidence:
 
     @property
     def gamma(self) -> Gamma:
-        """γ over the games that were played, with bounds."""
-        return gamma(self.scope_values)
+        """γ, the largest value of the games that were played, with bounds. Undefined values do not
+        count for γ itself, but leave its upper bound open: they may be large."""
+        values = self.scope_values
+        known = {game: value.value for game, value in values.items() if value.value is not None}
+        best = max(known, key=known.__getitem__) if known else None
+        return Gamma(largest([*values.values()]), best)
 
     def value(self, thresholds: Thresholds) -> Interval:
         """Its value on its parent, by the definition that decides."""
@@ -193,18 +191,17 @@ def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
     """
     if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
         return Decision(Reason.OWN_GAIN_OPEN, decided=False)
-    useful = evidence.useful(thresholds)
-    new = evidence.new(thresholds)
+    useful, new = evidence.useful(thresholds), evidence.new(thresholds)
     if useful is Answer.NO:
         return Decision(Reason.NO_HELP, decided=True)
-    if is_new(evidence.gamma.interval, thresholds.alpha2) is Answer.NO:
-        return Decision(Reason.COVERED, decided=True)
     if new is Answer.NO:
-        return Decision(Reason.SAME_SKILL, decided=True)
-    if useful is Answer.YES and new is Answer.YES:
-        return Decision(Reason.NEW_AND_USEFUL, decided=True)
-    reason = Reason.HELP_OPEN if useful is Answer.OPEN else Reason.COVERAGE_OPEN
-    return Decision(reason, decided=False)
+        covered = is_new(evidence.gamma.interval, thresholds.alpha2) is Answer.NO
+        return Decision(Reason.COVERED if covered else Reason.SAME_SKILL, decided=True)
+    if useful is Answer.OPEN:
+        return Decision(Reason.HELP_OPEN, decided=False)
+    if new is Answer.OPEN:
+        return Decision(Reason.COVERAGE_OPEN, decided=False)
+    return Decision(Reason.NEW_AND_USEFUL, decided=True)
 
 
 def decision_columns(
@@ -301,13 +298,11 @@ class Looks:
         return 1 - self.error * (plays - before) / self.plays[-1] / max(1, questions)
 
 
-def chunks(items: Sequence[ItemT], first: int) -> list[tuple[ItemT, ...]]:
+def chunks(items: Sequence[ItemT], first: int) -> Iterator[tuple[ItemT, ...]]:
     """``items`` in order, in chunks of ``first``, 2·``first``, 4·``first``, … items."""
-    parts, start, size = [], 0, first
-    while start < len(items):
-        parts.append(tuple(items[start : start + size]))
-        start, size = start + size, 2 * size
-    return parts
+    while items:
+        yield tuple(items[:first])
+        items, first = items[first:], 2 * first
 
 
 class Calibration(NamedTuple):

@@ -186,9 +186,7 @@ def own_gain(run: Run, task_id: TaskId) -> OwnGain:
         plays, only, own = (run.plays, run.policies), ([task_id], [task_id]), (task_id, task_id)
         cells = [transfer_matrix(*plays, *only, kind).cells.get(own) for kind in GainKind]
         total, specific = (cell.values.gain if cell else UNDEFINED for cell in cells)
-    whole, part = total.value or 0.0, specific.value
-    share = part / whole if part is not None and whole > 0 else None
-    return OwnGain(specific=specific, share=share, total=total)
+    return OwnGain(specific=specific, total=total)
 
 
 def beside_scripts(run: Run, task_id: TaskId) -> ScriptComparison | None:

@@ -16,7 +16,6 @@ from archive.statistics.replay import (
     MissingPlaysError,
     RaceReplay,
     cases,
-    decide_again,
     replay,
 )
 from archive.statistics.rule import Answer, helps, is_new
@@ -61,7 +60,7 @@ def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:
         result = replay(case, run.plays, run.policies_at(row))
     except (MissingPlaysError, ValueError) as error:
         return why | {"missing": str(error)}
-    again, steps = decide_again(case, result), [*_steps(case, result)]
+    again, steps = result.decision, [*_steps(case, result)]
     failed = [step["question"] for step in steps if step["answer"] is not Answer.YES]
     facts = {"verdict": Verdict.REFUSED, "decided": False}
     facts["reason"] = "passed selection; another of its list was preferred"

@@ -28,7 +28,6 @@ def as_json(ratings: MeasureRatings) -> dict[str, Any]:
         **ratings.__dict__,
         "notes": list(notes(ratings)),
         "by_game": _by_name(models, games, ratings.by_game),
-        "by_rival": _by_name(models, models, ratings.by_rival),
         "above": _by_name(models, models, ratings.above),
     }
 
@@ -48,8 +47,7 @@ def show(ratings: MeasureRatings, console: Console) -> None:
     show_labels(names, console)
     console.print(
         f"\nexploitability {ratings.exploitability:.1e} (NE), {ratings.cce_exploitability:.1e} "
-        f"(CCE); {ratings.effective_games:.1f} effective games; "
-        f"{plural(ratings.folds, 'fold')}, {plural(ratings.crossings, 'crossing')}"
+        f"(CCE); {ratings.effective_games:.1f} effective games"
     )
     if len(ratings.games) > MOST_TASKS:
         rest = plural(len(ratings.games) - MOST_TASKS, ratings.noun)

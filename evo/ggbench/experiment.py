@@ -188,9 +188,7 @@ class GGBenchSession(RunSession):
 
     def _opponent(self, game: ProgramGame) -> str | None:
         """The game's opponent, a checkpoint; None if none was confirmed."""
-        pair = confirmed_pair(
-            self.rows, {"run_id": self.identity.run_id, "program_id": game.game_id}
-        )
+        pair = confirmed_pair(self.rows, game.game_id)
         return str(pair["loser"]) if pair else None
 
     # -- games ---------------------------------------------------------------------------------

@@ -41,13 +41,11 @@ from xgl.solvers import Attempt, MapTrials, Solution, Solvers
 
 MOVE_COUNTS = ("failed_ensures", "format_failures", "cut_moves", "cut_tokens")
 """Columns of ``rounds`` and ``measures`` that say how moves were made."""
-EPSILON = 0.05
-"""ε of (N, ε, θ, m); the bounds on the probability are archived, so another ε can be tried."""
 
 
 Levels = tuple[ScoreLevels, str, Playability | None]
-"""Normalisation of one game: its base player's levels, the base's name, and whether the game is
-(N, ε, θ, m)-playable by it (None: its plays are not at hand)."""
+"""Normalisation of one game: its base player's levels, the base's name, and how probably the game
+is (N, ε, θ, m)-playable by it, at any ε (None: its plays are not at hand)."""
 
 
 def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
@@ -56,7 +54,7 @@ def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
     levels = thresholds(own, m)
     if levels is None:
         return None
-    return levels, base, crosses_surely(own, levels.b, levels.theta, m, EPSILON)
+    return levels, base, crosses_surely(own, levels.b, levels.theta, m)
 
 
 @dataclass(frozen=True)
@@ -155,8 +153,8 @@ def show(console: Console, results: Sequence[GameResult], confidence: float) -> 
     for name, own in by_player.items():
         scores, over_maps = np.array([r.narms for r in own]), np.stack([r.draws for r in own])
         mu = xent_measure(scores, confidence=confidence, over_maps=over_maps)
-        estimates = (mu.mean, mu.median, mu.quantiles[0.25], mu.quantiles[0.75])
-        add(summary, names[name], mu.games, *map(interval, estimates))
+        estimates = (mu.mean, mu.quantiles[0.5], mu.quantiles[0.25], mu.quantiles[0.75])
+        add(summary, names[name], len(own), *map(interval, estimates))
     console.print(summary)
     show_labels(names, console)
 
@@ -323,7 +321,7 @@ def ceilings_table(
             share = "no better is known"
             if one.share.value is not None and after is not None:
                 share = f"{interval(one.share, percent)} ({percent(after)})"
-            cells[name] = f"{share}; {number(one.bits.value, 1)} bits"
+            cells[name] = f"{share}; {number(one.bits, 1)} bits"
         best = f"{number(game.best, 1)} bits"
         add(view, names[game.task_id], best, game.finders, *cells.values())
     return view

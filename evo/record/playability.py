@@ -24,7 +24,7 @@ from archive.statistics.rounds import (
     best_kept,
     increases_surely,
 )
-from archive.statistics.rule import Answer, Decision
+from archive.statistics.rule import Decision
 from evo.config.schema import PlayabilityConfig
 from evo.jobs.evaluation import series
 
@@ -76,8 +76,7 @@ def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) 
         return None
     rounds = series(rows)
     assert rounds.control is not None
-    m, epsilon = config.few_shot_steps, config.few_shot_epsilon
-    rises = increases_surely(rounds.own, m, epsilon, confidence=confidence)
+    rises = increases_surely(rounds.own, config.few_shot_steps, confidence=confidence)
     both = max(0.0, 2 * confidence - 1)  # each of the two bounds at ``confidence``
     return rises, above_control(rounds.own, rounds.control, both)
 
@@ -98,12 +97,10 @@ def ill_posed(
 def not_few_shot(shot: FewShot | None, config: PlayabilityConfig) -> Decision | None:
     """The refusal of a game that is not established to be playable in few-shot mode; None if it
     is."""
-    rises = shot[0] if shot else None
-    if rises and rises.answer is not Answer.YES:
-        detail = (
-            f"arms rises with probability {rises.low:.2f} at least, expected "
-            f"{1 - config.few_shot_epsilon:.2f}"
-        )
+    least = 1 - config.few_shot_epsilon
+    if shot and shot[0].low < least:
+        low = shot[0].low
+        detail = f"arms rises with probability {low:.2f} at least, expected {least:.2f}"
         return Decision(Reason.NOT_FEW_SHOT, True, detail)
     return None
 

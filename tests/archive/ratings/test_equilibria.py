@@ -26,7 +26,7 @@ from archive.ratings.normal_form import (
     relative_exploitability,
 )
 from archive.ratings.preferences import king_of_the_hill, mean_preferences, wins
-from archive.ratings.rating import EquilibriumKind, RatingSettings, TargetEntropy, rate
+from archive.ratings.rating import EquilibriumKind, TargetEntropy, rate
 
 EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))
 SCALES = pytest.mark.parametrize("scale", [1e8, 1e-8])
@@ -92,9 +92,9 @@ def test_of_many_equilibria_one_is_reached_at_every_scale(
     name: str, scale: float, solution: EquilibriumKind
 ) -> None:
     given_game = CONTINUA[name]
-    rating_settings = RatingSettings(solution, TargetEntropy.SHANNON)
-    plain = rate(given_game, rating_settings)
-    ratings = rate(times(given_game, *[scale] * len(given_game.payoffs)), rating_settings)
+    how = solution, TargetEntropy.SHANNON
+    plain = rate(given_game, *how)
+    ratings = rate(times(given_game, *[scale] * len(given_game.payoffs)), *how)
     assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
     assert ratings.joint == pytest.approx(plain.joint, abs=1e-5)
 
@@ -107,7 +107,7 @@ def test_a_player_with_little_at_stake_still_gains_nothing(
 ) -> None:
     given_game = CONTINUA[name] if name in CONTINUA else ONLY[name][0]
     factors = [1.0, *[share] * (len(given_game.payoffs) - 1)]
-    ratings = rate(times(given_game, *factors), RatingSettings(solution, TargetEntropy.SHANNON))
+    ratings = rate(times(given_game, *factors), solution, TargetEntropy.SHANNON)
     assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
 
 
@@ -125,7 +125,7 @@ PAYOFFS = st.lists(st.integers(1, 4), min_size=2, max_size=3).flatmap(
 def test_small_whole_payoffs_with_all_their_ties_end_at_an_equilibrium(
     payoffs: tuple[np.ndarray, ...], solution: EquilibriumKind
 ) -> None:
-    ratings = rate(NormalFormGame(payoffs), RatingSettings(solution))
+    ratings = rate(NormalFormGame(payoffs), solution)
     assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
 
 
@@ -137,9 +137,8 @@ def test_copies_that_are_nearly_equal_move_ratings_by_little(
     table = judge_means(3, 6, 4)
     noise = np.triu(np.random.default_rng(0).uniform(-apart, apart, (20, 4, 4)), 1)
     copies = table[[0] * 20] + noise - noise.swapaxes(1, 2)
-    rating_settings = RatingSettings(solution)
     ratings, more = (
-        rate(king_of_the_hill(each), rating_settings).ratings[1]
+        rate(king_of_the_hill(each), solution).ratings[1]
         for each in (table, np.concatenate([table, copies]))
     )
     assert more == pytest.approx(ratings, abs=100 * apart + 1e-6)
@@ -203,7 +202,7 @@ def nearest_optimal(payoff: Array, target: Array) -> Array:
 def test_of_two_pure_equilibria_the_path_ends_at_the_risk_dominant_one() -> None:
     stag_hunt = game([[4, 0], [3, 3]], [[4, 3], [0, 3]])
     equilibrium = limiting_logit_equilibrium(stag_hunt, uniform(stag_hunt))
-    assert equilibrium.strategies[0] == pytest.approx([0, 1], abs=1e-9)
+    assert equilibrium[0] == pytest.approx([0, 1], abs=1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -213,7 +212,7 @@ def test_in_zero_sum_games_the_limit_is_nearest_to_the_target(seed: int) -> None
     aims = [rng.dirichlet(np.ones(size)) for size in payoff.shape]
     path = limiting_logit_equilibrium(NormalFormGame((payoff, -payoff)), aims)
     expected = nearest_optimal(payoff, aims[0]), nearest_optimal(-payoff.T, aims[1])
-    for one, other in zip(path.strategies, expected, strict=True):
+    for one, other in zip(path, expected, strict=True):
         assert one == pytest.approx(other, abs=1e-4)
 
 
@@ -226,7 +225,7 @@ def test_gambit_traces_the_same_branch(shape: tuple[int, ...]) -> None:
         table = gambit.StrategicGame.from_arrays(*game.payoffs)
         theirs = gambit.nash.logit_solve(table).equilibrium
         ours = limiting_logit_equilibrium(game, uniform(game))
-        for one, other in zip(ours.strategies, theirs, strict=True):
+        for one, other in zip(ours, theirs, strict=True):
             assert one == pytest.approx([float(share) for _, share in other], abs=1e-4)
 
 
@@ -248,11 +247,10 @@ def test_a_path_to_a_temperature_stops_there_where_players_answer_by_softmax(
 ) -> None:
     targets = uniform(game)
     equilibrium = limiting_logit_equilibrium(game, targets, temperature)
-    assert equilibrium.temperature == temperature
-    cross = cross_derivatives(game, equilibrium.strategies)
-    for i, (strategy, aim) in enumerate(zip(equilibrium.strategies, targets, strict=True)):
+    cross = cross_derivatives(game, equilibrium)
+    for i, (strategy, aim) in enumerate(zip(equilibrium, targets, strict=True)):
         j = 1 if i == 0 else 0
-        gains = cross[i, j] @ equilibrium.strategies[j]
+        gains = cross[i, j] @ equilibrium[j]
         assert strategy == pytest.approx(softmax(np.log(aim) + gains / temperature), abs=1e-6)
 
 

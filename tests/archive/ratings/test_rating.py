@@ -10,25 +10,30 @@ from support.payoffs import judge_means, preference_tables, random_game
 
 from archive.ratings.normal_form import NormalFormGame
 from archive.ratings.preferences import KING, TASK, king_of_the_hill
-from archive.ratings.rating import EquilibriumKind, Ratings, RatingSettings, TargetEntropy, rate
+from archive.ratings.rating import EquilibriumKind, Ratings, TargetEntropy, rate
 
-CCE = RatingSettings(EquilibriumKind.CCE)
-EITHER = pytest.mark.parametrize("rating_settings", [RatingSettings(), CCE], ids=["ne", "cce"])
+NE, CCE = EquilibriumKind
+EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))
 SLOW = settings(deadline=None, max_examples=12)
 
 
-def rate_table(preferences: np.ndarray, rating_settings: RatingSettings) -> Ratings:
-    return rate(king_of_the_hill(preferences), rating_settings)
+def rate_table(preferences: np.ndarray, solution: EquilibriumKind) -> Ratings:
+    return rate(king_of_the_hill(preferences), solution)
 
 
 ROCK_PAPER_SCISSORS = np.array([[0.0, -1.0, 1.0], [1.0, 0.0, -1.0], [-1.0, 1.0, 0.0]])
 CHICKEN = np.array([[0.0, -1.0], [1.0, -12.0]])  # swerve, straight
 
 
-def symmetric(payoff: np.ndarray, *places: int, settings: RatingSettings | None = None) -> Ratings:
+def symmetric(
+    payoff: np.ndarray,
+    *places: int,
+    solution: EquilibriumKind = NE,
+    selection: TargetEntropy = TargetEntropy.AFFINITY,
+) -> Ratings:
     """Of two players whose actions are those at these places, one of them perhaps twice."""
     table = payoff[np.ix_(places, places)]
-    return rate(NormalFormGame((table, table.T)), settings)
+    return rate(NormalFormGame((table, table.T)), solution, selection)
 
 
 @pytest.mark.parametrize("places", [(0, 1, 2), (0, 0, 1, 2)])
@@ -49,10 +54,10 @@ def test_chicken(places: tuple[int, ...], cce: float) -> None:
     assert found.classes.fold(0, found.masses[0])[0] == pytest.approx(11 / 12, abs=1e-3)
     assert np.vdot(found.joint, found.game.payoffs[0]) == pytest.approx(-1 / 12, abs=1e-3)
     assert found.ratings[0] == pytest.approx(0, abs=1e-3)
-    by_shannon = symmetric(CHICKEN, *places, settings=RatingSettings(CCE.solution, shannon))
+    by_shannon = symmetric(CHICKEN, *places, solution=CCE, selection=shannon)
     assert by_shannon.ratings[0] == pytest.approx([0, *[cce] * (len(places) - 1)], abs=1e-3)
     uneven = NormalFormGame((CHICKEN[[0, 1, 1]], CHICKEN.T[[0, 1, 1]]))
-    pure = rate(uneven, RatingSettings(selection=shannon)).masses[1]
+    pure = rate(uneven, selection=shannon).masses[1]
     assert pure.max() == pytest.approx(1, abs=1e-3)
 
 
@@ -63,17 +68,15 @@ def test_chicken(places: tuple[int, ...], cce: float) -> None:
 @given(table=preference_tables())
 @SLOW
 def test_ratings_are_regrets_at_an_equilibrium(
-    table: np.ndarray, rating_settings: RatingSettings
+    table: np.ndarray, solution: EquilibriumKind
 ) -> None:
-    ratings = rate_table(table, rating_settings)
+    ratings = rate_table(table, solution)
     assert ratings.joint.min() >= 0
     assert ratings.joint.sum() == pytest.approx(1)
     assert ratings.exploitability <= 4e-6
     for player in range(3):
         assert ratings.ratings[player].max() <= ratings.exploitability + 1e-12
-        if (
-            rating_settings.solution is EquilibriumKind.NE
-        ):  # what is correlated may leave every action worse off
+        if solution is NE:  # what is correlated may leave every action worse off
             assert ratings.ratings[player].max() >= -1e-6
             assert ratings.masses[player] @ ratings.ratings[player] == pytest.approx(0, abs=1e-12)
 
@@ -88,11 +91,11 @@ def places(data: st.DataObject, count: int) -> list[int]:
 @given(table=preference_tables(3, 3), data=st.data())
 @settings(deadline=None, max_examples=20)
 def test_copies_and_order_of_games_and_models_change_nothing(
-    table: np.ndarray, rating_settings: RatingSettings, data: st.DataObject
+    table: np.ndarray, solution: EquilibriumKind, data: st.DataObject
 ) -> None:
     tasks, models = places(data, len(table)), places(data, table.shape[1])
-    ratings = rate_table(table, rating_settings)
-    more = rate_table(table[tasks][:, models][:, :, models], rating_settings)
+    ratings = rate_table(table, solution)
+    more = rate_table(table[tasks][:, models][:, :, models], solution)
     for player, its in ((KING, models), (TASK, tasks)):
         assert more.ratings[player] == pytest.approx(ratings.ratings[player][its], abs=1e-6)
         folded = (each.classes.fold(player, each.masses[player]) for each in (ratings, more))
@@ -102,13 +105,10 @@ def test_copies_and_order_of_games_and_models_change_nothing(
 
 @EITHER
 @pytest.mark.parametrize("scale", [0.01, 7.0])
-def test_ratings_scale_with_payoffs(rating_settings: RatingSettings, scale: float) -> None:
+def test_ratings_scale_with_payoffs(solution: EquilibriumKind, scale: float) -> None:
     game = random_game(5, (4, 3, 3))
     scaled_game = NormalFormGame(tuple(scale * each + 3 for each in game.payoffs))
-    ratings, other = (
-        rate(game, rating_settings),
-        rate(scaled_game, rating_settings, targets=rate(game, rating_settings).targets),
-    )
+    ratings, other = (rate(each, solution, TargetEntropy.SHANNON) for each in (game, scaled_game))
     for before, after in zip(ratings.ratings, other.ratings, strict=True):
         assert after == pytest.approx(scale * before, abs=1e-5 * scale)
 
@@ -116,9 +116,9 @@ def test_ratings_scale_with_payoffs(rating_settings: RatingSettings, scale: floa
 @EITHER
 @pytest.mark.parametrize(("player", "co_player"), [(0, 1), (0, 2), (1, 0), (2, 0), (2, 1)])
 def test_contributions_sum_to_the_ratings(
-    rating_settings: RatingSettings, player: int, co_player: int
+    solution: EquilibriumKind, player: int, co_player: int
 ) -> None:
-    ratings = rate(random_game(2, (4, 3, 2)), rating_settings)
+    ratings = rate(random_game(2, (4, 3, 2)), solution)
     parts = ratings.contributions(player, co_player)
     assert parts.shape == (ratings.game.shape[player], ratings.game.shape[co_player])
     assert parts.sum(axis=1) == pytest.approx(ratings.ratings[player], abs=1e-9)
@@ -128,5 +128,5 @@ def test_contributions_sum_to_the_ratings(
 
 
 def test_the_same_table_gives_the_same_bytes() -> None:
-    one, other = (rate_table(judge_means(4, 8, 4), RatingSettings()) for _ in range(2))
+    one, other = (rate_table(judge_means(4, 8, 4), NE) for _ in range(2))
     assert one.joint.tobytes() == other.joint.tobytes()

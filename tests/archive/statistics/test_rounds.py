@@ -18,7 +18,6 @@ from archive.statistics.rounds import (
     narms,
     thresholds,
 )
-from archive.statistics.rule import Answer
 
 LEVELS = ScoreLevels(b=2.0, theta=0.5, m=4, rounds=12, samples=20, k_m=10)
 """b + mθ = 4."""
@@ -39,7 +38,7 @@ def test_the_base_itself_has_m_at_k_m(n: int, k: int, m: int, seed: int) -> None
     levels = thresholds(scores, m)
     assume(levels is not None)
     assert levels is not None
-    assert narms(arms(scores), levels) == pytest.approx(m)
+    assert narms(arms(scores), levels, levels.k_m) == pytest.approx(m)
     assert narms(arms(scores), levels, 1) == pytest.approx(0, abs=1e-6)
 
 
@@ -49,7 +48,7 @@ def test_the_base_itself_has_m_at_k_m(n: int, k: int, m: int, seed: int) -> None
 def test_a_player_that_did_not_outpace_the_base(top_score: float, value: float) -> None:
     rising_curve = np.minimum(np.linspace(0, 4, 10), top_score)
     rising_curve[-1] = top_score
-    assert narms(rising_curve, LEVELS) == pytest.approx(value)
+    assert narms(rising_curve, LEVELS, LEVELS.k_m) == pytest.approx(value)
 
 
 JOINTS = {
@@ -82,13 +81,13 @@ def test_a_higher_curve_has_no_smaller_narms(values: list[float], place: int, mo
 
 def test_increasing_scores_are_playable_and_constant_ones_are_not() -> None:
     rising_curves = np.tile(np.arange(5.0), (40, 1))
-    assert increases_surely(rising_curves, m=3, epsilon=0.05).answer is Answer.YES
-    assert crosses_surely(rising_curves, 0, 1, 4, epsilon=0.05).answer is Answer.YES
+    assert increases_surely(rising_curves, m=3).low >= 0.95
+    assert crosses_surely(rising_curves, 0, 1, 4).low >= 0.95
     # θ so small that one step passes two levels at once: no m different rounds
-    assert crosses_surely(rising_curves, 0, 0.5, 4, epsilon=0.05).answer is Answer.NO
+    assert crosses_surely(rising_curves, 0, 0.5, 4).high < 0.95
     flat = np.zeros((40, 5))
-    assert increases_surely(flat, m=3, epsilon=0.05, samples=1).answer is Answer.NO
-    assert crosses_surely(flat, 0, 1, 4, epsilon=0.05).answer is Answer.NO
+    assert increases_surely(flat, m=3, samples=1).high < 0.95
+    assert crosses_surely(flat, 0, 1, 4).high < 0.95
 
 
 def test_increases_surely_bounds_the_probability_that_it_is_about() -> None:
@@ -99,7 +98,7 @@ def test_increases_surely_bounds_the_probability_that_it_is_about() -> None:
     fresh = (np.diff(best, axis=2) > 0).any(axis=1).all(axis=1).mean()
     hits = 0
     for _ in range(200):
-        bounds = increases_surely(draw.normal(size=(60, m + 1)), m, 0.1, samples=n)
+        bounds = increases_surely(draw.normal(size=(60, m + 1)), m, samples=n)
         hits += bounds.low <= fresh <= bounds.high
     assert hits >= 0.95 * 200
 
@@ -114,7 +113,7 @@ def test_crosses_surely_agrees_with_fresh_samples() -> None:
     b, levels = 0.0, 1.6 * np.arange(1, 4)
     reached = [arms(sample())[:, None] >= levels for _ in range(300)]
     fresh = np.mean([each[-1].all() and len({*each.argmax(0)}) == 3 for each in reached])
-    estimate = np.mean([crosses_surely(sample(), b, 1.6, 3, 0.1).low for _ in range(8)])
+    estimate = np.mean([crosses_surely(sample(), b, 1.6, 3).low for _ in range(8)])
     assert estimate == pytest.approx(fresh, abs=0.1)
 
 
@@ -122,8 +121,8 @@ def test_narms_jumps_where_arms_is_flat_at_the_top_level() -> None:
     """It is continuous as τ changes by a round, not as τ skips the rounds of a flat part."""
     levels = ScoreLevels(b=0.0, theta=1.0, m=4, rounds=8, samples=1, k_m=8)
     flat = np.array([1, 2, 3, 4, 4, 4, 4, 4], float)
-    assert narms(flat, levels) == 4.0
-    assert narms(flat + 1e-6 * (np.arange(8) > 3), levels) == pytest.approx(8.0)
+    assert narms(flat, levels, 8) == 4.0
+    assert narms(flat + 1e-6 * (np.arange(8) > 3), levels, 8) == pytest.approx(8.0)
 
 
 # -- The Xent Measure: what it counts, its intervals, and how far two of them lie apart ------------
@@ -132,8 +131,8 @@ def test_narms_jumps_where_arms_is_flat_at_the_top_level() -> None:
 def test_bounds_of_the_mean_cover_it_about_as_often_as_they_say() -> None:
     rng = np.random.default_rng(0)
     hits = []
-    for seed in range(150):
-        measure = xent_measure(rng.normal(1, 1, 40), draws=300, seed=seed)
+    for _ in range(150):
+        measure = xent_measure(rng.normal(1, 1, 40))
         hits.append(measure.mean.low <= 1 <= measure.mean.high)
     assert 0.88 <= np.mean(hits) <= 0.99
 
@@ -151,8 +150,7 @@ def test_bounds_hold_the_share_wherever_it_is_defined(
     scores = np.array([min(pair) for pair in pairs])
     best = np.array([max(pair) for pair in pairs])
     gap = ceiling_gap(scores, best, b, 0.95)
-    assert gap.bits.value is not None
-    assert gap.bits.value >= 0
+    assert gap.bits >= 0
     if gap.share.value is not None:
         assert gap.share.value <= 1 + 1e-9
         assert gap.share.low <= gap.share.high or math.isinf(gap.share.low)

@@ -13,10 +13,10 @@ from archive.statistics.intervals import bonferroni, mean_interval, ratio_interv
 from archive.statistics.rule import (
     Answer,
     Calibration,
+    Evidence,
     Limits,
     Looks,
     affordable_steps,
-    gamma,
     is_new,
 )
 
@@ -37,7 +37,9 @@ def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
             for i, o in enumerate(others)
         }
         is_confirmed = mean_interval(own, plain).low > 0
-        wrong += is_confirmed and is_new(gamma(values).interval, 0.1) is Answer.YES
+        wrong += (
+            is_confirmed and is_new(Evidence(scope_values=values).gamma.interval, 0.1) is Answer.YES
+        )
     assert wrong / 400 <= 0.055
 
 

@@ -53,7 +53,7 @@ def test_a_share_of_the_gain_survives_and_nothing_else_changes(
     assert survival.judge == str(resolve.EMBEDDED)
     assert survival.specific.value == pytest.approx(0.5, abs=0.1)
     assert survival.specific.low < 0.5 < survival.specific.high
-    assert survival.plays >= 16
+    assert survival.specific.plays >= 16
     with Archive.open(search.folder / "run" / "archive") as archive:
         assert [str(fault) for fault in verify(archive).faults] == []
 
