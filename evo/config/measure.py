@@ -13,13 +13,12 @@ from evo.config.models import Mebibytes, Others
 from evo.config.schema import AnyRun, BudgetConfig, Confidence, NamedRun, PaidBudget, RunName
 from xgl.chat.settings import Answers, Requests
 from xgl.files import user_path
-from xgl.settings import Count, Dtype, Flag, NonNegative, Positive, Role, Share, settings
+from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, Positive, Role, settings
 
 NAME = "measure"
 
 Price = tuple[NonNegative, NonNegative]
 Several = Annotated[int, Strict(), Field(ge=2)]
-NonNegativeCount = Annotated[int, Strict(), Field(ge=0)]
 
 
 @settings
@@ -28,17 +27,6 @@ class ChatConfig(Requests, Answers):
 
     prices: dict[str, Price] = Field(default_factory=dict)
     """Dollars per million tokens of prompt and of answer, by model: {gpt-4o-mini: [0.15, 0.6]}."""
-
-
-@settings(role=Role.RESUMABLE)
-class CeilingConfig:
-    """Search for the best possible scores: solvers that use the judge."""
-
-    calls: NonNegativeCount = 0
-    """Judge calls of each of two solvers on each map; a call is one play of one candidate. 0: no
-    search, and the best known scores are those of the folder and of what was played."""
-    width: Count = 8
-    """Beams that the beam search keeps."""
 
 
 @settings
@@ -83,13 +71,10 @@ class MeasureConfig:
     1024 without one."""
     confidence: Confidence = 0.95
     """Confidence of the intervals."""
-    tolerance: Annotated[Share, Role.RESUMABLE] = 0.1
-    """At the end the fewest games are named that rank the players as all games do, and with which
-    no player's mean narms differs by more than this share of the distance between the best and the
-    worst player (§5.5)."""
-    rating_resamples: Annotated[NonNegativeCount, Role.RESUMABLE] = 200
-    """Bootstrap samples of the maps for the bounds of equilibrium ratings; 0: no bounds."""
-    ceiling: CeilingConfig = CeilingConfig()
+    ceiling_calls: Annotated[Natural, Role.RESUMABLE] = 0
+    """Judge calls of each of two solvers that search each map for the best possible score; a call
+    is one play of one candidate. 0: no search, and the best known scores are those of the folder
+    and of what was played."""
     chat: Annotated[ChatConfig, Role.RESUMABLE] = ChatConfig()
 
 
@@ -199,8 +184,6 @@ class TrainConfig:
     masked: Flag = True
     """Choose only among legal moves (MaskablePPO); false, as in the paper: the learner learns
     legality from a reward of −10."""
-    games: Count = 16
-    """Games played at once."""
 
 
 @settings
@@ -212,8 +195,6 @@ class OpponentConfig:
     """Simulations in a search for one move (section 2.2)."""
     ladder: tuple[Count, ...] = (400, 1600)
     """Simulations of stronger agents, tried in this order after equal searches."""
-    selection: Several = 6
-    """Games of each pair, with seats in turn."""
     confirmation: Several = 30
     """Fresh games of the chosen pair, and games of each checkpoint against random moves."""
 
@@ -226,16 +207,13 @@ class GGBenchConfig:
     """Names of included games, or folders; empty: all included games or, with an author, only the
     author's."""
     author: str | None = None
-    """Chat model that writes games: chat:MODEL or chat:MODEL@URL; null: none."""
+    """Chat model that writes games: chat:MODEL or chat:MODEL@URL; null: none. A text may have 8,192
+    tokens, or chat.answer_tokens if that is more."""
     count: Count = 10
     """Games that the author writes."""
-    author_tokens: Count = 8192
-    """Most tokens of each text that the author writes, reasoning included."""
     filter_model: str | None = None
-    """Chat model whose own games are the timeout filter of section 2.3: chat:MODEL or
-    chat:MODEL@URL; null: only random moves and searches."""
-    filter_plays: Count = 10
-    """Games of this model on each game that passed the filters before."""
+    """Chat model whose own ten games of each game are the timeout filter of section 2.3: chat:MODEL
+    or chat:MODEL@URL; null: only random moves and searches."""
     cluster_model: Annotated[str | None, Role.RESUMABLE] = None
     """Chat model that sorts the games into kinds at the end (App. D): chat:MODEL or chat:MODEL@URL;
     null: none."""
@@ -246,8 +224,6 @@ class GGBenchConfig:
     model; chat:MODEL or chat:MODEL@URL. None: the games are only filtered, without self-play."""
     plays: Count = 30
     """Plays of each player on each game, with seats in turn."""
-    attempts: Count = 5
-    """Most requests to a chat model for one move; then the play ends by its fault."""
     workers: Annotated[Count | None, Role.RESUMABLE] = None
     """Processes that train; null: one for each core, at most 8."""
     seconds: Annotated[Positive, Role.RESUMABLE] = 3600.0

@@ -39,20 +39,16 @@ MOST_REASON = 200
 """Most characters of a game's own text in a message."""
 Agent = Mapping[str, Any]
 """Who moves, as :func:`evo.ggbench.guest.position.chosen_move` reads it."""
-RANDOM, MCTS, SIMULATIONS = "random", "mcts", 100
+RANDOM = "random"
+RANDOM_MOVES: Agent = {"kind": RANDOM}
+SIMULATIONS = 100
+"""Of a search, where not said (section 2.2)."""
 Floats = NDArray[np.float32]
 
 
-def agent_named(name: str) -> Agent | None:
-    """An agent without a policy: random, or mcts@N, a search of N simulations with random
-    roll-outs, 100 where not said. None for another name."""
-    kind, at, simulations = name.partition("@")
-    if name == RANDOM:
-        return {"kind": name}
-    count = int(simulations) if simulations.isascii() and simulations.isdecimal() else 0
-    if kind == MCTS and (count or not at):
-        return {"kind": "search", "policy": None, "simulations": count or SIMULATIONS}
-    return None
+def searching(policy: str | None, simulations: int = SIMULATIONS) -> Agent:
+    """An agent that searches, with a policy that the guest keeps or, for None, random roll-outs."""
+    return {"kind": "search", "policy": policy, "simulations": simulations}
 
 
 class GameFaultError(Exception):
@@ -93,8 +89,8 @@ class _Answer(BaseModel):
 
 
 class _Hello(_Answer):
-    locked: bool
-    reason: str | None
+    unlocked: str | None
+    """Why the process has no lock."""
 
 
 class _Spaces(_Answer):
@@ -173,10 +169,10 @@ class Box:
             settings = {"memory": limits.memory, "cpu_seconds": limits.cpu, "locked": LOCKED}
             first = self._exchange({"paths": _paths(), **settings}, limits.start)
             hello = _Hello.model_validate_json(first)
-            if not hello.locked and not self.game.ships:
+            if hello.unlocked and not self.game.ships:
                 raise NoLockError(
                     f"game: {self.game.name} does not ship with this package, and this machine "
-                    f"cannot lock it in ({hello.reason}), expected Linux with seccomp"
+                    f"cannot lock it in ({hello.unlocked}), expected Linux with seccomp"
                 )
             source, most = self.game.source, limits.most_moves
             spaces = self._ask(_Spaces, "open", source=source, most_moves=most)
@@ -306,7 +302,8 @@ class Box:
         return content
 
     def _watch(self) -> None:
-        """Kill the process at a deadline, so that reading and writing end, however slow it is."""
+        """Kill the process at a deadline, so that reading and writing end, however slow it is. One
+        thread for all requests: to start one takes longer than most answers."""
         while not self._closed.wait(0.1):
             if monotonic() > self._until:
                 self.process.kill()

@@ -62,12 +62,10 @@ def request(name: str, **texts: object) -> list[Message]:
 
 def whole_text(answer: CachedAnswer, most: int) -> str:
     """The answer's text without thoughts. Raises :class:`UnusableAnswerError` for one that was cut
-    (at ``most`` tokens), is empty or too long."""
+    (at ``most`` tokens) or is too long."""
     text = final_text(answer.text.encode(errors="replace").decode())
     if answer.cut:
         raise UnusableAnswerError(f"the answer was cut at {most} tokens")
-    if not text:
-        raise UnusableAnswerError("the answer is empty")
     if len(text.encode()) > MOST_BYTES:
         raise UnusableAnswerError(f"the answer is longer than {MOST_BYTES} bytes")
     return text
@@ -207,8 +205,7 @@ class Clusterer(PaidAnswers):
 
 
 def items(answer: str) -> list[str]:
-    """The items of a list, each once. Raises :class:`UnusableAnswerError` for
-    none.
+    """The items of a list, each once. Raises :class:`UnusableAnswerError` for none.
 
     >>> items("Sure:\\n1. **Card game**: cards are played.\\n2) Race: be first.")
     ['Card game: cards are played.', 'Race: be first.']

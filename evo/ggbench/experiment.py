@@ -29,7 +29,7 @@ from evo.ggbench.benchmark import (
     new_plays,
     play_in_box,
 )
-from evo.ggbench.box import Box, BoxLimits, GameFaultError
+from evo.ggbench.box import Box, BoxLimits, GameFaultError, searching
 from evo.ggbench.chat import Author, Clusterer, find_chat_model, usage_row
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged
@@ -39,7 +39,6 @@ from evo.ggbench.selfplay import (
     find_opponent,
     keep_policies,
     opponent_verdict,
-    searching,
     train,
 )
 from evo.jobs.job import Workers
@@ -50,9 +49,12 @@ from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.console import Console
 from xgl.errors import ConfigError
+
+AUTHOR_TOKENS = 8192
+"""Least limit of each text that an author writes: longer than a player's answer."""
 
 
 def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> Plan:
@@ -64,7 +66,8 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
         if (name := getattr(settings, key))
     }
     if "author" in models:
-        models["author"] = replace(models["author"], answer_tokens=settings.author_tokens)
+        tokens = max(AUTHOR_TOKENS, settings.chat.answer_tokens)
+        models["author"] = replace(models["author"], answer_tokens=tokens)
     names = settings.games or (() if settings.author else tuple(packaged()))
     games = {game.game_id: game for name in names for game in find_all(name)}
     players = [find_player(name, settings) for name in dict.fromkeys(settings.players)]
@@ -80,8 +83,8 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
     if players:
         text += f", {settings.train.steps} steps of self-play each; {settings.plays} plays each of "
         text += ", ".join(settings.players)
-    begin = partial(GGBenchSession, config, services.console)
-    return text, partial(begin, games=list(games.values()), players=players, models=models)
+    facts = [*games.values()], players, models
+    return text, partial(GGBenchSession, config, services.console, *facts)
 
 
 Row = dict[str, Any]
@@ -103,16 +106,15 @@ class GGBenchSession(RunSession):
         self,
         config: GGBenchRunConfig,
         console: Console,
-        archive: Archive,
         games: Sequence[ProgramGame],
         players: Sequence[Player],
         models: Mapping[str, ChatSettings],
+        archive: Archive,
     ) -> None:
         self.games, self.players, self.models = games, players, models
         self.config, self.console, self.archive = config, console, archive
-        self.settings, self.seed = config.ggbench, config.seed
-        self.lines = TimedLines(console)
-        self.identity = RunIdentity.of(self.config, self.config.name, archive)
+        self.settings, self.seed, self.lines = config.ggbench, config.seed, TimedLines(console)
+        self.identity = RunIdentity.of(config, config.name, archive)
         self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in NAMES}
         self.workers = Workers(self.settings.workers, "ggbench.workers")
         seconds = self.settings.seconds
@@ -166,7 +168,6 @@ class GGBenchSession(RunSession):
         complete = {
             name: [ids | (v if isinstance(v, dict) else asdict(v)) for v in values]
             for name, values in tables.items()
-            if values
         }
         self.archive.commit(complete)
         for name, rows in complete.items():
@@ -188,9 +189,8 @@ class GGBenchSession(RunSession):
 
     def _opponent(self, game: ProgramGame) -> str | None:
         """The game's opponent, a checkpoint; None if none was confirmed."""
-        pair = confirmed_pair(
-            self.rows, {"run_id": self.identity.run_id, "program_id": game.game_id}
-        )
+        row = {"run_id": self.identity.run_id, "program_id": game.game_id}
+        pair = confirmed_pair(self.rows, row)
         return str(pair["loser"]) if pair else None
 
     # -- games ---------------------------------------------------------------------------------
@@ -223,8 +223,8 @@ class GGBenchSession(RunSession):
                 jobs.append((game, partial(run_filters, game, known, self.limits, self.seed)))
         for game, verdicts in self.workers.compute(jobs):
             if verdicts[-1].passed and (model := self.models.get("filter_model")):
-                mover, plays = self._chat_mover(model), self.settings.filter_plays
-                verdicts += [model_timeout(game, mover, plays, self.limits, self.seed)]
+                mover = ChatMover(*self._endpoint(model))
+                verdicts += [model_timeout(game, mover, self.limits, self.seed)]
             self._commit(game, gg_filters=verdicts)
             self._done(f"{game.title}: {_state(verdicts[-1])}")
 
@@ -286,7 +286,7 @@ class GGBenchSession(RunSession):
     @contextmanager
     def _mover(self, player: LocalPlayer | RemotePlayer) -> Iterator[Mover]:
         if isinstance(player, RemotePlayer):
-            yield self._chat_mover(player.settings)
+            yield ChatMover(*self._endpoint(player.settings))
             return
         single_threaded()
         with player.load("auto", "cpu") as lm:
@@ -304,9 +304,6 @@ class GGBenchSession(RunSession):
         wins = sum(play.outcome == "win" for play in plays)
         self._done(f"{player.name} on {game.title}: {wins} of {len(plays)}")
 
-    def _chat_mover(self, model: ChatSettings) -> ChatMover:
-        return ChatMover(*self._endpoint(model), self.settings.attempts)
-
     def _endpoint(self, model: ChatSettings) -> tuple[ChatSettings, Path]:
         """A model within what may still be paid, and the folder of answers that are paid for."""
         budget = remaining(self.config.budget, self._cost())
@@ -316,7 +313,7 @@ class GGBenchSession(RunSession):
 def _game_row(game: ProgramGame, place: int, failure: str | None = None) -> Row:
     """The row of ``gg_games`` of a game that cost nothing, but for the run."""
     facts = {"program_id": game.game_id, "title": game.title, "place": place, "failed": failure}
-    return {**facts, **asdict(game), "tokens": None, "dollars": None}
+    return asdict(game) | facts | usage_row(Usage(), None)
 
 
 def _state(verdict: FilterVerdict) -> str:

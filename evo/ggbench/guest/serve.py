@@ -68,14 +68,14 @@ def main(settings: Mapping[str, Any]) -> None:
         with suppress(ImportError):  # of another version of numpy or gymnasium
             importlib.import_module(name)
     _forget_host()
-    reason = None
+    unlocked = None if settings["locked"] else "no lock was asked for"
     try:
         lock.limit(settings["memory"], settings["cpu_seconds"])
         if settings["locked"]:
             lock.lock()
     except lock.LockError as error:
-        reason = str(error)
-    send(line({"locked": settings["locked"] and reason is None, "reason": reason}))
+        unlocked = str(error)
+    send(line({"unlocked": unlocked}))
     serve()
 
 
