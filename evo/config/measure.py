@@ -10,7 +10,7 @@ from pydantic import AfterValidator, Field, Strict
 
 from evo.config.compose import quoted
 from evo.config.models import Mebibytes, Others
-from evo.config.schema import AnyRun, BudgetConfig, Confidence, NamedRun, PaidBudget, RunName
+from evo.config.schema import AnyRun, BudgetConfig, NamedRun, PaidBudget, RunName
 from xgl.chat.settings import Answers, Requests
 from xgl.files import user_path
 from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, Positive, Role, settings
@@ -27,6 +27,12 @@ class ChatConfig(Requests, Answers):
 
     prices: dict[str, Price] = Field(default_factory=dict)
     """Dollars per million tokens of prompt and of answer, by model: {gpt-4o-mini: [0.15, 0.6]}."""
+
+
+def _check_prices(budget: PaidBudget, chat: ChatConfig, key: str) -> None:
+    if budget.dollars is not None and not chat.prices:
+        expected = f"expected {key}={{MODEL:[prompt,answer]}}"
+        raise ValueError(f"budget.dollars: found an amount and no price, {expected}")
 
 
 @settings
@@ -69,8 +75,6 @@ class MeasureConfig:
     """MiB that one batch of moves of a local model may take, and as much one pass of the judge; up
     to a quarter more for views that a later round continues. null: an eighth of a GPU's memory,
     1024 without one."""
-    confidence: Confidence = 0.95
-    """Confidence of the intervals."""
     ceiling_calls: Annotated[Natural, Role.RESUMABLE] = 0
     """Judge calls of each of two solvers that search each map for the best possible score; a call
     is one play of one candidate. 0: no search, and the best known scores are those of the folder
@@ -78,12 +82,11 @@ class MeasureConfig:
     chat: Annotated[ChatConfig, Role.RESUMABLE] = ChatConfig()
 
 
-def _check_players(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not names:
-        raise ValueError("found none, expected at least one")
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"{twice[0]!r} is listed twice")
-    return names
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+Names = Annotated[tuple[str, ...], AfterValidator(_each_once), Role.RESUMABLE]
 
 
 @settings
@@ -96,14 +99,13 @@ class MeasureRunConfig(AnyRun):
     name: Annotated[RunName | None, Role.FOLDER] = None
     """Run folder below archive.root; null: measure-FOLDER, after the exported folder or the first
     game."""
-    players: Annotated[tuple[str, ...], AfterValidator(_check_players), Role.RESUMABLE] = (
-        "embedded",
-    )
+    players: Annotated[Names, Field(min_length=1)] = ("embedded",)
     """Models that are measured; player=NAME for a single one."""
     measure: MeasureConfig = MeasureConfig()
     budget: PaidBudget = PaidBudget()
 
     def __post_init__(self) -> None:
+        _check_prices(self.budget, self.measure.chat, "measure.chat.prices")
         if self.measure.folder and self.measure.games:
             raise ValueError("measure.games: found games and a folder, expected one of them")
         if not (self.measure.folder or self.measure.games):
@@ -146,25 +148,22 @@ class MeasureRunConfig(AnyRun):
 
 def _long(argument: str) -> str:
     key, _, value = argument.partition("=")
-    quote = quoted(value)
     if key.startswith(("measure.others", "measure.chat.prices", "measure.chat.extra_body")):
         return f"++{argument}"  # whose keys no default can name
     match key:
-        case "measure" if value.startswith("{"):  # the whole group
-            return argument
         case "measure" if value.startswith("["):
-            return f"measure.games=[{','.join(map(_game_word, value[1:-1].split(',')))}]"
-        case "measure" | "measure.folder" if not value.startswith(("'", '"')):
-            return f"measure.folder={quote}"
+            games = filter(None, map(str.strip, value[1:-1].split(",")))
+            return f"measure.games=[{','.join(map(_as_text, games))}]"
+        case "measure" | "measure.folder":
+            return f"measure.folder={_as_text(value)}"
         case "player":
-            return f"players=[{quote}]"
+            return f"players=[{_as_text(value)}]"
     return argument
 
 
-def _game_word(entry: str) -> str:
-    """A game in quotes: a name with a role would be a mapping."""
-    entry = entry.strip()
-    return entry if not entry or entry.startswith(("'", '"')) else quoted(entry)
+def _as_text(word: str) -> str:
+    """A word in quotes: without them a name with a role would be a mapping."""
+    return word if word.startswith(("'", '"')) else quoted(word)
 
 
 # -- gg_bench: games that are programs -------------------------------------------------------------
@@ -219,7 +218,7 @@ class GGBenchConfig:
     null: none."""
     clusters: Annotated[Count | None, Role.RESUMABLE] = None
     """Number of kinds; null: any, where a kind costs half a game left out."""
-    players: Annotated[tuple[str, ...], Role.RESUMABLE] = ("random", "greedy", "mcts", "embedded")
+    players: Names = ("random", "greedy", "mcts", "embedded")
     """random; greedy, the last checkpoint; mcts or mcts@N, a search with random roll-outs; a local
     model; chat:MODEL or chat:MODEL@URL. None: the games are only filtered, without self-play."""
     plays: Count = 30
@@ -241,6 +240,9 @@ class GGBenchRunConfig(NamedRun):
     """Name of the experiment."""
     ggbench: GGBenchConfig = GGBenchConfig()
     budget: BudgetConfig = BudgetConfig()
+
+    def __post_init__(self) -> None:
+        _check_prices(self.budget, self.ggbench.chat, "ggbench.chat.prices")
 
     @staticmethod
     def words(words: Sequence[str]) -> Sequence[str]:

@@ -116,10 +116,8 @@ def play_in_box(
     forgives: bool = False,
 ) -> list[ProgramPlay]:
     """The ``plays``, played to their outcomes with checkpoints of these ``weights`` by quarter.
-
     ``forgives``: a model's answer without a legal move becomes a random move. Raises what the
-    model's endpoint raises.
-    """
+    model's endpoint raises."""
     try:
         with Box(game, limits) as box:
             keep_policies(box, weights)
@@ -219,10 +217,8 @@ def text_of(game: ProgramGame, board: str, legal: Sequence[int]) -> str:
 
 class LocalMover:
     """Draws among the legal moves by the probability that the model gives to their numbers, so it
-    can commit no fault but a prompt that is longer than its window.
-
-    ``temperature`` divides the logarithms of these probabilities; 0 takes the likeliest number.
-    """
+    can commit no fault but a prompt that is longer than its window. ``temperature`` divides the
+    logarithms of these probabilities; 0 takes the likeliest number."""
 
     def __init__(self, lm: LanguageModel, run_seed: int, temperature: float = 1.0) -> None:
         self.lm, self.run_seed, self.temperature = lm, run_seed, temperature

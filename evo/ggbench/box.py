@@ -23,11 +23,12 @@ from typing import Annotated, Any, Generic, NamedTuple, Self, TypeVar
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
 
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.guest.serve import BOOT, MOST, MOST_PLAYER, MOST_TEXT, line
+from evo.ggbench.guest.serve import BOOT, MOST_PLAYER, MOST_TEXT, line
 from xgl.errors import ConfigError, excerpt
+from xgl.escaping import printable
 
 LOCKED = True
 """Tests set it to False."""
@@ -35,8 +36,12 @@ ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_
 """The environment of a game's process."""
 MOST_ACTIONS, MOST_OBSERVED, MOST_DIMENSIONS = 20_000, 8_192, 8
 """Of a game: its moves, and the numbers and axes of an observation."""
+MOST = 1 << 20
+"""Bytes of an answer; what the host sends, such as a policy, may be longer."""
 MOST_REASON = 200
 """Most characters of a game's own text in a message."""
+START, SEARCH = 60.0, 600.0
+"""Seconds for the process to start, and for an answer that takes a search or a whole game."""
 Agent = Mapping[str, Any]
 """Who moves, as :func:`evo.ggbench.guest.position.chosen_move` reads it."""
 RANDOM = "random"
@@ -61,23 +66,17 @@ class NoLockError(ConfigError):
 
 @dataclass(frozen=True)
 class BoxLimits:
-    """Limits of one game, in seconds: to start, for an answer, for one that takes a search or a
-    whole game, for all that its host waits for it, and of processor time; ``memory``: bytes of
-    address space."""
+    """Limits of one game: seconds for an answer, and for all that its host waits for it; bytes of
+    address space; moves, after which it ends undecided."""
 
-    start: float = 60.0
     answer: float = 5.0
-    search: float = 600.0
     total: float = 600.0
-    cpu: int = 600
     memory: int = 1 << 30
     most_moves: int = 100
-    """After which a game ends undecided."""
 
 
 # -- the forms of answers: what a game sends is one of these, or a fault ---------------------------
 
-Move = Annotated[int, Field(ge=0, lt=MOST_ACTIONS)]
 Result = Annotated[int, Field(ge=-1, le=1)] | None
 """1: the first player won, −1: the second, 0: neither, None: it goes on."""
 
@@ -95,7 +94,7 @@ class _Hello(_Answer):
 
 class _Spaces(_Answer):
     actions: Annotated[int, Field(ge=1, le=MOST_ACTIONS)]
-    shape: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(max_length=MOST_DIMENSIONS)]
+    shape: Annotated[tuple[NonNegativeInt, ...], Field(max_length=MOST_DIMENSIONS)]
 
 
 class ProgramView(_Answer):
@@ -103,17 +102,17 @@ class ProgramView(_Answer):
 
     observation: bytes
     text: Annotated[str, Field(max_length=MOST_TEXT)]
-    legal: Annotated[tuple[Move, ...], Field(max_length=MOST_ACTIONS)]
+    legal: tuple[NonNegativeInt, ...]
     result: Result
     player: Annotated[str, Field(max_length=MOST_PLAYER)] | None
 
 
 class _Choice(_Answer):
-    move: Move
+    move: NonNegativeInt
 
 
 class _Match(_Answer):
-    moves: tuple[Move, ...]
+    moves: tuple[NonNegativeInt, ...]
     result: Result
 
 
@@ -166,9 +165,9 @@ class Box:
         self._until, self._closed = math.inf, Event()
         Thread(target=self._watch, daemon=True).start()
         try:
-            settings = {"memory": limits.memory, "cpu_seconds": limits.cpu, "locked": LOCKED}
-            first = self._exchange({"paths": _paths(), **settings}, limits.start)
-            hello = _Hello.model_validate_json(first)
+            settings = {"paths": _paths(), "memory": limits.memory, "locked": LOCKED}
+            settings["cpu_seconds"] = int(limits.total) + 60
+            hello = _Hello.model_validate_json(self._exchange(settings, START))
             if hello.unlocked and not self.game.ships:
                 raise NoLockError(
                     f"game: {self.game.name} does not ship with this package, and this machine "
@@ -208,7 +207,7 @@ class Box:
 
     def choose(self, agent: Agent, seed: int) -> int:
         """The move that an agent chooses in the host's game."""
-        chosen = self._ask(_Choice, "choose", self.limits.search, agent=agent, seed=seed)
+        chosen = self._ask(_Choice, "choose", SEARCH, agent=agent, seed=seed)
         return self._legal((chosen.move,))[0]
 
     def keep_policy(self, name: str, layers: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> None:
@@ -219,7 +218,7 @@ class Box:
     def match(self, agents: tuple[Agent, Agent], seed: int) -> tuple[tuple[int, ...], int | None]:
         """A whole game, of which the first agent moves first: its moves, and its result as in
         :class:`ProgramView`; None: it was too long."""
-        game = self._ask(_Match, "match", self.limits.search, agents=agents, seed=seed)
+        game = self._ask(_Match, "match", SEARCH, agents=agents, seed=seed)
         if len(game.moves) > self.limits.most_moves:
             raise GameFaultError("a game is longer than it may be")
         return self._legal(game.moves), game.result
@@ -256,7 +255,7 @@ class Box:
         bits, size = np.frombuffer(answer.masks, np.uint8), games * self.actions
         if bits.size != -(-size // 8) or not len(answer.rewards) == len(answer.ended) == games:
             raise GameFaultError("an answer of the wrong form")
-        masks = np.unpackbits(bits)[:size].astype(bool).reshape(games, self.actions)
+        masks = np.unpackbits(bits, count=size).astype(bool).reshape(games, self.actions)
         if not masks.any(axis=1).all():
             raise GameFaultError("no valid move is left and the game is not over")
         rewards, ended = np.array(answer.rewards, np.float32), np.array(answer.ended, bool)
@@ -317,7 +316,6 @@ class Box:
         return "it closed its pipe"
 
     def _end(self, reason: str) -> GameFaultError:
-        """Close the process; returns the fault."""
         self.close()
         return GameFaultError(reason)
 
@@ -332,8 +330,8 @@ def _paths() -> list[str]:
 
 def one_line(text: str) -> str:
     """A game's text as one short line."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())
-    return excerpt(line, MOST_REASON) or "a fault without a message"
+    words = printable(text[:2000]).split()
+    return excerpt(" ".join(words), MOST_REASON) or "a fault without a message"
 
 
 def _misfit(error: ValidationError) -> str:

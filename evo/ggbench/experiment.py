@@ -18,32 +18,17 @@ from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
 from archive.views.tables import add, table, terminal_tables
 from evo.config.measure import GGBenchConfig, GGBenchRunConfig
-from evo.ggbench.benchmark import (
-    AgentPlayer,
-    ChatMover,
-    LocalMover,
-    Mover,
-    Player,
-    ProgramPlay,
-    find_player,
-    new_plays,
-    play_in_box,
-)
+from evo.ggbench import benchmark, selfplay
+from evo.ggbench.benchmark import ChatMover, Player, ProgramPlay
 from evo.ggbench.box import Box, BoxLimits, GameFaultError, searching
-from evo.ggbench.chat import Author, Clusterer, find_chat_model, usage_row
+from evo.ggbench.chat import Author, Clusterer, usage_row
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged
-from evo.ggbench.selfplay import (
-    Checkpoint,
-    Pairing,
-    find_opponent,
-    keep_policies,
-    opponent_verdict,
-    train,
-)
+from evo.ggbench.selfplay import Checkpoint, Pairing
 from evo.jobs.job import Workers
 from evo.jobs.model_host import single_threaded
 from evo.measure.players import LocalPlayer, RemotePlayer
+from evo.measure.players import find_player as find_model
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
@@ -59,26 +44,23 @@ AUTHOR_TOKENS = 8192
 
 def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> Plan:
     """Find games and players; raises what each of them raises."""
-    settings = config.ggbench
-    models = {
-        key: find_chat_model(name, f"ggbench.{key}", settings.chat)
-        for key in ("author", "filter_model", "cluster_model")
-        if (name := getattr(settings, key))
-    }
+    settings, models = config.ggbench, dict[str, ChatSettings]()
+    for key in ("author", "filter_model", "cluster_model"):
+        if name := getattr(settings, key):
+            model = find_model(name, settings.chat)
+            if not isinstance(model, RemotePlayer):
+                expected = "expected chat:MODEL or chat:MODEL@URL"
+                raise ConfigError(f"ggbench.{key}: found {name!r}, {expected}")
+            models[key] = model.settings
     if "author" in models:
         tokens = max(AUTHOR_TOKENS, settings.chat.answer_tokens)
         models["author"] = replace(models["author"], answer_tokens=tokens)
     names = settings.games or (() if settings.author else tuple(packaged()))
     games = {game.game_id: game for name in names for game in find_all(name)}
-    players = [find_player(name, settings) for name in dict.fromkeys(settings.players)]
-    chats = [*models.values(), *(p.settings for p in players if isinstance(p, RemotePlayer))]
-    if config.budget.dollars is not None and not any(each.prices for each in chats):
-        raise ConfigError(
-            "budget.dollars: found an amount and no price of a chat model, expected "
-            "ggbench.chat.prices={MODEL:[prompt,answer]}"
-        )
+    players = [benchmark.find_player(name, settings) for name in settings.players]
     if not resumed:
-        ask_once(chats)
+        remote = (each.settings for each in players if isinstance(each, RemotePlayer))
+        ask_once([*models.values(), *remote])
     text = f"{len(games) + settings.count * ('author' in models)} games"
     if players:
         text += f", {settings.train.steps} steps of self-play each; {settings.plays} plays each of "
@@ -117,8 +99,7 @@ class GGBenchSession(RunSession):
         self.identity = RunIdentity.of(config, config.name, archive)
         self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in NAMES}
         self.workers = Workers(self.settings.workers, "ggbench.workers")
-        seconds = self.settings.seconds
-        self.limits = BoxLimits(total=seconds, cpu=int(seconds) + 60)
+        self.limits = BoxLimits(total=self.settings.seconds)
 
     def __exit__(self, *_: object) -> None:
         self.workers.close()
@@ -269,12 +250,12 @@ class GGBenchSession(RunSession):
             played = any(row["player"] == player.name for row in self._of("gg_plays", game))
             if not played and (opponent := self._opponent(game)):
                 against = searching(opponent, self.settings.opponent.simulations)
-                plays = new_plays(game.game_id, self.settings.plays, self.seed)
+                plays = benchmark.new_plays(game.game_id, self.settings.plays, self.seed)
                 hashes = {r["quarter"]: r["weights_sha256"] for r in self._of("gg_agents", game)}
                 weights = {quarter: self.archive.get_adapter(h) for quarter, h in hashes.items()}
                 facts = game, self.limits, weights, against, plays
-                waiting.append((game, partial(play_in_box, *facts)))
-        if isinstance(player, AgentPlayer):
+                waiting.append((game, partial(benchmark.play_in_box, *facts)))
+        if isinstance(player, benchmark.AgentPlayer):
             jobs = [(game, partial(job, player.agent)) for game, job in waiting]
             for game, plays in self.workers.compute(jobs):
                 self._add_plays(game, player, plays)
@@ -284,13 +265,13 @@ class GGBenchSession(RunSession):
                     self._add_plays(game, player, job(mover))
 
     @contextmanager
-    def _mover(self, player: LocalPlayer | RemotePlayer) -> Iterator[Mover]:
+    def _mover(self, player: LocalPlayer | RemotePlayer) -> Iterator[benchmark.Mover]:
         if isinstance(player, RemotePlayer):
             yield ChatMover(*self._endpoint(player.settings))
             return
         single_threaded()
         with player.load("auto", "cpu") as lm:
-            yield LocalMover(lm, self.seed, player.temperature)
+            yield benchmark.LocalMover(lm, self.seed, player.temperature)
 
     def _add_plays(self, game: ProgramGame, player: Player, plays: Sequence[ProgramPlay]) -> None:
         opponent = f"{self._opponent(game)}@{self.settings.opponent.simulations}"
@@ -334,14 +315,14 @@ def prepare(
     stage, began = "training", monotonic()
     try:
         with Box(game, limits) as box:
-            checkpoints += train(box, config.train, run_seed)
+            checkpoints += selfplay.train(box, config.train, run_seed)
         reason = f"{checkpoints[-1].steps} steps without an error"
         verdicts.append(FilterVerdict(stage, True, reason, monotonic() - began))
         stage, began = "opponent", monotonic()
         with Box(game, limits) as box:
-            keep_policies(box, {each.quarter: each.weights for each in checkpoints})
-            pairings += find_opponent(box, config.opponent, run_seed)
-        passed, reason = opponent_verdict(pairings)
+            selfplay.keep_policies(box, {each.quarter: each.weights for each in checkpoints})
+            pairings += selfplay.find_opponent(box, config.opponent, run_seed)
+        passed, reason = selfplay.opponent_verdict(pairings)
     except GameFaultError as fault:
         passed, reason = False, str(fault)
     verdicts.append(FilterVerdict(stage, passed, reason, monotonic() - began))

@@ -69,11 +69,8 @@ def run_filters(
     limits: BoxLimits | None = None,
     run_seed: int = 0,
 ) -> list[FilterVerdict]:
-    """The verdicts on a game, the last of which refuses, or all pass.
-
-    ``known_digests``: digests (:func:`digest`) of games that exist already. Raises
-    :class:`~evo.ggbench.box.NoLockError`.
-    """
+    """The verdicts on a game, the last of which refuses, or all pass. ``known_digests``: digests
+    (:func:`digest`) of games that exist already. Raises :class:`~evo.ggbench.box.NoLockError`."""
     verdicts: list[FilterVerdict] = []
     findings = _findings(game, known_digests, limits or BoxLimits(), run_seed)
     for stage in STAGES[: STAGES.index("model")]:
@@ -182,10 +179,7 @@ def model_timeout(
 ) -> FilterVerdict:
     """Games of a model against random moves: refused is a game that takes more than 100 moves or
     1.5 hours, or of which more than 20 % end in an exception. An answer that is no legal number
-    becomes a random move.
-
-    Raises what the model's endpoint raises.
-    """
+    becomes a random move. Raises what the model's endpoint raises."""
     count = MODEL_GAMES
     plays = new_plays(game.game_id, count, run_seed)
     play_in_box(game, limits, {}, RANDOM_MOVES, plays, mover, forgives=True)

@@ -29,14 +29,6 @@ from xgl.random_streams import seed
 
 FIRST_EXPLORATION, LAST_EXPLORATION = 1.0, 0.1
 """Probability of a random move of the opponent, at the beginning and at the end."""
-HYPERPARAMETERS: dict[str, Any] = {
-    "learning_rate": 3e-4,
-    "gamma": 0.99,
-    "gae_lambda": 0.95,
-    "clip_range": 0.2,
-    "batch_size": 64,
-}
-"""Table 4; all else is the library's default."""
 GAMES = 16
 """Games that the learner plays at once."""
 STEPS = ROLLOUT // GAMES
@@ -70,11 +62,9 @@ def keep_policies(box: Box, weights: Mapping[int, bytes]) -> None:
 
 
 def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
-    """Four checkpoints; the box keeps their policies.
-
-    A function of its arguments and the game alone, on one thread. Raises
-    :class:`~evo.ggbench.box.GameFaultError`, for a game that lasts too long, too.
-    """
+    """Four checkpoints; the box keeps their policies. A function of its arguments and the game
+    alone, on one thread. Raises :class:`~evo.ggbench.box.GameFaultError`, for a game that lasts too
+    long, too."""
     torch.set_num_threads(1)
     environments = TrainingGames(box, settings, run_seed)
     model = learner(environments, settings, seed("ggbench", "ppo", run_seed, bits=31))
@@ -92,11 +82,9 @@ def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
 
 
 def learner(environments: VecEnv, settings: TrainConfig, model_seed: int) -> Any:
-    """PPO with the settings of Table 4, by default over legal moves."""
+    """PPO, by default over legal moves. The library's defaults are the settings of Table 4."""
     kind: Any = MaskablePPO if settings.masked else PPO
-    model = kind(
-        "MlpPolicy", environments, n_steps=STEPS, seed=model_seed, device="cpu", **HYPERPARAMETERS
-    )
+    model = kind("MlpPolicy", environments, n_steps=STEPS, seed=model_seed, device="cpu")
     model.set_logger(Logger(None, []))  # the default one makes a folder in /tmp
     return model
 
@@ -113,10 +101,8 @@ def _weights(model: Any) -> bytes:
 
 class TrainingGames(VecEnv):
     """Many games of one box, as Stable-Baselines3 sees them; opponents answer in the box.
-
     ``explorations``: the opponents' share of random moves, which falls linearly, rollout by
-    rollout.
-    """
+    rollout."""
 
     def __init__(self, box: Box, settings: TrainConfig, run_seed: int) -> None:
         self.box, self.run_seed, self.resets, self.steps = box, run_seed, 0, 0
