@@ -89,8 +89,10 @@ class Author(PaidAnswers):
             except UnusableAnswerError as error:
                 failure = f"{stage}: {error}"
                 break
+        rules, source, moves = texts
         author = f"chat:{self.endpoint.model}"
-        return ProgramGame(f"written{number}", *texts, None, author), failure, usage
+        game = ProgramGame(f"written{number}", rules, source, moves, None, author)
+        return game, failure, usage
 
 
 def prose(answer: str) -> str:

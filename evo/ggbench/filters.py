@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -23,7 +24,6 @@ from evo.ggbench.game import ProgramGame
 from xgl.chat.settings import Usage
 from xgl.random_streams import seed, stream
 
-KEYWORD = "spaces.Discrete("
 MODEL_GAMES = 10
 """Games of a model on each game that passed the filters before."""
 GAMES, REPEATED = 20, 3
@@ -106,12 +106,10 @@ def _findings(
 ) -> Generator[tuple[bool, str, int | None]]:
     """Of each stage, whether it passes, why, and the number of actions once known; lazily: a filter
     does not run after one that refused."""
-    _, found, rest = game.source.partition(KEYWORD)
-    space, closed, _ = rest.partition(")")
-    is_power = bool(found and closed and "**" in space)
-    large = f"an action space of {space[:60]} moves"
-    reason = large if is_power else "no power in the action space"
-    yield not is_power, reason, None
+    space = re.search(r"spaces\.Discrete\(([^)]*)\)", game.source)
+    power = space[1][:60] if space and "**" in space[1] else ""
+    reason = f"an action space of {power} moves" if power else "no power in the action space"
+    yield not power, reason, None
     program = digest(game.source)
     yield program not in known_digests, f"program {program[:12]}", None
     with Box(game, replace(limits, total=min(limits.total, SECONDS))) as box:

@@ -92,4 +92,5 @@ def _read(
             raise ConfigError(
                 f"game: {folder / file} cannot be read ({error}), expected {', '.join(files)}"
             ) from None
-    return ProgramGame(name, *texts, category, author)
+    rules, source, moves = texts
+    return ProgramGame(name, rules, source, moves, category, author)
