@@ -143,13 +143,11 @@ class MeasureRunConfig(AnyRun):
     def words(words: Sequence[str]) -> Sequence[str]:
         """``measure=FOLDER``, ``measure=[GAME,…]`` and ``player=NAME`` are short for
         ``measure.folder=``, ``measure.games=`` and ``players=[NAME]``."""
-        return [_long(each) for each in words]
+        return AnyRun.words([_long(each) for each in words])
 
 
 def _long(argument: str) -> str:
     key, _, value = argument.partition("=")
-    if key.startswith(("measure.others", "measure.chat.prices", "measure.chat.extra_body")):
-        return f"++{argument}"  # whose keys no default can name
     match key:
         case "measure" if value.startswith("["):
             games = filter(None, map(str.strip, value[1:-1].split(",")))
@@ -243,9 +241,3 @@ class GGBenchRunConfig(NamedRun):
 
     def __post_init__(self) -> None:
         _check_prices(self.budget, self.ggbench.chat, "ggbench.chat.prices")
-
-    @staticmethod
-    def words(words: Sequence[str]) -> Sequence[str]:
-        """Prices' keys are models, which no default can name."""
-        mappings = ("ggbench.chat.prices", "ggbench.chat.extra_body")
-        return [f"++{w}" if w.startswith(mappings) else w for w in words]
