@@ -10,16 +10,15 @@ from pydantic import AfterValidator, Field, Strict
 
 from evo.config.compose import quoted
 from evo.config.models import Mebibytes, Others
-from evo.config.schema import AnyRun, BudgetConfig, Confidence, NamedRun, PaidBudget, RunName
+from evo.config.schema import AnyRun, BudgetConfig, NamedRun, PaidBudget, RunName
 from xgl.chat.settings import Answers, Requests
 from xgl.files import user_path
-from xgl.settings import Count, Dtype, Flag, NonNegative, Positive, Role, Share, settings
+from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, Positive, Role, settings
 
 NAME = "measure"
 
 Price = tuple[NonNegative, NonNegative]
 Several = Annotated[int, Strict(), Field(ge=2)]
-NonNegativeCount = Annotated[int, Strict(), Field(ge=0)]
 
 
 @settings
@@ -30,15 +29,10 @@ class ChatConfig(Requests, Answers):
     """Dollars per million tokens of prompt and of answer, by model: {gpt-4o-mini: [0.15, 0.6]}."""
 
 
-@settings(role=Role.RESUMABLE)
-class CeilingConfig:
-    """Search for the best possible scores: solvers that use the judge."""
-
-    calls: NonNegativeCount = 0
-    """Judge calls of each of two solvers on each map; a call is one play of one candidate. 0: no
-    search, and the best known scores are those of the folder and of what was played."""
-    width: Count = 8
-    """Beams that the beam search keeps."""
+def _check_prices(budget: PaidBudget, chat: ChatConfig, key: str) -> None:
+    if budget.dollars is not None and not chat.prices:
+        expected = f"expected {key}={{MODEL:[prompt,answer]}}"
+        raise ValueError(f"budget.dollars: found an amount and no price, {expected}")
 
 
 @settings
@@ -81,24 +75,18 @@ class MeasureConfig:
     """MiB that one batch of moves of a local model may take, and as much one pass of the judge; up
     to a quarter more for views that a later round continues. null: an eighth of a GPU's memory,
     1024 without one."""
-    confidence: Confidence = 0.95
-    """Confidence of the intervals."""
-    tolerance: Annotated[Share, Role.RESUMABLE] = 0.1
-    """At the end the fewest games are named that rank the players as all games do, and with which
-    no player's mean narms differs by more than this share of the distance between the best and the
-    worst player (§5.5)."""
-    rating_resamples: Annotated[NonNegativeCount, Role.RESUMABLE] = 200
-    """Bootstrap samples of the maps for the bounds of equilibrium ratings; 0: no bounds."""
-    ceiling: CeilingConfig = CeilingConfig()
+    ceiling_calls: Annotated[Natural, Role.RESUMABLE] = 0
+    """Judge calls of each of two solvers that search each map for the best possible score; a call
+    is one play of one candidate. 0: no search, and the best known scores are those of the folder
+    and of what was played."""
     chat: Annotated[ChatConfig, Role.RESUMABLE] = ChatConfig()
 
 
-def _check_players(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not names:
-        raise ValueError("found none, expected at least one")
-    if twice := [name for name in names if names.count(name) > 1]:
-        raise ValueError(f"{twice[0]!r} is listed twice")
-    return names
+def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+Names = Annotated[tuple[str, ...], AfterValidator(_each_once), Role.RESUMABLE]
 
 
 @settings
@@ -111,14 +99,13 @@ class MeasureRunConfig(AnyRun):
     name: Annotated[RunName | None, Role.FOLDER] = None
     """Run folder below archive.root; null: measure-FOLDER, after the exported folder or the first
     game."""
-    players: Annotated[tuple[str, ...], AfterValidator(_check_players), Role.RESUMABLE] = (
-        "embedded",
-    )
+    players: Annotated[Names, Field(min_length=1)] = ("embedded",)
     """Models that are measured; player=NAME for a single one."""
     measure: MeasureConfig = MeasureConfig()
     budget: PaidBudget = PaidBudget()
 
     def __post_init__(self) -> None:
+        _check_prices(self.budget, self.measure.chat, "measure.chat.prices")
         if self.measure.folder and self.measure.games:
             raise ValueError("measure.games: found games and a folder, expected one of them")
         if not (self.measure.folder or self.measure.games):
@@ -156,30 +143,25 @@ class MeasureRunConfig(AnyRun):
     def words(words: Sequence[str]) -> Sequence[str]:
         """``measure=FOLDER``, ``measure=[GAME,…]`` and ``player=NAME`` are short for
         ``measure.folder=``, ``measure.games=`` and ``players=[NAME]``."""
-        return [_long(each) for each in words]
+        return AnyRun.words([_long(each) for each in words])
 
 
 def _long(argument: str) -> str:
     key, _, value = argument.partition("=")
-    quote = quoted(value)
-    if key.startswith(("measure.others", "measure.chat.prices", "measure.chat.extra_body")):
-        return f"++{argument}"  # whose keys no default can name
     match key:
-        case "measure" if value.startswith("{"):  # the whole group
-            return argument
         case "measure" if value.startswith("["):
-            return f"measure.games=[{','.join(map(_game_word, value[1:-1].split(',')))}]"
-        case "measure" | "measure.folder" if not value.startswith(("'", '"')):
-            return f"measure.folder={quote}"
+            games = filter(None, map(str.strip, value[1:-1].split(",")))
+            return f"measure.games=[{','.join(map(_as_text, games))}]"
+        case "measure" | "measure.folder":
+            return f"measure.folder={_as_text(value)}"
         case "player":
-            return f"players=[{quote}]"
+            return f"players=[{_as_text(value)}]"
     return argument
 
 
-def _game_word(entry: str) -> str:
-    """A game in quotes: a name with a role would be a mapping."""
-    entry = entry.strip()
-    return entry if not entry or entry.startswith(("'", '"')) else quoted(entry)
+def _as_text(word: str) -> str:
+    """A word in quotes: without them a name with a role would be a mapping."""
+    return word if word.startswith(("'", '"')) else quoted(word)
 
 
 # -- gg_bench: games that are programs -------------------------------------------------------------
@@ -199,8 +181,6 @@ class TrainConfig:
     masked: Flag = True
     """Choose only among legal moves (MaskablePPO); false, as in the paper: the learner learns
     legality from a reward of −10."""
-    games: Count = 16
-    """Games played at once."""
 
 
 @settings
@@ -212,8 +192,6 @@ class OpponentConfig:
     """Simulations in a search for one move (section 2.2)."""
     ladder: tuple[Count, ...] = (400, 1600)
     """Simulations of stronger agents, tried in this order after equal searches."""
-    selection: Several = 6
-    """Games of each pair, with seats in turn."""
     confirmation: Several = 30
     """Fresh games of the chosen pair, and games of each checkpoint against random moves."""
 
@@ -226,28 +204,23 @@ class GGBenchConfig:
     """Names of included games, or folders; empty: all included games or, with an author, only the
     author's."""
     author: str | None = None
-    """Chat model that writes games: chat:MODEL or chat:MODEL@URL; null: none."""
+    """Chat model that writes games: chat:MODEL or chat:MODEL@URL; null: none. A text may have 8,192
+    tokens, or chat.answer_tokens if that is more."""
     count: Count = 10
     """Games that the author writes."""
-    author_tokens: Count = 8192
-    """Most tokens of each text that the author writes, reasoning included."""
     filter_model: str | None = None
-    """Chat model whose own games are the timeout filter of section 2.3: chat:MODEL or
-    chat:MODEL@URL; null: only random moves and searches."""
-    filter_plays: Count = 10
-    """Games of this model on each game that passed the filters before."""
+    """Chat model whose own ten games of each game are the timeout filter of section 2.3: chat:MODEL
+    or chat:MODEL@URL; null: only random moves and searches."""
     cluster_model: Annotated[str | None, Role.RESUMABLE] = None
     """Chat model that sorts the games into kinds at the end (App. D): chat:MODEL or chat:MODEL@URL;
     null: none."""
     clusters: Annotated[Count | None, Role.RESUMABLE] = None
     """Number of kinds; null: any, where a kind costs half a game left out."""
-    players: Annotated[tuple[str, ...], Role.RESUMABLE] = ("random", "greedy", "mcts", "embedded")
+    players: Names = ("random", "greedy", "mcts", "embedded")
     """random; greedy, the last checkpoint; mcts or mcts@N, a search with random roll-outs; a local
     model; chat:MODEL or chat:MODEL@URL. None: the games are only filtered, without self-play."""
     plays: Count = 30
     """Plays of each player on each game, with seats in turn."""
-    attempts: Count = 5
-    """Most requests to a chat model for one move; then the play ends by its fault."""
     workers: Annotated[Count | None, Role.RESUMABLE] = None
     """Processes that train; null: one for each core, at most 8."""
     seconds: Annotated[Positive, Role.RESUMABLE] = 3600.0
@@ -266,8 +239,5 @@ class GGBenchRunConfig(NamedRun):
     ggbench: GGBenchConfig = GGBenchConfig()
     budget: BudgetConfig = BudgetConfig()
 
-    @staticmethod
-    def words(words: Sequence[str]) -> Sequence[str]:
-        """Prices' keys are models, which no default can name."""
-        mappings = ("ggbench.chat.prices", "ggbench.chat.extra_body")
-        return [f"++{w}" if w.startswith(mappings) else w for w in words]
+    def __post_init__(self) -> None:
+        _check_prices(self.budget, self.ggbench.chat, "ggbench.chat.prices")

@@ -352,6 +352,14 @@ def _check_name(name: str) -> str:
 RunName = Annotated[str, AfterValidator(_check_name)]
 
 
+MAPPINGS = (
+    *("judge.others", "game.constants", "game.prompts", "meta_sampler.settings.extra_body"),
+    *("measure.others", "measure.chat.prices", "measure.chat.extra_body"),
+    *("ggbench.chat.prices", "ggbench.chat.extra_body"),
+)
+"""Settings whose keys are names of the user, which no default can name."""
+
+
 @settings
 class AnyRun:
     """Settings of all runs."""
@@ -367,8 +375,9 @@ class AnyRun:
 
     @staticmethod
     def words(words: Sequence[str]) -> Sequence[str]:
-        """A command line as Hydra takes it: what is short for other keys is written out."""
-        return words
+        """A command line as Hydra takes it: what is short for other keys is written out, and keys
+        of mappings are added, as they are in no default."""
+        return [f"++{word}" if word.startswith(MAPPINGS) else word for word in words]
 
     @staticmethod
     def found_here(words: Sequence[str]) -> Sequence[str]:
@@ -392,10 +401,6 @@ class NamedRun(AnyRun):
     def folder(self) -> Path:
         """The run folder."""
         return user_path(self.archive.root) / self.name
-
-
-MAPPINGS = ("judge.others", "game.constants", "game.prompts", "meta_sampler.settings.extra_body")
-"""Settings whose keys are names of the user, which no default can name."""
 
 
 @settings
@@ -427,11 +432,6 @@ class RunConfig(NamedRun):
                 f"growth.first_rung: found {first:g}, expected 1, or at most {most:g}, where the "
                 "steps begin that finetune.averaged_share takes the mean of"
             )
-
-    @staticmethod
-    def words(words: Sequence[str]) -> Sequence[str]:
-        """Keys of mappings are added, as they are in no default."""
-        return [f"++{word}" if word.startswith(MAPPINGS) else word for word in words]
 
     @staticmethod
     def found_here(words: Sequence[str]) -> Sequence[str]:

@@ -1,9 +1,6 @@
 """``+experiment=curriculum``: one player trained on the games of a growth together, and what it
-gains on programs that the growth never saw (docs/explanation/curriculum.md).
-
-Four curricula of one growth, each learned under several training seeds with equal tokens: the games
-of its cover, its initial games, as many random playable games, and as many games that it refused as
-covered.
+gains on programs that the growth never saw: the curricula of docs/explanation/curriculum.md, each
+learned under several training seeds with equal tokens.
 """
 
 from __future__ import annotations
@@ -113,10 +110,8 @@ def _check_growth(
     known = {(row["dialect"], row["code"]) for row in archive.rows("games", ["dialect", "code"])}
     for name, task in held_out.items():
         if (task.game.dialect, task.game.code) in known:
-            raise ConfigError(
-                f"curriculum.held_out: {name} was met by {folder}, expected programs that no "
-                "growth has met"
-            )
+            found = f"curriculum.held_out: {name} was met by {folder}"
+            raise ConfigError(f"{found}, expected programs that no growth has met")
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,7 @@ watches the budget, a display."""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
-from itertools import chain, count
 from pathlib import Path
 from typing import Self
 
@@ -31,7 +29,6 @@ from xgl.errors import ConfigError
 from xgl.judge.stories import check_source, texts_digest
 from xgl.models.references import is_server
 from xgl.models.resolve import resolve
-from xgl.runtime.predicates import CHANCE_JUDGES, free_statements
 
 
 @dataclass(frozen=True)
@@ -62,26 +59,24 @@ class ModelSession(RunSession):
                 f"budget.{name}: found {limit:g}, expected more than the run has spent already "
                 f"({amount(self.ledger.total_cost)})"
             )
-        if uses := _use_of_gpus(self.config):
+        if share := self.config.cluster.gpus_per_worker:
+            player = self.config.player
+            passes = f"{player.memory_mib} MiB and {player.policies_per_pass} policies a pass"
+            uses = f"GPUs     {share:g} for a worker, {player.dtype}, {passes}"
             self.console.print(uses, highlight=False)
-        if warning := _statements_by_chance(self.config, plan.initial):
-            self.console.print(warning, highlight=False, soft_wrap=True)
         self.display = Display(self.console, len(self.ledger.finetunes))
 
     def __enter__(self) -> Self:
         settings = ModelHostSettings(self.config.judge, self.config.player, self.config.finetune)
-        with ExitStack() as stack:
-            executor = self.plan.services.executor(self.config.cluster, settings)
-            stack.callback(executor.close)
-            self.ledger.callbacks += self.plan.services.callbacks
-            self.collector = Collector(
-                self.config, self.ledger, executor, self.display, self.unshuffled()
-            )
-            self._stack = stack.pop_all()
+        executor = self.plan.services.executor(self.config.cluster, settings)
+        self.ledger.callbacks += self.plan.services.callbacks
+        self.collector = Collector(
+            self.config, self.ledger, executor, self.display, self.unshuffled()
+        )
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._stack.close()
+        self.collector.executor.close()
 
     def unshuffled(self) -> frozenset[TaskId]:
         """Games that are trained on their true rewards even under ``finetune.shuffle``: none."""
@@ -105,21 +100,18 @@ class ModelSession(RunSession):
             self.console.print()
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """Commands that read the archive as far as it has come: files of earlier sessions are
-        replaced or left alone."""
-        run, page = self.config.folder, Path(f"{self.config.folder}.html")
-        ends = chain([""], map("-{}".format, count(2)))
-        paths = (Path(f"{run}-games{end}") for end in ends)
-        games = next(path for path in paths if not path.exists())
-        lines = [("inspect", f"python -m archive inspect {shown(run)}")]
+        """Commands that read the archive as far as it has come; games are exported once."""
+        run = self.config.folder
+        page, games = Path(f"{run}.html"), Path(f"{run}-games")
+        commands = {"inspect": f"python -m archive inspect {shown(run)}"}
         if self.ledger.scopes:
             force = " --force" if page.exists() else ""
-            report = f"python -m archive report {shown(run)} -o {shown(page)}{force}"
-            export = f"python -m archive export {shown(run)} {shown(games)}"
-            return [*lines, ("report", report), ("export", export)]
-        if self.ledger.finetunes:
-            lines.append(("matrix", f"python -m archive matrix {shown(run)}"))
-        return lines
+            commands["report"] = f"python -m archive report {shown(run)} -o {shown(page)}{force}"
+            if not games.exists():
+                commands["export"] = f"python -m archive export {shown(run)} {shown(games)}"
+        elif self.ledger.finetunes:
+            commands["matrix"] = f"python -m archive matrix {shown(run)}"
+        return [*commands.items()]
 
 
 def plan_models(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
@@ -129,12 +121,11 @@ def plan_models(config: RunConfig, services: Services, resumed: bool) -> ModelPl
         from xgl.judge.loading import check_judge  # loads torch: only where a server is the judge
 
         check_judge(judge.model, judge.tokenizer, judge.key_variable)
-    else:
-        resolve(judge.model)
     check_source(judge.stories, "judge.stories")
+    own = None if is_server(judge.model) else judge.model
     npc = None if config.player.npc == "base" else config.player.npc
     others = judge.second, *judge.others.values()
-    for reference in filter(None, (config.player.model, npc, *others)):
+    for reference in filter(None, (own, config.player.model, npc, *others)):
         resolve(reference)
     sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
     from evo.jobs.executor import check  # loads Ray: when everything else is right
@@ -143,34 +134,6 @@ def plan_models(config: RunConfig, services: Services, resumed: bool) -> ModelPl
     if not resumed:
         sampler.check()
     return ModelPlan(config, initial, sampler, services)
-
-
-def _statements_by_chance(config: RunConfig, initial: Sequence[Task]) -> str:
-    """A warning where games may need verdicts that the judge gives by chance; empty otherwise."""
-    settings = config.meta_sampler.settings
-    needed = settings.truths or any(free_statements(task.game.program) for task in initial)
-    if not needed or config.judge.model not in CHANCE_JUDGES:
-        return ""
-    return (
-        f"judge    {config.judge.model} decides statements by chance (python -m xgl judge "
-        f"{config.judge.model}): games that ensure one are refused or won by luck"
-    )
-
-
-def _use_of_gpus(config: RunConfig) -> str:
-    """One line on how a run uses GPUs; empty if it uses none."""
-    cluster, player = config.cluster, config.player
-    if not cluster.gpus_per_worker:
-        return ""
-    count = "workers" if cluster.workers is None else f"{cluster.workers} workers"
-    share = f"{cluster.gpus_per_worker:g} of a GPU each"
-    if cluster.gpus_per_worker > 1:
-        places = f"judge {config.judge.device}, player {player.device}"
-        share = f"{cluster.gpus_per_worker:g} GPUs each ({places})"
-    return (
-        f"GPUs     {count} with {share}, {player.dtype}, "
-        f"{player.memory_mib} MiB a pass, {player.policies_per_pass} policies a pass"
-    )
 
 
 def _check_unchanged(archive: Archive, config: RunConfig, initial: Sequence[Task]) -> None:

@@ -41,7 +41,7 @@ from evo.runner import Plan, RunOutcome, RunSession, Services
 from xgl.console import Console
 from xgl.diagram.svg import Element
 from xgl.random_streams import seed as named_seed
-from xgl.settings import Count, Natural, Role, settings
+from xgl.settings import Count, Role, settings
 
 # -- settings --------------------------------------------------------------------------------------
 
@@ -67,8 +67,6 @@ class RatingsPaperConfig:
 
     trials: Annotated[Count, Role.RESUMABLE] = 8
     """Paths of improvement of each kind; the paper's: 32."""
-    tables: Annotated[Natural, Role.RESUMABLE] = 1
-    """Draws of skills and judgements for redundant tasks."""
     workers: Annotated[Count | None, Role.RESUMABLE] = None
     """Processes; null: one for each core."""
 
@@ -94,8 +92,7 @@ class Job(NamedTuple):
     """Work of one process, whose rows are one commit; ``key``: what identifies them."""
 
     table: str
-    key: dict[str, Any]
-    title: str
+    key: Row
     work: Callable[[], list[Row]]
 
 
@@ -103,18 +100,14 @@ def jobs(config: RatingsPaperRunConfig) -> Iterator[Job]:
     """All jobs of a run, in the order in which they are committed."""
     ours, seed = config.ratings_paper, config.seed
     tables = [*((0.0, count) for count in COPIES), *((JITTER, count) for count in NEAR_COPIES)]
-    for trial, (jitter, copies), of in product(range(ours.tables), tables, RatingSystem):
-        key: Row = {"trial": trial, "jitter": jitter, "copies": copies, "system": str(of)}
-        kind = f"near copies (± {jitter:g})" if jitter else "exact copies"
-        title = f"table {trial} with {copies} {kind}, {of}"
-        work = partial(rate_redundant, seed, trial, jitter, copies, of)
-        yield Job(REDUNDANCY, key, title, work)
+    for (jitter, copies), of in product(tables, RatingSystem):
+        key: Row = {"trial": 0, "jitter": jitter, "copies": copies, "system": str(of)}
+        yield Job(REDUNDANCY, key, partial(rate_redundant, seed, jitter, copies, of))
     for trial, system, prompts in product(range(ours.trials), System, PROMPT_SETTINGS):
         key = {"setting": "main setting", "system": str(system)}  # one run has one setting
         key |= {"prompt_setting": prompts, "trial": trial}
         path = partial(improvement_path, system, prompts == "additional", **PATH)
-        title = f"path {trial}, {system}, {prompts} prompts"
-        yield Job(PATHS, key, title, partial(walk_path, path, seed, trial))
+        yield Job(PATHS, key, partial(walk_path, path, seed, trial))
 
 
 def walk_path(
@@ -138,14 +131,12 @@ def walk_path(
     ]
 
 
-def rate_redundant(
-    run_seed: int, trial: int, jitter: float, copies: int, system: RatingSystem
-) -> list[Row]:
+def rate_redundant(run_seed: int, jitter: float, copies: int, system: RatingSystem) -> list[Row]:
     """All models rated by one system on a table with copies against Elo's leader: one row for each,
-    but for the key, without ratings where no equilibrium is reached. The copies of a trial are the
-    first of one list, whatever their number."""
+    but for the key, without ratings where no equilibrium is reached. The copies are the first of
+    one list, whatever their number."""
     start = process_time()
-    random = np.random.default_rng(named_seed("redundancy", run_seed, trial))
+    random = np.random.default_rng(named_seed("redundancy", run_seed, 0))
     table = judged_preferences(TASKS, MODELS, random, judgements=JUDGEMENTS, lead=LEAD)
     against = int(np.argmax(model_ratings(RatingSystem.ELO, table)))
     most = max(*COPIES, *NEAR_COPIES)
@@ -164,11 +155,8 @@ def rate_redundant(
 
 def plan_ratings_paper(config: RatingsPaperRunConfig, services: Services, resumed: bool) -> Plan:
     """The plan of a run, which needs nothing but its settings."""
-    ours = config.ratings_paper
-    text = (
-        f"{4 * ours.trials} paths of improvement, redundancy among {TASKS} tasks and {MODELS} "
-        f"models in {ours.tables} draws"
-    )
+    paths = f"{4 * config.ratings_paper.trials} paths of improvement"
+    text = f"{paths}, redundancy among {TASKS} tasks and {MODELS} models"
     return text, partial(RatingsPaperSession, config, services.console)
 
 
@@ -196,19 +184,24 @@ class RatingsPaperSession(RunSession):
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # of a process: there is one a core
         results = self.workers.compute([(job, job.work) for job in waiting])
         for number, (job, rows) in enumerate(results, start=1):
-            key = {"run_id": self.identity.run_id, **job.key}
-            complete = [key | row for row in rows]
+            complete = [{"run_id": self.identity.run_id} | job.key | row for row in rows]
             self.archive.commit({job.table: complete})
             self.rows[job.table] += complete
-            self.lines.say(f"{number} of {len(waiting)}: {job.title}")
+            about = ", ".join(f"{name} {value}" for name, value in job.key.items())
+            self.lines.say(f"{number} of {len(waiting)}: {about}")
         return RunOutcome(RunEvent.FINISHED, 0, f"{len(every)} results are computed", None)
 
     def show(self, outcome: RunOutcome) -> None:
         """Print the results so far; draw the paper's figures."""
-        rows = self.rows[PATHS], self.rows[REDUNDANCY]
-        self.console.print(results_table(*rows))
-        for name, content in figures(*rows).items():
-            save_text(self.config.folder / name, content)
+        self.console.print(results_table(self.rows[PATHS], self.rows[REDUNDANCY]))
+        drawings = (
+            ("improvement.svg", entropy_figure, PATHS),
+            ("sequence.svg", sequence_figure, PATHS),
+            ("redundancy.svg", redundancy_figure, REDUNDANCY),
+        )
+        for name, draw, of in drawings:
+            if rows := self.rows[of]:
+                save_text(self.config.folder / name, document(draw(rows)))
         self.console.print(f"figures  {self.config.folder}", highlight=False, soft_wrap=True)
 
 
@@ -228,13 +221,10 @@ def results_table(paths: Rows, redundancy: Rows) -> Table:
             what = f"{of} entropy under {STYLES[system][1]}, {prompts} prompts"
             add(view, "Fig. 1", what, f"{ends} nats ({len(curves)} trials)")
     for near, rated_by in product((False, True), RatingSystem) if redundancy else ():
-        found = []
-        for jitter, copies in tables_of(redundancy, near):
-            ranked = leader_ranks(redundancy, jitter, copies, rated_by)
-            listed = ", ".join("–" if rank is None else str(rank) for rank in ranked)
-            found.append(f"{copies}: {listed}")
+        ranked = leader_ranks(redundancy, near, rated_by).items()
         what = f"rank by {'near' if near else 'exact'} copies, {STYLES[rated_by][1]}"
-        add(view, "Fig. 11" if near else "Fig. 3", what, "; ".join(found))
+        listed = "; ".join(f"{copies}: {rank or '–'}" for copies, rank in ranked)
+        add(view, "Fig. 11" if near else "Fig. 3", what, listed)
     return view
 
 
@@ -251,17 +241,15 @@ def entropies(paths: Rows, of: str, system: str, prompts: str) -> Array:
     return np.reshape([row[f"{of}_entropy"] for row in rows], (trials, -1) if trials else (0, 0))
 
 
-def leader_ranks(redundancy: Rows, jitter: float, copies: int, system: str) -> list[int | None]:
-    """Rank of the model that the copies are against, trial by trial; None if no equilibrium was
-    reached."""
-    rows = select(redundancy, jitter=jitter, copies=copies, system=system)
-    return [row["rank"] for row in rows if row["model"] == row["against"]]
-
-
-def tables_of(redundancy: Rows, near: bool) -> list[tuple[float, int]]:
-    """(jitter, copies) of exact or near copies, with the table without copies."""
-    found = {(row["jitter"], row["copies"]) for row in redundancy}
-    return sorted((j, n) for j, n in found if n == 0 or (j > 0) == near)
+def leader_ranks(redundancy: Rows, near: bool, system: str) -> dict[int, int | None]:
+    """Rank of the model that the copies are against, by the number of exact or near copies; None
+    if no equilibrium was reached."""
+    ranks: dict[int, int | None] = {}
+    for row in sorted(redundancy, key=lambda row: int(row["copies"])):
+        is_of_kind = not row["copies"] or (row["jitter"] > 0) == near
+        if is_of_kind and row["system"] == system and row["model"] == row["against"]:
+            ranks[row["copies"]] = row["rank"]
+    return ranks
 
 
 # -- figures of the rows ---------------------------------------------------------------------------
@@ -275,16 +263,6 @@ STYLES = {
     RatingSystem.CCE_SHANNON: (f"dashed {series(2)}", "CCE, Shannon"),
 }
 """Class and name of each rating system's curves."""
-
-
-def figures(paths: Rows, redundancy: Rows) -> dict[str, str]:
-    """Figures that have rows, as SVG documents by the name of their file."""
-    drawn: dict[str, Element] = {}
-    if paths:
-        drawn = {"improvement.svg": entropy_figure(paths), "sequence.svg": sequence_figure(paths)}
-    if redundancy:
-        drawn["redundancy.svg"] = redundancy_figure(redundancy)
-    return {name: document(each) for name, each in drawn.items()}
 
 
 def entropy_figure(paths: Rows) -> Element:
@@ -323,17 +301,14 @@ def sequence_figure(paths: Rows) -> Element:
 
 
 def redundancy_figure(redundancy: Rows) -> Element:
-    """Fig. 3 and 11: how many models are rated above the one that the copies are against, mean over
-    trials; lines that coincide lie a little apart."""
+    """Fig. 3 and 11: how many models are rated above the one that the copies are against; lines
+    that coincide lie a little apart."""
     every = []
     for title in ("exact copies", "near copies"):
         curves = []
         for number, system in enumerate(RatingSystem):
-            places = {}
-            for jitter, copies in tables_of(redundancy, near=title == "near copies"):
-                found = leader_ranks(redundancy, jitter, copies, system)
-                if known := [rank for rank in found if rank is not None]:
-                    places[copies] = float(np.mean(known)) - 1 + 0.05 * number
+            ranked = leader_ranks(redundancy, title == "near copies", system).items()
+            places = {copies: rank - 1 + 0.05 * number for copies, rank in ranked if rank}
             curves.append((list(places), list(places.values()), f"series {STYLES[system][0]}"))
         labels = "copies against Elo's leader", "models rated above it"
         every.append(Panel(title, labels, curves))

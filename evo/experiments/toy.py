@@ -73,16 +73,13 @@ DRAWS, WIDEST = 10_000, 64
 def in_space(games: Skills) -> NDArray[np.bool_]:
     """Mask (n,) of the points (n, d) that are games of Fig. 6.1: g_i ≥ 0, not all 0, Σ √g_i ≤ 1."""
     roots = np.sqrt(games.clip(0)).sum(axis=1)
-    inside: NDArray[np.bool_] = (games >= 0).all(axis=1) & (roots <= 1) & (roots > 0)
-    return inside
+    return (games >= 0).all(axis=1) & (roots <= 1) & (roots > 0)
 
 
 def transfer(sources: Skills, targets: Skills) -> Skills:
-    """V of each source on each target (§6.1.2): (m, d) and (n, d) to (n, m), in [0, 1].
-
-    Skills are added one after another, as a sum over i is written, so that the values do not
-    depend on how many games are asked about at once, and V_G(G) is 1 and not nearly 1.
-    """
+    """V of each source on each target (§6.1.2): (m, d) and (n, d) to (n, m), in [0, 1]. Skills are
+    added one after another, as a sum over i is written, so that the values do not depend on how
+    many games are asked about at once, and V_G(G) is 1 and not nearly 1."""
     sums = np.zeros((len(targets), len(sources)))
     for theirs, ours in zip(targets.T, sources.T, strict=True):
         sums += np.minimum(theirs[:, None], ours)
@@ -91,8 +88,7 @@ def transfer(sources: Skills, targets: Skills) -> Skills:
 
 def coverage(scope: Skills, targets: Skills) -> Skills:
     """γ of each target: the most that one game of the scope captures of it, shape (n,)."""
-    values: Skills = transfer(scope, targets).max(axis=1)
-    return values
+    return transfer(scope, targets).max(axis=1)
 
 
 @dataclass(frozen=True)
@@ -126,11 +122,8 @@ class ToyOracle:
 @dataclass(frozen=True)
 class Neighbourhood:
     """Λ of Fig. 6.1: games drawn uniformly from those of the space within Euclidean distance
-    ``radius`` (ρ) of the parent.
-
-    A list is shorter than requested if the space is so thin around the parent that ``DRAWS`` draws
-    for each candidate are not enough.
-    """
+    ``radius`` (ρ) of the parent. A list is shorter than requested if the space is so thin around
+    the parent that ``DRAWS`` draws for each candidate are not enough."""
 
     radius: float
     seed: int
@@ -159,8 +152,7 @@ def grid(points: int) -> Skills:
     shape (n, 2)."""
     axis = (np.arange(points) + 0.5) / points
     centres = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
-    games: Skills = centres[in_space(centres)]
-    return games
+    return centres[in_space(centres)]
 
 
 Scope = list[ScopeMember[Game]]

@@ -89,15 +89,13 @@ def evaluations(config: RunConfig, collector: Collector, tasks: Sequence[Task]) 
     """What each fine-tune had learned of each game at each checkpoint, on the checkpoint's maps."""
     names = dict(zip(tasks, map(short_name, config.growth.initial_scope), strict=True))
 
+    def scores(policy: str, target: Task) -> Scores:
+        on = [(target, Purpose.CHECKPOINT, seeds) for seeds in checkpoint_seeds(collector)]
+        return np.array([collector.sample(policy, *each).own for each in on])
+
     def gains(source: Task, target: Task) -> Scores:
-        rows = []
-        for policy in collector.policy_ids(source):
-            on = [(target, Purpose.CHECKPOINT, seeds) for seeds in checkpoint_seeds(collector)]
-            pairs = [
-                (collector.sample(policy, *at), collector.sample(BASE_POLICY, *at)) for at in on
-            ]
-            rows.append([float((own.own - base.own).mean()) for own, base in pairs])
-        return np.array(rows)
+        base, policies = scores(BASE_POLICY, target), collector.policy_ids(source)
+        return np.array([(scores(each, target) - base).mean(axis=1) for each in policies])
 
     return {names[one]: {names[other]: gains(one, other) for other in tasks} for one in tasks}
 

@@ -6,17 +6,27 @@ description, the position and the legal moves, and no history.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from time import monotonic
 
 import numpy as np
 import torch
 
 from evo.config.measure import GGBenchConfig
-from evo.ggbench.box import MCTS, Agent, Box, BoxLimits, GameFaultError, ProgramView, agent_named
+from evo.ggbench.box import (
+    RANDOM,
+    RANDOM_MOVES,
+    SIMULATIONS,
+    Agent,
+    Box,
+    BoxLimits,
+    GameFaultError,
+    ProgramView,
+    searching,
+)
 from evo.ggbench.chat import prompt
 from evo.ggbench.game import ProgramGame
 from evo.ggbench.selfplay import AGENTS, keep_policies
@@ -25,12 +35,13 @@ from evo.measure.players import find_player as find_model
 from meta_sampler.chat import PaidAnswers, UnusableAnswerError
 from xgl.chat.answers import parse_number
 from xgl.chat.client import Message, RequestBatch, follow_up
-from xgl.chat.settings import ChatSettings, Usage
+from xgl.chat.settings import Usage
 from xgl.errors import ConfigError, excerpt
 from xgl.lm.language_model import LanguageModel, continuation_logits
 from xgl.random_streams import seed, stream
 
-GREEDY = "greedy"
+ATTEMPTS = 5
+"""Most requests to a chat model for one move; then the play ends by its fault."""
 
 
 @dataclass(frozen=True)
@@ -47,12 +58,12 @@ Player = AgentPlayer | LocalPlayer | RemotePlayer
 def find_player(name: str, config: GGBenchConfig) -> Player:
     """The player of a name. Raises :class:`ConfigError`, :class:`~xgl.errors.ModelNotFoundError`,
     and :class:`~xgl.errors.PlayerError` for a key that is missing."""
-    if agent := agent_named(name):
-        return AgentPlayer(name, agent)
-    if name == GREEDY:
-        return AgentPlayer(name, {"kind": "greedy", "policy": AGENTS[-1]})
-    if name.partition("@")[0] == MCTS:
-        raise ConfigError(f"ggbench.players: found {name!r}, expected mcts or mcts@N")
+    if name == RANDOM:
+        return AgentPlayer(name, RANDOM_MOVES)
+    if name == "greedy":
+        return AgentPlayer(name, {"kind": name, "policy": AGENTS[-1]})
+    if search := re.fullmatch(r"mcts(?:@([1-9][0-9]*))?", name):
+        return AgentPlayer(name, searching(None, int(search[1] or SIMULATIONS)))
     player = find_model(name, config.chat)
     if isinstance(player, LocalPlayer) and player.chat:
         raise ConfigError(f"ggbench.players: found {name!r}, expected a model behind an endpoint")
@@ -105,10 +116,8 @@ def play_in_box(
     forgives: bool = False,
 ) -> list[ProgramPlay]:
     """The ``plays``, played to their outcomes with checkpoints of these ``weights`` by quarter.
-
     ``forgives``: a model's answer without a legal move becomes a random move. Raises what the
-    model's endpoint raises.
-    """
+    model's endpoint raises."""
     try:
         with Box(game, limits) as box:
             keep_policies(box, weights)
@@ -208,10 +217,8 @@ def text_of(game: ProgramGame, board: str, legal: Sequence[int]) -> str:
 
 class LocalMover:
     """Draws among the legal moves by the probability that the model gives to their numbers, so it
-    can commit no fault but a prompt that is longer than its window.
-
-    ``temperature`` divides the logarithms of these probabilities; 0 takes the likeliest number.
-    """
+    can commit no fault but a prompt that is longer than its window. ``temperature`` divides the
+    logarithms of these probabilities; 0 takes the likeliest number."""
 
     def __init__(self, lm: LanguageModel, run_seed: int, temperature: float = 1.0) -> None:
         self.lm, self.run_seed, self.temperature = lm, run_seed, temperature
@@ -240,11 +247,7 @@ class LocalMover:
 
 class ChatMover(PaidAnswers):
     """Asks a chat model; an answer counts if it names a legal number, otherwise the model is told
-    so, up to ``attempts`` times."""
-
-    def __init__(self, settings: ChatSettings, folder: Path, attempts: int) -> None:
-        super().__init__(settings, folder)
-        self.attempts = attempts
+    so, up to ``ATTEMPTS`` answers."""
 
     def choose(self, game: ProgramGame, turns: Sequence[Turn]) -> list[ChosenMove]:
         """Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
@@ -256,7 +259,7 @@ class ChatMover(PaidAnswers):
     ) -> ChosenMove:
         messages = messages_of(game, view.text, view.legal)
         usage, found = Usage(), ""
-        for attempt in range(self.attempts):
+        for attempt in range(ATTEMPTS):
             draw = (game.game_id, play.number, len(play.moves), attempt)
             try:
                 answer, cost = await self.answer(batch, messages, *draw)
@@ -269,7 +272,7 @@ class ChatMover(PaidAnswers):
             if number is not None and number in view.legal:
                 return number, usage, None
             messages = follow_up(messages, found, prompt("again", legal=_listed(view.legal)))
-        reason = f"no legal number in {self.attempts} answers; the last: {excerpt(found, 60)!r}"
+        reason = f"no legal number in {ATTEMPTS} answers; the last: {excerpt(found, 60)!r}"
         return None, usage, reason
 
 

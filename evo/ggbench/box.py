@@ -23,11 +23,12 @@ from typing import Annotated, Any, Generic, NamedTuple, Self, TypeVar
 import gymnasium
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
 
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.guest.serve import BOOT, MOST, MOST_PLAYER, MOST_TEXT, line
+from evo.ggbench.guest.serve import BOOT, MOST_PLAYER, MOST_TEXT, line
 from xgl.errors import ConfigError, excerpt
+from xgl.escaping import printable
 
 LOCKED = True
 """Tests set it to False."""
@@ -35,24 +36,24 @@ ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_
 """The environment of a game's process."""
 MOST_ACTIONS, MOST_OBSERVED, MOST_DIMENSIONS = 20_000, 8_192, 8
 """Of a game: its moves, and the numbers and axes of an observation."""
+MOST = 1 << 20
+"""Bytes of an answer; what the host sends, such as a policy, may be longer."""
 MOST_REASON = 200
 """Most characters of a game's own text in a message."""
+START, SEARCH = 60.0, 600.0
+"""Seconds for the process to start, and for an answer that takes a search or a whole game."""
 Agent = Mapping[str, Any]
 """Who moves, as :func:`evo.ggbench.guest.position.chosen_move` reads it."""
-RANDOM, MCTS, SIMULATIONS = "random", "mcts", 100
+RANDOM = "random"
+RANDOM_MOVES: Agent = {"kind": RANDOM}
+SIMULATIONS = 100
+"""Of a search, where not said (section 2.2)."""
 Floats = NDArray[np.float32]
 
 
-def agent_named(name: str) -> Agent | None:
-    """An agent without a policy: random, or mcts@N, a search of N simulations with random
-    roll-outs, 100 where not said. None for another name."""
-    kind, at, simulations = name.partition("@")
-    if name == RANDOM:
-        return {"kind": name}
-    count = int(simulations) if simulations.isascii() and simulations.isdecimal() else 0
-    if kind == MCTS and (count or not at):
-        return {"kind": "search", "policy": None, "simulations": count or SIMULATIONS}
-    return None
+def searching(policy: str | None, simulations: int = SIMULATIONS) -> Agent:
+    """An agent that searches, with a policy that the guest keeps or, for None, random roll-outs."""
+    return {"kind": "search", "policy": policy, "simulations": simulations}
 
 
 class GameFaultError(Exception):
@@ -65,23 +66,17 @@ class NoLockError(ConfigError):
 
 @dataclass(frozen=True)
 class BoxLimits:
-    """Limits of one game, in seconds: to start, for an answer, for one that takes a search or a
-    whole game, for all that its host waits for it, and of processor time; ``memory``: bytes of
-    address space."""
+    """Limits of one game: seconds for an answer, and for all that its host waits for it; bytes of
+    address space; moves, after which it ends undecided."""
 
-    start: float = 60.0
     answer: float = 5.0
-    search: float = 600.0
     total: float = 600.0
-    cpu: int = 600
     memory: int = 1 << 30
     most_moves: int = 100
-    """After which a game ends undecided."""
 
 
 # -- the forms of answers: what a game sends is one of these, or a fault ---------------------------
 
-Move = Annotated[int, Field(ge=0, lt=MOST_ACTIONS)]
 Result = Annotated[int, Field(ge=-1, le=1)] | None
 """1: the first player won, −1: the second, 0: neither, None: it goes on."""
 
@@ -93,13 +88,13 @@ class _Answer(BaseModel):
 
 
 class _Hello(_Answer):
-    locked: bool
-    reason: str | None
+    unlocked: str | None
+    """Why the process has no lock."""
 
 
 class _Spaces(_Answer):
     actions: Annotated[int, Field(ge=1, le=MOST_ACTIONS)]
-    shape: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(max_length=MOST_DIMENSIONS)]
+    shape: Annotated[tuple[NonNegativeInt, ...], Field(max_length=MOST_DIMENSIONS)]
 
 
 class ProgramView(_Answer):
@@ -107,17 +102,17 @@ class ProgramView(_Answer):
 
     observation: bytes
     text: Annotated[str, Field(max_length=MOST_TEXT)]
-    legal: Annotated[tuple[Move, ...], Field(max_length=MOST_ACTIONS)]
+    legal: tuple[NonNegativeInt, ...]
     result: Result
     player: Annotated[str, Field(max_length=MOST_PLAYER)] | None
 
 
 class _Choice(_Answer):
-    move: Move
+    move: NonNegativeInt
 
 
 class _Match(_Answer):
-    moves: tuple[Move, ...]
+    moves: tuple[NonNegativeInt, ...]
     result: Result
 
 
@@ -170,13 +165,13 @@ class Box:
         self._until, self._closed = math.inf, Event()
         Thread(target=self._watch, daemon=True).start()
         try:
-            settings = {"memory": limits.memory, "cpu_seconds": limits.cpu, "locked": LOCKED}
-            first = self._exchange({"paths": _paths(), **settings}, limits.start)
-            hello = _Hello.model_validate_json(first)
-            if not hello.locked and not self.game.ships:
+            settings = {"paths": _paths(), "memory": limits.memory, "locked": LOCKED}
+            settings["cpu_seconds"] = int(limits.total) + 60
+            hello = _Hello.model_validate_json(self._exchange(settings, START))
+            if hello.unlocked and not self.game.ships:
                 raise NoLockError(
                     f"game: {self.game.name} does not ship with this package, and this machine "
-                    f"cannot lock it in ({hello.reason}), expected Linux with seccomp"
+                    f"cannot lock it in ({hello.unlocked}), expected Linux with seccomp"
                 )
             source, most = self.game.source, limits.most_moves
             spaces = self._ask(_Spaces, "open", source=source, most_moves=most)
@@ -212,7 +207,7 @@ class Box:
 
     def choose(self, agent: Agent, seed: int) -> int:
         """The move that an agent chooses in the host's game."""
-        chosen = self._ask(_Choice, "choose", self.limits.search, agent=agent, seed=seed)
+        chosen = self._ask(_Choice, "choose", SEARCH, agent=agent, seed=seed)
         return self._legal((chosen.move,))[0]
 
     def keep_policy(self, name: str, layers: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> None:
@@ -223,7 +218,7 @@ class Box:
     def match(self, agents: tuple[Agent, Agent], seed: int) -> tuple[tuple[int, ...], int | None]:
         """A whole game, of which the first agent moves first: its moves, and its result as in
         :class:`ProgramView`; None: it was too long."""
-        game = self._ask(_Match, "match", self.limits.search, agents=agents, seed=seed)
+        game = self._ask(_Match, "match", SEARCH, agents=agents, seed=seed)
         if len(game.moves) > self.limits.most_moves:
             raise GameFaultError("a game is longer than it may be")
         return self._legal(game.moves), game.result
@@ -260,7 +255,7 @@ class Box:
         bits, size = np.frombuffer(answer.masks, np.uint8), games * self.actions
         if bits.size != -(-size // 8) or not len(answer.rewards) == len(answer.ended) == games:
             raise GameFaultError("an answer of the wrong form")
-        masks = np.unpackbits(bits)[:size].astype(bool).reshape(games, self.actions)
+        masks = np.unpackbits(bits, count=size).astype(bool).reshape(games, self.actions)
         if not masks.any(axis=1).all():
             raise GameFaultError("no valid move is left and the game is not over")
         rewards, ended = np.array(answer.rewards, np.float32), np.array(answer.ended, bool)
@@ -306,7 +301,8 @@ class Box:
         return content
 
     def _watch(self) -> None:
-        """Kill the process at a deadline, so that reading and writing end, however slow it is."""
+        """Kill the process at a deadline, so that reading and writing end, however slow it is. One
+        thread for all requests: to start one takes longer than most answers."""
         while not self._closed.wait(0.1):
             if monotonic() > self._until:
                 self.process.kill()
@@ -320,7 +316,6 @@ class Box:
         return "it closed its pipe"
 
     def _end(self, reason: str) -> GameFaultError:
-        """Close the process; returns the fault."""
         self.close()
         return GameFaultError(reason)
 
@@ -335,8 +330,8 @@ def _paths() -> list[str]:
 
 def one_line(text: str) -> str:
     """A game's text as one short line."""
-    line = " ".join("".join(c if c.isprintable() else " " for c in text[:2000]).split())
-    return excerpt(line, MOST_REASON) or "a fault without a message"
+    words = printable(text[:2000]).split()
+    return excerpt(" ".join(words), MOST_REASON) or "a fault without a message"
 
 
 def _misfit(error: ValidationError) -> str:

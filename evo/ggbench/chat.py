@@ -17,29 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evo.config.measure import ChatConfig
 from evo.ggbench.game import MOST_BYTES, ProgramGame
 from evo.ggbench.guest.serve import STANDARD
-from evo.measure.players import chat_settings
 from meta_sampler.chat import CachedAnswer, PaidAnswers, UnusableAnswerError
 from xgl.chat.answers import blocks, document, final_text
 from xgl.chat.client import Message, RequestBatch
 from xgl.chat.settings import ChatSettings, Usage
-from xgl.errors import ConfigError, PlayerError, excerpt
-from xgl.models.references import ChatName, parse
+from xgl.errors import PlayerError, excerpt
+from xgl.escaping import well_formed
 
 FOLDER = Path(__file__).parent / "prompt_texts"
-
-
-def find_chat_model(name: str, key: str, chat: ChatConfig) -> ChatSettings:
-    """The model that writes games, tries or sorts them. ``key``: the setting or flag that names it.
-
-    Raises :class:`ConfigError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
-    """
-    model = parse(name, key)
-    if not isinstance(model, ChatName):
-        raise ConfigError(f"{key}: found {name!r}, expected chat:MODEL or chat:MODEL@URL")
-    return chat_settings(model.model, model.url, chat)
 
 
 def usage_row(usage: Usage, settings: ChatSettings | None) -> dict[str, Any]:
@@ -62,12 +49,10 @@ def request(name: str, **texts: object) -> list[Message]:
 
 def whole_text(answer: CachedAnswer, most: int) -> str:
     """The answer's text without thoughts. Raises :class:`UnusableAnswerError` for one that was cut
-    (at ``most`` tokens), is empty or too long."""
-    text = final_text(answer.text.encode(errors="replace").decode())
+    (at ``most`` tokens) or is too long."""
+    text = final_text(well_formed(answer.text))
     if answer.cut:
         raise UnusableAnswerError(f"the answer was cut at {most} tokens")
-    if not text:
-        raise UnusableAnswerError("the answer is empty")
     if len(text.encode()) > MOST_BYTES:
         raise UnusableAnswerError(f"the answer is longer than {MOST_BYTES} bytes")
     return text
@@ -87,11 +72,8 @@ class Author(PaidAnswers):
     """Writes games."""
 
     def write(self, numbers: Sequence[int]) -> list[WrittenGame]:
-        """The games of these numbers, in their order.
-
-        Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
-        :class:`~xgl.errors.BudgetError`.
-        """
+        """The games of these numbers, in their order. Raises :class:`~xgl.errors.PlayerError` if
+        the endpoint gives no answer, and :class:`~xgl.errors.BudgetError`."""
         return self.gather([partial(self._game, number) for number in numbers])
 
     async def _game(self, number: int, batch: RequestBatch) -> WrittenGame:
@@ -124,10 +106,8 @@ def prose(answer: str) -> str:
 
 def program(answer: str) -> str:
     """The program of an answer: its blocks of Python, joined; if none has that label, the blocks,
-    or the whole answer, with the class CustomEnv.
-
-    Raises :class:`UnusableAnswerError`. The filters judge the program.
-    """
+    or the whole answer, with the class CustomEnv. Raises :class:`UnusableAnswerError`. The filters
+    judge the program."""
     found = list(blocks(answer))
     texts = [block.text for block in found if block.label in _LABELS]
     if not texts:
@@ -168,11 +148,9 @@ class Clusterer(PaidAnswers):
     """Proposes explanations and says which games belong to them."""
 
     def sort(self, games: Sequence[ProgramGame], count: int | None = None) -> Clusters:
-        """Sort games. ``count``: number of clusters; None: as many as pay.
-
-        Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer or no list,
-        :class:`~xgl.errors.BudgetError`, and ValueError if no such clusters share no game.
-        """
+        """Sort games. ``count``: number of clusters; None: as many as pay. Raises
+        :class:`~xgl.errors.PlayerError` if the endpoint gives no answer or no list,
+        :class:`~xgl.errors.BudgetError`, and ValueError if no such clusters share no game."""
         chunks = [games[at : at + CHUNK] for at in range(0, len(games), CHUNK)]
         texts = ["\n\n---\n\n".join(game.rules.strip() for game in each) for each in chunks]
         requests = [request("propose", rules=text, count=PROPOSALS) for text in texts]
@@ -207,8 +185,7 @@ class Clusterer(PaidAnswers):
 
 
 def items(answer: str) -> list[str]:
-    """The items of a list, each once. Raises :class:`UnusableAnswerError` for
-    none.
+    """The items of a list, each once. Raises :class:`UnusableAnswerError` for none.
 
     >>> items("Sure:\\n1. **Card game**: cards are played.\\n2) Race: be first.")
     ['Card game: cards are played.', 'Race: be first.']

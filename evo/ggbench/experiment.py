@@ -18,70 +18,55 @@ from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
 from archive.views.tables import add, table, terminal_tables
 from evo.config.measure import GGBenchConfig, GGBenchRunConfig
-from evo.ggbench.benchmark import (
-    AgentPlayer,
-    ChatMover,
-    LocalMover,
-    Mover,
-    Player,
-    ProgramPlay,
-    find_player,
-    new_plays,
-    play_in_box,
-)
-from evo.ggbench.box import Box, BoxLimits, GameFaultError
-from evo.ggbench.chat import Author, Clusterer, find_chat_model, usage_row
+from evo.ggbench import benchmark, selfplay
+from evo.ggbench.benchmark import ChatMover, Player, ProgramPlay
+from evo.ggbench.box import Box, BoxLimits, GameFaultError, searching
+from evo.ggbench.chat import Author, Clusterer, usage_row
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged
-from evo.ggbench.selfplay import (
-    Checkpoint,
-    Pairing,
-    find_opponent,
-    keep_policies,
-    opponent_verdict,
-    searching,
-    train,
-)
+from evo.ggbench.selfplay import Checkpoint, Pairing
 from evo.jobs.job import Workers
 from evo.jobs.model_host import single_threaded
 from evo.measure.players import LocalPlayer, RemotePlayer
+from evo.measure.players import find_player as find_model
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
-from xgl.chat.settings import ChatSettings
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.console import Console
 from xgl.errors import ConfigError
+
+AUTHOR_TOKENS = 8192
+"""Least limit of each text that an author writes: longer than a player's answer."""
 
 
 def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> Plan:
     """Find games and players; raises what each of them raises."""
-    settings = config.ggbench
-    models = {
-        key: find_chat_model(name, f"ggbench.{key}", settings.chat)
-        for key in ("author", "filter_model", "cluster_model")
-        if (name := getattr(settings, key))
-    }
+    settings, models = config.ggbench, dict[str, ChatSettings]()
+    for key in ("author", "filter_model", "cluster_model"):
+        if name := getattr(settings, key):
+            model = find_model(name, settings.chat)
+            if not isinstance(model, RemotePlayer):
+                expected = "expected chat:MODEL or chat:MODEL@URL"
+                raise ConfigError(f"ggbench.{key}: found {name!r}, {expected}")
+            models[key] = model.settings
     if "author" in models:
-        models["author"] = replace(models["author"], answer_tokens=settings.author_tokens)
+        tokens = max(AUTHOR_TOKENS, settings.chat.answer_tokens)
+        models["author"] = replace(models["author"], answer_tokens=tokens)
     names = settings.games or (() if settings.author else tuple(packaged()))
     games = {game.game_id: game for name in names for game in find_all(name)}
-    players = [find_player(name, settings) for name in dict.fromkeys(settings.players)]
-    chats = [*models.values(), *(p.settings for p in players if isinstance(p, RemotePlayer))]
-    if config.budget.dollars is not None and not any(each.prices for each in chats):
-        raise ConfigError(
-            "budget.dollars: found an amount and no price of a chat model, expected "
-            "ggbench.chat.prices={MODEL:[prompt,answer]}"
-        )
+    players = [benchmark.find_player(name, settings) for name in settings.players]
     if not resumed:
-        ask_once(chats)
+        remote = (each.settings for each in players if isinstance(each, RemotePlayer))
+        ask_once([*models.values(), *remote])
     text = f"{len(games) + settings.count * ('author' in models)} games"
     if players:
         text += f", {settings.train.steps} steps of self-play each; {settings.plays} plays each of "
         text += ", ".join(settings.players)
-    begin = partial(GGBenchSession, config, services.console)
-    return text, partial(begin, games=list(games.values()), players=players, models=models)
+    facts = [*games.values()], players, models
+    return text, partial(GGBenchSession, config, services.console, *facts)
 
 
 Row = dict[str, Any]
@@ -103,20 +88,18 @@ class GGBenchSession(RunSession):
         self,
         config: GGBenchRunConfig,
         console: Console,
-        archive: Archive,
         games: Sequence[ProgramGame],
         players: Sequence[Player],
         models: Mapping[str, ChatSettings],
+        archive: Archive,
     ) -> None:
         self.games, self.players, self.models = games, players, models
         self.config, self.console, self.archive = config, console, archive
-        self.settings, self.seed = config.ggbench, config.seed
-        self.lines = TimedLines(console)
-        self.identity = RunIdentity.of(self.config, self.config.name, archive)
+        self.settings, self.seed, self.lines = config.ggbench, config.seed, TimedLines(console)
+        self.identity = RunIdentity.of(config, config.name, archive)
         self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in NAMES}
         self.workers = Workers(self.settings.workers, "ggbench.workers")
-        seconds = self.settings.seconds
-        self.limits = BoxLimits(total=seconds, cpu=int(seconds) + 60)
+        self.limits = BoxLimits(total=self.settings.seconds)
 
     def __exit__(self, *_: object) -> None:
         self.workers.close()
@@ -166,7 +149,6 @@ class GGBenchSession(RunSession):
         complete = {
             name: [ids | (v if isinstance(v, dict) else asdict(v)) for v in values]
             for name, values in tables.items()
-            if values
         }
         self.archive.commit(complete)
         for name, rows in complete.items():
@@ -221,8 +203,8 @@ class GGBenchSession(RunSession):
                 jobs.append((game, partial(run_filters, game, known, self.limits, self.seed)))
         for game, verdicts in self.workers.compute(jobs):
             if verdicts[-1].passed and (model := self.models.get("filter_model")):
-                mover, plays = self._chat_mover(model), self.settings.filter_plays
-                verdicts += [model_timeout(game, mover, plays, self.limits, self.seed)]
+                mover = ChatMover(*self._endpoint(model))
+                verdicts += [model_timeout(game, mover, self.limits, self.seed)]
             self._commit(game, gg_filters=verdicts)
             self._done(f"{game.title}: {_state(verdicts[-1])}")
 
@@ -267,12 +249,12 @@ class GGBenchSession(RunSession):
             played = any(row["player"] == player.name for row in self._of("gg_plays", game))
             if not played and (opponent := self._opponent(game)):
                 against = searching(opponent, self.settings.opponent.simulations)
-                plays = new_plays(game.game_id, self.settings.plays, self.seed)
+                plays = benchmark.new_plays(game.game_id, self.settings.plays, self.seed)
                 hashes = {r["quarter"]: r["weights_sha256"] for r in self._of("gg_agents", game)}
                 weights = {quarter: self.archive.get_adapter(h) for quarter, h in hashes.items()}
                 facts = game, self.limits, weights, against, plays
-                waiting.append((game, partial(play_in_box, *facts)))
-        if isinstance(player, AgentPlayer):
+                waiting.append((game, partial(benchmark.play_in_box, *facts)))
+        if isinstance(player, benchmark.AgentPlayer):
             jobs = [(game, partial(job, player.agent)) for game, job in waiting]
             for game, plays in self.workers.compute(jobs):
                 self._add_plays(game, player, plays)
@@ -282,13 +264,13 @@ class GGBenchSession(RunSession):
                     self._add_plays(game, player, job(mover))
 
     @contextmanager
-    def _mover(self, player: LocalPlayer | RemotePlayer) -> Iterator[Mover]:
+    def _mover(self, player: LocalPlayer | RemotePlayer) -> Iterator[benchmark.Mover]:
         if isinstance(player, RemotePlayer):
-            yield self._chat_mover(player.settings)
+            yield ChatMover(*self._endpoint(player.settings))
             return
         single_threaded()
         with player.load("auto", "cpu") as lm:
-            yield LocalMover(lm, self.seed, player.temperature)
+            yield benchmark.LocalMover(lm, self.seed, player.temperature)
 
     def _add_plays(self, game: ProgramGame, player: Player, plays: Sequence[ProgramPlay]) -> None:
         opponent = f"{self._opponent(game)}@{self.settings.opponent.simulations}"
@@ -302,9 +284,6 @@ class GGBenchSession(RunSession):
         wins = sum(play.outcome == "win" for play in plays)
         self._done(f"{player.name} on {game.title}: {wins} of {len(plays)}")
 
-    def _chat_mover(self, model: ChatSettings) -> ChatMover:
-        return ChatMover(*self._endpoint(model), self.settings.attempts)
-
     def _endpoint(self, model: ChatSettings) -> tuple[ChatSettings, Path]:
         """A model within what may still be paid, and the folder of answers that are paid for."""
         budget = remaining(self.config.budget, self._cost())
@@ -314,7 +293,7 @@ class GGBenchSession(RunSession):
 def _game_row(game: ProgramGame, place: int, failure: str | None = None) -> Row:
     """The row of ``gg_games`` of a game that cost nothing, but for the run."""
     facts = {"program_id": game.game_id, "title": game.title, "place": place, "failed": failure}
-    return {**facts, **asdict(game), "tokens": None, "dollars": None}
+    return asdict(game) | facts | usage_row(Usage(), None)
 
 
 def _state(verdict: FilterVerdict) -> str:
@@ -335,14 +314,14 @@ def prepare(
     stage, began = "training", monotonic()
     try:
         with Box(game, limits) as box:
-            checkpoints += train(box, config.train, run_seed)
+            checkpoints += selfplay.train(box, config.train, run_seed)
         reason = f"{checkpoints[-1].steps} steps without an error"
         verdicts.append(FilterVerdict(stage, True, reason, monotonic() - began))
         stage, began = "opponent", monotonic()
         with Box(game, limits) as box:
-            keep_policies(box, {each.quarter: each.weights for each in checkpoints})
-            pairings += find_opponent(box, config.opponent, run_seed)
-        passed, reason = opponent_verdict(pairings)
+            selfplay.keep_policies(box, {each.quarter: each.weights for each in checkpoints})
+            pairings += selfplay.find_opponent(box, config.opponent, run_seed)
+        passed, reason = selfplay.opponent_verdict(pairings)
     except GameFaultError as fault:
         passed, reason = False, str(fault)
     verdicts.append(FilterVerdict(stage, passed, reason, monotonic() - began))

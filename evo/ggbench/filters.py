@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import hashlib
+import re
 from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -17,13 +18,14 @@ from typing import NamedTuple
 
 from archive.statistics.programs import STAGES
 from evo.ggbench.benchmark import ChatMover, new_plays, play_in_box
-from evo.ggbench.box import MCTS, RANDOM, Box, BoxLimits, GameFaultError, agent_named
+from evo.ggbench.box import RANDOM_MOVES, Box, BoxLimits, GameFaultError, searching
 from evo.ggbench.chat import usage_row
 from evo.ggbench.game import ProgramGame
 from xgl.chat.settings import Usage
 from xgl.random_streams import seed, stream
 
-KEYWORD = "spaces.Discrete("
+MODEL_GAMES = 10
+"""Games of a model on each game that passed the filters before."""
 GAMES, REPEATED = 20, 3
 """Number of games of random moves, and of these that are played again under the same seed."""
 SEARCHED, BRIEF = 10, 3
@@ -67,11 +69,8 @@ def run_filters(
     limits: BoxLimits | None = None,
     run_seed: int = 0,
 ) -> list[FilterVerdict]:
-    """The verdicts on a game, the last of which refuses, or all pass.
-
-    ``known_digests``: digests (:func:`digest`) of games that exist already. Raises
-    :class:`~evo.ggbench.box.NoLockError`.
-    """
+    """The verdicts on a game, the last of which refuses, or all pass. ``known_digests``: digests
+    (:func:`digest`) of games that exist already. Raises :class:`~evo.ggbench.box.NoLockError`."""
     verdicts: list[FilterVerdict] = []
     findings = _findings(game, known_digests, limits or BoxLimits(), run_seed)
     for stage in STAGES[: STAGES.index("model")]:
@@ -107,12 +106,10 @@ def _findings(
 ) -> Generator[tuple[bool, str, int | None]]:
     """Of each stage, whether it passes, why, and the number of actions once known; lazily: a filter
     does not run after one that refused."""
-    _, found, rest = game.source.partition(KEYWORD)
-    space, closed, _ = rest.partition(")")
-    is_power = bool(found and closed and "**" in space)
-    large = f"an action space of {space[:60]} moves"
-    reason = large if is_power else "no power in the action space"
-    yield not is_power, reason, None
+    space = re.search(r"spaces\.Discrete\(([^)]*)\)", game.source)
+    power = space[1][:60] if space and "**" in space[1] else ""
+    reason = f"an action space of {power} moves" if power else "no power in the action space"
+    yield not power, reason, None
     program = digest(game.source)
     yield program not in known_digests, f"program {program[:12]}", None
     with Box(game, replace(limits, total=min(limits.total, SECONDS))) as box:
@@ -151,7 +148,7 @@ def _alternation(plays: Sequence[_Play]) -> tuple[bool, str]:
 
 def _repeatability(plays: Sequence[_Play], box: Box) -> tuple[bool, str]:
     """The same seed and moves give the same game, and so they do where searches come between."""
-    search = agent_named(f"{MCTS}@{BRIEF}") or {}
+    search = searching(None, BRIEF)
     for play, searches in [*((play, False) for play in plays), (plays[0], True)]:
         for number, before in enumerate(play.digests):
             view = box.play(play.moves[number - 1]) if number else box.new(play.seed)
@@ -167,8 +164,8 @@ def _timeout(plays: Sequence[_Play], box: Box, run_seed: int) -> tuple[bool, str
     too_long = f"goes on after {box.limits.most_moves} moves"
     if any(play.result is None for play in plays):
         return False, f"a game of random moves {too_long}"
-    search = agent_named(MCTS) or {}
-    moves, result = box.match((search, search), seed("ggbench", "timeout", run_seed, bits=32))
+    searches = searching(None), searching(None)
+    moves, result = box.match(searches, seed("ggbench", "timeout", run_seed, bits=32))
     if result is None:
         return False, f"a game of two searches {too_long}"
     longest = max(len(play.moves) for play in plays)
@@ -176,16 +173,14 @@ def _timeout(plays: Sequence[_Play], box: Box, run_seed: int) -> tuple[bool, str
 
 
 def model_timeout(
-    game: ProgramGame, mover: ChatMover, count: int, limits: BoxLimits, run_seed: int
+    game: ProgramGame, mover: ChatMover, limits: BoxLimits, run_seed: int
 ) -> FilterVerdict:
     """Games of a model against random moves: refused is a game that takes more than 100 moves or
     1.5 hours, or of which more than 20 % end in an exception. An answer that is no legal number
-    becomes a random move.
-
-    Raises what the model's endpoint raises.
-    """
+    becomes a random move. Raises what the model's endpoint raises."""
+    count = MODEL_GAMES
     plays = new_plays(game.game_id, count, run_seed)
-    play_in_box(game, limits, {}, {"kind": RANDOM}, plays, mover, forgives=True)
+    play_in_box(game, limits, {}, RANDOM_MOVES, plays, mover, forgives=True)
     reason, broken = None, [play for play in plays if play.outcome == "broken"]
     if len(broken) > MOST_EXCEPTIONS * count:
         reason = f"{len(broken)} of {count} games end in an exception: {broken[0].reason}"

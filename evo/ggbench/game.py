@@ -14,7 +14,6 @@ from xgl.errors import ConfigError, excerpt
 from xgl.escaping import visible
 from xgl.files import read_bytes, user_path
 
-PACKAGE_FOLDER = Path(__file__).parent / "packaged"
 FILES = ("rules.md", "env.py", "moves.md")
 MOST_BYTES = 200_000
 """Most bytes of one text of a game."""
@@ -54,11 +53,9 @@ class ProgramGame:
 @cache
 def packaged() -> Mapping[str, ProgramGame]:
     """The games of this package by name, in their order."""
-    categories = tomllib.loads((PACKAGE_FOLDER / "games.toml").read_text())
-    return {
-        name: _read(PACKAGE_FOLDER / name, name, category, "packaged")
-        for name, category in categories.items()
-    }
+    folder = Path(__file__).parent / "packaged"
+    categories = tomllib.loads((folder / "games.toml").read_text()).items()
+    return {name: _read(folder / name, name, category, "packaged") for name, category in categories}
 
 
 def find_all(name: str) -> list[ProgramGame]:
@@ -87,14 +84,13 @@ def _released(folder: Path, number: int) -> ProgramGame:
 def _read(
     folder: Path, name: str, category: str | None, author: str, files: Sequence[str] = FILES
 ) -> ProgramGame:
-    try:
-        texts = [read_bytes(folder / file, MOST_BYTES).decode("utf-8-sig") for file in files]
-    except OSError as error:
-        raise ConfigError(
-            f"game: {error.filename} cannot be read ({error.strerror}), expected a folder with "
-            f"{', '.join(files)}"
-        ) from None
-    except UnicodeDecodeError:
-        raise ConfigError(f"game: {folder} holds no UTF-8 text") from None
+    texts = []
+    for file in files:
+        try:
+            texts.append(read_bytes(folder / file, MOST_BYTES).decode("utf-8-sig"))
+        except (OSError, UnicodeDecodeError) as error:
+            raise ConfigError(
+                f"game: {folder / file} cannot be read ({error}), expected {', '.join(files)}"
+            ) from None
     rules, source, moves = texts
     return ProgramGame(name, rules, source, moves, category, author)

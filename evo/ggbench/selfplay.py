@@ -24,19 +24,17 @@ from stable_baselines3.common.vec_env import VecEnv
 from archive import PairPurpose
 from archive.statistics.programs import passes
 from evo.config.measure import QUARTERS, ROLLOUT, OpponentConfig, TrainConfig
-from evo.ggbench.box import RANDOM, Agent, Batch, Box, Floats, agent_named
+from evo.ggbench.box import RANDOM, RANDOM_MOVES, Agent, Batch, Box, Floats, searching
 from xgl.random_streams import seed
 
 FIRST_EXPLORATION, LAST_EXPLORATION = 1.0, 0.1
 """Probability of a random move of the opponent, at the beginning and at the end."""
-HYPERPARAMETERS: dict[str, Any] = {
-    "learning_rate": 3e-4,
-    "gamma": 0.99,
-    "gae_lambda": 0.95,
-    "clip_range": 0.2,
-    "batch_size": 64,
-}
-"""Table 4; all else is the library's default."""
+GAMES = 16
+"""Games that the learner plays at once."""
+STEPS = ROLLOUT // GAMES
+"""Its moves in each of them between two updates."""
+SELECTION = 6
+"""Games of each pair of agents in a selection (section 2.4)."""
 AGENTS = tuple(f"quarter{quarter}" for quarter in range(1, QUARTERS + 1))
 """Names of the checkpoints' agents in the box."""
 
@@ -64,11 +62,9 @@ def keep_policies(box: Box, weights: Mapping[int, bytes]) -> None:
 
 
 def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
-    """Four checkpoints; the box keeps their policies.
-
-    A function of its arguments and the game alone, on one thread. Raises
-    :class:`~evo.ggbench.box.GameFaultError`, for a game that lasts too long, too.
-    """
+    """Four checkpoints; the box keeps their policies. A function of its arguments and the game
+    alone, on one thread. Raises :class:`~evo.ggbench.box.GameFaultError`, for a game that lasts too
+    long, too."""
     torch.set_num_threads(1)
     environments = TrainingGames(box, settings, run_seed)
     model = learner(environments, settings, seed("ggbench", "ppo", run_seed, bits=31))
@@ -86,18 +82,11 @@ def train(box: Box, settings: TrainConfig, run_seed: int) -> list[Checkpoint]:
 
 
 def learner(environments: VecEnv, settings: TrainConfig, model_seed: int) -> Any:
-    """PPO with the settings of Table 4, by default over legal moves."""
+    """PPO, by default over legal moves. The library's defaults are the settings of Table 4."""
     kind: Any = MaskablePPO if settings.masked else PPO
-    steps = _steps_a_rollout(settings)
-    model = kind(
-        "MlpPolicy", environments, n_steps=steps, seed=model_seed, device="cpu", **HYPERPARAMETERS
-    )
+    model = kind("MlpPolicy", environments, n_steps=STEPS, seed=model_seed, device="cpu")
     model.set_logger(Logger(None, []))  # the default one makes a folder in /tmp
     return model
-
-
-def _steps_a_rollout(settings: TrainConfig) -> int:
-    return max(2, ROLLOUT // settings.games)
 
 
 def _weights(model: Any) -> bytes:
@@ -112,20 +101,18 @@ def _weights(model: Any) -> bytes:
 
 class TrainingGames(VecEnv):
     """Many games of one box, as Stable-Baselines3 sees them; opponents answer in the box.
-
     ``explorations``: the opponents' share of random moves, which falls linearly, rollout by
-    rollout.
-    """
+    rollout."""
 
     def __init__(self, box: Box, settings: TrainConfig, run_seed: int) -> None:
         self.box, self.run_seed, self.resets, self.steps = box, run_seed, 0, 0
         self.opponents: Sequence[str] = []
-        self.exploration, self.steps_a_rollout = FIRST_EXPLORATION, _steps_a_rollout(settings)
+        self.exploration = FIRST_EXPLORATION
         rollouts = QUARTERS * -(-settings.steps // (QUARTERS * ROLLOUT))
         self.explorations = np.linspace(FIRST_EXPLORATION, LAST_EXPLORATION, rollouts).tolist()
         size = math.prod(box.shape) + 1
         features = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
-        super().__init__(settings.games, features, gymnasium.spaces.Discrete(box.actions))
+        super().__init__(GAMES, features, gymnasium.spaces.Discrete(box.actions))
 
     def reset(self) -> Floats:
         """Begin all games again, under seeds of their own."""
@@ -140,7 +127,7 @@ class TrainingGames(VecEnv):
 
     def step_wait(self) -> tuple[Any, Any, Any, list[dict[str, Any]]]:
         """Make them; games that ended have begun again."""
-        rollout = min(self.steps // self.steps_a_rollout, len(self.explorations) - 1)
+        rollout = min(self.steps // STEPS, len(self.explorations) - 1)
         self.exploration, self.steps = self.explorations[rollout], self.steps + 1
         batch = self.box.learn(self.moves, self.exploration)
         return self._observe(batch), batch.rewards, batch.ended, [{} for _ in self.moves]
@@ -190,11 +177,6 @@ class Pairing:
     seconds: float
 
 
-def searching(name: str, simulations: int) -> Agent:
-    """An agent by name: random moves, or a search with a checkpoint's policy."""
-    return agent_named(name) or {"kind": "search", "policy": name, "simulations": simulations}
-
-
 def find_opponent(box: Box, settings: OpponentConfig, run_seed: int) -> Iterator[Pairing]:
     """Every pair that was played. The last is a confirmation that passed, or there is no opponent.
 
@@ -206,8 +188,9 @@ def find_opponent(box: Box, settings: OpponentConfig, run_seed: int) -> Iterator
 
     def pairing(winner: str, simulations: int, loser: str, purpose: PairPurpose) -> Pairing:
         names = winner, simulations, loser
-        games = settings.selection if purpose is PairPurpose.SELECTION else settings.confirmation
-        agents = searching(winner, simulations), searching(loser, own)
+        games = SELECTION if purpose is PairPurpose.SELECTION else settings.confirmation
+        weaker = RANDOM_MOVES if loser == RANDOM else searching(loser, own)
+        agents = searching(winner, simulations), weaker
         seeds = [seed("ggbench", purpose, run_seed, *names, n, bits=32) for n in range(games)]
         began = monotonic()
         wins, draws = contest(box, agents, seeds)

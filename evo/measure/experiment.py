@@ -6,8 +6,8 @@ A commit holds all rounds of one player on one game; committed rounds are not pl
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from archive.errors import ExportError, RatingError
 from archive.export.selection import discriminating
 from archive.run import Run, read_settings
 from archive.schema import PlaysKey, TaskId
+from archive.statistics.intervals import CONFIDENCE
 from archive.statistics.measure import read_ceilings
 from archive.statistics.ratings import (
     MeasureRatings,
@@ -36,14 +37,8 @@ from archive.text import plural
 from archive.views.ratings import show as show_ratings
 from evo.config.measure import MeasureRunConfig
 from evo.config.models import PASS_SHARE, JudgeConfig, ModelHostSettings, PlayerConfig
-from evo.jobs.evaluation import (
-    RoundScore,
-    Row,
-    check_fits,
-    round_floor,
-    round_rows,
-    with_round_floor,
-)
+from evo.jobs import evaluation
+from evo.jobs.evaluation import RoundScore, Row, round_floor
 from evo.jobs.model_host import ModelHost, single_threaded
 from evo.measure import results
 from evo.measure.folder import (
@@ -55,22 +50,13 @@ from evo.measure.folder import (
     read_benchmark,
 )
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
-from evo.measure.results import (
-    SOLVERS,
-    CeilingSearch,
-    GameResult,
-    Levels,
-    levels_of,
-    measures_row,
-    result,
-)
 from evo.record.budget import Cost, budget_limits, check, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
-from xgl.chat.settings import Budget
+from xgl.chat.settings import Budget, Prices
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
 from xgl.language.canonical import check_names
@@ -81,6 +67,9 @@ from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import Player
 from xgl.settings import value_text
 
+TOLERANCE = 0.1
+"""Of the command that exports the fewest games which tell the players apart (§5.5): by how much a
+mean narms may differ, as a share of the distance between the best and the worst player."""
 SILENCE = 30.0
 """Seconds without a line after which the rounds of a game are told."""
 
@@ -110,12 +99,8 @@ class MeasurePlan:
         ]
         for player in self.order:
             lines.append(f"{player.name}: {plural(len(self.games_of(player)), 'game')}")
-        if calls := config.measure.ceiling.calls:
-            maps = sum(len(each.seeds(config.measure.maps)) for each in members)
-            lines.append(
-                f"ceilings: {SOLVERS} solvers on {maps} maps, at most "
-                f"{SOLVERS * maps * calls:,} judge calls"
-            )
+        if calls := config.measure.ceiling_calls:
+            lines.append(f"ceilings: two solvers on each map, at most {calls:,} judge calls each")
         return "\n".join(lines)
 
     def base_plays(self, member: MeasureGame) -> bool:
@@ -145,21 +130,15 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     resolve(reference)
     base = LocalPlayer(config.measure.base or config.measure.judge or export.judge_name, reference)
     players = tuple(find_player(name, config.measure.chat) for name in config.players)
-    remote = [player.settings for player in players if isinstance(player, RemotePlayer)]
-    if config.budget.dollars is not None and not any(each.prices for each in remote):
+    if config.measure.ceiling_calls and is_server(judge):
         raise ConfigError(
-            "budget.dollars: found an amount and no price of a measured chat model, expected "
-            "measure.chat.prices={MODEL:[prompt,answer]}"
-        )
-    if config.measure.ceiling.calls and is_server(judge):
-        raise ConfigError(
-            f"measure.ceiling.calls: found {config.measure.ceiling.calls} and a judge on a server, "
+            f"measure.ceiling_calls: found {config.measure.ceiling_calls} and a judge on a server, "
             "which tells no gradients, expected 0"
         )
     if config.measure.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("measure.device: found cuda, but torch sees no GPU here, expected cpu")
     if not resumed:
-        ask_once(remote)
+        ask_once(each.settings for each in players if isinstance(each, RemotePlayer))
     plan = MeasurePlan(config, services.console, export, players, base, resumed)
     return plan.text, partial(MeasureSession, plan)
 
@@ -192,10 +171,10 @@ def _model_host(plan: MeasurePlan) -> ModelHost:
 
 def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
     """Measure and judge must be those that the run began with; who names the judge may differ."""
-    created = [row for row in archive.rows("runs") if row["event"] == RunEvent.CREATED]
-    if not created:
+    rows = archive.rows("runs", ["config_json"])
+    if not rows:
         return
-    began = read_settings(created[0]["config_json"])
+    began = read_settings(rows[0]["config_json"])
     if began.get("digest") != plan.export.digest:
         raise ConfigError(
             f"measure: {plan.config.source} has changed since the run began, expected the measure "
@@ -251,18 +230,23 @@ class MeasureSession(RunSession):
     def show(self, outcome: RunOutcome) -> None:
         """A table and a figure of what has been played so far."""
         config, members = self.plan.config, self.plan.export.members
-        confidence = config.measure.confidence
         pairs = [(name, member) for name in config.players for member in members]
         played = {(name, m.name): rows for name, m in pairs if (rows := self._rows(name, m))}
         if config.measure.rounds == 1 and played:
-            results.show_scores(self.console, played, confidence)
-        if found := self.results():
-            results.show(self.console, found, confidence)
+            results.show_scores(self.console, played)
+        normalised = [(name, *self._normalised(member)) for name, member in pairs]
+        found = [
+            results.result(name, game, levels[0], played[name, game.name])
+            for name, game, levels in normalised
+            if levels and (name, game.name) in played
+        ]
+        if found:
+            results.show(self.console, found)
             if config.measure.games:
                 results.show_rounds(self.console, found)
-            if game_ceilings := read_ceilings(self.ledger.archive, confidence):
+            if game_ceilings := read_ceilings(self.ledger.archive, CONFIDENCE):
                 names = {each.task.id: each.name for each in members}
-                self.console.print(results.ceilings_table(game_ceilings, names, confidence))
+                self.console.print(results.ceilings_table(game_ceilings, names))
             path = self.plan.config.folder / results.FIGURE
             save_text(path, document(results.figure(found)))
             self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
@@ -271,69 +255,82 @@ class MeasureSession(RunSession):
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """What exports the fewest games that tell the players apart as all games do."""
-        folder, tolerance = self.plan.config.folder, self.plan.config.measure.tolerance
+        folder = self.plan.config.folder
         if len(self.plan.config.players) < 2:
             return ()
         with suppress(ExportError):  # no two players differ
-            discriminating(Run(self.ledger.archive), tolerance)
+            discriminating(Run(self.ledger.archive), TOLERANCE)
             export = f"python -m archive export {shown(folder)} {shown(Path(f'{folder}-games'))}"
-            return [("export", f"{export} --format xent --discriminating {tolerance:g}")]
+            return [("export", f"{export} --format xent --discriminating {TOLERANCE:g}")]
         return ()
 
     def _play(self, player: MeasuredPlayer, seat: Player, member: MeasureGame) -> None:
         """Play all rounds of one game, in one commit."""
         plan, config = self.plan, self.plan.config.measure
         dollars_before = seat.usage.dollars if isinstance(seat, ChatPlayer) else 0.0
-        self.host.begin(member.stories)
         task, seeds = self._normalised(member)[0].task, member.seeds(config.maps)
 
         def tell(number: int) -> None:
             head = f"{player.name} {member.name}: round {number} of {config.rounds}"
             self.lines.say_after(SILENCE, head)
 
-        scores = self.host.repeat(seat, task, seeds, config.rounds, config.control, tell)
-        if isinstance(seat, LocalPolicy):
-            seat.clear_caches()  # a game's results must not depend on the one before
+        with self._maps_of(member, seat):
+            scores = self.host.repeat(seat, task, seeds, config.rounds, config.control, tell)
         floor, sets_levels = task.floor, player is plan.base and plan.base_plays(member)
         if sets_levels:
-            check_fits(task, [(each.outcome, each.reason) for each in scores])
+            evaluation.check_fits(task, [(each.outcome, each.reason) for each in scores])
         if sets_levels or not math.isfinite(floor):  # the base finished no play that would fix it
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
-        floored = [with_round_floor(score, floor) for score in scores]
-        rows = round_rows(player.name, task, Purpose.MEASURE, floored)
+        floored = [evaluation.with_round_floor(score, floor) for score in scores]
+        rows = evaluation.round_rows(player.name, task, Purpose.MEASURE, floored)
         member, levels = self._normalised(member, rows if player.name == plan.base.name else ())
         measures = []
         if levels:  # without them a game has no row
             dollars = seat.usage.dollars - dollars_before if isinstance(seat, ChatPlayer) else None
-            score = result(player.name, member, levels[0], rows)
-            measures = [measures_row(score, levels, rows, config.confidence, dollars)]
-        source = f"measure {plan.export.digest}"
+            score = results.result(player.name, member, levels[0], rows)
+            measures = [results.measures_row(score, levels, rows, dollars)]
+        self._commit(rounds=rows, measures=measures)
+        self.lines.say(f"{player.name} {member.name}: {_outcome(measures, floored)}")
+
+    @contextmanager
+    def _maps_of(self, member: MeasureGame, seat: Player) -> Iterator[None]:
+        """Play on the maps of one game; its results must not depend on the one before."""
+        self.host.begin(member.stories)
+        yield
+        if isinstance(seat, LocalPolicy):
+            seat.clear_caches()
+
+    def _commit(self, **tables: Sequence[Row]) -> None:
+        """One commit of rows on a game, with the texts of its maps."""
+        source = f"measure {self.plan.export.digest}"
         maps = self.ledger.map_rows(self.host.stories.map_texts, Purpose.MEASURE, source)
-        self.ledger.commit(rounds=rows, maps=maps, measures=measures)
-        self.lines.say(_outcome_line(player, member, measures, scores))
+        self.ledger.commit(maps=maps, **tables)
 
     def _find_ceilings(self) -> None:
-        """Commit the folder's best scores, then the solvers' solutions, one commit for each
-        game."""
-        config = self.plan.config.measure
-        search = CeilingSearch(self.plan.export, self.ledger, config)
-        if missing := search.missing():
-            with self.plan.base.seat(self.host, config.dtype, self._remaining_budget()) as seat:
-                for member in missing:
-                    found = search.solve(self.host, seat, member)
-                    if isinstance(seat, LocalPolicy):
-                        seat.clear_caches()
-                    self.lines.say(f"ceiling of {member.name}: {found}")
+        """Commit the folder's best scores of games without rows, then solutions for games that were
+        searched with fewer judge calls than the setting's, one commit for each game."""
+        config, members = self.plan.config.measure, self.plan.export.members
+        calls: dict[TaskId, int] = {}
+        for row in self.ledger.archive.rows("ceilings", ["game_id", "role", "budget"]):
+            calls[TaskId.of(row)] = max(row["budget"], calls.get(TaskId.of(row), 0))
+        new = [each for each in members if each.task.id not in calls]
+        known = [row for each in new for row in results.known_rows(each, config.maps)]
+        self.ledger.commit(ceilings=known)
+        missing = [each for each in members if calls.get(each.task.id, 0) < config.ceiling_calls]
+        if not missing:
+            return
+        with self.plan.base.seat(self.host, config.dtype, self._remaining_budget()) as seat:
+            for member in missing:
+                with self._maps_of(member, seat):
+                    facts = seat, member, config.maps, config.ceiling_calls
+                    rows = results.solution_rows(self.host, *facts)
+                self._commit(ceilings=rows)
+                self.lines.say(f"ceiling of {member.name}: {plural(len(rows), 'solution')}")
 
     def _rate(self) -> MeasureRatings | None:
         """Rate models and games together and commit the ratings; None with fewer than two models or
         if they cannot be rated, which is printed."""
-        measure, archive = self.plan.config.measure, self.ledger.archive
-        question = RatingQuestion(
-            confidence=measure.confidence,
-            resamples=measure.rating_resamples,
-            seed=self.plan.config.seed,
-        )
+        archive, question = self.ledger.archive, RatingQuestion(seed=self.plan.config.seed)
         try:
             block = measure_block([archive], question.preference)
             if len(block.models) < 2:
@@ -349,23 +346,13 @@ class MeasureSession(RunSession):
 
     # -- what is known -------------------------------------------------------------------------
 
-    def results(self) -> list[GameResult]:
-        """Results of all measured players on all games that have levels and were played."""
-        found = []
-        for name in self.plan.config.players:
-            for member in self.plan.export.members:
-                rows, (game, levels) = self._rows(name, member), self._normalised(member)
-                if rows and levels:
-                    found.append(result(name, game, levels[0], rows))
-        return found
-
     def _rows(self, policy: str, member: MeasureGame) -> list[Row]:
         key = PlaysKey(policy, member.task.id, Purpose.MEASURE)
         return self.ledger.rounds.get(key, [])
 
     def _normalised(
         self, member: MeasureGame, base_rows: Sequence[Row] = ()
-    ) -> tuple[MeasureGame, Levels | None]:
+    ) -> tuple[MeasureGame, results.Levels | None]:
         """The game with its floor, and its levels: the export's, or as the base's plays fix them,
         which are archived, or ``base_rows``."""
         plan = self.plan
@@ -378,7 +365,7 @@ class MeasureSession(RunSession):
             plays = [(row["round"], row["outcome"], row["score"]) for row in rows]
             task = replace(member.task, floor=round_floor(plays, member.task))
             member = replace(member, task=task)
-        return member, levels_of(rows, plan.base.name, plan.config.measure.m)
+        return member, results.levels_of(rows, plan.base.name, plan.config.measure.m)
 
     def _remaining_budget(self) -> Budget:
         """The remaining budget; raises :class:`BudgetReachedError` if there is none."""
@@ -389,35 +376,26 @@ class MeasureSession(RunSession):
     def _spent(self) -> Cost:
         """Tokens and dollars of the plays. What a game without levels cost stands in no row: its
         tokens count at the higher price."""
-        tokens = {key: sum(r["tokens"] for r in rows) for key, rows in self.ledger.rounds.items()}
+        remote = [each for each in self.plan.players if isinstance(each, RemotePlayer)]
+        prices, spent = {each.name: each.settings.prices for each in remote}, Cost()
         measures = self.ledger.archive.rows("measures")
-        dollars = sum(row["dollars"] or 0.0 for row in measures)
-        known = {(row["policy_id"], TaskId.of(row)) for row in measures}
-        for player in self.plan.players:
-            if isinstance(player, RemotePlayer):
-                prices = player.settings.prices
-                own = {key: n for key, n in tokens.items() if key.policy_id == player.name}
-                unknown = sum(n for key, n in own.items() if key[:2] not in known)
-                dollars += max(prices.of(unknown, 0), prices.of(0, unknown))
-        return Cost(sum(tokens.values()), dollars=dollars)
+        known = {(row["policy_id"], TaskId.of(row)): row["dollars"] or 0.0 for row in measures}
+        for key, rows in self.ledger.rounds.items():
+            tokens, own = sum(row["tokens"] for row in rows), prices.get(key.policy_id, Prices())
+            most = max(own.of(tokens, 0), own.of(0, tokens))
+            spent += Cost(tokens, dollars=known.get((key.policy_id, key.task_id), most))
+        return spent
 
 
-def _outcome_line(
-    player: MeasuredPlayer,
-    member: MeasureGame,
-    measure_rows: Sequence[Row],
-    scores: Sequence[RoundScore],
-) -> str:
-    """One line of text on a player's result on a game."""
-    narms = f"narms {measure_rows[0]['narms']:.2f}" if measure_rows else "its base never improved"
-    if all(each.number == 1 for each in scores):
-        mean = sum(each.score for each in scores) / len(scores)
-        narms = f"mean score {mean:.2f} bits" + (f", {narms}" if measure_rows else "")
+def _outcome(measure_rows: Sequence[Row], scores: Sequence[RoundScore]) -> str:
+    """A player's result on a game in words."""
     if all(each.outcome == "oversize" for each in scores):
-        return f"{player.name} {member.name}: no play fits; {scores[0].reason}"
+        return f"no play fits; {scores[0].reason}"
+    mean = sum(each.score for each in scores) / len(scores)
+    narms = "".join(f", narms {row['narms']:.2f}" for row in measure_rows)
     forfeits = sum(each.outcome == "forfeit" for each in scores)
-    failed, cut = (
+    failures, cut = (
         sum(each.counts[name] for each in scores) for name in ("format_failures", "cut_moves")
     )
-    failures = f"{forfeits} forfeits, {failed} format failures"
-    return f"{player.name} {member.name}: {narms}; {failures}, {cut} cut moves"
+    counts = f"{forfeits} forfeits, {failures} format failures, {cut} cut moves"
+    return f"mean score {mean:.2f} bits{narms}; {counts}"

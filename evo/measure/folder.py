@@ -32,6 +32,7 @@ from xgl.runtime.requests import Seeds
 
 MANIFEST, BENCHMARK = "measure.json", ".json"
 """A file of an exported folder, and the suffix of a benchmark of the authors' engine."""
+EXPECTED = "a folder written by python -m archive export RUN FOLDER --format xent"
 MAPS = 20
 """Maps of a named game by default: N of Fig. 4.1."""
 ENGINE = Metadata(max_failures=10, story_tokens=1 << 10)
@@ -72,11 +73,9 @@ class ExportedMeasure:
 
 def named_measure(config: MeasureRunConfig) -> ExportedMeasure:
     """The games of ``measure.games`` with ``measure.maps`` maps each, whose texts are the held-out
-    stories of the package. No game has levels: the base player sets them.
-
-    Raises :class:`ConfigError` for a game that cannot be read, is there twice, or needs texts
-    by prompts.
-    """
+    stories of the package. No game has levels: the base player sets them. Raises
+    :class:`ConfigError` for a game that cannot be read, is there twice, or needs texts by
+    prompts."""
     members: list[MeasureGame] = []
     seeds = evaluation_seeds(Purpose.MEASURE, config.seed, config.measure.maps or MAPS)
     maps = tuple(each.map_seed for each in seeds)
@@ -162,7 +161,7 @@ class _Member(_Json):
     role: Literal[*PLAYERS]  # type: ignore[valid-type]
     metadata: dict[str, Any]
     thresholds: _Levels | None = None
-    maps: list[_Map]
+    maps: Annotated[list[_Map], Field(min_length=2)]
 
 
 class _Judge(_Json):
@@ -178,22 +177,16 @@ class _Manifest(_Json):
 
 
 def read(folder: Path, judge: str | None = None) -> ExportedMeasure:
-    """The measure in a folder, with its own judge or the one that the user names.
-
-    Raises :class:`ConfigError` naming what is missing, damaged or not playable, and for a judge
-    that only the folder names if another machine wrote it.
-    """
+    """The measure in a folder, with its own judge or the one that the user names. Raises
+    :class:`ConfigError` naming what is missing, damaged or not playable, and for a judge that only
+    the folder names if another machine wrote it."""
     content = _bytes(folder, MANIFEST)
     try:
         manifest = _Manifest.model_validate_json(content)
     except ValidationError as error:
-        raise ConfigError(
-            f"measure.folder: {folder / MANIFEST} is damaged ({_first_problem(error)}), expected "
-            "what python -m archive export --format xent writes"
-        ) from None
+        found = f"measure.folder: {folder / MANIFEST} is damaged ({_first_problem(error)})"
+        raise ConfigError(f"{found}, expected {EXPECTED}") from None
     named = manifest.judge
-    if len({each.name for each in manifest.members}) < len(manifest.members):
-        raise ConfigError(f"measure.folder: {folder / MANIFEST} has two games of one name")
     if judge is None and named.folder is not None:  # its weights are there
         judge = str(_inside(folder, named.folder))
     return ExportedMeasure(
@@ -221,10 +214,8 @@ def _bytes(folder: Path, name: str) -> bytes:
     try:
         return read_bytes(_inside(folder, name))
     except OSError as error:
-        raise ConfigError(
-            f"measure.folder: {folder / name} cannot be read ({error.strerror}), expected a folder "
-            "written by python -m archive export RUN FOLDER --format xent"
-        ) from None
+        found = f"measure.folder: {folder / name} cannot be read ({error.strerror})"
+        raise ConfigError(f"{found}, expected {EXPECTED}") from None
 
 
 def _member(folder: Path, member: _Member) -> MeasureGame:
@@ -232,11 +223,6 @@ def _member(folder: Path, member: _Member) -> MeasureGame:
     origin, seeds = f"measure.folder: {path}", tuple(each.map_seed for each in member.maps)
     if hashlib.sha256(text).hexdigest() != member.code_sha256:
         raise ConfigError(f"{origin} has changed since its export")
-    if len(set(seeds)) != len(seeds) or len(seeds) < 2:
-        raise ConfigError(
-            f"measure.folder: game {member.name} has maps {list(seeds)}, expected two or more "
-            "different ones"
-        )
     try:
         code, metadata = text.decode(), read_metadata(member.metadata)
     except (XGLError, UnicodeDecodeError) as error:
@@ -279,11 +265,9 @@ class _Benchmark(_Json):
 
 def read_benchmark(path: Path, judge: str | None = None) -> ExportedMeasure:
     """The measure of a file, with its own judge or the one that the user names. The map seeds are
-    1, 3, 5, …: the places of a game's maps.
-
-    Raises :class:`ConfigError` for a file that is none, a game that cannot be played here, a map
-    that is no map of its game, and a judge that only the file names.
-    """
+    1, 3, 5, …: the places of a game's maps. Raises :class:`ConfigError` for a file that is none, a
+    game that cannot be played here, a map that is no map of its game, and a judge that only the
+    file names."""
     try:
         content = read_bytes(path)
         config = _Benchmark.model_validate_json(content)

@@ -1,5 +1,4 @@
-"""An exported measure as a task of Inspect (``inspect_ai``); importing this module does not need
-it.
+"""An exported measure as a task of Inspect (``inspect_ai``).
 
 A sample is one game on one map: the model plays it for K rounds with its earlier ones in view, as
 in ``+experiment=measure``. Its messages are the conversation, retries included. Only the
@@ -9,36 +8,29 @@ experiment has the control and the bootstrap.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+import inspect_ai
 import numpy as np
+from inspect_ai.dataset import Sample
+from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, get_model
+from inspect_ai.scorer import Score, grouped, mean, metric, scorer, stderr
+from inspect_ai.solver import solver
 
-from archive.schema import PlayOutcome
-from archive.statistics.rounds import ScoreLevels, arms, narms
+from archive.statistics.rounds import arms, narms
 from evo.jobs.evaluation import round_floor
-from evo.measure.folder import MeasureGame, read
-from xgl.analysis.plain_english import in_words
+from evo.measure.folder import read
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
-from xgl.escaping import code_span
 from xgl.files import user_path
-from xgl.language.syntax import Reward
 from xgl.players.chat import Ask, asked_move
 from xgl.runtime.episode import Episode, EpisodeQueue
 from xgl.runtime.lockstep import visible_items
 from xgl.runtime.presentation import Message
 from xgl.runtime.requests import Play, Rounds, Seeds
-
-try:
-    from inspect_ai import task as _register
-except ModuleNotFoundError:  # nobody asks for the task
-
-    def _register(function: Any) -> Any:
-        return function
-
 
 ROUNDS_KEY = "rounds"
 """Key of a sample's rounds in its store, from solver to scorer."""
@@ -112,59 +104,31 @@ def news(asked: Sequence[Message], messages: Sequence[Message]) -> Sequence[Mess
     return [each for each in messages if not (asked and each["role"] == "system")]
 
 
-def explanation(member: MeasureGame, facts: Mapping[str, Any], last: int) -> str:
-    """Markdown: what the game pays for, and of each round the bits and the moves; the score is the
-    best of the first ``last``."""
-    game, scores = member.task.game, facts["scores"]
-    sentences = zip(game.program.instructions, in_words(game, member.task.role), strict=True)
-    lines = [
-        f"{max(scores[:last]):.1f} bits: the best of rounds 1 to {last}.",
-        "",
-        *(f"* {code_span(text)}" for line, text in sentences if isinstance(line, Reward)),
-        "",
-    ]
-    rounds = zip(scores, facts["outcomes"], facts["moves"], strict=True)
-    for number, (score, outcome, moves) in enumerate(rounds, 1):
-        outcome = "" if outcome == PlayOutcome.FINISHED else f", {outcome}"
-        written = " / ".join(map(code_span, moves)) or "no move"
-        lines.append(f"{number}. {score:.1f} bits{outcome}: {written}")
-    return "\n".join(lines)
-
-
 # -- the task --------------------------------------------------------------------------------------
 
 
-@_register
+@inspect_ai.task
 def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") -> Any:
     """A measure of ``archive export --format inspect`` (or xent): ``rounds`` on each of the first
     ``maps`` maps of a game (0: all); ``judge`` instead of the folder's."""
-    from inspect_ai import Task
-    from inspect_ai.dataset import Sample
-
     host = MeasureHost(folder, judge)
     samples = [
         Sample(
             id=f"{member.name}-{seeds.map_seed}",
             input=member.task.game.code,
-            metadata={
-                "game": member.name,
-                "role": member.task.role,
-                **asdict(seeds),
-                "levels": None if member.levels is None else asdict(member.levels),
-            },
+            metadata={"game": member.name, "role": member.task.role, **asdict(seeds)},
         )
         for member in host.export.members
         for seeds in member.seeds(maps or None)
     ]
     # A map of each game in turn: `--limit` leaves many games.
     samples.sort(key=lambda sample: sample.metadata["play_seed"])
-    return Task(dataset=samples, solver=_solver(host, rounds), scorer=_scorer(host, rounds))
+    return inspect_ai.Task(
+        dataset=samples, solver=_solver(host, rounds), scorer=_scorer(host, rounds)
+    )
 
 
 def _solver(host: MeasureHost, rounds: int) -> Any:
-    from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser, get_model
-    from inspect_ai.solver import solver
-
     kinds = {
         "system": ChatMessageSystem,
         "user": ChatMessageUser,
@@ -203,24 +167,21 @@ def _solver(host: MeasureHost, rounds: int) -> Any:
 
 
 def _scorer(host: MeasureHost, rounds: int) -> Any:
-    from inspect_ai.scorer import Score, grouped, mean, scorer, stderr
-
     metrics = [
         grouped(mean(), "game"),
         grouped(stderr(), "game", name_template="{group_name} stderr", all_label="all stderr"),
-        _narms(),
+        _narms(host),
     ]
 
     @scorer(metrics=metrics, name="arms")
     def bits() -> Any:
         async def score(state: Any, target: Any) -> Any:
             facts = state.store.get(ROUNDS_KEY)
-            member = host.members[state.metadata["game"]]
-            last = min(member.levels.k_m, rounds) if member.levels else rounds  # ℓ
+            levels = host.members[state.metadata["game"]].levels
+            last = min(levels.k_m, rounds) if levels else rounds  # ℓ
             return Score(
                 value=max(facts["scores"][:last]),
                 answer="\n".join(map(" / ".join, facts["moves"])),
-                explanation=explanation(member, facts, last),
                 metadata=facts,
             )
 
@@ -229,26 +190,20 @@ def _scorer(host: MeasureHost, rounds: int) -> Any:
     return bits()
 
 
-def _narms() -> Any:
+def _narms(host: MeasureHost) -> Any:
     """narms by game (Def. 42), and their mean over games with its standard error. The maps of a
     game are its samples; a game without levels has no such score."""
-    from inspect_ai.scorer import metric
 
     @metric(name="narms")
     def mean_narms() -> Any:
         def compute(scores: list[Any]) -> dict[str, float]:
             bits: defaultdict[str, list[list[float]]] = defaultdict(list)
-            levels: dict[str, ScoreLevels] = {}
             for each in scores:
-                game, own = each.sample_metadata["game"], each.sample_metadata["levels"]
-                if own is not None:
-                    bits[game].append(each.score.metadata["scores"])
-                    levels[game] = ScoreLevels(**own)
+                bits[each.sample_metadata["game"]].append(each.score.metadata["scores"])
             values = {
-                f"narms {game}": narms(
-                    arms(np.array(rows)), levels[game], min(levels[game].k_m, len(rows[0]))
-                )
+                f"narms {game}": narms(arms(np.array(rows)), own, min(own.k_m, len(rows[0])))
                 for game, rows in bits.items()
+                if (own := host.members[game].levels)
             }
             several = np.array(list(values.values()))
             if len(several):

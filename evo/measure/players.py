@@ -91,11 +91,9 @@ MeasuredPlayer = LocalPlayer | RemotePlayer
 
 
 def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
-    """The player of that name, found but not loaded.
-
-    Raises :class:`ConfigError`, :class:`~xgl.errors.ModelNotFoundError`,
-    :class:`~archive.ArchiveError`, and :class:`~xgl.errors.PlayerError` for a key that is missing.
-    """
+    """The player of that name, found but not loaded. Raises :class:`ConfigError`,
+    :class:`~xgl.errors.ModelNotFoundError`, :class:`~archive.ArchiveError`, and
+    :class:`~xgl.errors.PlayerError` for a key that is missing."""
     match parse_player(text):
         case LocalName(reference, temperature):
             resolve(reference)

@@ -4,18 +4,23 @@ table with the models side by side, a figure; and the best known moves."""
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
-from typing import Any
 
 import numpy as np
 from rich.console import Console
 from rich.table import Table
 
 from archive.charts import Panel, panels, series
-from archive.schema import PlayOutcome, Purpose, TaskId
-from archive.statistics.intervals import Interval, Scores, mean_interval, percentile_bounds
+from archive.schema import PlayOutcome, TaskId
+from archive.statistics.intervals import (
+    CONFIDENCE,
+    Interval,
+    Scores,
+    mean_interval,
+    percentile_bounds,
+)
 from archive.statistics.measure import GameCeiling, xent_measure
 from archive.statistics.rounds import (
     Playability,
@@ -27,14 +32,12 @@ from archive.statistics.rounds import (
     narms_draws,
     thresholds,
 )
-from archive.text import interval, number, percent, plural
+from archive.text import interval, number, percent
 from archive.views.tables import add, labels, show_labels, table
-from evo.config.measure import MeasureConfig
 from evo.jobs import evaluation
 from evo.jobs.evaluation import Row, Series, Task
 from evo.jobs.model_host import ModelHost
-from evo.measure.folder import ExportedMeasure, MeasureGame
-from evo.record.ledger import Ledger
+from evo.measure.folder import MeasureGame
 from xgl.diagram.svg import Element
 from xgl.runtime.requests import Player, Seeds
 from xgl.solvers import Attempt, MapTrials, Solution, Solvers
@@ -71,9 +74,10 @@ class GameResult:
     draws: Scores
     control: float | None
 
-    def bounds(self, confidence: float) -> tuple[float, float]:
-        """Bounds of narms over maps, given the levels."""
-        return percentile_bounds(self.draws, confidence)
+    @property
+    def interval(self) -> Interval:
+        """narms with its bounds over maps, given the levels."""
+        return Interval(self.narms, *percentile_bounds(self.draws, CONFIDENCE))
 
 
 def result(
@@ -88,21 +92,15 @@ def result(
 
 
 def measures_row(
-    result: GameResult,
-    levels: Levels,
-    rows: Sequence[Row],
-    confidence: float,
-    dollars: float | None,
-) -> dict[str, Any]:
+    result: GameResult, levels: Levels, rows: Sequence[Row], dollars: float | None
+) -> Row:
     """Row of the table ``measures``, but for the run's id."""
     (own, base, crosses), at, above = levels, result.at_round, None
-    low, high = result.bounds(confidence)
     if (control := result.series.control) is not None:
-        above = above_control(result.series.own[:, :at], control[:, :at], confidence)
+        above = above_control(result.series.own[:, :at], control[:, :at], CONFIDENCE)
     return {
         "policy_id": result.policy,
-        "game_id": result.member.task.game_id,
-        "role": result.member.task.role,
+        **result.member.task.id._asdict(),
         "exported_game_id": result.member.origin,
         "base": base,
         **{name: getattr(own, name) for name in ("b", "theta", "m", "rounds", "k_m")},
@@ -112,9 +110,9 @@ def measures_row(
         "at_round": result.at_round,
         "floor": result.member.task.floor,
         "narms": result.narms,
-        "narms_low": low,
-        "narms_high": high,
-        "confidence": confidence,
+        "narms_low": result.interval.low,
+        "narms_high": result.interval.high,
+        "confidence": CONFIDENCE,
         "control_narms": result.control,
         "above_control": above.value if above else None,
         "above_control_low": above.low if above else None,
@@ -136,56 +134,45 @@ def policies(results: Sequence[GameResult]) -> dict[str, list[GameResult]]:
     return {name: [r for r in results if r.policy == name] for name in names}
 
 
-def show(console: Console, results: Sequence[GameResult], confidence: float) -> None:
+def show(console: Console, results: Sequence[GameResult]) -> None:
     """Two tables: normalised scores by game, and the statistics of each player's measure."""
-    over = f"{percent(confidence)} over maps; of the control in parentheses"
-    cells, rounds = {}, {}
+    over = f"{percent(CONFIDENCE)} over maps; of the control in parentheses"
+    cells = {}
     for each in results:
         control = "" if each.control is None else f" ({number(each.control)})"
-        score = interval(Interval(each.narms, *each.bounds(confidence)))
-        cells[each.policy, each.member.name] = f"{score}{control}"
-        rounds[each.member.name] = each.at_round
-    _show_by_game(console, f"narms after ℓ rounds, {over}", cells, rounds)
+        game = f"{each.member.name}, ℓ = {each.at_round}"
+        cells[each.policy, game] = f"{interval(each.interval)}{control}"
+    _show_by_game(console, f"narms after ℓ rounds, {over}", cells)
     columns = ("games", "mean", "median", "lower quartile", "upper quartile")
-    title = f"The Xent Measure, {percent(confidence)} over games and maps"
+    title = f"The Xent Measure, {percent(CONFIDENCE)} over games and maps"
     summary, by_player = table(title, "player", *columns, numbers=True), policies(results)
     names = labels(list(by_player))
     for name, own in by_player.items():
         scores, over_maps = np.array([r.narms for r in own]), np.stack([r.draws for r in own])
-        mu = xent_measure(scores, confidence=confidence, over_maps=over_maps)
+        mu = xent_measure(scores, over_maps=over_maps)
         estimates = (mu.mean, mu.quantiles[0.5], mu.quantiles[0.25], mu.quantiles[0.75])
         add(summary, names[name], len(own), *map(interval, estimates))
     console.print(summary)
-    show_labels(names, console)
 
 
-def show_scores(
-    console: Console, rows: Mapping[tuple[str, str], Sequence[Row]], confidence: float
-) -> None:
+def show_scores(console: Console, rows: Mapping[tuple[str, str], Sequence[Row]]) -> None:
     """A table of mean scores of single plays, from the rows of each player on each game."""
-    title = f"mean score of one play, bits, {percent(confidence)} over maps"
+    title = f"mean score of one play, bits, {percent(CONFIDENCE)} over maps"
     cells = {
-        key: interval(mean_interval(evaluation.series(own).own[:, 0], confidence))
+        key: interval(mean_interval(evaluation.series(own).own[:, 0], CONFIDENCE))
         for key, own in rows.items()
     }
-    show_labels(_show_by_game(console, title, cells), console)
+    _show_by_game(console, title, cells)
 
 
-def _show_by_game(
-    console: Console,
-    title: str,
-    cells: Mapping[tuple[str, str], str],
-    rounds: Mapping[str, int] | None = None,
-) -> dict[str, str]:
-    """A table of the cells of each player on each game, after the ``rounds`` of each game; returns
-    the players' labels."""
+def _show_by_game(console: Console, title: str, cells: Mapping[tuple[str, str], str]) -> None:
+    """A table of the cells of each player on each game."""
     names = labels(list(dict.fromkeys(player for player, _ in cells)))
-    view = table(title, "game", *(["ℓ"] if rounds else []), *names.values(), numbers=True)
+    view = table(title, "game", *names.values(), numbers=True)
     for game in dict.fromkeys(game for _, game in cells):
-        at = [rounds[game]] if rounds else []
-        add(view, game, *at, *(cells.get((name, game), "") for name in names))
+        add(view, game, *(cells.get((name, game), "") for name in names))
     console.print(view)
-    return names
+    show_labels(names, console)
 
 
 def show_rounds(console: Console, results: Sequence[GameResult]) -> None:
@@ -238,58 +225,32 @@ def figure(results: Sequence[GameResult]) -> Element:
 # -- ceilings: the best known moves (docs/how-to/measuring.md, "Ceilings") -------------------------
 # Search, archive, and comparison with players' scores.
 
-SOLVERS = 2
+
+def known_rows(member: MeasureGame, maps: int | None) -> list[Row]:
+    """The folder's best known scores, as solutions of solvers that made no judge call."""
+    return [
+        _row(member.task, seeds, Solution(best.found_by, Attempt(best.moves, best.score), 0, ()))
+        for seeds in member.seeds(maps)
+        if (best := member.best_known.get(seeds.map_seed))
+    ]
 
 
-class CeilingSearch:
-    """The rows of ``ceilings`` of one measured run."""
-
-    def __init__(self, export: ExportedMeasure, ledger: Ledger, config: MeasureConfig) -> None:
-        self.export, self.ledger, self.config = export, ledger, config
-
-    def missing(self) -> list[MeasureGame]:
-        """Games that were searched with fewer judge calls than the setting's; of those without rows
-        the folder's best known scores are committed first."""
-        budgets: dict[TaskId, int] = {}
-        for row in self.ledger.archive.rows("ceilings", ["game_id", "role", "budget"]):
-            budgets[TaskId.of(row)] = max(row["budget"], budgets.get(TaskId.of(row), 0))
-        new = [each for each in self.export.members if each.task.id not in budgets]
-        self.ledger.commit(ceilings=[row for each in new for row in self._export_rows(each)])
-        calls = self.config.ceiling.calls
-        return [each for each in self.export.members if budgets.get(each.task.id, 0) < calls]
-
-    def solve(self, host: ModelHost, player: Player, member: MeasureGame) -> str:
-        """Run each solver on each map, in one commit; returns a line of text on the result."""
-        host.begin(member.stories)
-        rows = list(self._solution_rows(host, player, member))
-        source = f"measure {self.export.digest}"
-        maps = self.ledger.map_rows(host.stories.map_texts, Purpose.MEASURE, source)
-        self.ledger.commit(ceilings=rows, maps=maps)
-        if not rows:
-            return "no play finished"
-        best = {r["map_seed"]: r["score"] for r in sorted(rows, key=lambda row: row["score"])}
-        mean = number(sum(best.values()) / len(best), 1)
-        return f"{mean} bits on {plural(len(best), 'map')}"
-
-    def _solution_rows(self, host: ModelHost, player: Player, member: MeasureGame) -> Iterator[Row]:
-        settings, task = self.config.ceiling, member.task
-        solvers = Solvers(host.judge, settings.calls, player, settings.width)
-        for seeds in member.seeds(self.config.maps):
-            start = time.perf_counter()
-            solutions = solvers.solve(MapTrials(task.game, task.role, seeds, host.cast(task)))
-            seconds = (time.perf_counter() - start) / max(1, len(solutions))
-            for solution in solutions:
-                yield _row(task, seeds, solution, settings.calls, seconds)
-
-    def _export_rows(self, member: MeasureGame) -> Iterator[Row]:
-        """The folder's best known scores, as solutions of solvers that made no judge call."""
-        for seeds in member.seeds(self.config.maps):
-            if best := member.best_known.get(seeds.map_seed):
-                solution = Solution(best.found_by, Attempt(best.moves, best.score), 0, ())
-                yield _row(member.task, seeds, solution, 0, 0.0)
+def solution_rows(
+    host: ModelHost, player: Player, member: MeasureGame, maps: int | None, calls: int
+) -> list[Row]:
+    """Rows of ``ceilings``: the best that each solver found on each map."""
+    task, solvers, rows = member.task, Solvers(host.judge, calls, player), []
+    for seeds in member.seeds(maps):
+        start = time.perf_counter()
+        solutions = solvers.solve(MapTrials(task.game, task.role, seeds, host.cast(task)))
+        seconds = (time.perf_counter() - start) / max(1, len(solutions))
+        rows += [_row(task, seeds, each, calls, seconds) for each in solutions]
+    return rows
 
 
-def _row(task: Task, seeds: Seeds, solution: Solution, budget: int, seconds: float) -> Row:
+def _row(
+    task: Task, seeds: Seeds, solution: Solution, budget: int = 0, seconds: float = 0.0
+) -> Row:
     return {
         "solver": solution.solver,
         **task.id._asdict(),
@@ -304,13 +265,11 @@ def _row(task: Task, seeds: Seeds, solution: Solution, budget: int, seconds: flo
     }
 
 
-def ceilings_table(
-    games: Sequence[GameCeiling], names: Mapping[TaskId, str], confidence: float
-) -> Table:
+def ceilings_table(games: Sequence[GameCeiling], names: Mapping[TaskId, str]) -> Table:
     """Shares of the distance from the base's score to the best known one, by game and player."""
     players = list(dict.fromkeys(name for game in games for name in game.one_play))
     view = table(
-        f"Share of the way from the base's mean b to the best known, {percent(confidence)} over "
+        f"Share of the way from the base's mean b to the best known, {percent(CONFIDENCE)} over "
         "maps; after ℓ rounds in parentheses; bits left a play",
         *("game", "best known", "found by", *players),
     )

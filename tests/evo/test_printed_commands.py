@@ -113,7 +113,7 @@ def test_the_readme_of_a_measure_plays_it(
     assert execute(export, names=names) == 0
     monkeypatch.chdir(out)
     monkeypatch.setattr("sys.stdin", StringIO("a hen\n" * 9))
-    few = ["measure.rounds=2", "measure.m=1", "measure.rating_resamples=2"]
+    few = ["measure.rounds=2", "measure.m=1"]
     for command in printed_commands((out / "README.md").read_text(encoding="utf-8")):
         words = few if "experiment=measure" in command else []
         assert execute(command, None, names, *words) == 0, command

@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
+import re
 import resource
 import signal
 import struct
@@ -29,34 +30,16 @@ FOREIGN = 0x40000000
 """Numbers of system calls from here on are of another interface (x32)."""
 
 
-def _numbers(text: str) -> dict[str, int]:
-    words = text.split()
-    return dict(zip(words[::2], map(int, words[1::2]), strict=True))
-
-
-MACHINES = {
-    "x86_64": (
-        0xC000003E,
-        _numbers(
-            "read 0 write 1 close 3 fstat 5 poll 7 lseek 8 mmap 9 mprotect 10 munmap 11 brk 12 "
-            "rt_sigaction 13 rt_sigprocmask 14 rt_sigreturn 15 mremap 25 madvise 28 nanosleep 35 "
-            "exit 60 gettimeofday 96 sigaltstack 131 time 201 futex 202 restart_syscall 219 "
-            "clock_gettime 228 clock_getres 229 clock_nanosleep 230 exit_group 231 ppoll 271 "
-            "getrandom 318"
-        ),
-    ),
-    "aarch64": (
-        0xC00000B7,
-        _numbers(
-            "close 57 lseek 62 read 63 write 64 ppoll 73 fstat 80 exit 93 exit_group 94 futex 98 "
-            "nanosleep 101 clock_gettime 113 clock_getres 114 clock_nanosleep 115 "
-            "restart_syscall 128 sigaltstack 132 rt_sigaction 134 rt_sigprocmask 135 "
-            "rt_sigreturn 139 gettimeofday 169 brk 214 munmap 215 mremap 216 mmap 222 "
-            "mprotect 226 madvise 233 getrandom 278"
-        ),
-    ),
-}
-"""Audit architecture and allowed system calls by machine; only x86_64 has been run."""
+MACHINE, ARCHITECTURE = "x86_64", 0xC000003E
+"""The machine that the numbers below are of, and its audit architecture."""
+_NUMBERS = (
+    "read 0 write 1 close 3 fstat 5 poll 7 lseek 8 mmap 9 mprotect 10 munmap 11 brk 12 "
+    "rt_sigaction 13 rt_sigprocmask 14 rt_sigreturn 15 mremap 25 madvise 28 nanosleep 35 exit 60 "
+    "gettimeofday 96 sigaltstack 131 time 201 futex 202 restart_syscall 219 clock_gettime 228 "
+    "clock_getres 229 clock_nanosleep 230 exit_group 231 ppoll 271 getrandom 318"
+)
+ALLOWED = {name: int(number) for name, number in re.findall(r"(\w+) (\d+)", _NUMBERS)}
+"""System calls by name."""
 
 
 class LockError(Exception):
@@ -67,23 +50,17 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
 
 
-def instructions(machine: str) -> list[tuple[int, int, int, int]]:
-    """The filter as (code, jump if true, jump if false, constant).
-
-    Raises :class:`LockError` for a machine without a table.
-    """
-    if machine not in MACHINES:
-        raise LockError(f"no table of system calls for {machine}")
-    architecture, numbers = MACHINES[machine]
+def instructions() -> list[tuple[int, int, int, int]]:
+    """The filter as (code, jump if true, jump if false, constant)."""
     program = [
         (LOAD, 0, 0, PLATFORM),
-        (EQUAL, 1, 0, architecture),
+        (EQUAL, 1, 0, ARCHITECTURE),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, NUMBER),
         (AT_LEAST, 0, 1, FOREIGN),
         (RETURN, 0, 0, KILL),
     ]
-    for name, number in numbers.items():
+    for name, number in ALLOWED.items():
         if name in ("mmap", "mprotect"):  # never executable
             program += [(EQUAL, 0, 4, number), (LOAD, 0, 0, THIRD_ARGUMENT)]
             program += [(ANY_BIT, 0, 1, PROT_EXEC), (RETURN, 0, 0, REFUSE)]
@@ -94,11 +71,8 @@ def instructions(machine: str) -> list[tuple[int, int, int, int]]:
 
 
 def limit(memory: int, cpu_seconds: int) -> None:
-    """Limit the resources of this process; a process of root becomes user nobody.
-
-    ``memory``: bytes of address space; ``cpu_seconds``: of processor time. Raises
-    :class:`LockError`.
-    """
+    """Limit the resources of this process, ``memory`` in bytes of address space; a process of root
+    becomes user nobody. Raises :class:`LockError`."""
     bounds = {
         resource.RLIMIT_AS: memory,
         resource.RLIMIT_CPU: cpu_seconds,
@@ -119,11 +93,11 @@ def limit(memory: int, cpu_seconds: int) -> None:
 
 def lock() -> None:
     """Allow only the listed system calls, for ever. Raises :class:`LockError`."""
-    if not sys.platform.startswith("linux"):
-        raise LockError(f"{sys.platform} has no seccomp")
+    if not sys.platform.startswith("linux") or platform.machine() != MACHINE:
+        raise LockError(f"no table of system calls for {sys.platform} on {platform.machine()}")
     libc = ctypes.CDLL(None, use_errno=True)
     libc.prctl.argtypes = (ctypes.c_int, *(ctypes.c_ulong,) * 4)
-    code = b"".join(struct.pack("=HBBI", *each) for each in instructions(platform.machine()))
+    code = b"".join(struct.pack("=HBBI", *each) for each in instructions())
     buffer = ctypes.create_string_buffer(code, len(code))
     program = _Program(len(code) // 8, ctypes.addressof(buffer))
     # A change of user clears the signal that ends this process with its parent: so it comes after.

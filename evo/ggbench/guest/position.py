@@ -10,7 +10,6 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from random import Random
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -21,13 +20,11 @@ INVALID = -10
 MOST_MOVES = 100_000
 """Most moves that a position may offer: a game that offers moves without end would fill the box."""
 _NOT_STATE = ("action_space", "observation_space", "_np_random", "_np_random_seed", "metadata")
-_GENERATORS: Mapping[type, Callable[[int], Any]] = MappingProxyType(
-    {
-        np.random.Generator: lambda seed: np.random.Generator(np.random.SFC64(seed)),
-        np.random.RandomState: np.random.RandomState,
-        random.Random: random.Random,
-    }
-)
+_GENERATORS: dict[type, Callable[[int], Any]] = {
+    np.random.Generator: lambda seed: np.random.Generator(np.random.SFC64(seed)),
+    np.random.RandomState: np.random.RandomState,
+    random.Random: random.Random,
+}
 
 
 class GameError(Exception):
@@ -43,11 +40,9 @@ def valid_moves(env: Any) -> list[int]:
 
 
 class Position:
-    """Strict alternation: the player who moves changes with every step.
-
-    ``mover``: 0 for who moved first, else 1. ``result``: 1 a win of the first player, −1 of the
-    second, 0 of neither; None while the game goes on.
-    """
+    """Strict alternation: the player who moves changes with every step. ``mover``: 0 for who moved
+    first, else 1. ``result``: 1 a win of the first player, −1 of the second, 0 of neither; None
+    while the game goes on."""
 
     def __init__(self, kind: Callable[[], Any], seed: int) -> None:
         random.seed(seed)
@@ -56,14 +51,12 @@ class Position:
         self.kind, self.seed, self.mover, self.is_copied = kind, seed, 0, True
         self.line: tuple[int, ...] = ()
         self.result: int | None = None
-        self.observation, _ = _parts(self.env.reset(seed=seed), "reset", "(observation, info)")
+        self.observation, _ = self.env.reset(seed=seed)
         self.legal = valid_moves(self.env)
 
     def play(self, move: int) -> None:
         """Make a move of the player whose turn it is."""
-        form = "(observation, reward, terminated, truncated, info)"
-        parts = _parts(self.env.step(move), "step", form)
-        self.observation, reward, terminated, truncated, _ = parts
+        self.observation, reward, terminated, truncated, _ = self.env.step(move)
         reward = float(reward + 0)
         if not math.isfinite(reward):
             raise GameError(f"step returns the reward {reward}, expected a finite number")
@@ -75,8 +68,6 @@ class Position:
             self.result, self.legal = (-won if self.mover else won), []
         else:
             self.legal = valid_moves(self.env)
-            if not self.legal:
-                raise GameError("no valid move is left and the game is not over")
         self.mover ^= 1
 
     def copy(self, seed: int) -> Position:
@@ -111,22 +102,11 @@ class Position:
 
     def features(self) -> NDArray[np.float32]:
         """The observation, flat, and whether the first player moves: (size + 1,)."""
-        observation = np.asarray(self.observation, np.float32).ravel()
-        features = np.empty(observation.size + 1, np.float32)
-        features[:-1], features[-1] = observation, 1 - self.mover
-        return features
+        return np.append(np.asarray(self.observation, np.float32), np.float32(1 - self.mover))
 
     def value(self, player: int) -> float:
         """1 if ``player`` has won, 0 if it has lost, ½ if nobody has won."""
         return 0.5 + (self.result or 0) * (0.5 - player)
-
-
-def _parts(answer: Any, method: str, form: str) -> tuple[Any, ...]:
-    """What a method of the environment returned; raises :class:`GameError` for another form."""
-    if isinstance(answer, tuple) and len(answer) == form.count(",") + 1:
-        return answer
-    found = f"{len(answer)} values" if isinstance(answer, tuple) else type(answer).__name__
-    raise GameError(f"{method} returns {found}, expected {form}")
 
 
 # -- agents ----------------------------------------------------------------------------------------
@@ -189,9 +169,7 @@ def chosen_move(
 ) -> int:
     """The move of an agent, by its ``kind``: random; greedy, the likeliest move of ``policy``; or
     search, the most visited move (ties: the lowest) of ``simulations`` with ``policy`` or none.
-
-    Raises KeyError for a policy that was not sent before.
-    """
+    Raises KeyError for a policy that was not sent before."""
     policy = policies[agent["policy"]] if agent.get("policy") else None
     if agent["kind"] == "random":
         return random_move(position, rng)
@@ -237,12 +215,10 @@ class _Node:
 def search(
     position: Position, simulations: int, policy: Policy | None, rng: Random, most: int
 ) -> dict[int, int]:
-    """Visits by move. A game ends undecided after ``most`` moves.
-
-    Nodes are lines of moves rather than states, and each simulation has its own random draws, so
-    the search cannot foresee dice. ``policy`` orders the moves that are tried first and plays the
-    roll-outs; None: all at random.
-    """
+    """Visits by move. A game ends undecided after ``most`` moves. Nodes are lines of moves rather
+    than states, and each simulation has its own random draws, so the search cannot foresee dice.
+    ``policy`` orders the moves that are tried first and plays the roll-outs; None: all at
+    random."""
     root, roll = _Node(), policy.sample if policy else random_move
     for _ in range(simulations):
         place = position.copy(rng.getrandbits(32))

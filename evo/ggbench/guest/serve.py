@@ -1,10 +1,7 @@
 """The guest's process: it imports what games may use, sets the limits, locks, and only then serves
 one game over a pipe: a request in, an answer out; a fault is an answer, too. Messages are lines of
-JSON, never anything executable.
-
-The host starts it without arguments of its own; the first line holds the settings: ``paths`` (of
-packages), ``memory`` (bytes), ``cpu_seconds``, ``locked`` (whether to lock; false only for games
-that ship).
+JSON, never anything executable; the first holds the settings: ``paths`` of packages, ``memory``
+(bytes), ``cpu_seconds``, and whether it is to be ``locked``.
 """
 
 from __future__ import annotations
@@ -22,6 +19,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from numpy.typing import NDArray
 
 from evo.ggbench.guest import lock
 from evo.ggbench.guest.position import (
@@ -49,17 +47,12 @@ STANDARD = (
 """Modules of the standard library that a game may import, as its author is told. They are imported
 before the lock, since no file can be opened after it."""
 _OTHERS = (
-    "_strptime argparse ast base64 binascii codecs collections.abc contextlib csv "
-    "encodings.ascii encodings.latin_1 encodings.utf_8 gc gymnasium gymnasium.core "
-    "gymnasium.envs.registration gymnasium.error gymnasium.logger gymnasium.spaces "
-    "gymnasium.utils gymnasium.utils.env_checker gymnasium.utils.seeding gymnasium.wrappers "
-    "importlib inspect keyword linecache locale numpy numpy.char numpy.dtypes numpy.exceptions "
-    "numpy.fft numpy.lib.stride_tricks numpy.linalg numpy.ma numpy.polynomial numpy.random "
-    "numpy.rec numpy.strings numpy.testing numpy.typing os os.path pathlib pickle secrets "
-    "shutil sys tempfile threading timeit traceback tracemalloc typing_extensions unittest zlib "
-    "zoneinfo "
+    "_strptime argparse csv encodings.ascii encodings.latin_1 gymnasium.utils.env_checker "
+    "numpy.char numpy.fft numpy.ma numpy.polynomial numpy.rec numpy.strings numpy.testing pathlib "
+    "timeit tracemalloc unittest zoneinfo"
 )
-"""Others that programs import out of habit, or that those above import late."""
+"""Others that programs import out of habit, or that those above import late, as far as numpy and
+gymnasium have not imported them already."""
 
 
 def main(settings: Mapping[str, Any]) -> None:
@@ -68,15 +61,20 @@ def main(settings: Mapping[str, Any]) -> None:
         with suppress(ImportError):  # of another version of numpy or gymnasium
             importlib.import_module(name)
     _forget_host()
-    reason = None
+    unlocked = None if settings["locked"] else "no lock was asked for"
     try:
         lock.limit(settings["memory"], settings["cpu_seconds"])
         if settings["locked"]:
             lock.lock()
     except lock.LockError as error:
-        reason = str(error)
-    send(line({"locked": settings["locked"] and reason is None, "reason": reason}))
-    serve()
+        unlocked = str(error)
+    send(line({"unlocked": unlocked}))
+    # the game's own output goes where errors go, which is nowhere, and it has no input
+    requests, guest = sys.stdin, Guest()
+    sys.stdout = sys.__stdout__ = sys.stderr  # type: ignore[assignment, misc]
+    sys.stdin = sys.__stdin__ = None  # type: ignore[misc]
+    while content := requests.buffer.readline():
+        send(_answer(guest, **json.loads(content)))
 
 
 def _forget_host() -> None:
@@ -96,18 +94,13 @@ def _forget_host() -> None:
 
 # -- messages --------------------------------------------------------------------------------------
 
-MOST = 1 << 20
-"""Bytes of an answer; what the host sends, such as a policy, may be longer."""
 MOST_TEXT, MOST_PLAYER = 20_000, 200
 """Characters of a board or an error, and of a player's name."""
 
 
-def line(message: object, most: int | None = None) -> bytes:
-    """The bytes of a message. Raises ValueError if it is no JSON, or longer than ``most`` bytes."""
-    content = json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n"
-    if most is not None and len(content) > most:
-        raise ValueError(f"an answer of {len(content)} bytes, expected at most {most}")
-    return content
+def line(message: object) -> bytes:
+    """The bytes of a message. Raises ValueError if it is no JSON."""
+    return json.dumps(message, allow_nan=False, separators=(",", ":")).encode() + b"\n"
 
 
 def send(content: bytes) -> None:
@@ -118,7 +111,6 @@ def send(content: bytes) -> None:
 
 # -- the game ------------------------------------------------------------------------------------
 
-NAME = "CustomEnv"
 Answer = dict[str, Any]
 
 
@@ -177,17 +169,13 @@ class Guest:
         # dataclasses, enums and named tuples look for the module of their class
         module = sys.modules["game"] = ModuleType("game")
         exec(compile(source, "game", "exec", dont_inherit=True), module.__dict__)
-        if NAME not in module.__dict__:
-            raise GameError(f"defines no class {NAME}")
-        self.kind: Callable[[], Any] = module.__dict__[NAME]
+        self.kind: Callable[[], Any] = module.__dict__["CustomEnv"]
         self.most = most_moves
         env = self.kind()
-        action_space, observation_space = env.action_space, env.observation_space
-        if not isinstance(action_space, gymnasium.spaces.Discrete) or int(action_space.start):
+        space = env.action_space
+        if not isinstance(space, gymnasium.spaces.Discrete) or int(space.start):
             raise GameError("action_space is no Discrete space from 0")
-        if not isinstance(observation_space, gymnasium.spaces.Box):
-            raise GameError("observation_space is no Box space")
-        self.actions, self.shape = int(action_space.n), observation_space.shape
+        self.actions, self.shape = int(space.n), env.observation_space.shape
         return {"actions": self.actions, "shape": self.shape}
 
     def new(self, seed: int) -> Answer:
@@ -253,8 +241,6 @@ class Guest:
             raise GameError("an observation lies outside its space")
         if not isinstance(text, str) or not text.strip():
             raise GameError("render returns no text")
-        if len(text) > MOST_TEXT:
-            raise GameError(f"render returns {len(text)} characters, expected at most {MOST_TEXT}")
         # agents play without being shown the game, so asking must change nothing
         if position.result is None and valid_moves(position.env) != position.legal:
             raise GameError("valid_moves returns other moves when it is asked again")
@@ -269,7 +255,7 @@ class Guest:
         }
 
 
-def _text_of(values: Any) -> str:
+def _text_of(values: NDArray[Any]) -> str:
     return base64.b64encode(values.tobytes()).decode()
 
 
@@ -290,20 +276,9 @@ def _whole(move: Any) -> int:
     return int(move)
 
 
-def serve() -> None:
-    """Answer requests until the stream ends. The game's own output goes where errors go, which is
-    nowhere, and it has no input."""
-    requests, guest = sys.stdin, Guest()
-    sys.stdout = sys.__stdout__ = sys.stderr  # type: ignore[assignment, misc]
-    sys.stdin = sys.__stdin__ = None  # type: ignore[misc]
-    while content := requests.buffer.readline():
-        send(_answer(guest, **json.loads(content)))
-
-
 def _answer(guest: Guest, do: str, number: int, values: Mapping[str, Any]) -> bytes:
     try:
-        answer = getattr(guest, do)(**values)
-        return line({"number": number, "answer": answer}, MOST)
+        return line({"number": number, "answer": getattr(guest, do)(**values)})
     except BaseException as error:  # noqa: BLE001 – SystemExit and its like are a game's verdict, too
         message = _message(error)
         error.__traceback__ = None  # it may hold all the memory that there is

@@ -246,7 +246,7 @@ ROLES = {place: setting_roles(found_at(place)) for place in ALL_SETTINGS}
 WHEN_RESUMED = """
 budget.dollars budget.seconds budget.tokens cluster.address cluster.gpus_per_worker
 cluster.workers curriculum.run ggbench.chat.prices
-ggbench.players growth.generations growth.max_accepted judge.device measure.ceiling.calls
+ggbench.players growth.generations growth.max_accepted judge.device measure.ceiling_calls
 measure.chat.prices measure.device measure.folder measure.judge player.device
 """
 """Errors of resumed runs name these, so that a resumed run may change them."""

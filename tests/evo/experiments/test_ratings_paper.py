@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from shutil import copytree
 from typing import Any
 from xml.etree import ElementTree
 
@@ -60,10 +61,10 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_exact_copies_move_elos_leader_under_elo_and_not_under_equilibria(whole: Path) -> None:
     found = rows(whole)[REDUNDANCY]
-    assert leader_ranks(found, 0.0, 0, "elo") == [1]
-    assert leader_ranks(found, 0.0, 20, "elo") != [1]
+    ranked = {system: leader_ranks(found, False, system) for system in ("elo", "ne", "cce")}
+    assert ranked["elo"][0] == 1 != ranked["elo"][20]
     for system in ("ne", "cce"):
-        assert leader_ranks(found, 0.0, 20, system) == leader_ranks(found, 0.0, 0, system)
+        assert ranked[system][20] == ranked[system][0]
 
 
 @pytest.mark.long
@@ -94,14 +95,12 @@ def test_every_figure_is_drawn(whole: Path) -> None:
 def test_a_resumed_run_adds_trials_and_computes_nothing_twice(
     tmp_path: Path, whole: Path, capsys: Capsys
 ) -> None:
-    assert run(tmp_path, "name=parts", "ratings_paper.tables=0") == 0
-    before = rows(tmp_path / "parts")[PATHS]
-    capsys.readouterr()
+    copytree(whole, tmp_path / "parts")
+    before = rows(whole)[PATHS]
     assert evo.run.main([f"resume={tmp_path / 'parts'}", "ratings_paper.trials=2"]) == 0
-    assert "4 of 4: path 1, equilibrium, additional prompts" in capsys.readouterr().out
+    output = capsys.readouterr().out
+    assert "system equilibrium, prompt_setting additional, trial 1" in output
+    assert "4 of 4: " in output
     after = rows(tmp_path / "parts")[PATHS]
     assert after[: len(before)] == before
     assert len(after) == 2 * len(before)
-    science = [name for name in before[0] if name not in ("run_id", "seconds")]
-    of_whole = rows(whole)[PATHS]
-    assert [[r[n] for n in science] for r in before] == [[r[n] for n in science] for r in of_whole]

@@ -37,7 +37,7 @@ def first_legal(request: Received) -> Sent:
 
 
 def chat_plays(url: str, folder: Path, plays: int = 4, **settings: object):
-    mover = ChatMover(ChatSettings("m", url, retries=1, first_backoff=0.0, **settings), folder, 3)
+    mover = ChatMover(ChatSettings("m", url, retries=1, first_backoff=0.0, **settings), folder)
     return played(mover, plays)
 
 
@@ -64,9 +64,9 @@ def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
 ) -> None:
     with ChatServer(lambda request: reply(answer)) as server:
         (play,) = chat_plays(server.url, tmp_path, plays=1)
-        assert len(server.received) == 3
+        assert len(server.received) == 5
     assert play.outcome == "fault"
-    assert "no legal number in 3 answers" in str(play.reason)
+    assert "no legal number in 5 answers" in str(play.reason)
 
 
 def test_a_model_is_told_what_is_allowed(tmp_path: Path) -> None:
@@ -132,9 +132,9 @@ def test_a_models_own_games_are_the_timeout_filter(
     source = hostile.GOOD.replace("    def step(self, action):\n", f"{counts}        {lines}\n")
     with ChatServer(answer) as server:
         chat = ChatSettings("m", server.url, retries=1, first_backoff=0.0)
-        mover = ChatMover(chat, tmp_path, 2)
-        verdict = model_timeout(hostile.game_of(source), mover, 5, BoxLimits(most_moves=20), 0)
+        mover = ChatMover(chat, tmp_path)
+        verdict = model_timeout(hostile.game_of(source), mover, BoxLimits(most_moves=20), 0)
         asked = len(server.received)
     assert (verdict.stage, verdict.passed) == ("model", reason is None)
-    assert (reason or "5 games of the model") in verdict.reason
+    assert (reason or "10 games of the model") in verdict.reason
     assert verdict.tokens == 35 * asked > 0

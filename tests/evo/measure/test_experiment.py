@@ -20,7 +20,7 @@ from archive import Archive, RunEvent
 from archive.statistics.rounds import arms, narms, thresholds
 from evo.jobs.evaluation import series
 from evo.jobs.model_host import ModelHost
-from evo.measure.results import CeilingSearch
+from evo.measure import results
 from xgl.files import remember
 from xgl.models.resolve import EMBEDDED
 from xgl.players.local import LocalPolicy
@@ -30,7 +30,7 @@ Capsys = pytest.CaptureFixture[str]
 ONE = {"first": GAMES["first"]}
 EXAMPLE = Path(__file__).parents[3] / "docs/example/run"
 SAID = ("dog", "cat", "bird")
-FAST = ["measure.rounds=3", "measure.m=2", "measure.rating_resamples=2"]
+FAST = ["measure.rounds=3", "measure.m=2"]
 Run = Callable[..., int]
 
 
@@ -193,9 +193,9 @@ def test_no_game_begins_with_the_caches_of_another(
         return watch
 
     monkeypatch.setattr(ModelHost, "repeat", watched(ModelHost.repeat))
-    monkeypatch.setattr(CeilingSearch, "solve", watched(CeilingSearch.solve))
+    monkeypatch.setattr(results, "solution_rows", watched(results.solution_rows))
     write_measure(Path("OUT"), {"first": GAMES["first"], "second": GAMES["second"]})
-    calls = ["measure.ceiling.calls=16", "measure.maps=2"]
+    calls = ["measure.ceiling_calls=16", "measure.maps=2"]
     assert run("+experiment=measure", "measure=OUT", "player=embedded", *FAST, *calls) == 0
     assert len(kept) == 4
     assert all(before == 0 < after for before, after in kept)
@@ -224,9 +224,9 @@ def test_ceilings_are_searched_remembered_and_held_against_scores(run: Run, caps
     overrides = ["+experiment=measure", "measure=OUT", *FAST]
     assert run(*overrides) == 0
     assert len(_ceilings()) == 1, "what the folder knows; nothing is searched unasked"
-    assert run("resume=runs/measure-OUT", "measure.ceiling.calls=30") == 0
+    assert run("resume=runs/measure-OUT", "measure.ceiling_calls=30") == 0
     output = capsys.readouterr().out
-    assert "ceilings: 2 solvers on 3 maps, at most 180 judge calls" in output
+    assert "ceilings: two solvers on each map, at most 30 judge calls each" in output
     assert "Share of the way" in output
     rows = _ceilings()
     solvers = [row["solver"] for row in rows if row["budget"]]
@@ -242,7 +242,7 @@ def test_ceilings_are_searched_remembered_and_held_against_scores(run: Run, caps
     best = {row["map_seed"]: row["score"] for row in sorted(rows, key=lambda row: row["score"])}
     assert all(row["score"] < best[row["map_seed"]] for row in first_rounds), "easily beaten"
     assert best[1] == 40.0
-    assert run("resume=runs/measure-OUT", "measure.ceiling.calls=20") == 0
+    assert run("resume=runs/measure-OUT", "measure.ceiling_calls=20") == 0
     assert _ceilings() == rows, "what was searched with more calls is not searched again"
 
 
@@ -257,7 +257,7 @@ WRONG = (
     (["measure=OUT", "player=chat:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
     (["measure=OUT", "player=vllm:m@http://localhost:8000/v1"], "a judge, expected embed"),
     (["measure=OUT", "measure.base=chat:m@http://h/v1"], "none of this machine"),
-    (["measure=OUT", "players=[embedded,embedded]"], "is listed twice"),
+    (["measure=OUT", "players=[]"], "expected a list with at least one value"),
     (["measure=OUT", "measure.games=[rival]"], "measure.games: found games and a folder"),
 )
 

@@ -21,7 +21,7 @@ from xgl.runtime.requests import ScoreRequest, TokenScores
 Capsys = pytest.CaptureFixture[str]
 
 SCORING = DIALECTS["xent"].scoring
-FAST = ["measure.rounds=3", "measure.maps=2", "measure.m=2", "measure.rating_resamples=0"]
+FAST = ["measure.rounds=3", "measure.maps=2", "measure.m=2"]
 
 
 @pytest.fixture(autouse=True)
@@ -75,7 +75,7 @@ def test_a_game_of_two_judges_is_measured_and_not_exported_to_an_engine_of_one(
     error = capsys.readouterr().err
     assert "needs the model 'weak' under the judge, found none" in error
     assert "expected measure.others={weak: MODEL}" in error
-    assert run(*words, f"measure.others={{weak: {weak}}}", "measure.ceiling.calls=8") == 0
+    assert run(*words, f"measure.others={{weak: {weak}}}", "measure.ceiling_calls=8") == 0
     assert f"judge embedded with weak: {weak}, 3 rounds" in capsys.readouterr().out
     folder = Path("runs/measure-two_judges")
     with Archive.open(folder) as archive:
@@ -107,11 +107,13 @@ def export(run: Path, folder: Path, *words: str) -> int:
 def test_a_measured_run_and_its_fewest_games_are_measures_again(capsys: Capsys) -> None:
     Path("mine.xent").write_text("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))")
     players = "players=[embedded,embedded@0]"
-    words = ["measure=[single_text,mine.xent,message:bob]", players, "measure.tolerance=1.0"]
+    words = ["measure=[single_text,mine.xent,message:bob]", players]
     assert run(*words, *FAST, "name=whole") == 0
     output = capsys.readouterr().out
     [line] = [x for x in output.splitlines() if x.startswith("export ")]
-    assert archive_cli.main(shlex.split(line)[4:]) == 0  # after: export python -m archive
+    command = shlex.split(line)[4:]  # after: export python -m archive
+    assert command[-2:] == ["--discriminating", "0.1"]
+    assert archive_cli.main([*command[:-1], "1"]) == 0
     assert export(Path("runs/whole"), Path("whole")) == 0
     whole, fewest = folder_of(Path("whole")), folder_of(Path("runs/whole-games"))
     assert len(whole.members) == 3

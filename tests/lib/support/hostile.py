@@ -299,7 +299,7 @@ FAULTS = _refused(
     ),
     steps_to_four_values=(
         GOOD.replace("not self.left, False, {}", "not self.left, {}"),
-        "step returns 4 values",
+        "expected 5, got 4",
     ),
     observes_another_shape=(
         GOOD.replace("return np.array([self.left,", "return np.array([0, self.left,"),
