@@ -52,13 +52,18 @@ def tokens(source: str) -> Iterator[str]:
 
 
 def fingerprints(source: str) -> list[int]:
-    """The hashes of k-grams that winnowing keeps, in their order, of each window of consecutive
-    ones the smallest, the rightmost of equal ones, each place once; a hash may occur twice."""
+    """The hashes of k-grams that winnowing keeps, in their order; a hash may occur twice."""
     words = list(tokens(source))
     grams = ("\0".join(words[at : at + GRAM]) for at in range(len(words) - GRAM + 1))
     hashes = [int.from_bytes(hashlib.sha256(gram.encode()).digest()[:8], "big") for gram in grams]
-    windows = (range(at, at + WINDOW) for at in range(len(hashes) - WINDOW + 1))
-    places = (min(window, key=lambda i: (hashes[i], -i)) for window in windows)
+    return winnow(hashes, WINDOW)
+
+
+def winnow(hashes: Sequence[int], window: int) -> list[int]:
+    """The smallest hash of each window of ``window`` consecutive ones, the rightmost of equal ones,
+    each index once; empty for fewer than ``window`` hashes."""
+    starts = range(len(hashes) - window + 1)
+    places = [min(range(at, at + window), key=lambda i: (hashes[i], -i)) for at in starts]
     return [hashes[place] for place in dict.fromkeys(places)]
 
 

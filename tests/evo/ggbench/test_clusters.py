@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from support.chat_server import ChatServer, Received, Sent, reply
 
 from archive import Archive
-from archive.statistics.programs import highest, similarity, table_5, winnow
+from archive.statistics.programs import highest, similarity, winnow
 from evo.ggbench.chat import PRICE, Clusterer, select
 from evo.ggbench.game import packaged
 from evo.run import main
@@ -83,7 +83,7 @@ def test_a_run_without_players_filters_games_and_sorts_them_into_kinds(
         assert not archive.count("gg_agents"), "nobody plays: no opponent is needed"
 
 
-# -- Diversity of programs: winnowing and its guarantee, Table 5, clusters against brute force -----
+# -- Diversity of programs: winnowing and its guarantee, clusters against brute force -----
 
 
 HASHES = st.lists(st.integers(0, 50), max_size=60)
@@ -111,11 +111,8 @@ def test_similarity_is_symmetric_and_a_share(left: list[int], right: list[int]) 
 
 
 def test_the_games_that_ship_are_different_programs() -> None:
-    values = highest([game.source for game in packaged().values()])
-    mean, sd, *quartiles = table_5(values)
-    assert quartiles[-1] < 0.836, "the most alike pair of the paper's 126"
-    assert quartiles == sorted(quartiles)
-    assert (mean, sd) == pytest.approx((np.mean(values), np.std(values, ddof=1)))
+    most = max(highest([game.source for game in packaged().values()]))
+    assert most < 0.836, "the most alike pair of the paper's 126"
 
 
 def brute_force(belongs: np.ndarray, count: int | None) -> float | None:

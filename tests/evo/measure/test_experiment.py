@@ -256,7 +256,7 @@ WRONG = (
     (["measure=NONE"], "NONE/measure.json cannot be read"),
     (["measure=OUT", "player=chat:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
     (["measure=OUT", "player=vllm:m@http://localhost:8000/v1"], "a judge, expected embed"),
-    (["measure=OUT", "measure.base=chat:m@http://h/v1"], "none of this machine"),
+    (["measure=OUT", "measure.base=chat:m@http://h/v1"], "a model behind an endpoint"),
     (["measure=OUT", "players=[]"], "expected a list with at least one value"),
     (["measure=OUT", "measure.games=[rival]"], "measure.games: found games and a folder"),
 )
