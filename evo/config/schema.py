@@ -227,7 +227,8 @@ class GrowthConfig(GrowthSettings):
     """Most fine-tunes of an initial game, each with its own training seed, until one improves the
     game clearly; the last one counts if it improves the game at all."""
     eta: Share = 0.3
-    """η of the cover that is archived with each scope; no decision depends on it."""
+    """η of the cover that is archived with each scope and learned as a curriculum; no decision
+    depends on it."""
     unplayable_initial: Literal["stop", "keep"] = "stop"
     """What follows if fine-tuning does not improve an initial game: stop: the run ends; keep: the
     run goes on, with the game in the archive but not in the scope."""
@@ -318,18 +319,6 @@ class CurriculumConfig:
     now."""
     seeds: Count = 3
     """Training seeds of each curriculum."""
-    tokens: Natural = 600000
-    """Budget of one curriculum's fine-tune, over all its games."""
-    learning_rate: Positive = 0.0005
-    """Learning rate of AdamW at the first step after the warm start, instead of
-    finetune.learning_rate: over the many steps of a curriculum the embedded player would collapse
-    at the higher rate."""
-    decay: Share = 1.0
-    """Share by which the learning rate falls until the end, instead of finetune.decay."""
-    kl: NonNegative = 0.1
-    """Weight of the divergence from the base player, instead of finetune.kl."""
-    eta: Share = 0.3
-    """η of the cover."""
     held_out: Annotated[tuple[str, ...], Field(min_length=1)] = HELD_OUT
     """Games of the library that each player plays before and after training, read in
     game.dialect."""

@@ -5,9 +5,8 @@ learned under several training seeds with equal tokens.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
 
@@ -22,7 +21,6 @@ from archive.schema import BASE_POLICY, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval, replicated_gains
 from archive.text import interval, signed
 from archive.views.tables import add, table
-from evo.config.models import FinetuneConfig
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.growth.initial_scope import check_world, metadata, read_task, short_name
@@ -31,7 +29,7 @@ from evo.jobs.job import Finetune, Result, Training
 from evo.record.collector import Collector
 from evo.record.display import training_note
 from evo.record.ledger import Ledger, Row
-from evo.record.requests import TRAINED_TOKEN, PlayRequest, Request, TrainingRequest
+from evo.record.requests import PlayRequest, Request, TrainingRequest
 from evo.runner import Plan, RunOutcome, Services
 from xgl.errors import ConfigError
 from xgl.random_streams import seed as named_seed
@@ -62,7 +60,7 @@ def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
         with Archive.open(folder) as archive:
             run = Run(archive)
             _check_growth(config, archive, run.config, held_out)
-            options = Options(eta=config.curriculum.eta, skip_unplayable=True)
+            options = Options(eta=config.growth.eta, skip_unplayable=True)
             cover = list(choose(run, options).covers)
             members, seed, size = run.newest_scope[1], config.seed, len(cover)
             last = {TaskId.of(row): row["reason"] for row in run.decisions}
@@ -120,19 +118,15 @@ class CourseRequest(TrainingRequest):
 
     name: str = ""
     games: tuple[Task, ...] = field(default=(), hash=False)
-    learner: FinetuneConfig = field(default_factory=FinetuneConfig, repr=False)
     joins: ClassVar[bool] = False
 
     def rows(self, ledger: Ledger) -> list[Row]:
         row = ledger.curricula.get(self.policy_id)
         return [row] if row else []
 
-    def duration(self, facts: Collector) -> float:
-        return TRAINED_TOKEN * self.learner.tokens
-
     def job(self, facts: Collector, together: Sequence[Request]) -> Training:
         first, *others = map(facts.task_with_floor, self.games)
-        return Training(first, self.seed, others=tuple(others), settings=self.learner)
+        return Training(first, self.seed, others=tuple(others))
 
     def tables(
         self, facts: Collector, together: Sequence[Request], result: Result[Finetune]
@@ -183,18 +177,14 @@ class CurriculumSession(ModelSession):
 
     def _finetunes(self) -> list[CourseRequest]:
         """One of each curriculum under each training seed, seed by seed."""
-        ours, requests = self.config.curriculum, []
-        own = {name: getattr(ours, name) for name in ("tokens", "learning_rate", "decay", "kl")}
-        learner = replace(self.config.finetune, steps=None, replicates=1, **own)
-        facts = json.loads(self.collector.settings_json) | {"curriculum": asdict(learner)}
-        settings = json.dumps(facts)
-        for replicate in range(ours.seeds):
+        requests, settings = [], self.collector.settings_json
+        for replicate in range(self.config.curriculum.seeds):
             seed = named_seed("training", self.config.seed, replicate)
             for name, tasks in self.courses.items():
                 ids = [text for task in tasks for text in (task.game_id, task.role)]
                 number = named_seed("curriculum", name, *ids, seed, settings, bits=64)
                 about = (f"{number:016x}", tasks[0], replicate, seed, settings)
-                requests.append(CourseRequest(*about, name=name, games=tasks, learner=learner))
+                requests.append(CourseRequest(*about, name=name, games=tasks))
         return requests
 
     # -- what is shown ---------------------------------------------------------------------------
