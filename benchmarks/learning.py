@@ -4,6 +4,7 @@
                                         [--training-seeds 1] [--plays 96] [key=value …]
     python benchmarks/learning.py matrix [key=value …]
     python benchmarks/learning.py scope RUN [--plays 128] [--json FILE] [key=value …]
+    python benchmarks/learning.py passed RUN [--plays 96] [--every 12] [key=value …]
 
 One process, one thread; fine-tunes are those of a search with the overrides given, and every player
 plays the same fresh maps of a game.
@@ -21,11 +22,15 @@ descends from. *Effective skills* are the participation ratio (Σ σ²)² / Σ �
 σ of the matrix of gains about the map (fine-tunes, games): 1 where all fine-tunes teach the same,
 the number of games where each teaches its own game alone; the interval resamples plays. The models
 must be those of the growth (overrides as there).
+
+``passed``: each 12th candidate that a growth passed over because it seemed covered, in the order of
+its foreseen coverage, is fine-tuned on and held against the newest scope.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
@@ -37,8 +42,8 @@ from study import Study, bits, command_line, describe_machine, head, parse, row
 import xgl
 from archive import Archive
 from archive.plays import Plays
-from archive.run import Run, stored_game
-from archive.schema import GainKind
+from archive.run import Run, ScopeRow, stored_game
+from archive.schema import GainKind, TaskId
 from archive.statistics.intervals import Scores, gains, mean_interval, percentile_bounds
 from archive.statistics.scripts import SHOWN_CONFIDENCE, compare
 from evo.config.compose import load
@@ -106,6 +111,7 @@ PANEL = {
 """Lines of small games with one player, by what they pay for."""
 MULTI = {"multi": (TWO, MOVE, "reward(xed(s | x) + xed(t | x))")}
 MATRIX = ("rival_8", "single", "first_of_two", "second_of_two", "multi", "contrast_8")
+SEEN = re.compile(r"expected help (-?[\d.]+), expected coverage (?:at least )?(-?[\d.]+)")
 LEVEL = 2 * SHOWN_CONFIDENCE - 1
 DRAWS = 2_000
 """Resamples of plays."""
@@ -209,16 +215,50 @@ def origin(place: int, parents: Sequence[int | None]) -> int:
     return place
 
 
+def learned(archive: Archive, run: Run) -> tuple[list[ScopeRow], list[Task], list[bytes]]:
+    """The newest scope by generation: members, games and adapters."""
+    members = sorted(run.newest_scope[1], key=lambda each: each.generation)
+    hashes = {each["finetune_id"]: each["adapter_hash"] for each in run.finetunes}
+    adapters = [archive.get_adapter(hashes[run.policies[each.task_id][0]]) for each in members]
+    return members, tasks_of(run, [each.task_id for each in members]), adapters
+
+
+def tasks_of(run: Run, ids: Sequence[TaskId]) -> list[Task]:
+    rows = run.games(each.game_id for each in ids)
+    return [Task(stored_game(rows[each.game_id]), each.role) for each in ids]
+
+
+def show_passed(options: Namespace, overrides: Sequence[str]) -> None:
+    """A row for each candidate: foreseen coverage, own gain, largest γ and C with the scope."""
+    study = Study(load(RunConfig, ["+experiment=long_growth", *overrides]), "families", True)
+    with Archive.open(options.run / "archive") as archive:
+        _, scope, adapters = learned(archive, run := Run(archive))
+        found = [(SEEN.search(each["detail"] or ""), TaskId.of(each)) for each in run.decisions]
+        seen = sorted((float(each[2]), i) for each, i in found if each and float(each[1]) >= 0.7)
+        chosen = seen[:: options.every]
+        tasks = tasks_of(run, [each for _, each in chosen])
+
+    def specific(task: Task, *players: bytes) -> list[Scores]:
+        base, *plays = study.plays([(task, each) for each in (None, *players)], options.plays)
+        return [gains(each, base, GainKind.SPECIFIC).mean() for each in plays]
+
+    scope = [study.calibrate(each)[0] for each in scope]
+    own = [specific(task, each)[0] for task, each in zip(scope, adapters, strict=True)]
+    print(head(("candidate", "foreseen", "own gain about the map", "γ", "C")))
+    for (foreseen, task_id), plain in zip(chosen, tasks, strict=True):
+        task, _ = study.calibrate(plain)
+        [finetune] = study.do([Training(task, named_seed("training", 1))])
+        gain, *known = specific(task, finetune.adapter, *adapters)
+        helps = [specific(each, finetune.adapter)[0] for each in scope]
+        cells = max(known) / gain, max(np.divide(helps, own))
+        print(row([task_id.label, *(f"{each:.2f}" for each in (foreseen, gain, *cells))]))
+
+
 def show_scope(options: Namespace, overrides: Sequence[str]) -> None:
     """A row for each game of the newest scope, by generation, then effective skills."""
     study = Study(load(RunConfig, ["+experiment=long_growth", *overrides]), "families", True)
     with Archive.open(options.run / "archive") as archive:
-        run = Run(archive)
-        members = sorted(run.newest_scope[1], key=lambda each: each.generation)
-        rows = run.games(member.game_id for member in members)
-        tasks = [Task(stored_game(rows[each.game_id]), each.role) for each in members]
-        hashes = {each["finetune_id"]: each["adapter_hash"] for each in run.finetunes}
-        adapters = [archive.get_adapter(hashes[run.policies[each.task_id][0]]) for each in members]
+        members, tasks, adapters = learned(archive, run := Run(archive))
         names = [f"{run.titles[each.task_id]} ({each.game_id[:8]})" for each in members]
     ids = [member.game_id for member in members]
     parents = [None if m.parent_game_id is None else ids.index(m.parent_game_id) for m in members]
@@ -259,6 +299,11 @@ def main() -> None:
     scope.add_argument("--plays", type=int, default=128)
     scope.add_argument("--json", type=Path, help="write gains about the map, and games beyond")
     scope.set_defaults(show=show_scope)
+    passed = commands.add_parser("passed")
+    passed.add_argument("run", type=Path, help="a run folder of a scope growth")
+    passed.add_argument("--plays", type=int, default=96)
+    passed.add_argument("--every", type=int, default=12)
+    passed.set_defaults(show=show_passed)
     options, overrides = parse(parser)
     single_threaded()
     print(f"{describe_machine()}\n", flush=True)

@@ -6,8 +6,7 @@
 ``judge``: three loads: short xeds (45-token maps, 4-token moves), long contexts (400-token maps,
 12-token moves), statements for ``is_true``; ``--scale`` multiplies their numbers. For each: tokens
 that the engine read a second, over what the bare model reads a second in rows of the same mean
-length, in its best batch. Both compute logits for the tokens that are scored; the last columns are
-of the bare model with all of them.
+length, in its best batch. Both compute logits for the tokens that are scored.
 
 ``stages``: scoring, sampling, a step of training, whole jobs, each a table. Models: random weights
 in the shapes of Qwen3 (0.6B, 1.7B or 8B on a GPU; ``tiny`` tries the script anywhere), with the
@@ -22,8 +21,7 @@ import json
 import tempfile
 import time
 from argparse import Namespace
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -50,7 +48,7 @@ from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, Training
 from evo.jobs.lora import AdaptedModel, weight_sharing_copy
 from evo.jobs.policy_gradient import Credit, update
-from xgl.judge.engine import EngineSettings, ScoringEngine
+from xgl.judge.engine import Bits, EngineSettings, ScoringEngine
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import XENT
 from xgl.lm import captured
@@ -101,9 +99,9 @@ def loads(judge: TransformerJudge, scale: int) -> Mapping[str, Load]:
     }
 
 
-def raw(lm: LanguageModel, length: int, scored_share: float, every: bool) -> tuple[float, int]:
+def raw(lm: LanguageModel, length: int, scored_share: float) -> tuple[float, int]:
     """Tokens a second of the bare model at its best batch of rows of ``length`` tokens, and that
-    batch; logits for the share ``scored_share`` of the positions, or for all of them."""
+    batch; logits for the share ``scored_share`` of the positions."""
     best = (0.0, 0)
     for rows in BATCHES:
         if best[1] and rows * length > LARGEST.get(lm.device.type, 65536):
@@ -112,65 +110,44 @@ def raw(lm: LanguageModel, length: int, scored_share: float, every: bool) -> tup
 
         @torch.inference_mode()
         def read(ids: Tensor = ids) -> None:
-            if every:
-                lm.model(input_ids=ids, use_cache=False).logits.sum().item()
-            else:
-                hidden = lm.backbone(input_ids=ids, use_cache=False).last_hidden_state
-                lm.head(hidden[:, : max(1, round(length * scored_share))]).sum().item()
+            hidden = lm.backbone(input_ids=ids, use_cache=False).last_hidden_state
+            lm.head(hidden[:, : max(1, round(length * scored_share))]).sum().item()
 
         best = max(best, (rows * length / seconds(read, 2, 1), rows))
     return best
 
 
-def rate(judge: TransformerJudge, load: Load, repeats: int) -> float:
-    """Tokens read a second, nothing cached: the best, as it is the bare model's best."""
-    rates = []
+class Requested(ScoringEngine):
+    """An engine that counts the tokens that it is asked to read."""
+
+    tokens = 0
+
+    def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
+        self.tokens += sum(len(each.ids) - 1 for each in sequences)
+        return super().bits(sequences)
+
+
+def measure(judge: TransformerJudge, name: str, load: Load, repeats: int) -> dict[str, str]:
+    """One load's row: what was read, and how fast, nothing cached: the best of some calls, as it is
+    the bare model's best."""
+    engine, taken = Requested(judge.lm), list[float]()
+    judge.engine = engine
     for _ in range(repeats):
         judge.forget()
-        assert isinstance(judge.engine, ScoringEngine)
-        before, start = judge.engine.counts["read_tokens"], time.perf_counter()
+        start = time.perf_counter()
         load(judge)
-        taken = time.perf_counter() - start
-        rates.append((judge.engine.counts["read_tokens"] - before) / taken)
-    return max(rates)
-
-
-def measure(
-    judge: TransformerJudge, name: str, load: Load, repeats: int
-) -> tuple[dict[str, str], dict[str, str]]:
-    """One load's rows: what was read, and how fast."""
-    fresh = TransformerJudge(judge.lm)
-    engine = fresh.engine
-    assert isinstance(engine, ScoringEngine)
-    asked, new = list[ScoredSequence](), list[ScoredSequence]()
-    bits, compute = engine.bits, engine.compute
-    engine.bits = lambda some: (asked.extend(some), bits(some))[1]  # type: ignore[method-assign]
-    engine.compute = lambda some: (new.extend(some), compute(some))[1]  # type: ignore[method-assign]
-    load(fresh)
-    did, sequences, unlike = Counter(engine.counts), len(asked), len(new)
-    tokens_asked, tokens_new = (sum(len(one.ids) - 1 for one in some) for some in (asked, new))
-    load(fresh)
-    cached = 1 - (len(new) - unlike) / max(1, unlike)
-    length = max(2, round(did["padded_tokens"] / max(1, did["trees"])))
-    own = rate(judge, load, repeats)
-    best, batch = raw(judge.lm, length, did["scored_tokens"] / did["read_tokens"], every=False)
-    every, _ = raw(judge.lm, length, 1.0, every=True)
-    tokens = {
+        taken.append(time.perf_counter() - start)
+    did = {key: count / repeats for key, count in engine.counts.items()}
+    own, length = did["read_tokens"] / min(taken), round(did["padded_tokens"] / did["trees"])
+    best, batch = raw(judge.lm, max(2, length), did["scored_tokens"] / did["read_tokens"])
+    return {
         "load": name,
-        "sequences": f"{sequences:,}",
-        "tokens requested": f"{tokens_asked:,}",
-        "without duplicates": f"{tokens_new:,}",
-        "read": f"{did['read_tokens']:,}",
-        "cached, second call": f"{cached:.0%}",
-    }
-    return tokens, {
-        "load": name,
+        "tokens requested": f"{engine.tokens / repeats:,.0f}",
+        "read": f"{did['read_tokens']:,.0f}",
         "padding": f"{1 - did['read_tokens'] / did['padded_tokens']:.0%}",
         "read a second": f"{own:,.0f}",
         "bare model (batch)": f"{best:,.0f} ({batch} × {length})",
         "ratio": f"{own / best:.2f}",
-        "all logits": f"{every:,.0f}",
-        "ratio to these": f"{own / every:.2f}",
     }
 
 
@@ -181,7 +158,7 @@ def show_judge(options: Namespace) -> None:
     asked = loads(judge, options.scale)
     rows = [measure(judge, *load, options.repeats) for load in asked.items()]
     print(f"{options.model}, {str(model.dtype).removeprefix('torch.')}; {describe_machine()}\n")
-    print(table([each for each, _ in rows]), table([each for _, each in rows]), sep="\n\n")
+    print(table(rows))
 
 
 # -- all stages on one GPU -------------------------------------------------------------------------

@@ -54,7 +54,6 @@ class Study:
 
     grown: Path
     trained: Path
-    jobs: list[Job[Any]]
     output: str
 
 
@@ -68,7 +67,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
     with redirect_stdout(output):
         overrides = ["+experiment=curriculum", *place, *plays, HELD_OUT]
         assert evo.run.main(overrides, services(executor)) == 0
-    return Study(folder / "grown", folder / "trained", executor.jobs, output.getvalue())
+    return Study(folder / "grown", folder / "trained", output.getvalue())
 
 
 def rows(folder: Path, table: str) -> list[dict[str, Any]]:
