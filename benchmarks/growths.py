@@ -10,8 +10,8 @@ seed, with how often each reason was given for the reader of the source. The run
 if one is given.
 
 ``yield``: accepted games a core-hour of ``+experiment=long_growth`` in ``--seconds`` of work on all
-workers together, one row a seed, and the core-hours at which each game joined; ``--figure`` draws
-these curves. Runs that ``--root`` holds already are read, not made again.
+workers together, one row a seed; ``--figure`` draws games against core-hours. Runs that ``--root``
+holds already are read, not made again.
 
 ``null``: how often the search accepts a game although nothing can be learned from any candidate
 (docs/explanation/transfer.md), one row for all seeds. With the settings of the main job, candidates
@@ -35,7 +35,7 @@ from pathlib import Path
 
 from study import command_line, describe_machine, head, parse, row, upper_bound
 
-from archive import Archive, Purpose, Reason, Verdict
+from archive import Archive, Purpose, Verdict
 from archive.charts import Plot, canvas, document, key, polyline, series
 from archive.run import Run
 from evo.config.compose import load
@@ -123,13 +123,9 @@ def show_jobs(options: Namespace, overrides: Sequence[str]) -> None:
 
 COSTS = ("scores", "rounds", "finetunes", "proposals")
 """Tables whose rows say how many seconds of work they took."""
-HOPELESS = frozenset(
-    {Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP, Reason.TOO_LONG, Reason.NO_HEADROOM}
-)
-COUNTED = ("of generation 2", "of 3 and later", "child of another", "after more plays")
 YIELD_HEADS = (
     *("seed", "core-hours", "candidates", "fine-tunes", "accepted", "a core-hour"),
-    *(*COUNTED, "seconds on the hopeless"),
+    *("of generation 2", "of 3 and later"),
 )
 
 
@@ -141,42 +137,32 @@ class Growth:
     hours: float
     acceptance_hours: tuple[float, ...]
     counts: Counter[str]
-    hopeless: float
-    """Seconds on games that ended as not playable, artifact, too long or with nothing to learn."""
 
     @property
     def row(self) -> str:
         """One line of the table."""
         rate = len(self.acceptance_hours) / self.hours if self.hours else 0.0
-        share = self.hopeless / (self.hours * HOUR) if self.hours else 0.0
         cells = [self.seed, f"{self.hours:.2f}", self.counts["candidates"]]
         cells += [self.counts["fine-tunes"], len(self.acceptance_hours), f"{rate:.1f}"]
-        return row([*cells, *(self.counts[name] for name in COUNTED), f"{share:.0%}"])
+        return row([*cells, *(self.counts[name] for name in YIELD_HEADS[6:])])
 
 
 def read_growth(folder: Path, seed: int) -> Growth:
     """What the archive of a run says."""
     with Archive.open(folder / "archive") as archive:
-        decisions, proposals = archive.rows("decisions"), archive.rows("proposals")
-        parents = {each["game_id"]: each["parent_game_id"] for each in proposals}
-        depths = {each["game_id"]: each["generation"] for each in archive.rows("scopes")}
-        plays = Run(archive).config["transfer"]["acceptance_plays"]
-        accepted = [each for each in decisions if each["verdict"] == Verdict.ACCEPTED]
-        joined = [(each["game_id"], each["parent_game_id"]) for each in accepted]
+        members = {each["game_id"]: each["generation"] for each in archive.rows("scopes")}
+        outcomes = [each["outcome"] for each in archive.rows("proposals")]
         counts = Counter[str](
             {
-                "candidates": sum(each["outcome"] == "candidate" for each in proposals),
+                "candidates": outcomes.count("candidate"),
                 "fine-tunes": archive.count("finetunes"),
-                "of generation 2": sum(depths[g] == 2 for g, _ in joined),
-                "of 3 and later": sum(depths[g] > 2 for g, _ in joined),
-                "child of another": sum(parents[g] != parent for g, parent in joined),
-                "after more plays": sum(each["looks"][-1] > plays[-1] for each in accepted),
+                "of generation 2": sum(each == 2 for each in members.values()),
+                "of 3 and later": sum(each > 2 for each in members.values()),
             }
         )
         commits = list(course(archive))
-    hopeless = sum(each["seconds"] for each in decisions if each["reason"] in HOPELESS)
     acceptance_hours = tuple(hours for hours, accepted in commits for _ in range(accepted))
-    return Growth(seed, commits[-1][0], acceptance_hours, counts, hopeless)
+    return Growth(seed, commits[-1][0], acceptance_hours, counts)
 
 
 def course(archive: Archive) -> Iterator[tuple[float, int]]:
@@ -230,10 +216,6 @@ def show_yield(options: Namespace, overrides: Sequence[str]) -> None:
             subprocess.run([*EVO, *words], check=True, stdout=subprocess.DEVNULL)
         growths.append(read_growth(folder, seed))
         print(growths[-1].row, flush=True)
-    print("\ncore-hours at which each game joined:\n")
-    for each in growths:
-        hours = " ".join(f"{when:.3f}" for when in each.acceptance_hours)
-        print(f"* seed {each.seed}: {hours or 'none'}")
     if options.figure:
         options.figure.write_text(document(curves(growths)), encoding="utf-8")
 
