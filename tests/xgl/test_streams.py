@@ -155,7 +155,7 @@ def test_a_stream_that_is_closed_or_no_text_ends_without_a_traceback(
 
 HEAVY = (
     *("torch", "transformers", "peft", "ray", "numpy", "scipy", "pyarrow", "hydra", "omegaconf"),
-    *("pydantic", "httpx2", "rich.console", "jinja2"),
+    *("httpx2", "rich.console", "jinja2"),
 )
 COMMANDS = (*(("check", "censor"), ("canonical", "censor"), ("diagram", "censor"), ("games",)),)
 CODE = f"""

@@ -44,7 +44,7 @@ from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, make
 from xgl import Game, ProgramError, game, parse
 from xgl.random_streams import seed as named_seed
 from xgl.random_streams import stream
-from xgl.runtime.requests import Seeds
+from xgl.runtime.requests import Play, Seeds
 
 PARENT = 8
 """Games are told apart by the limit of their elicit; this one is the initial scope."""
@@ -178,10 +178,11 @@ class FakeExecutor(SerialExecutor):
 
     def _repeat(self, job: Repetition) -> Result[Any]:
         rise = self.world(job.task.game).few_shot
+        counts = Play("finished", {}, {}, (), 0).move_counts("black")
         scores = [
             RoundScore(
                 *(each, s := float(k * rise), s, "finished", None, ("m",), 9, 0.5, s, None),
-                *(k, control, k - 1, 2),
+                *(k, control, k - 1, 2, counts),
             )
             for k in range(1, job.rounds + 1)
             for control in ((False, True) if k > 1 else (False,))

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import math
+from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
@@ -99,7 +100,9 @@ class Broken(LanguageModel):
 
     @property
     def head(self) -> Any:
-        return lambda hidden: super(Broken, self).head(hidden) + torch.tensor([self.bad])
+        head = deepcopy(super().head)
+        head.bias = torch.nn.Parameter(torch.full((head.out_features,), self.bad))
+        return head
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
