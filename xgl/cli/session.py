@@ -50,6 +50,8 @@ def run(
 
     Raises :class:`~xgl.errors.XGLError` for what the user got wrong.
     """
+    if [moves, endpoint["chat"], local].count(None) < 2:
+        raise ConfigError("found several of --moves, --chat and --local, expected one")
     whole, others = source.game(), _others(other or [])
     check_prompts(whole, stories, source.origin, "--stories")
     check_names(whole, others, source.origin, "--other {}=MODEL")
