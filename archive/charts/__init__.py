@@ -125,10 +125,9 @@ def polyline(corners: Iterable[Point], class_: str) -> Element:
     return el("polyline", points=points(corners), class_=class_)
 
 
-def rect(x: float, y: float, width: float, height: float, class_: str, rx: float = 0) -> Element:
-    """A rectangle with its top left corner at (x, y); ``rx`` rounds its corners."""
-    size = {"width": width, "height": height}
-    return el("rect", x=x, y=y, **size, rx=rx or None, class_=class_ or None)
+def rect(x: float, y: float, width: float, height: float, class_: str) -> Element:
+    """A rectangle with its top left corner at (x, y)."""
+    return el("rect", x=x, y=y, width=width, height=height, class_=class_)
 
 
 def circle(x: float, y: float, radius: float, class_: str) -> Element:
