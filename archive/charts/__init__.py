@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import NamedTuple
 
-from xgl.diagram.svg import NAMESPACE, Element, Point, el, points, render
+from xgl.diagram.svg import NAMESPACE, Element, Point, el, file_text, points
 
 SERIES = 6
 """Colours of series: the classes s0 to s5."""
@@ -37,7 +37,10 @@ class LinearScale:
 
     def ticks(self, count: int = 5) -> list[float]:
         """About ``count`` round numbers within the scale."""
-        step = nice_step((self.high - self.low) / max(count, 1))
+        rough = (self.high - self.low) / count or 1.0
+        power = 10.0 ** math.floor(math.log10(rough))
+        # the smallest of these that is not below the rough one
+        step = next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= rough * (1 - 1e-9))
         if self.whole:
             step = math.ceil(step)
         first = math.ceil(self.low / step - 1e-9)
@@ -82,14 +85,6 @@ class Plot:
             yield text(left - 7, y + 4, plain(tick), "tick", "end")
         if y_label:
             yield text(max(left - 38, 4), top - 11, y_label, "axis")
-
-
-def nice_step(rough: float) -> float:
-    """The smallest of 1, 2, 2.5, 5 × a power of ten that is not below ``rough``."""
-    if rough <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= rough * (1 - 1e-9))
 
 
 def canvas(
@@ -224,4 +219,4 @@ def document(figure: Element) -> str:
         xmlns=NAMESPACE,
         **figure.attributes,
     )
-    return render(root).replace("><", ">\n<") + "\n"
+    return file_text(root)

@@ -102,8 +102,7 @@ def _gain(question: str, bits: Interval) -> Step:
 
 
 def _step(question: str, bounds: Interval, threshold: str, answer: Answer) -> Step:
-    numbers = {name: getattr(bounds, name) for name in ("value", "low", "high", "plays")}
-    return {"question": question, **numbers, "threshold": threshold, "answer": answer}
+    return {"question": question, **vars(bounds), "threshold": threshold, "answer": answer}
 
 
 def show_list(rows: Sequence[Row], console: Console) -> None:
