@@ -5,16 +5,14 @@ when it runs, to start fast."""
 
 from __future__ import annotations
 
-import argparse
 import gc
 import math
 import re
 import sys
-from argparse import SUPPRESS, Namespace
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import fields
-from inspect import getdoc
 from typing import Any, NamedTuple
 
 from archive.errors import ArchiveError, RatingError
@@ -24,10 +22,10 @@ from archive.run import Run, newest_run
 from archive.store.archive import Archive
 from archive.text import number
 from archive.views.tables import to_json
+from xgl.command_line import Argument, Commands, count, flag, numeric, parse
 from xgl.console import Console
 from xgl.files import user_path
 from xgl.streams import exit_code, prepare_streams
-from xgl.version import __version__
 
 
 class CommandResult(NamedTuple):
@@ -36,54 +34,6 @@ class CommandResult(NamedTuple):
     value: Any
     show: Callable[[Any, Console], object]
     exit_code: int = 0
-
-
-class Argument:
-    """One argument: its name or names with a space between them, its help and what else
-    :meth:`argparse.ArgumentParser.add_argument` takes."""
-
-    def __init__(self, names: str, help: str = SUPPRESS, **options: Any) -> None:
-        self.names, self.options = names.split(), {"help": help, **options}
-
-
-def flag(name: str, help: str) -> Argument:
-    """An argument without a value: True if it is given, else False."""
-    return Argument(name, help, action="store_true")
-
-
-class Subcommand(NamedTuple):
-    """``run`` takes the parsed arguments and returns the result. Its name is the command's, the
-    first sentence of its docstring the command's help, the whole of it its description. Raises
-    ArchiveError for what a user can correct."""
-
-    run: Callable[[Namespace], CommandResult]
-    arguments: tuple[Argument, ...]
-
-
-def numeric(
-    name: str,
-    help: str,
-    expected: str,
-    accepts: Callable[[float], bool],
-    kind: type[float] = float,
-    **options: Any,
-) -> Argument:
-    """An argument whose value is a number that ``accepts`` says; else an ArchiveError, which is one
-    sentence, where argparse would print the whole usage."""
-
-    def value(text: str) -> float:
-        with suppress(ValueError):
-            if accepts(float(text)):
-                return kind(float(text))
-        raise ArchiveError(f"{name}: found {text}, expected {expected}")
-
-    return Argument(name, help, type=value, **options)
-
-
-def count(name: str, help: str, least: int) -> Argument:
-    """An argument whose value is a whole number of at least ``least``."""
-    expected = f"a whole number from {least} up"
-    return numeric(name, help, expected, lambda n: n >= least and n % 1 == 0, int, metavar="N")
 
 
 RUN = (
@@ -355,18 +305,18 @@ _RATINGS = (
     ),
 )
 
-COMMANDS = (
-    Subcommand(inspect, (*RUN, JSON)),
-    Subcommand(show, (*RUN, GAME, JSON)),
-    Subcommand(matrix, (*RUN, _ALL, JSON)),
-    Subcommand(components, (*RUN, _ALPHA, JSON)),
-    Subcommand(cover, (*RUN, JSON, *_COVER)),
-    Subcommand(decisions, (*RUN, _WHY, JSON)),
-    Subcommand(report, (*RUN, *_REPORT)),
-    Subcommand(ratings, (*_RATINGS, JSON)),
-    Subcommand(export, (*RUN, *_EXPORT)),
-    Subcommand(verify, (*RUN, JSON)),
-)
+COMMANDS: Commands = {
+    inspect: (*RUN, JSON),
+    show: (*RUN, GAME, JSON),
+    matrix: (*RUN, _ALL, JSON),
+    components: (*RUN, _ALPHA, JSON),
+    cover: (*RUN, JSON, *_COVER),
+    decisions: (*RUN, _WHY, JSON),
+    report: (*RUN, *_REPORT),
+    ratings: (*_RATINGS, JSON),
+    export: (*RUN, *_EXPORT),
+    verify: (*RUN, JSON),
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -377,30 +327,14 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(argv: Sequence[str] | None) -> int:
-    arguments = _parser().parse_args(argv)
-    command: Subcommand = arguments.command
-    result = command.run(arguments)
+    about = (__doc__ or "").partition("\n")[0]
+    arguments = parse("python -m archive", about, COMMANDS, argv)
+    result: CommandResult = arguments.command(arguments)
     if getattr(arguments, "json", False):
         print(to_json(result.value))
     else:
         result.show(result.value, Console())
     return result.exit_code
-
-
-def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="python -m archive", description=(__doc__ or "").partition("\n")[0]
-    )
-    parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
-    subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        name, text = command.run.__name__, getdoc(command.run) or ""
-        first = text.partition(". ")[0].rstrip(".")
-        subparser = subparsers.add_parser(name, help=first, description=text)
-        subparser.set_defaults(command=command)
-        for argument in command.arguments:
-            subparser.add_argument(*argument.names, **argument.options)
-    return parser
 
 
 def command_line() -> int:

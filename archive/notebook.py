@@ -40,14 +40,12 @@ _MATRIX = pa.schema(
 def chosen_backend(name: str | None) -> Backend:
     """The library that makes data frames; without a name the first that is installed, or Arrow,
     which always is. Raises LookupFailedError."""
-    for backend in BACKENDS:
-        if name in (None, backend) and find_spec(backend) is not None:
+    installed = [backend for backend in BACKENDS if find_spec(backend) is not None]
+    for backend in installed:
+        if name in (None, backend):
             return backend
-    if name in BACKENDS:
-        raise LookupFailedError(
-            f"backend: {name} is not installed, expected it: pip install {name}"
-        )
-    raise LookupFailedError(f"backend: found {name!r}, expected one of {', '.join(BACKENDS)}")
+    expected = f"one that is installed: {', '.join(installed)}"
+    raise LookupFailedError(f"backend: found {name!r}, expected {expected}")
 
 
 class Run:

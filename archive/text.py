@@ -60,10 +60,10 @@ def bounds(estimate: Estimate) -> str:
     return "not defined" if estimate.value is None else interval(estimate)
 
 
-def plural(count: int, noun: str, nouns: str | None = None) -> str:
-    """``1 game``, ``1,200 games``, ``2 families``; ``nouns``: of an irregular noun."""
-    regular = f"{noun[:-1]}ies" if noun[-1] == "y" and noun[-2] not in "aeiou" else f"{noun}s"
-    return f"{count:,} {noun if count == 1 else nouns or regular}"
+def plural(count: int, noun: str) -> str:
+    """``1 game``, ``1,200 games``, ``2 families``."""
+    nouns = f"{noun[:-1]}ies" if noun[-1] == "y" and noun[-2] not in "aeiou" else f"{noun}s"
+    return f"{count:,} {noun if count == 1 else nouns}"
 
 
 def listed(names: Sequence[str]) -> str:
@@ -76,11 +76,6 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
-
-
-def clock(seconds: float) -> str:
-    """``0:40``, ``63:05``: minutes and seconds."""
-    return f"{int(seconds) // 60}:{int(seconds) % 60:02d}"
 
 
 def cell(value: object) -> str:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import NamedTuple
 
-from xgl.diagram.svg import NAMESPACE, Element, Point, el, points, render
+from xgl.diagram.svg import NAMESPACE, Element, Point, el, file_text, points
 
 SERIES = 6
 """Colours of series: the classes s0 to s5."""
@@ -37,7 +37,10 @@ class LinearScale:
 
     def ticks(self, count: int = 5) -> list[float]:
         """About ``count`` round numbers within the scale."""
-        step = nice_step((self.high - self.low) / max(count, 1))
+        rough = (self.high - self.low) / count or 1.0
+        power = 10.0 ** math.floor(math.log10(rough))
+        # the smallest of these that is not below the rough one
+        step = next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= rough * (1 - 1e-9))
         if self.whole:
             step = math.ceil(step)
         first = math.ceil(self.low / step - 1e-9)
@@ -84,14 +87,6 @@ class Plot:
             yield text(max(left - 38, 4), top - 11, y_label, "axis")
 
 
-def nice_step(rough: float) -> float:
-    """The smallest of 1, 2, 2.5, 5 × a power of ten that is not below ``rough``."""
-    if rough <= 0:
-        return 1.0
-    power = 10.0 ** math.floor(math.log10(rough))
-    return next(power * k for k in (1, 2, 2.5, 5, 10) if power * k >= rough * (1 - 1e-9))
-
-
 def canvas(
     size: tuple[float, float], title: str, *shapes: Element, class_: str = "", role: str = "img"
 ) -> Element:
@@ -125,10 +120,9 @@ def polyline(corners: Iterable[Point], class_: str) -> Element:
     return el("polyline", points=points(corners), class_=class_)
 
 
-def rect(x: float, y: float, width: float, height: float, class_: str, rx: float = 0) -> Element:
-    """A rectangle with its top left corner at (x, y); ``rx`` rounds its corners."""
-    size = {"width": width, "height": height}
-    return el("rect", x=x, y=y, **size, rx=rx or None, class_=class_ or None)
+def rect(x: float, y: float, width: float, height: float, class_: str) -> Element:
+    """A rectangle with its top left corner at (x, y)."""
+    return el("rect", x=x, y=y, width=width, height=height, class_=class_)
 
 
 def circle(x: float, y: float, radius: float, class_: str) -> Element:
@@ -225,4 +219,4 @@ def document(figure: Element) -> str:
         xmlns=NAMESPACE,
         **figure.attributes,
     )
-    return render(root).replace("><", ">\n<") + "\n"
+    return file_text(root)

@@ -63,11 +63,14 @@ def write_report(
 
 def page(report: RunReport) -> str:
     """One HTML document: styles and script inside, no address outside."""
+    measures = report.measures
+    moved = [(each, histograms(each.scopes)) for each in measures if len(each.scopes) > 1]
+    players = histograms([each.whole for each in measures]) if measures else None
     return rendered(
         "report.html",
         _static("report.js"),
         report=report,
-        figures=_figures(report),
+        figures={"lineage": lineage(report.games), "scopes": moved, "players": players},
         summary=summary(report),
         kept=[game for game in report.games if game.parent is not None],
         reason=lambda game: kept_reason(game, report.games),
@@ -94,19 +97,6 @@ def rendered(template: str, script: str = "", **facts: Any) -> str:
     )
     facts |= {"style": Markup(style), "script": Markup(script), "policy": policy}
     return _environment().get_template(template).render(**facts)
-
-
-def _figures(report: RunReport) -> dict[str, Any]:
-    wholes = [measure.whole for measure in report.measures]
-    return {
-        "lineage": lineage(report.games),
-        "scopes": [
-            (measure, histograms(measure.scopes))
-            for measure in report.measures
-            if len(measure.scopes) > 1
-        ],
-        "players": wholes and histograms(wholes),
-    }
 
 
 def _environment() -> Environment:

@@ -126,13 +126,10 @@ def _outcome(report: RunReport) -> str:
         start += f" ({listed([game.name for game in report.games if game.member.generation == 0])})"
     grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
     new = plural(new_count, "new game") if new_count else "no new game"
-    effort = []
-    if proposals:
-        effort.append(f"trying {plural(proposals, 'proposal')}")
-    if trained_count:
-        effort.append(f"training a player on {plural(trained_count, 'game')}")
+    effort = [f"trying {plural(proposals, 'proposal')}"] if proposals else []
+    effort += [f"training a player on {plural(trained_count, 'game')}"] if trained_count else []
     how = f" after {listed(effort)}" if effort else ""
-    last = report.generations[-1] if report.generations else 0
+    last = report.generations[-1]
     span = f" in {plural(last, 'generation')}" if last else ""
     return f"{grown} found {new}{span}{how}."
 

@@ -87,10 +87,8 @@ def _summary(answer: _Facts) -> Iterator[str]:
     cover = answer["cover"]
     optimality = "optimal"
     if not cover["exact"]:
-        needed, most = cover["at_least"], cover["delta_at_most"]
-        is_least = needed == len(cover["members"])
-        optimality = "no fewer would do" if is_least else f"at least {needed} are needed"
-        optimality += "" if cover["delta"] == most else f", Δ at most {number(most, 3)}"
+        most = number(cover["delta_at_most"], 3)
+        optimality = f"at least {cover['at_least']} are needed, Δ at most {most}"
     yield (
         f"{plural(len(cover['members']), 'game')} of {answer['sources']} teach all "
         f"{answer['targets']}; the least taught has {number(cover['delta'], 3)} (Δ): {optimality}. "

@@ -25,8 +25,7 @@ from archive.views.tables import (
     LEGEND,
     SHORT,
     add,
-    helps_parent,
-    known_already,
+    judged,
     short,
     stacked,
     table,
@@ -102,8 +101,7 @@ def _gain(question: str, bits: Interval) -> Step:
 
 
 def _step(question: str, bounds: Interval, threshold: str, answer: Answer) -> Step:
-    numbers = {name: getattr(bounds, name) for name in ("value", "low", "high", "plays")}
-    return {"question": question, **numbers, "threshold": threshold, "answer": answer}
+    return {"question": question, **vars(bounds), "threshold": threshold, "answer": answer}
 
 
 def show_list(rows: Sequence[Row], console: Console) -> None:
@@ -113,8 +111,7 @@ def show_list(rows: Sequence[Row], console: Console) -> None:
     view = table(f"Decisions ({len(rows):,})", *columns)
     for row in rows:
         game = f"{short(row['game_id'])}\n← {short(row['parent_game_id'])}"
-        cells = (verdict_text(row), helps_parent(row), known_already(row))
-        add(view, row["generation"], game, *cells)
+        add(view, row["generation"], game, verdict_text(row), *judged(row)[:2])
     console.print(view)
     console.print(LEGEND)
 

@@ -20,10 +20,8 @@ from archive.text import interval, number, percent, plural
 from archive.views.tables import (
     LEGEND,
     add,
-    beyond_rules,
     heading,
-    helps_parent,
-    known_already,
+    judged,
     plain_text,
     program,
     short,
@@ -76,12 +74,9 @@ def show(state: State, console: Console) -> None:
         console.print(heading(f"Scope of run {state['run_id']}"))
         # As it stands, since wrapping many programs takes longer than reading them.
         console.out(plain_text(_scope(state)).plain, highlight=False)
-    tables = table("Tables", "table", "rows", "files")
-    for name, count in state["rows"].items():
-        if count:
-            add(tables, name, f"{count:,}", f"{name}/*.parquet")
+    counts = ((name, f"{n:,}", f"{name}/*.parquet") for name, n in state["rows"].items() if n)
     own = terminal_tables(state["programs"]) if has_programs else [*_verdicts_and_decisions(state)]
-    for part in (*own, tables):
+    for part in (*own, table("Tables", "table", "rows", "files", rows=counts)):
         console.print(part)
     if state["decisions"]:
         console.print(LEGEND)
@@ -125,17 +120,16 @@ def _gains(decision: Mapping[str, Any]) -> str:
 
 def _verdicts_and_decisions(state: State) -> list[Table]:
     """Verdicts by reason; the latest decisions, with the lead over scripts where scripts played."""
-    verdicts = table("Verdicts by reason", "verdict", "reason", "count")
-    for row in state["verdicts"]:
-        add(verdicts, row["verdict"], row["reason"], row["count"])
+    names = ("verdict", "reason", "count")
+    counts = ([row[name] for name in names] for row in state["verdicts"])
     beyond = ["beyond fixed rules"] if any(row["best_script"] for row in state["decisions"]) else []
     columns = ("game", "verdict", "helps parent", "known already (γ)", *beyond)
     decisions = table("Latest decisions", *columns)
     for row in state["decisions"]:
         game = f"{short(row['game_id'])}\n({row['role']})"
-        cells = [game, verdict_text(row), helps_parent(row), known_already(row), beyond_rules(row)]
+        cells = [game, verdict_text(row), *judged(row)]
         add(decisions, *cells[: len(columns)])
-    return [verdicts, decisions]
+    return [table("Verdicts by reason", *names, rows=counts), decisions]
 
 
 def verdict_text(row: Mapping[str, Any]) -> str:
@@ -147,10 +141,7 @@ def verdict_text(row: Mapping[str, Any]) -> str:
 def show_verification(verification: Verification, console: Console) -> None:
     """Mismatches as tables, then what was checked and the verdict."""
     if faults := verification.faults:
-        view = table("Does not fit", "where", "found", "expected")
-        for fault in faults:
-            add(view, *fault)
-        console.print(view)
+        console.print(table("Does not fit", "where", "found", "expected", rows=faults))
     checks = ", ".join(f"{count:,} {name}" for name, count in verification.checked.items() if count)
     console.print(f"{verification.folder}: checked {checks}.")
     for reason, count in verification.unchecked.items():
@@ -208,9 +199,10 @@ def _decided(rows: Sequence[Row]) -> Table:
     view = table("Decided", *columns, "beyond fixed rules", "gain (bits), about the map")
     for row in rows:
         place = (row["run_id"], row["generation"], f"{row['verdict']}\n{explanation(row)}")
-        beyond = f"{beyond_rules(row)}\n{row['best_script'] or ''}".rstrip()
+        *values, lead = judged(row)
+        beyond = f"{lead}\n{row['best_script'] or ''}".rstrip()
         gains = f"{number(row['total_gain'])}\n{number(row['specific_gain'])}"
-        add(view, *place, helps_parent(row), known_already(row), beyond, gains)
+        add(view, *place, *values, beyond, gains)
     return view
 
 
@@ -223,11 +215,9 @@ def _in_scopes(rows: Sequence[Row]) -> Table:
 
 
 def _played(rows: Sequence[Row]) -> Table:
-    view = table("Played", "run", "player", "purpose", "plays", "mean score (bits)")
-    for row in rows:
-        mean = number(row["mean"])
-        add(view, row["run_id"], row["policy_id"], row["purpose"], row["plays"], mean)
-    return view
+    names = ("run_id", "policy_id", "purpose", "plays")
+    cells = ([*(row[name] for name in names), number(row["mean"])] for row in rows)
+    return table("Played", "run", "player", *names[2:], "mean score (bits)", rows=cells)
 
 
 GAME_TABLES: Mapping[str, Callable[[Sequence[Row]], Table]] = {

@@ -12,7 +12,7 @@ from rich.table import Table
 from archive.statistics.intervals import Scores
 from archive.statistics.ratings import GameRating, MeasureRatings, largest_contributions, notes
 from archive.text import number, percent, plural, signed
-from archive.views.tables import SHORT, add, labels, show_labels, stacked, table
+from archive.views.tables import SHORT, labels, show_labels, stacked, table
 
 MOST_CONTRIBUTIONS = 6
 """Games whose contributions are shown."""
@@ -70,7 +70,7 @@ def _models(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
         cells += [number(each.first), number(each.mass), *(number(value, 3) for value in exact)]
         rows.append([*cells, number(each.elo, 0), number(each.mean)])
     title = f"Models, rated by {many.preference}{bounds if resampled else ''}"
-    return _filled(title, (*columns, ratings.mean_of), rows, whole="NE")
+    return _filled(title, (*columns, ratings.mean_of), rows)
 
 
 def _games(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
@@ -91,16 +91,15 @@ def _games(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
         )
         rows.append(cells)
     title = f"{ratings.noun.title()}s, by how far they separate the models that are played"
-    return _filled(title, (ratings.noun, *columns), rows, whole="NE")
+    return _filled(title, (ratings.noun, *columns), rows)
 
 
-def _filled(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]], whole: str) -> Table:
-    """A table without the columns that say nothing in any row; column ``whole`` is not folded."""
+def _filled(title: str, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> Table:
+    """A table without the columns that say nothing in any row; column NE is not folded."""
     kept = [n for n in range(len(columns)) if any(row[n] not in ("", "–") for row in rows)]
-    result = table(title, *(columns[n] for n in kept))
-    result.columns[kept.index(columns.index(whole))].no_wrap = True
-    for row in rows:
-        add(result, *(row[n] for n in kept))
+    cells = ([row[n] for n in kept] for row in rows)
+    result = table(title, *(columns[n] for n in kept), rows=cells)
+    result.columns[kept.index(columns.index("NE"))].no_wrap = True
     return result
 
 
@@ -109,10 +108,11 @@ def _contributions(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     places, rows = largest_contributions(ratings, MOST_CONTRIBUTIONS)
     ids = [_task(ratings, ratings.games[place]) for place in places]
     title = f"What each {ratings.noun} adds to a model's NE rating"
-    result = table(title, "model", *ids, "rest", "rating")
-    for model, parts, rest, total in rows:
-        add(result, names[model], *(signed(part, 3) for part in (*parts, rest, total)))
-    return result
+    cells = (
+        [names[model], *(signed(part, 3) for part in (*parts, rest, total))]
+        for model, parts, rest, total in rows
+    )
+    return table(title, "model", *ids, "rest", "rating", rows=cells)
 
 
 def _task(ratings: MeasureRatings, game: GameRating) -> str:

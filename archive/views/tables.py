@@ -54,13 +54,17 @@ def heading(title: str) -> Text:
     return Text(f"\n{visible(title)}", style="bold")
 
 
-def table(title: str, *columns: str, numbers: bool = False) -> Table:
-    """An empty table, with numbers in all columns but the first, or none; ids and texts fold rather
-    than vanish."""
+def table(
+    title: str, *columns: str, rows: Iterable[Iterable[object]] = (), numbers: bool = False
+) -> Table:
+    """A table with the cells of these rows, and numbers in all columns but the first, or none; ids
+    and texts fold rather than vanish."""
     view = Table(title=heading(title), title_justify="left")
     for index, column in enumerate(columns):
         side: Literal["left", "right"] = "right" if numbers and index else "left"
         view.add_column(plain_text(column), justify=side, overflow="fold")
+    for cells in rows:
+        add(view, *cells)
     return view
 
 
@@ -73,10 +77,8 @@ def terminal_tables(rows: Mapping[str, Rows]) -> list[Table]:
     """Every table of games that are programs; none where the run has no such game."""
     views = []
     for part in program_tables(rows):
-        view = table(part.title, *part.columns)
+        view = table(part.title, *part.columns, rows=(map(cell, cells) for cells in part.rows))
         view.caption, view.caption_justify = plain_text(part.note), "left"
-        for cells in part.rows:
-            add(view, *map(cell, cells))
         views.append(view)
     return views
 
@@ -101,9 +103,9 @@ def show_labels(labels: Mapping[str, str], console: rich.console.Console) -> Non
             console.print(f"{label}: {name}", soft_wrap=True)
 
 
-def program(code: str, margin: str = "      ") -> str:
+def program(code: str) -> str:
     """A program, each line after a margin."""
-    return "\n".join(f"{margin}{line}" for line in code.split("\n") if line)
+    return "\n".join(f"      {line}" for line in code.split("\n") if line)
 
 
 def stacked(estimate: Estimate) -> str:
@@ -111,19 +113,12 @@ def stacked(estimate: Estimate) -> str:
     return interval(estimate).replace(" [", "\n[")
 
 
-def helps_parent(row: Row) -> str:
-    """The value on the parent that decided, of a row of ``decisions``, with its bounds."""
-    return stacked(bounds_of(row, Definition(row["definition"]).column))
-
-
-def known_already(row: Row) -> str:
-    """γ of a row of ``decisions``, with its bounds."""
-    return stacked(bounds_of(row, "gamma"))
-
-
-def beyond_rules(row: Row) -> str:
-    """The lead over every script of a row of ``decisions``, with its bounds."""
-    return stacked(bounds_of(row, "beyond_scripts"))
+def judged(row: Row) -> tuple[str, str, str]:
+    """Of a row of ``decisions``, with bounds: the value on the parent that decided, γ, and the lead
+    over every script."""
+    names = (Definition(row["definition"]).column, "gamma", "beyond_scripts")
+    value, gamma, lead = (stacked(bounds_of(row, name)) for name in names)
+    return value, gamma, lead
 
 
 def finite(number: float | None) -> float | None:

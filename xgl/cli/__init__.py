@@ -7,44 +7,21 @@ round of ``--moves`` without moves of the role is such an error if there is no p
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Sequence
-from typing import Any, NoReturn
 
-from xgl.cli.commands import COMMANDS, EXCLUSIVE
-from xgl.errors import excerpt
+from xgl.cli.commands import COMMANDS
+from xgl.command_line import parse
 from xgl.streams import exit_code, prepare_streams
-from xgl.version import __version__
 
-
-class _Parser(argparse.ArgumentParser):
-    """Prints the user's error as one sentence."""
-
-    def error(self, message: str) -> NoReturn:
-        self.exit(2, f"error: {excerpt(message)}; `{self.prog} --help` tells more\n")
+ABOUT = "Xent games: programs by which a language model pays players in bits."
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code."""
     prepare_streams()
-    options = vars(_parser().parse_args(argv))
-    run = options.pop("run")
-    return exit_code(lambda: run(**options))
+    return exit_code(lambda: _run(argv))
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(
-        prog="python -m xgl",
-        description="Xent games: programs by which a language model pays players in bits.",
-    )
-    parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
-    words = parser.add_subparsers(required=True, metavar="COMMAND")
-    for name, (run, meaning, *arguments) in COMMANDS.items():
-        word = words.add_parser(name, help=meaning, description=meaning)
-        group: Any = None
-        for names, settings in arguments:
-            if names[0] in EXCLUSIVE:
-                group = group or word.add_mutually_exclusive_group()
-            (group if names[0] in EXCLUSIVE else word).add_argument(*names, **settings)
-        word.set_defaults(run=run)
-    return parser
+def _run(argv: Sequence[str] | None) -> int:
+    options = vars(parse("python -m xgl", ABOUT, COMMANDS, argv))
+    return int(options.pop("command")(**options))

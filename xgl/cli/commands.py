@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentTypeError
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 from xgl import library
 from xgl.analysis.static_facts import StaticFacts, analyse_roles
+from xgl.command_line import Argument, Commands, count, flag
 from xgl.diagram import draw
-from xgl.errors import ConfigError, ProgramError, excerpt, wrong_ending
+from xgl.errors import ConfigError, ProgramError, wrong_ending
 from xgl.files import user_path, write_text
 from xgl.language.canonical import HEAD, metadata_lines, model_names, own_metadata
 from xgl.language.dialects import DIALECTS
@@ -21,7 +20,7 @@ from xgl.runtime.predicates import free_statements
 
 
 def check(game: list[str], dialect: str | None) -> int:
-    """Problems, notes and facts of each program; 1 when any has a problem."""
+    """Problems and static facts of programs. Exit code 1 if one has a problem."""
     reports = [program_facts(read_source(name, dialect)) for name in game]
     print("\n".join(text for text, _ in reports))
     return int(not all(is_sound for _, is_sound in reports))
@@ -46,8 +45,8 @@ def program_facts(source: Source) -> tuple[str, bool]:
 
 
 def canonical(game: str, dialect: str | None) -> int:
-    """The canonical text below its metadata, and the id in a comment, so that the output is the
-    same game again."""
+    """The text that all spellings of a game share, and its id. It stands below the metadata and the
+    id in a comment, so that the output is the same game again."""
     whole = read_source(game, dialect).game()
     lines = *own_metadata(whole.metadata), whole.code
     print(*lines, f"# game_id: {whole.game_id} ({whole.dialect} dialect)", sep="\n")
@@ -55,7 +54,7 @@ def canonical(game: str, dialect: str | None) -> int:
 
 
 def diagram(game: str, dialect: str | None, output: str | None) -> int:
-    """The game as SVG. Raises :class:`ConfigError` for a file of another kind."""
+    """The game as a picture (SVG)."""
     if output and (problem := wrong_ending(output, ".svg")):
         raise ConfigError(problem)
     source = read_source(game, dialect)
@@ -68,7 +67,7 @@ def diagram(game: str, dialect: str | None, output: str | None) -> int:
 
 
 def games() -> int:
-    """The library's names, sources and descriptions."""
+    """The games of the library. Their names, sources and descriptions."""
     for entry in library.entries():
         note = " (ill-posed)" if entry.ill_posed else ""
         print(f"{entry.name:<32} {entry.source:<12} {entry.description}{note}")
@@ -76,7 +75,7 @@ def games() -> int:
 
 
 def judge(model: str, tokenizer: str | None, key_variable: str | None) -> int:
-    """How well a model decides the committed statements."""
+    """How well a judge decides statements."""
     from xgl.judge.loading import load_judge  # needs torch
     from xgl.judge.reliability import CHANCE, reliability
 
@@ -92,7 +91,7 @@ def judge(model: str, tokenizer: str | None, key_variable: str | None) -> int:
 
 
 def play(game: str, dialect: str | None, **options: Any) -> int:
-    """A person, a script or a chat model plays."""
+    """Play a game in the terminal. A person, a script or a model makes the moves."""
     from xgl.cli.session import run  # needs rich and, for its judge, torch
 
     return run(read_source(game, dialect), **options)
@@ -137,71 +136,44 @@ def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
 
 # -- the table of commands ----------------------------------------------------------------------
 
-Argument = tuple[tuple[str, ...], dict[str, Any]]
-"""The names of an argument, and what else argparse takes."""
-EXCLUSIVE = ("--moves", "--chat", "--local")
-"""Who moves in the person's place: at most one of these."""
-
-
-def _option(*names: str, help: str, **settings: Any) -> Argument:
-    return names, {"help": help, **settings}
-
-
-def _whole_number(least: int, text: str) -> int:
-    if not text.isdecimal() or len(text) > 600 or int(text) < least:  # Python may read no more
-        raise ArgumentTypeError(
-            f"found {excerpt(text, 40)!r}; expected a whole number from {least} on"
-        )
-    return int(text)
-
-
-_NAMED = "a .xgl or .xent file, a game of the library, or - for standard input"
-_DIALECT = _option("--dialect", choices=tuple(DIALECTS), help="default: by the suffix, else paper")
-_GAME = (_option("game", metavar="GAME", help=_NAMED), _DIALECT)
-_GAMES = (_option("game", metavar="GAME", nargs="+", help=_NAMED), _DIALECT)
+_GAME = "a .xgl or .xent file, a game of the library, or - for standard input"
+_DIALECT = Argument("--dialect", "default: by the suffix, else paper", choices=tuple(DIALECTS))
+_ONE = (Argument("game", _GAME, metavar="GAME"), _DIALECT)
 _PLAY = (
-    _option("--judge", default="embedded", help="embedded (default), smollm2, a folder"),
-    _option(
+    Argument("--judge", "embedded (default), smollm2, a folder", default="embedded"),
+    Argument(
         "--other",
+        "a model under the judge, which programs name by @NAME; may be repeated",
         metavar="NAME=MODEL",
         action="append",
-        help="a model under the judge, which programs name by @NAME; may be repeated",
     ),
-    _option(
+    Argument(
         "--stories",
+        "of the map's texts: corpus (default), a file, judge, a model",
         metavar="SOURCE",
         default="corpus",
-        help="of the map's texts: corpus (default), a file, judge, a model",
     ),
-    _option("--role", metavar="PLAYER", help="default: black, or who is asked first"),
-    _option("--seed", type=partial(_whole_number, 0), default=0, metavar="N", help="of the map"),
-    _option("--rounds", type=partial(_whole_number, 1), metavar="N", help="on one map; default 1"),
-    _option("--moves", metavar="FILE", help="JSON: moves instead of asking for them"),
-    _option("--chat", metavar="MODEL", help="a model behind an OpenAI-compatible API"),
-    _option("--local", metavar="MODEL", help="embedded, smollm2, a folder"),
-    _option("--base-url", metavar="URL", help="of that API; default: OpenAI's"),
-    _option("--key-variable", metavar="NAME", help="environment variable with its key"),
-    _option("--body", metavar="JSON", help="further parameters of requests to it"),
-    _option("--json", help="the outcome, for programs", action="store_true"),
+    Argument("--role", "default: black, or who is asked first", metavar="PLAYER"),
+    count("--seed", "of the map", 0, default=0),
+    count("--rounds", "on one map; default 1", 1),
+    Argument("--moves", "JSON: moves instead of asking for them", metavar="FILE"),
+    Argument("--chat", "a model behind an OpenAI-compatible API", metavar="MODEL"),
+    Argument("--local", "embedded, smollm2, a folder", metavar="MODEL"),
+    Argument("--base-url", "of that API; default: OpenAI's", metavar="URL"),
+    Argument("--key-variable", "environment variable with its key", metavar="NAME"),
+    Argument("--body", "further parameters of requests to it", metavar="JSON"),
+    flag("--json", "the outcome, for programs"),
 )
-COMMANDS: dict[str, tuple[Any, ...]] = {
-    "check": (check, "problems and static facts of programs", *_GAMES),
-    "canonical": (canonical, "the text that all spellings of a game share, and its id", *_GAME),
-    "diagram": (
-        diagram,
-        "the game as a picture (SVG)",
-        *_GAME,
-        _option("-o", "--output", metavar="FILE.svg", help="default: standard output"),
-    ),
-    "play": (play, "play a game in the terminal", *_GAME, *_PLAY),
-    "games": (games, "list the library"),
-    "judge": (
-        judge,
-        "how well a judge decides statements",
-        _option("model", metavar="MODEL", help="embedded, smollm2, a folder, a hub id, vllm:…@URL"),
-        _option("--tokenizer", metavar="MODEL", help="of a model behind a server"),
-        _option("--key-variable", metavar="NAME", help="variable with the server's key"),
-    ),
+_JUDGE = (
+    Argument("model", "embedded, smollm2, a folder, a hub id, vllm:…@URL", metavar="MODEL"),
+    Argument("--tokenizer", "of a model behind a server", metavar="MODEL"),
+    Argument("--key-variable", "variable with the server's key", metavar="NAME"),
+)
+COMMANDS: Commands = {
+    check: (Argument("game", _GAME, metavar="GAME", nargs="+"), _DIALECT),
+    canonical: _ONE,
+    diagram: (*_ONE, Argument("-o --output", "default: standard output", metavar="FILE.svg")),
+    play: (*_ONE, *_PLAY),
+    games: (),
+    judge: _JUDGE,
 }
-"""The words of the command line: what each calls with its arguments by name, what it does, and its
-arguments."""

@@ -50,6 +50,8 @@ def run(
 
     Raises :class:`~xgl.errors.XGLError` for what the user got wrong.
     """
+    if [moves, endpoint["chat"], local].count(None) < 2:
+        raise ConfigError("found several of --moves, --chat and --local, expected one")
     whole, others = source.game(), _others(other or [])
     check_prompts(whole, stories, source.origin, "--stories")
     check_names(whole, others, source.origin, "--other {}=MODEL")
@@ -300,12 +302,11 @@ def chat_player(chat: str | None, **options: str | None) -> ChatPlayer | None:
     from xgl.chat.settings import OPENAI, ChatSettings
     from xgl.players.chat import ChatPlayer
 
+    body = options["body"] or "{}"
     try:
-        extra = read_json(options["body"] or "{}")
-    except ValueError as error:
-        raise PlayerError(f"--body: no JSON ({error}), expected an object") from None
-    if not isinstance(extra, dict):
-        raise PlayerError(f"--body: found {excerpt(str(extra), 60)}, expected a JSON object")
+        extra = TypeAdapter(dict[str, Any]).validate_python(read_json(body))
+    except ValueError:
+        raise PlayerError(f"--body: found {excerpt(body, 60)}, expected a JSON object") from None
     settings = ChatSettings(
         model=chat,  # by keywords: errors name them
         base_url=options["base_url"] or OPENAI,

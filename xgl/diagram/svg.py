@@ -15,7 +15,7 @@ from xgl.escaping import visible_lines
 
 NAMESPACE = "http://www.w3.org/2000/svg"
 Point = tuple[float, float]
-Attribute = str | int | float | bool | None
+Attribute = str | int | float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +30,13 @@ class Element:
         return render(self)
 
 
-def el(tag: str, *children: Element | str | None, **attributes: Attribute) -> Element:
+def el(tag: str, *children: Element | str, **attributes: Attribute) -> Element:
     """An element; ``class_`` is the class, other underscores stand for hyphens.
 
     >>> print(render(el("text", "a < b", class_="label", x=1.25)))
     <text class="label" x="1.2">a &lt; b</text>
     """
-    return Element(tag, attributes, tuple(child for child in children if child is not None))
+    return Element(tag, attributes, children)
 
 
 def render(node: Element | str) -> str:
@@ -49,12 +49,15 @@ def render(node: Element | str) -> str:
     return f"<{head}>{''.join(map(render, node.children))}</{node.tag}>"
 
 
+def file_text(root: Element) -> str:
+    """A document with a tag a line, ending in a newline."""
+    return render(root).replace("><", ">\n<") + "\n"
+
+
 def _attribute(name: str, value: Attribute) -> str:
-    if value is None or value is False:
+    if value is None:
         return ""
     name = name.rstrip("_").replace("_", "-")
-    if value is True:
-        return f" {name}"
     text = number(value) if isinstance(value, int | float) else visible_lines(value)
     return f' {name}="{escape(text)}"'
 
