@@ -72,18 +72,7 @@ class ProgramError(XGLError):
         if len(self.problems) == MAX_PROBLEMS:
             count += " or more"
         head = f"{excerpt(self.origin)}: {count}"
-        return "\n".join([head, *self.messages(MAX_MESSAGE - len(head) - 1)])
-
-    def messages(self, most: int = MAX_MESSAGE) -> list[str]:
-        """Each problem as text: as many as fit into ``most`` characters, and how many more."""
-        room = most - len(f"… and {len(self.problems)} more")
-        lines: list[str] = []
-        for problem in map(str, self.problems):
-            room -= len(problem) + 1
-            if room < 0:
-                return [*lines, f"… and {len(self.problems) - len(lines)} more"]
-            lines.append(problem)
-        return lines
+        return excerpt("\n".join([head, *map(str, self.problems)]), MAX_MESSAGE)
 
 
 class OversizeError(XGLError):
