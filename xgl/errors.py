@@ -43,17 +43,15 @@ class Problem:
 
     def __str__(self) -> str:
         hint = f"; did you mean {self.suggestion!r}?" if self.suggestion else ""
-        found, expected = excerpt(self.found), excerpt(self.expected)
-        head = f"line {self.line}, column {self.column}: {found}; expected {expected}{hint}"
+        place = f"line {self.line}, column {self.column}"
+        head = f"{place}: {self.found}; expected {self.expected}{hint}"
         if not self.source:
             return head
         # At most MAX_QUOTED characters of the line, with the column among them.
-        column = min(self.column - 1, len(self.source))
-        start = max(0, min(column - MAX_QUOTED // 2, len(self.source) - MAX_QUOTED + 1))
-        cut = "…" if start else ""
-        visible_line = cut + excerpt(self.source[start:], MAX_QUOTED - len(cut))
-        column += len(cut) - start
-        before = visible_line[:column].ljust(column)
+        column = self.column - 1
+        start = max(0, column - MAX_QUOTED // 2)
+        before = ("…" if start else "") + self.source[start:column]
+        visible_line = excerpt(before + self.source[column:], MAX_QUOTED)
         margin = "".join("\t" if c == "\t" else " " for c in before)
         return f"{head}\n    {visible_line}\n    {margin}^"
 

@@ -33,9 +33,9 @@ _TAB = "\t"
 def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program:
     """Parse a whole program.
 
-    Raises :class:`ProgramError` with the problem of each line (reading stops at the hundredth) when
-    any line, or the program as a whole (more than 64 lines, more than 1024 unrolled steps), is not
-    valid, and :class:`ConfigError` for a dialect that does not exist.
+    Raises :class:`ProgramError` with the first problem of each line (the hundredth is the last that
+    is read) when any line, or the program as a whole (more than 64 lines, more than 1024 unrolled
+    steps), is not valid, and :class:`ConfigError` for a dialect that does not exist.
     """
     sources = [source.removesuffix("\r") for source in text.split("\n")]
     if len(text) > syn.MAX_CHARACTERS:
@@ -63,9 +63,7 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
     problems: list[Problem] = []
     lines = [number for number, source in enumerate(sources, start=1) if not _is_note(source)]
     with warnings.catch_warnings(action="ignore"):  # about unknown escapes
-        for number in lines:
-            if len(problems) >= MAX_PROBLEMS or len(instructions) > 2 * syn.MAX_LINES:
-                break  # so much is wrong that the rest need not be read
+        for number in lines[:MAX_PROBLEMS]:
             try:
                 instructions.append(_line(sources[number - 1], number, dialect))
             except Refusal as refusal:
