@@ -25,7 +25,7 @@ from xgl.errors import XGLError
 from xgl.language import syntax as syn
 from xgl.language.parser import parse
 from xgl.language.unparse import to_text
-from xgl.streams import command
+from xgl.streams import exit_code
 
 START = parse(library.find("reverse_prompt").text)
 """The reverse prompt game (Example 14)."""
@@ -104,9 +104,12 @@ def _moves(line: syn.Instruction) -> Iterator[tuple[str, list[syn.Instruction]]]
             yield "disclosure", [line]
 
 
-@command
 def main(arguments: Sequence[str]) -> int:
     """Print the derivations of library games; exit code 2 for one that has none."""
+    return exit_code(lambda: _main(arguments))
+
+
+def _main(arguments: Sequence[str]) -> int:
     parser = ArgumentParser(
         "python -m meta_sampler.derivation",
         description="The steps from the reverse prompt game to games of the library (Theorem 25).",

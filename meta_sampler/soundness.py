@@ -61,7 +61,7 @@ def child_of(
     try:
         program = parse(text, parent.dialect)
     except ProgramError as error:
-        return Proposal(text, None, tuple(error.messages()), origin)
+        return Proposal(text, None, tuple(map(str, error.problems)), origin)
     fitted = fit(program, caps, parent)
     if fitted != program:
         origin = replace(origin, repairs=(*origin.repairs, FIT))

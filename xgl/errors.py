@@ -43,17 +43,15 @@ class Problem:
 
     def __str__(self) -> str:
         hint = f"; did you mean {self.suggestion!r}?" if self.suggestion else ""
-        found, expected = excerpt(self.found), excerpt(self.expected)
-        head = f"line {self.line}, column {self.column}: {found}; expected {expected}{hint}"
+        place = f"line {self.line}, column {self.column}"
+        head = f"{place}: {self.found}; expected {self.expected}{hint}"
         if not self.source:
             return head
         # At most MAX_QUOTED characters of the line, with the column among them.
-        column = min(self.column - 1, len(self.source))
-        start = max(0, min(column - MAX_QUOTED // 2, len(self.source) - MAX_QUOTED + 1))
-        cut = "…" if start else ""
-        visible_line = cut + excerpt(self.source[start:], MAX_QUOTED - len(cut))
-        column += len(cut) - start
-        before = visible_line[:column].ljust(column)
+        column = self.column - 1
+        start = max(0, column - MAX_QUOTED // 2)
+        before = ("…" if start else "") + self.source[start:column]
+        visible_line = excerpt(before + self.source[column:], MAX_QUOTED)
         margin = "".join("\t" if c == "\t" else " " for c in before)
         return f"{head}\n    {visible_line}\n    {margin}^"
 
@@ -72,18 +70,7 @@ class ProgramError(XGLError):
         if len(self.problems) == MAX_PROBLEMS:
             count += " or more"
         head = f"{excerpt(self.origin)}: {count}"
-        return "\n".join([head, *self.messages(MAX_MESSAGE - len(head) - 1)])
-
-    def messages(self, most: int = MAX_MESSAGE) -> list[str]:
-        """Each problem as text: as many as fit into ``most`` characters, and how many more."""
-        room = most - len(f"… and {len(self.problems)} more")
-        lines: list[str] = []
-        for problem in map(str, self.problems):
-            room -= len(problem) + 1
-            if room < 0:
-                return [*lines, f"… and {len(self.problems) - len(lines)} more"]
-            lines.append(problem)
-        return lines
+        return excerpt("\n".join([head, *map(str, self.problems)]), MAX_MESSAGE)
 
 
 class OversizeError(XGLError):

@@ -8,13 +8,10 @@ import re
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from functools import wraps
-from typing import IO, Any, ParamSpec
+from typing import IO, Any
 
 from xgl.errors import MAX_MESSAGE, ProgramError, XGLError, excerpt, missing_package
 from xgl.escaping import visible
-
-Parameters = ParamSpec("Parameters")
 
 _SPACES = "\n\t" + "".join(map(chr, (0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)))
 _BAR = re.compile(r"(?:\r|\n|\x1b\[A)*")
@@ -92,16 +89,6 @@ def exit_code(command: Callable[[], int], *errors: type[Exception]) -> int:
         message = missing
     print(f"error: {excerpt(message, MAX_MESSAGE)}", file=sys.stderr)
     return 2
-
-
-def command(main: Callable[Parameters, int]) -> Callable[Parameters, int]:
-    """``main`` as the main function of a command: ends as :func:`exit_code` says."""
-
-    @wraps(main)
-    def run(*arguments: Parameters.args, **options: Parameters.kwargs) -> int:
-        return exit_code(lambda: main(*arguments, **options))
-
-    return run
 
 
 def _discard_output() -> None:

@@ -21,9 +21,7 @@ from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.errors import ConfigError, ProgramError
 from xgl.files import user_path
 from xgl.judge.stories import check_prompts
-from xgl.language.canonical import Game, Metadata, check_names, file_metadata, game
-from xgl.language.dialects import BY_SUFFIX, DIALECTS
-from xgl.language.parser import parse
+from xgl.language.canonical import Game, Metadata, check_names
 from xgl.language.syntax import MAIN_PLAYER, Program
 
 
@@ -51,16 +49,19 @@ def read_task(
     ``translated``. Raises :class:`ConfigError`."""
     name, role = split_role(entry)
     try:
-        path, own_dialect = _file(name, None if translated else dialect)
-        text = path.read_text(encoding="utf-8")
-        program = parse(text, dialect or own_dialect, str(path))
-        facts = file_metadata(text, shared, str(path))
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{setting}: {path}: cannot be read ({error})") from None
+        source = library.read_source(Path(name), dialect if translated else None)
+        if dialect not in (None, source.dialect):
+            raise ConfigError(
+                f"{name}: a game of dialect {source.dialect}, expected one of dialect {dialect}, "
+                f"or game.dialect={source.dialect}"
+            )
+        whole = source.game(shared)
+    except OSError as error:
+        raise ConfigError(f"{setting}: {name}: cannot be read ({error})") from None
     except (ConfigError, ProgramError) as error:
         raise ConfigError(f"{setting}: {error}") from None
-    origin = f"{setting}: {path}"
-    return Task(game(program, facts), main_role(program, role, origin), origin=origin)
+    origin = f"{setting}: {source.origin}"
+    return Task(whole, main_role(source.program(), role, origin), origin=origin)
 
 
 def short_name(entry: str) -> str:
@@ -165,25 +166,3 @@ def metadata(settings: GameConfig) -> Metadata:
     facts = asdict(settings)
     del facts["dialect"]
     return Metadata(**facts)
-
-
-def _file(entry: str, dialect: str | None) -> tuple[Path, str]:
-    """A game's file and its dialect."""
-    path = user_path(entry)
-    if path.suffix in BY_SUFFIX:
-        own = BY_SUFFIX[path.suffix].name
-        if dialect not in (None, own):
-            raise ConfigError(
-                f"{entry}: {path.suffix} is dialect {own}, expected {DIALECTS[dialect].suffix} for "
-                f"game.dialect={dialect}"
-            )
-        if not isfile(path):
-            raise ConfigError(f"{entry}: no such file, expected a game file")
-        return path, own
-    found = library.find(entry)
-    if dialect not in (None, found.dialect):
-        raise ConfigError(
-            f"{entry!r} is a game of dialect {found.dialect}, expected one of dialect {dialect}, "
-            f"or game.dialect={found.dialect}"
-        )
-    return found.path, found.dialect

@@ -26,6 +26,7 @@ import re
 import tomllib
 from collections.abc import Collection
 from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
@@ -36,7 +37,7 @@ from xgl.files import read_json
 from xgl.language import syntax as syn
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
-from xgl.language.visitors import find, mentions, rename
+from xgl.language.visitors import find, joined_parts, mentions, rename
 from xgl.settings import Flag, settings, value_text
 
 _POOL_SUFFIXES = ("", "1", "2", "3", "0")
@@ -261,20 +262,13 @@ def split_name(text: syn.StringExpr | None) -> tuple[str, syn.StringExpr | None]
     >>> split_name(syn.Literal("@weak Be brief."))
     ('weak', Literal(value='Be brief.'))
     """
-    first = text
-    while isinstance(first, syn.Cat):
-        first = first.left
+    first, *others = joined_parts(text)
     match = _NAME.match(first.value) if isinstance(first, syn.Literal) else None
-    return (match[1], _without(text, match.end())) if match else ("", text)
-
-
-def _without(text: syn.StringExpr | None, characters: int) -> syn.StringExpr | None:
-    """A text without its first characters, which are in-line; None if none are left."""
-    if isinstance(text, syn.Cat):
-        left = _without(text.left, characters)
-        return text.right if left is None else replace(text, left=left)
-    assert isinstance(text, syn.Literal)
-    return replace(text, value=text.value[characters:]) if len(text.value) > characters else None
+    if match is None:
+        return "", text
+    rest = first.value[match.end() :]
+    parts = [syn.Literal(rest), *others] if rest else others
+    return match[1], reduce(syn.Cat, parts) if parts else None
 
 
 def names_of(node: object) -> list[str]:

@@ -4,26 +4,19 @@ whitelist of shapes (docs/specification.md, "Reading a program" and "Expressions
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any
 
-from xgl.errors import MAX_PROBLEMS, excerpt
+from xgl.errors import excerpt
 from xgl.escaping import first_invisible
 from xgl.language import syntax as syn
 from xgl.language.dialects import Dialect
 
-Part = TypeVar("Part")
-Result = TypeVar("Result")
-Rest = ParamSpec("Rest")
-_Terms = tuple[tuple[int, syn.Term], ...]
-
 
 class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen outside
-    """What is not in the language, at a node or a column; becomes a :class:`~xgl.errors.Problem`.
-
-    ``all`` holds it and the refusals of the other parts of the same node.
-    """
+    """What is not in the language, at a node or a column; becomes a
+    :class:`~xgl.errors.Problem`."""
 
     def __init__(
         self, place: ast.expr | ast.keyword | int, found: str, expected: str, suggestion: str = ""
@@ -31,35 +24,6 @@ class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen
         super().__init__(found)
         self.column = place if isinstance(place, int) else place.col_offset + 1
         self.found, self.expected, self.suggestion = excerpt(found), excerpt(expected), suggestion
-        self.all: list[Refusal] = [self]
-
-
-class TooDeepError(Refusal):
-    """Ends the reading of its line, whose other parts are as deep."""
-
-
-def read_each(
-    read: Callable[Concatenate[Part, Rest], Result],
-    parts: Iterable[Part],
-    *rest: Rest.args,
-    **options: Rest.kwargs,
-) -> list[Result]:
-    """The results of ``read`` for all parts; raises one refusal that holds all refusals of parts,
-    up to the number that is reported."""
-    results, refusals = [], list[Refusal]()
-    for part in parts:
-        if len(refusals) >= MAX_PROBLEMS:
-            break
-        try:
-            results.append(read(part, *rest, **options))
-        except TooDeepError:
-            raise
-        except Refusal as refusal:
-            refusals += refusal.all
-    if refusals:
-        refusals[0].all = refusals
-        raise refusals[0]
-    return results
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
@@ -82,11 +46,6 @@ def whole_number(node: ast.expr, least: int, expected: str) -> int:
     if value > syn.MAX_NUMBER:
         raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
     return value
-
-
-def check_depth(node: ast.expr, depth: int) -> None:
-    if depth > syn.MAX_DEPTH:
-        raise TooDeepError(node, "an expression too deep", f"at most {syn.MAX_DEPTH} levels")
 
 
 def literal_text(node: ast.Constant) -> str:
@@ -124,17 +83,22 @@ _SHAPES: dict[type[ast.AST], str] = {
     ast.UnaryOp: "an operation",
     **dict.fromkeys((ast.DictComp, ast.GeneratorExp, ast.ListComp, ast.SetComp), "a comprehension"),
 }
-
-
-SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
-_KINDS: dict[syn.Kind, tuple[str, str]] = {
-    "string": ("a string", "a string: a literal, a register, + // or %"),
-    "list": ("a list", "a list: [strings], a register l, +, split or shuffle"),
-    "words": ("a set of words", "a set of words: word_set(s) or common_word_set(s, t)"),
-    "number": ("a number", "a whole number"),
-    "truth": ("a truth value", "a condition"),
+_EXPECTED: dict[syn.Kind, str] = {
+    "string": "a string: a literal, a register, + // or %",
+    "list": "a list: [strings], a register l, +, split or shuffle",
+    "words": "a set of words: word_set(s) or common_word_set(s, t)",
+    "number": "a sum of xent, nex, xed and dex; they add and subtract, never multiply",
+    "truth": "a condition: a comparison, a statement, is_true, is_false or only_uses_…",
 }
-"""Each kind of value, and what may give one."""
+"""What may give a value of each kind."""
+_OPERATORS: dict[type[ast.operator], tuple[syn.Kind, ...]] = {
+    ast.Add: ("string", "list", "number"),
+    ast.Sub: ("number",),
+    ast.FloorDiv: ("string",),
+    ast.Mod: ("string",),
+    ast.BitOr: ("string",),
+}
+"""Kinds of the operands, which are that of the result."""
 _COMPARATORS: dict[type[ast.cmpop], syn.Comparator] = {
     ast.Lt: "<",
     ast.LtE: "<=",
@@ -146,87 +110,134 @@ _COMPARATORS: dict[type[ast.cmpop], syn.Comparator] = {
     ast.NotIn: "not in",
 }
 _ALIKE: tuple[syn.Comparator, ...] = ("==", "!=")
-_COMPARATORS_OF_KINDS: dict[tuple[syn.Kind | None, syn.Kind | None], tuple[syn.Comparator, ...]] = {
+_COMPARATORS_OF_KINDS: dict[tuple[syn.Kind, syn.Kind], tuple[syn.Comparator, ...]] = {
     ("string", "string"): (*_ALIKE, "in", "not in"),
     ("string", "list"): ("in", "not in"),
     ("list", "list"): _ALIKE,
     ("words", "words"): (*_ALIKE, *syn.COMPARATORS),
+    ("number", "number"): (*_ALIKE, *syn.COMPARATORS),
 }
-
-
-def _called(node: ast.expr) -> str:
-    """The name that a node calls; empty for any other node, and for a method."""
-    called = node.func if isinstance(node, ast.Call) else None
-    return called.id if isinstance(called, ast.Name) else ""
-
-
-def helper_name(node: ast.expr) -> str | None:
-    """Name of the helper function that a node calls, None for any other node."""
-    if not isinstance(node, ast.Call):
-        return None
-    method = isinstance(node.func, ast.Attribute)
-    name = getattr(node.func, "attr" if method else "id", "")
-    signature = syn.FUNCTIONS.get(name)
-    return name if signature and signature.method == method else None
-
-
-def kind_of(node: ast.expr) -> syn.Kind | None:
-    """The kind of value that a node seems to have; None if the node does not show it."""
-    while isinstance(node, ast.BinOp):
-        node = node.left
-    name = helper_name(node)
-    if name is not None:
-        return syn.FUNCTIONS[name].result
-    if isinstance(node, ast.Name):
-        return "list" if node.id in syn.LIST_REGISTERS else "string"
-    if isinstance(node, ast.List):
-        return "list"
-    if isinstance(node, ast.Constant):
-        return "string" if isinstance(node.value, str) else "number"
-    return None
+_VERDICTS = ("is_true", "is_false")
 
 
 class Reader:
-    """Reads the expressions of a line; ``story``: whether ``story()`` may stand in them, as in
-    assign only. Raises :class:`Refusal`."""
+    """Reads the expressions of a line of the instruction ``name``: ``story()`` may stand in assign
+    only, and bounds and counts in ensure only. Raises :class:`Refusal`."""
 
-    def __init__(self, dialect: Dialect, story: bool = False) -> None:
-        self.dialect, self.story = dialect, story
+    def __init__(self, dialect: Dialect, name: str) -> None:
+        self.dialect, self.name = dialect, name
 
-    # -- strings, lists, sets of words ---------------------------------------------------------
+    def value(self, node: ast.expr, *kinds: syn.Kind, depth: int = 0) -> Any:
+        """The expression of a node, whose value must be of one of ``kinds``."""
+        if depth > syn.MAX_DEPTH:
+            raise Refusal(node, "an expression too deep", f"at most {syn.MAX_DEPTH} levels")
+        value = self._read(node, kinds, depth)
+        if value is None or syn.kind_of(value) not in kinds:
+            raise Refusal(node, description(node), _EXPECTED[kinds[0]])
+        return value
 
-    def string(self, node: ast.expr, depth: int = 0) -> syn.StringExpr:
-        check_depth(node, depth)
+    def _read(self, node: ast.expr, kinds: tuple[syn.Kind, ...], depth: int) -> Any:
+        """The expression of a node, of any kind; ``kinds``: those that are useful. None for a node
+        that is not in the language."""
         match node:
             case ast.Constant(value=str()):
                 return syn.Literal(literal_text(node))
+            case ast.Constant(value=int() | float()) if self.name == "ensure":
+                return self._bound(node)
             case ast.Name(id=name):
-                return syn.Register(register(node, name))
+                return syn.Register(name if name in syn.LIST_REGISTERS else register(node, name))
+            case ast.List(elts=items):
+                strings = (self.value(item, "string", depth=depth + 1) for item in items)
+                return syn.ListOf(tuple(strings))
             case ast.BinOp():
-                return self._operation(node, depth)
-            case ast.Call() if _called(node) == "story":
-                return self._story(node)
-            case ast.Call() if helper_name(node) is not None:
-                return self.function(node, "string", depth)
-        strings = ("story", *(n for n, s in syn.FUNCTIONS.items() if s.result == "string"))
-        raise Refusal(node, description(node), _KINDS["string"][1], nearest(_called(node), strings))
+                return self._operation(node, kinds, depth)
+            case ast.UnaryOp(ast.USub(), operand) if "number" in kinds:
+                return _negated(self.value(operand, "number", depth=depth + 1))
+            case ast.Call():
+                return self._call(node, kinds, depth)
+            case ast.Compare() if "truth" in kinds:
+                return self._comparison(node)
+            case ast.BoolOp() | ast.UnaryOp(ast.Not()) if self.dialect.python_conditions:
+                return self._logic(node, depth)
+        return None
 
-    def _operation(self, node: ast.BinOp, depth: int) -> syn.StringExpr:
-        if isinstance(node.op, ast.Div):
+    def _operation(self, node: ast.BinOp, kinds: tuple[syn.Kind, ...], depth: int) -> Any:
+        if isinstance(node.op, ast.Div) and "string" in kinds:
             raise Refusal(node, "the operator /", "// (what precedes) or % (what follows)", "//")
-        is_prefix = isinstance(node.op, ast.BitOr) and self.dialect.stored_prefix
-        if not is_prefix and not isinstance(node.op, ast.Add | ast.FloorDiv | ast.Mod):
-            found = f"the operator {type(node.op).__name__}"
-            raise Refusal(node, found, "+ // or % between strings")
-        left, right = read_each(self.string, (node.left, node.right), depth + 1)
-        if is_prefix:
-            return syn.Given(left, right)
-        if isinstance(node.op, ast.Add):
-            return syn.Cat(left, right)
+        own = [kind for kind in kinds if kind in _OPERATORS.get(type(node.op), ())]
+        if not own or (isinstance(node.op, ast.BitOr) and not self.dialect.stored_prefix):
+            return None
+        left = self.value(node.left, *own, depth=depth + 1)
+        kind = syn.kind_of(left)
+        right = self.value(node.right, kind, depth=depth + 1)
+        match node.op:
+            case ast.Add() | ast.Sub() if kind == "number":
+                other = right if isinstance(node.op, ast.Add) else _negated(right)
+                if (size := len(left.terms) + len(other.terms)) > syn.MAX_TERMS:
+                    raise Refusal(node, f"a sum of {size} terms", f"at most {syn.MAX_TERMS}")
+                return syn.Sum(left.terms + other.terms)
+            case ast.Add():
+                return syn.Chain(left, right) if kind == "list" else syn.Cat(left, right)
+            case ast.BitOr():
+                return syn.Given(left, right)
         return syn.Cut(left, right, "before" if isinstance(node.op, ast.FloorDiv) else "after")
 
+    def _bound(self, node: ast.Constant) -> syn.Sum | None:
+        """A bound in bits; only the xent dialect has fractions."""
+        bits: Any = node.value
+        if isinstance(bits, int):
+            return _sum(syn.Number(whole_number(node, 0, "a number of bits")))
+        if not self.dialect.python_conditions:
+            return None
+        if not bits <= syn.MAX_NUMBER:
+            raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
+        return _sum(syn.Number(bits))
+
+    # -- calls ---------------------------------------------------------------------------------
+
+    def _call(self, node: ast.Call, kinds: tuple[syn.Kind, ...], depth: int) -> Any:
+        is_method = isinstance(node.func, ast.Attribute)
+        name: Any = getattr(node.func, "attr" if is_method else "id", "")
+        signature = syn.FUNCTIONS.get(name)
+        if signature is not None and signature.method == is_method:
+            return self._function(node, name, depth)
+        if is_method or not name:
+            return None
+        if name == "story":
+            return self._story(node)
+        if name in syn.XENT_KINDS:
+            return _sum(self._xent(node, name))
+        if name in _VERDICTS:
+            return self._verdict(node, name)
+        near = nearest(name, ("story", *syn.XENT_KINDS, *_VERDICTS, *syn.FUNCTIONS))
+        raise Refusal(node, f"unknown function {name!r}", _EXPECTED[kinds[0]], near)
+
+    def _function(self, node: ast.Call, name: str, depth: int) -> Any:
+        signature = syn.FUNCTIONS[name]
+        own = [node.func.value] if isinstance(node.func, ast.Attribute) else []
+        arguments = own + list(node.args)
+        most = len(signature.arguments)
+        if node.keywords or not most - signature.optional <= len(arguments) <= most:
+            words = ["/".join(kinds) for kinds in signature.arguments]
+            before = f"{words.pop(0)}." if signature.method else ""
+            raise Refusal(node, "other arguments", f"{before}{name}({', '.join(words)})")
+        # Strings and lists count their depth from where sums and conditions begin.
+        inner = 1 if signature.result in ("number", "truth") else depth + 1
+        call = syn.Function(
+            name,
+            tuple(
+                syn.Number(whole_number(argument, 0, "a number of tokens"))
+                if kinds == ("number",)
+                else self.value(argument, *kinds, depth=inner)
+                for argument, kinds in zip(arguments, signature.arguments, strict=False)
+            ),
+        )
+        if signature.result != "number":
+            return call
+        return _sum(call) if self.name == "ensure" else None
+
     def _story(self, node: ast.Call) -> syn.Story:
-        if not self.story:
+        if self.name != "assign":  # it is drawn where it is stored, and nowhere else
             raise Refusal(node, "story() outside assign", "story() on the right of assign only")
         if len(node.args) > 1 or node.keywords:
             raise Refusal(node, "several arguments", 'story(), story(tokens) or story("prompt")')
@@ -237,181 +248,66 @@ class Reader:
             return syn.Story(prompt=literal_text(argument))
         return syn.Story(tokens=whole_number(argument, 1, "a number of tokens or a prompt"))
 
-    def list_of(self, node: ast.expr, depth: int = 0) -> syn.ListExpr:
-        check_depth(node, depth)
-        match node:
-            case ast.Name(id=name) if name in syn.LIST_REGISTERS:
-                return syn.Register(name)
-            case ast.List(elts=items):
-                return syn.ListOf(tuple(read_each(self.string, items, depth + 1)))
-            case ast.BinOp(left, ast.Add(), right):
-                return syn.Chain(*read_each(self.list_of, (left, right), depth + 1))
-            case ast.Call() if helper_name(node) is not None:
-                return self.function(node, "list", depth)
-        near = nearest(node.id, syn.LIST_REGISTERS) if isinstance(node, ast.Name) else ""
-        raise Refusal(node, description(node), _KINDS["list"][1], near)
-
-    def function(self, node: ast.Call, kind: syn.Kind, depth: int = 0) -> syn.Function:
-        """A helper call, which must give a value of ``kind``."""
-        name = str(helper_name(node))
-        signature = syn.FUNCTIONS[name]
-        if signature.result != kind:
-            found = f"{name}, which gives {_KINDS[signature.result][0]}"
-            raise Refusal(node, found, _KINDS[kind][1])
-        own = [node.func.value] if isinstance(node.func, ast.Attribute) else []
-        arguments = own + list(node.args)
-        most = len(signature.arguments)
-        if node.keywords or not most - signature.optional <= len(arguments) <= most:
-            words = ["/".join(kinds) for kinds in signature.arguments]
-            before = f"{words.pop(0)}." if signature.method else ""
-            raise Refusal(node, "other arguments", f"{before}{name}({', '.join(words)})")
-        pairs = zip(arguments, signature.arguments, strict=False)
-        return syn.Function(name, tuple(read_each(self._argument, pairs, depth + 1)))
-
-    def _argument(
-        self, argument: tuple[ast.expr, tuple[syn.Kind, ...]], depth: int
-    ) -> syn.Expression:
-        node, kinds = argument
-        if kinds == ("number",):
-            return syn.Number(whole_number(node, 0, "a number of tokens"))
-        kind = kind_of(node)
-        value: syn.Expression = self.value(node, kind if kind in kinds else kinds[0], depth)
-        return value
-
-    def value(self, node: ast.expr, kind: syn.Kind, depth: int = 0) -> Any:
-        """An expression of a kind: a string, a list or a set of words."""
-        if kind == "string":
-            return self.string(node, depth)
-        if kind == "list":
-            return self.list_of(node, depth)
-        if not isinstance(node, ast.Call) or helper_name(node) is None:
-            raise Refusal(node, description(node), _KINDS[kind][1])
-        check_depth(node, depth)
-        return self.function(node, kind, depth)
-
-    # -- sums of xents -------------------------------------------------------------------------
-
-    def xent_sum(self, node: ast.expr, numbers: bool = False) -> syn.Sum:
-        """A signed sum of xents; ``numbers`` admits bounds and counts too (comparisons only)."""
-        terms = self._terms(node, numbers, 0)
-        if len(terms) > syn.MAX_TERMS:
-            raise Refusal(node, f"a sum of {len(terms)} terms", f"at most {syn.MAX_TERMS}")
-        return syn.Sum(terms)
-
-    def _terms(self, node: ast.expr, numbers: bool, depth: int) -> _Terms:
-        check_depth(node, depth)
-        match node:
-            case ast.UnaryOp(ast.USub(), operand):
-                return _negated(self._terms(operand, numbers, depth + 1))
-            case ast.BinOp(left, ast.Add() | ast.Sub() as op, right):
-                one, other = read_each(self._terms, (left, right), numbers, depth + 1)
-                return one + (other if isinstance(op, ast.Add) else _negated(other))
-        return ((1, self._number(node) if numbers else self._xent(node)),)
-
-    def _number(self, node: ast.expr) -> syn.Term:
-        bits = node.value if isinstance(node, ast.Constant) else None
-        name = helper_name(node)
-        if isinstance(node, ast.Call) and name and syn.FUNCTIONS[name].result == "number":
-            return self.function(node, "number")
-        if type(bits) is int:
-            return syn.Number(whole_number(node, 0, "a number of bits"))
-        if type(bits) is not float or not self.dialect.python_conditions:
-            return self._xent(node)
-        if not bits <= syn.MAX_NUMBER:
-            raise Refusal(node, "a number too large", f"at most {syn.MAX_NUMBER}")
-        return syn.Number(bits)
-
-    def _xent(self, node: ast.expr) -> syn.Xent:
-        kind: Any = _called(node)
-        if not kind or not isinstance(node, ast.Call):
-            raise Refusal(node, description(node), SUM)
-        if kind not in syn.XENT_KINDS:
-            is_helper = kind in syn.FUNCTIONS
-            found = f"a call of {kind!r}" if is_helper else f"unknown function {kind!r}"
-            raise Refusal(node, found, SUM, "" if is_helper else nearest(kind, syn.XENT_KINDS))
+    def _xent(self, node: ast.Call, kind: syn.XentKind) -> syn.Xent:
         if not 1 <= len(node.args) <= 2 or node.keywords:
             forms = f"{kind}(s), {kind}(s | t) or with , o"
             raise Refusal(node, f"{len(node.args)} arguments", forms)
         inner, *outer = node.args
         is_given = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.BitOr)
         parts = [inner.left, inner.right] if is_given else [inner]  # type: ignore[attr-defined]
-        texts = read_each(self.string, (*parts, *outer))
-        prefix = texts[1] if len(parts) == 2 else None
-        return syn.Xent(kind, texts[0], prefix, texts[-1] if outer else None)
+        target, *prefix = [self.value(part, "string") for part in parts]
+        before = self.value(outer[0], "string") if outer else None
+        return syn.Xent(kind, target, prefix[0] if prefix else None, before)
+
+    def _verdict(self, node: ast.Call, name: str) -> syn.Truth:
+        if not node.args or node.keywords:
+            raise Refusal(node, "no statement", f'{name}("statement", …)')
+        statement, *params = [self.value(part, "string") for part in node.args]
+        return syn.Truth(statement, tuple(params), name == "is_true")
 
     # -- conditions ----------------------------------------------------------------------------
 
-    def condition(self, node: ast.expr, depth: int = 0) -> syn.Condition:
-        """A comparison, ``is_true``, ``is_false``, a bare statement, or a helper that decides."""
-        check_depth(node, depth)
-        wide, name = self.dialect.python_conditions, helper_name(node)
-        match node:
-            case ast.Compare():
-                return self._comparison(node)
-            case ast.BoolOp(op, parts) if wide:
-                word: Any = "and" if isinstance(op, ast.And) else "or"
-                return syn.Logic(word, tuple(read_each(self._strict_condition, parts, depth + 1)))
-            case ast.UnaryOp(ast.Not(), operand) if wide:
-                return self._not(operand, depth)
-            case ast.Call() if name is not None and syn.FUNCTIONS[name].result != "string":
-                return self.function(node, "truth")
-            case ast.Call(args=parts) if (verdict := _called(node)) in ("is_true", "is_false"):
-                if not parts or node.keywords:
-                    raise Refusal(node, "no statement", f'{verdict}("statement", …)')
-                statement, *params = read_each(self.string, parts)
-                return syn.Truth(statement, tuple(params), verdict == "is_true")
-        return syn.Truth(self.string(node))
+    def condition(self, node: ast.expr) -> syn.Condition:
+        """A condition, or a bare statement."""
+        value: Any = self.value(node, "truth", "string")
+        return value if syn.kind_of(value) == "truth" else syn.Truth(value)
 
     def _comparison(self, node: ast.Compare) -> syn.Condition:
         """One of two sums or, where the dialect has them, Python's comparisons; ``a < b < c`` is
         ``a < b and b < c``."""
-        if not self.dialect.python_conditions:
-            comparator = _COMPARATORS.get(type(node.ops[0]))
-            if len(node.ops) != 1 or comparator not in syn.COMPARATORS:
-                raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
-            return self._sums(node.left, comparator, node.comparators[0])
-        sides = [node.left, *node.comparators]
-        triples = zip(sides, node.ops, node.comparators, strict=False)
-        pairs = read_each(self._pair, triples, node)
+        is_wide = self.dialect.python_conditions
+        kinds: tuple[syn.Kind, ...] = ("number",)
+        if is_wide:
+            kinds += ("string", "list", "words")
+        elif len(node.ops) != 1 or _COMPARATORS.get(type(node.ops[0])) not in syn.COMPARATORS:
+            raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
+        sides = [self.value(side, *kinds) for side in (node.left, *node.comparators)]
+        pairs = []
+        for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
+            comparator: Any = _COMPARATORS.get(type(op))
+            both = (syn.kind_of(left), syn.kind_of(right))
+            if comparator not in _COMPARATORS_OF_KINDS.get(both, ()):
+                expected = "< <= > >= == != of sums or sets, == != of lists, == != in of strings"
+                raise Refusal(node, "this comparison", expected)
+            test = syn.Comparison if both[0] == "number" else syn.Test
+            pairs.append(test(left, comparator, right))
         return pairs[0] if len(pairs) == 1 else syn.Logic("and", tuple(pairs))
 
-    def _pair(
-        self, triple: tuple[ast.expr, ast.cmpop, ast.expr], node: ast.Compare
-    ) -> syn.Condition:
-        left, op, right = triple
-        comparator = _COMPARATORS.get(type(op))
-        if comparator is None:
-            raise Refusal(node, "this comparison", "one of < <= > >= == != in, not in")
-        kinds = (kind_of(left), kind_of(right))
-        if comparator in _COMPARATORS_OF_KINDS.get(kinds, ()):
-            one, other = read_each(
-                lambda side: self.value(side, kind_of(side) or "string"), (left, right)
-            )
-            return syn.Test(one, comparator, other)
-        if "in" in comparator:
-            raise Refusal(node, "this comparison", "a string in a string or in a list")
-        return self._sums(left, comparator, right)
-
-    def _sums(self, left: ast.expr, comparator: syn.Comparator, right: ast.expr) -> syn.Comparison:
-        one, other = read_each(self.xent_sum, (left, right), numbers=True)
-        return syn.Comparison(one, comparator, other)
-
-    def _not(self, operand: ast.expr, depth: int) -> syn.Condition:
-        """``not`` of a condition; for a string, a list or a set: whether it is empty."""
-        kind = kind_of(operand)
-        if kind in ("string", "list", "words"):
-            size = syn.Function("len", (self.value(operand, kind),))
-            nothing = syn.Sum(((1, syn.Number(0)),))
-            return syn.Comparison(syn.Sum(((1, size),)), "==", nothing)
-        return syn.Logic("not", (self._strict_condition(operand, depth + 1),))
-
-    def _strict_condition(self, node: ast.expr, depth: int) -> syn.Condition:
-        """A condition that is no bare statement."""
-        if kind_of(node) in ("string", "list", "words", "number"):
-            expected = "a comparison, is_true, is_false or only_uses_…"
-            raise Refusal(node, description(node), expected)
-        return self.condition(node, depth)
+    def _logic(self, node: ast.BoolOp | ast.UnaryOp, depth: int) -> syn.Condition:
+        """Conditions joined, or ``not`` of one; of a string, a list or a set: whether it is
+        empty."""
+        if isinstance(node, ast.BoolOp):
+            parts = tuple(self.value(part, "truth", depth=depth + 1) for part in node.values)
+            return syn.Logic("and" if isinstance(node.op, ast.And) else "or", parts)
+        value = self.value(node.operand, "truth", "string", "list", "words", depth=depth + 1)
+        if syn.kind_of(value) == "truth":
+            return syn.Logic("not", (value,))
+        return syn.Comparison(_sum(syn.Function("len", (value,))), "==", _sum(syn.Number(0)))
 
 
-def _negated(terms: _Terms) -> _Terms:
-    return tuple((-sign, term) for sign, term in terms)
+def _sum(term: syn.Term) -> syn.Sum:
+    return syn.Sum(((1, term),))
+
+
+def _negated(amount: syn.Sum) -> syn.Sum:
+    return syn.Sum(tuple((-sign, term) for sign, term in amount.terms))

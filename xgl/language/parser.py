@@ -1,4 +1,4 @@
-"""Text to :class:`~xgl.language.syntax.Program`; every problem of the text is reported at once.
+"""Text to :class:`~xgl.language.syntax.Program`; the problems of all lines are reported at once.
 
 Each line is read with Python's own parser and then translated node by node through a whitelist;
 nothing is ever evaluated, so a program can only express what ``xgl.language.syntax`` defines.
@@ -19,9 +19,7 @@ from xgl.language.dialects import DIALECTS, Dialect
 from xgl.language.expressions import (
     Reader,
     Refusal,
-    kind_of,
     nearest,
-    read_each,
     register,
     whole_number,
 )
@@ -35,15 +33,15 @@ _TAB = "\t"
 def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program:
     """Parse a whole program.
 
-    Raises :class:`ProgramError` with all problems (reading stops at the hundredth) when any
-    line, or the program as a whole (more than 64 lines, more than 1024 unrolled steps), is not
-    valid, and :class:`ConfigError` for a dialect that does not exist.
+    Raises :class:`ProgramError` with the first problem of each line (the hundredth is the last that
+    is read) when any line, or the program as a whole (more than 64 lines, more than 1024 unrolled
+    steps), is not valid, and :class:`ConfigError` for a dialect that does not exist.
     """
     sources = [source.removesuffix("\r") for source in text.split("\n")]
     if len(text) > syn.MAX_CHARACTERS:
         limit = f"at most {syn.MAX_CHARACTERS}"
         too_long = Refusal(1, f"a text of {len(text)} characters", limit)
-        raise ProgramError(tuple(_problems(too_long, 1, sources)), origin)
+        raise ProgramError((_problem(too_long, 1, sources),), origin)
     if str(dialect) not in DIALECTS:
         found = excerpt(str(dialect))
         raise ConfigError(f"no dialect {found!r}; there are {', '.join(DIALECTS)}")
@@ -54,7 +52,7 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
             _check_size(program)
         except Refusal as refusal:
             line = instructions[-1].span.line if instructions else 1
-            problems = _problems(refusal, line, sources)
+            problems = [_problem(refusal, line, sources)]
     if problems:
         raise ProgramError(tuple(problems), origin)
     return program
@@ -65,28 +63,25 @@ def _read(sources: list[str], dialect: Dialect) -> tuple[list[syn.Instruction], 
     problems: list[Problem] = []
     lines = [number for number, source in enumerate(sources, start=1) if not _is_note(source)]
     with warnings.catch_warnings(action="ignore"):  # about unknown escapes
-        for number in lines:
-            if len(problems) >= MAX_PROBLEMS or len(instructions) > 2 * syn.MAX_LINES:
-                break  # so much is wrong that the rest need not be read
+        for number in lines[:MAX_PROBLEMS]:
             try:
                 instructions.append(_line(sources[number - 1], number, dialect))
             except Refusal as refusal:
-                problems += _problems(refusal, number, sources)
+                problems.append(_problem(refusal, number, sources))
     if len(lines) > syn.MAX_LINES:
         too_many = Refusal(1, f"{len(lines)} instructions", f"at most {syn.MAX_LINES}")
-        last = _problems(too_many, lines[syn.MAX_LINES], sources)
-        problems = problems[: MAX_PROBLEMS - 1] + last
+        last = _problem(too_many, lines[syn.MAX_LINES], sources)
+        problems = [*problems[: MAX_PROBLEMS - 1], last]
     return instructions, problems
 
 
-def _problems(refusal: Refusal, line: int, sources: list[str]) -> list[Problem]:
+def _problem(refusal: Refusal, line: int, sources: list[str]) -> Problem:
     """What is wrong with a line, which is cut if long, with every character one column wide."""
     short = excerpt(sources[line - 1], 2 * syn.MAX_LINE_CHARACTERS)
     source = "".join(c if c == _TAB or is_visible(c) else "\ufffd" for c in short)
-    return [
-        Problem(line, each.column, each.found, each.expected, source, each.suggestion)
-        for each in refusal.all
-    ]
+    return Problem(
+        line, refusal.column, refusal.found, refusal.expected, source, refusal.suggestion
+    )
 
 
 def _is_note(source: str) -> bool:
@@ -165,8 +160,7 @@ def _instruction(call: ast.Call, dialect: Dialect) -> syn.Instruction:
         )
     if call.keywords and name != "assign":
         raise Refusal(call.keywords[0].value, "a keyword argument", f"plain arguments of {name}")
-    # A story is drawn where it is stored, and nowhere else.
-    return _INSTRUCTIONS[name](call, Reader(dialect, story=name == "assign"))
+    return _INSTRUCTIONS[name](call, Reader(dialect, name))
 
 
 def _assign(call: ast.Call, reader: Reader) -> syn.Assign:
@@ -174,14 +168,15 @@ def _assign(call: ast.Call, reader: Reader) -> syn.Assign:
         raise Refusal(call.args[0], "a positional argument", "register=expression")
     if not call.keywords:
         raise Refusal(call, "nothing to assign", "register=expression")
-    return syn.Assign(tuple(read_each(_target, call.keywords, reader)))
+    return syn.Assign(tuple(_target(keyword, reader) for keyword in call.keywords))
 
 
 def _target(keyword: ast.keyword, reader: Reader) -> tuple[str, syn.StringExpr | syn.ListExpr]:
     name = keyword.arg or "**"
     if name in syn.LIST_REGISTERS:
-        return name, reader.list_of(keyword.value)
-    return _variable(register(keyword, name), keyword.value), reader.string(keyword.value)
+        return name, reader.value(keyword.value, "list")
+    name = _variable(register(keyword, name), keyword.value)
+    return name, reader.value(keyword.value, "string")
 
 
 def _variable(name: str, node: ast.expr) -> str:
@@ -203,7 +198,7 @@ def _elicit(call: ast.Call, reader: Reader) -> syn.Elicit:
         max_len = whole_number(rest.pop(), 1, "a limit of at least 1 token")
     if not rest:
         raise Refusal(call, "no register to fill", "elicit([player,] register, max_len)")
-    return syn.Elicit(player, tuple(read_each(_move_register, rest)), max_len)
+    return syn.Elicit(player, tuple(map(_move_register, rest)), max_len)
 
 
 def _move_register(node: ast.expr) -> str:
@@ -215,14 +210,14 @@ def _move_register(node: ast.expr) -> str:
 def _ensure(call: ast.Call, reader: Reader) -> syn.Ensure:
     if not call.args:
         raise Refusal(call, "no condition", "ensure(condition, …)")
-    return syn.Ensure(tuple(read_each(reader.condition, call.args)))
+    return syn.Ensure(tuple(map(reader.condition, call.args)))
 
 
 def _reward(call: ast.Call, reader: Reader) -> syn.Reward:
     player, rest = _split_player(call)
     if len(rest) != 1:
         raise Refusal(call, f"{len(rest)} amounts", "reward([player,] xent sum)")
-    return syn.Reward(player, reader.xent_sum(rest[0]))
+    return syn.Reward(player, reader.value(rest[0], "number"))
 
 
 def _reveal(call: ast.Call, reader: Reader) -> syn.Reveal:
@@ -232,10 +227,7 @@ def _reveal(call: ast.Call, reader: Reader) -> syn.Reveal:
         player, rest = second.id, rest[:1]
     if not rest:
         raise Refusal(call, "nothing to show", "reveal([player,] expression, …)")
-    values = read_each(
-        lambda node: reader.value(node, "list" if kind_of(node) == "list" else "string"), rest
-    )
-    return syn.Reveal(player, tuple(values))
+    return syn.Reveal(player, tuple(reader.value(node, "string", "list") for node in rest))
 
 
 def _flag(call: ast.Call, arguments: int) -> str:

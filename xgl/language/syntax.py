@@ -309,11 +309,17 @@ def viewers(register: str) -> tuple[str, ...]:
     return PLAYERS if register[0] in PUBLIC_TYPES else OMNISCIENT
 
 
-def kind_of(node: Expression) -> Kind:
+def kind_of(node: Expression | Sum | Condition) -> Kind:
     """The kind of an expression's value."""
-    if isinstance(node, Function):
-        return FUNCTIONS[node.name].result
-    if isinstance(node, Number):
-        return "number"
-    is_list = isinstance(node, Register) and node.name in LIST_REGISTERS
-    return "list" if is_list or isinstance(node, ListOf | Chain) else "string"
+    match node:
+        case Function(name):
+            return FUNCTIONS[name].result
+        case Number() | Sum():
+            return "number"
+        case Comparison() | Truth() | Test() | Logic():
+            return "truth"
+        case ListOf() | Chain():
+            return "list"
+        case Register(name) if name in LIST_REGISTERS:
+            return "list"
+    return "string"

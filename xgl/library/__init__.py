@@ -108,9 +108,7 @@ def read_source(name: str | Path, dialect: str | None = None) -> Source:
         text = _decode(sys.stdin.buffer.read(MAX_INPUT + 1), "standard input")
         return Source("standard input", "", text, dialect or PAPER.name)
     path, title = user_path(name), user_path(name).stem
-    if name and path.is_dir():
-        raise ConfigError(f"{name}: a folder; expected a .xgl or .xent file")
-    if not name or not path.exists():
+    if not path.exists() or path.is_dir():
         if path.suffix in BY_SUFFIX or len(path.parts) > 1:
             raise ConfigError(f"{name}: no such file")
         entry = find(str(name))

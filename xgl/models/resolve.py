@@ -20,7 +20,7 @@ from xgl.files import BUILT_IN, user_path
 from xgl.models import smollm2
 from xgl.models.references import WEIGHTS_SHARE, devices_of, placement
 from xgl.models.weights import json_object, load_causal_lm, loading
-from xgl.streams import command
+from xgl.streams import exit_code
 
 EMBEDDED = Path(__file__).with_name("embedded")
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[\w.-]+)?")
@@ -229,9 +229,8 @@ def fuse_norms(model: Any) -> None:
                 layer.forward = norm.forward
 
 
-@command
 def main() -> int:
-    """0 with the folder on standard output, or 2 with one sentence on standard error."""
+    """Print the folder of the model that the command line names."""
     parser = argparse.ArgumentParser(description="Get a model; print the folder it is in.")
     parser.add_argument("reference", help="embedded, smollm2, a folder, or a hub id")
     print(resolve(parser.parse_args().reference))
@@ -239,4 +238,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code(main))

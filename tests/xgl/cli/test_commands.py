@@ -70,7 +70,7 @@ def test_games_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
     [
         (["check", "nosuch.xgl"], "nosuch.xgl: no such file"),
         (["check", "contrst"], "did you mean 'contrast'?"),
-        (["check", "."], "a folder; expected a .xgl or .xent file"),
+        (["check", "."], "'.' is neither a file nor a game of the library"),
         (["diagram", "contrast", "-o", "no/such/folder.svg"], "No such file"),
         (["play", "contrast", "--role", "alice"], "the game asks black"),
         (["play", "contrast", "--moves", "nosuch.json"], "nosuch.json: No such file"),
