@@ -202,19 +202,18 @@ class RayExecutor:
     def _lose(self, worker: Any, number: int | None, error: Exception) -> None:
         """Log that a worker died, return its job to the queue and start another worker."""
         self.losses[number] += 1
-        losses, most, where = self.losses[number], RETRIES + self.count, "as they started"
+        losses, most = self.losses[number], RETRIES + self.count
         no_memory = isinstance(error, OutOfMemoryError)
         cause = "out of memory" if no_memory else "for a cause unknown to Ray"
+        where, then = "as it started", "another one starts"
         if number is not None:
-            job, most = self.unfinished_jobs[number], RETRIES
+            job, most, then = self.unfinished_jobs[number], RETRIES, "which is done again"
             where = f"during {job.name} of game {job.task.id.label}"
-        if losses > most:
-            raise WorkersLostError(f"{losses} workers died {where}, the last {cause}") from error
-        if number is None:
-            log.warning("a worker died as it started; another one starts: %s", cause)
-        else:
-            log.warning("a worker died %s, which is done again (%d of %d)", where, losses, RETRIES)
             self.waiting.appendleft(number)
+        if losses > most:
+            times = f"a worker died {where} {losses} times"
+            raise WorkersLostError(f"{times}, the last {cause}") from error
+        log.warning("a worker died %s, %s (%d of %d), %s", where, then, losses, most, cause)
         ray.kill(worker)  # one that merely cannot be reached would keep its place
         self._start()
 

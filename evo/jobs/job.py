@@ -200,8 +200,8 @@ class Repetition(Job[list[RoundScore]]):
     rounds: int
 
     def __call__(self, host: ModelHost) -> list[RoundScore]:
-        with host.policy(None) as player:
-            return host.repeat(player, self.task, self.seeds, self.rounds)
+        player = host.sampler(host.adapted_model.base)
+        return host.repeat(player, self.task, self.seeds, self.rounds)
 
 
 @dataclass(frozen=True)

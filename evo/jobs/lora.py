@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -56,14 +56,11 @@ class AdaptedModel:
             torch.manual_seed(seed)
             return [f for layer in self._layers.values() for f in _new_factors(layer, self.rank)]
 
-    @contextmanager
-    def with_adapter(self, adapter: bytes | None) -> Iterator[LanguageModel]:
+    def with_adapter(self, adapter: bytes | None) -> AbstractContextManager[LanguageModel]:
         """The base model with a stored adapter; with None the base model as it is."""
         if adapter is None:
-            yield self.base
-            return
-        with self.attached(self._tensors(adapter)) as lm:
-            yield lm
+            return nullcontext(self.base)
+        return self.attached(self._tensors(adapter))
 
     def with_adapters(
         self, adapters: Sequence[bytes | None]
@@ -140,7 +137,7 @@ class AdaptedModel:
         return shapes
 
     @contextmanager
-    def holding(self, values: Sequence[Tensor]) -> Iterator[None]:
+    def holding(self, values: list[Tensor]) -> Iterator[None]:
         """Within the context the present adapter is the one of ``values``, which then become what
         it is."""
         places = [each.data for each in self.parameters()]

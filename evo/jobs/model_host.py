@@ -7,8 +7,8 @@ result depends only on the job and the settings, not on earlier jobs.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -39,12 +39,7 @@ from xgl.lm.sampling import Decoding
 from xgl.models.references import JUDGE, is_server
 from xgl.players.local import LocalPolicy, rows_at_once
 from xgl.runtime.lockstep import Cast, play_rounds
-from xgl.runtime.requests import (
-    Player,
-    Seeds,
-    StoryRequest,
-    StorySource,
-)
+from xgl.runtime.requests import Player, Seeds, StoryRequest, StorySource
 
 
 class ModelHost:
@@ -80,12 +75,6 @@ class ModelHost:
             self.stories.source.forget()
         self.judge.forget()
 
-    @contextmanager
-    def policy(self, adapter: bytes | None) -> Iterator[LocalPolicy]:
-        """The player with an adapter (None: the base player), while it is put into the model."""
-        with self.adapted_model.with_adapter(adapter) as lm:
-            yield self.sampler(lm)
-
     def repeat(
         self,
         player: Player,
@@ -109,10 +98,9 @@ class ModelHost:
         model's layers read rows one by one."""
         different = list(dict.fromkeys(adapters))
         parts = [(f"{different.index(a)}", own) for a, own in zip(adapters, seeds, strict=True)]
-        if len(different) == 1:
-            with self.policy(adapters[0]) as player:
-                return self.play(player, parts, task)
-        with self.adapted_model.with_adapters(different) as lm, suppress(NotByRowError):
+        at, several = self.adapted_model, len(different) > 1
+        loaded = at.with_adapters(different) if several else at.with_adapter(different[0])
+        with loaded as lm, suppress(NotByRowError):
             return self.play(self.sampler(lm), parts, task)
         return [
             self.evaluate(task, [each], [own])[0] for each, own in zip(adapters, seeds, strict=True)
