@@ -46,7 +46,7 @@ from evo.growth.initial_scope import metadata, read_task
 from evo.jobs import model_host
 from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, Training
-from evo.jobs.lora import AdaptedModel, weight_sharing_copy
+from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import Credit, update
 from xgl.judge.engine import Bits, EngineSettings, ScoringEngine
 from xgl.judge.transformer_judge import TransformerJudge
@@ -298,22 +298,22 @@ def operations(lm: LanguageModel, tokens: float, scored: int, attended: float) -
     return 2.0 * size * tokens + attention + 2.0 * config.hidden_size * config.vocab_size * scored
 
 
-def sampling(lm: LanguageModel, adapted: AdaptedModel) -> list[dict[str, Any]]:
+def sampling(adapted: AdaptedModel) -> list[dict[str, Any]]:
     """Moves of 16 tokens after prompts of 76, base player and adapter."""
-    never = torch.zeros(int(lm.model.config.vocab_size), dtype=torch.bool, device=DEVICE)
+    never = torch.zeros(int(adapted.base.model.config.vocab_size), dtype=torch.bool, device=DEVICE)
     rng, rows = np.random.default_rng(2), []
     for batch in (32, 128, 512) if GPU else (4,):
         maps = [(0, *rng.integers(2, 4000, 75).tolist()) for _ in range(max(4, batch // 8))]
         prompts = [maps[index * len(maps) // batch] for index in range(batch)]
         numbers = rng.random((batch, 16))
         players = {
-            "base": adapted.without_adapter(),
+            "base": adapted.with_adapter(None),
             "adapter": adapted.attached(adapted.new_factors(0)),
         }
         for name, player in players.items():
             row: dict[str, Any] = {"rows": batch, "player": name}
             with player as model, peak(row):
-                model, times = model or lm, {}
+                times = dict[int, float]()
                 for steps in (1, 16):
                     work = partial(sample, model, prompts, [steps] * batch, numbers, never)
                     times[steps] = seconds(work)
@@ -371,7 +371,7 @@ def jobs(lm: LanguageModel, memory: int, tokens: int) -> list[dict[str, Any]]:
             replace(RULE, tokens=tokens, maps=maps, rollouts=rollouts, learning_rate=1e-4),
             str(DEVICE),
         )
-        model_host.load_model = lambda *_: weight_sharing_copy(lm)
+        model_host.load_model = lambda *_: replace(lm, captured={})
         host = model_host.ModelHost(settings)
         model_host.load_model = original
         row: dict[str, Any] = {"rollouts": f"{maps} × {rollouts}"}
@@ -396,11 +396,11 @@ def show_stages(options: Namespace) -> None:
         captured.DEVICES = ()
     memory = torch.cuda.get_device_properties(0).total_memory // 8 if GPU else 1 << 30
     lm, rates = random_model(options.shape), machine()
-    adapted = AdaptedModel(weight_sharing_copy(lm), PlayerConfig())
+    adapted = AdaptedModel(replace(lm, captured={}), PlayerConfig())
     stages: dict[str, Callable[[], list[dict[str, Any]]]] = {
         "machine": lambda: rates,
         "scoring": lambda: scoring(lm, memory, 1e12 * rates[0]["matrix Tflop/s"]),
-        "sampling": lambda: sampling(adapted.base, adapted),
+        "sampling": lambda: sampling(adapted),
         "training": lambda: training(adapted, memory),
         "jobs": lambda: jobs(lm, memory, options.tokens),
     }

@@ -10,7 +10,6 @@ import socket
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from itertools import count
@@ -129,38 +128,32 @@ class RayExecutor:
         """Worker and number of a job by the reference that is waited for; number None: the worker
         starts."""
         self.unfinished_jobs: dict[int, Job[Any]] = {}
-        """Jobs by number that no worker has done yet, with references in place of adapters."""
+        """Jobs by number that no worker has done yet."""
+        self.waiting = deque[int]()
+        """Numbers of jobs for the next free workers; first those whose worker died."""
         self.losses: Counter[int | None] = Counter()
         """Workers that died, by the number of their job; None: in a row as they started."""
-        self.lost_jobs = deque[int]()
-        """Numbers of jobs whose worker died; the next free worker does them."""
         self.numbers = count()
         for _ in range(self.count):
             self._start()
 
     def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
-        waiting, numbers = deque(enumerate(jobs)), dict[int, int]()
-        results: dict[int, Result[Outcome]] = {}
-        following = 0
-        while following < len(jobs):
-            while waiting and self.has_room():
-                index, job = waiting.popleft()
-                numbers[self.begin(job)] = index
-            event = self.next_event()
-            if event and event[0] in numbers:  # else a job begun before, whose result is not needed
-                results[numbers.pop(event[0])] = event[1]
-            while following in results:
-                yield results.pop(following)
-                following += 1
+        self.waiting.clear()  # of jobs given before, no result is needed any more
+        numbers, results = [self.begin(job) for job in jobs], dict[int, Result[Any]]()
+        for number in numbers:
+            while number not in results:
+                if event := self.next_event():
+                    results[event[0]] = event[1]
+            yield results.pop(number)
 
     def has_room(self) -> bool:
         return bool(self.free)
 
     def begin(self, job: Job[Any]) -> int:
-        check_alive()
         number = next(self.numbers)
-        self.unfinished_jobs[number] = job.with_adapters(self.references.of)
-        self._hand_over(number, self.free.popleft())
+        self.unfinished_jobs[number] = job
+        self.waiting.append(number)
+        self._hand_over()
         return number
 
     def next_event(self) -> tuple[int, Result[Any]] | None:
@@ -181,17 +174,20 @@ class RayExecutor:
             else:
                 del self.unfinished_jobs[number]
                 event = number, result
-        while self.lost_jobs and self.free:
-            self._hand_over(self.lost_jobs.popleft(), self.free.popleft())
+        self._hand_over()
         return event
 
     def close(self) -> None:
         ray.shutdown()
 
-    def _hand_over(self, number: int, worker: Any) -> None:
-        job = self.unfinished_jobs[number]
-        method = worker.train if job.trains else worker.play
-        self.busy[method.remote(job)] = worker, number
+    def _hand_over(self) -> None:
+        """Give jobs that wait to free workers; only now are their adapters read."""
+        while self.waiting and self.free:
+            check_alive()
+            number, worker = self.waiting.popleft(), self.free.popleft()
+            job = self.unfinished_jobs[number].with_adapters(self.references.of)
+            method = worker.train if job.trains else worker.play
+            self.busy[method.remote(job)] = worker, number
 
     def _next(self) -> Any:
         for second in count(1):
@@ -206,19 +202,18 @@ class RayExecutor:
     def _lose(self, worker: Any, number: int | None, error: Exception) -> None:
         """Log that a worker died, return its job to the queue and start another worker."""
         self.losses[number] += 1
-        losses, most, where = self.losses[number], RETRIES + self.count, "as they started"
+        losses, most = self.losses[number], RETRIES + self.count
         no_memory = isinstance(error, OutOfMemoryError)
         cause = "out of memory" if no_memory else "for a cause unknown to Ray"
+        where, then = "as it started", "another one starts"
         if number is not None:
-            job, most = self.unfinished_jobs[number], RETRIES
+            job, most, then = self.unfinished_jobs[number], RETRIES, "which is done again"
             where = f"during {job.name} of game {job.task.id.label}"
+            self.waiting.appendleft(number)
         if losses > most:
-            raise WorkersLostError(f"{losses} workers died {where}, the last {cause}") from error
-        if number is None:
-            log.warning("a worker died as it started; another one starts: %s", cause)
-        else:
-            log.warning("a worker died %s, which is done again (%d of %d)", where, losses, RETRIES)
-            self.lost_jobs.append(number)
+            times = f"a worker died {where} {losses} times"
+            raise WorkersLostError(f"{times}, the last {cause}") from error
+        log.warning("a worker died %s, %s (%d of %d), %s", where, then, losses, most, cause)
         ray.kill(worker)  # one that merely cannot be reached would keep its place
         self._start()
 
@@ -253,10 +248,11 @@ def check(cluster: ClusterConfig) -> None:
     Joins a cluster that is given by address; a local Ray is started by :func:`connect`.
     """
     if cluster.address is None:
-        most = max(WORKERS_PER_CORE * cores(), 8)
+        cores = os.cpu_count() or 1
+        most = max(WORKERS_PER_CORE * cores, 8)
         if (count := cluster.workers or 0) > most:
             raise ConfigError(
-                f"cluster.workers: found {count} processes, each with its models, for {cores()} "
+                f"cluster.workers: found {count} processes, each with its models, for {cores} "
                 f"cores, expected at most {most}; on a cluster, name its cluster.address"
             )
         if cluster.gpus_per_worker > 0:
@@ -279,17 +275,8 @@ def check(cluster: ClusterConfig) -> None:
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise ConfigError(f"cluster.address: {cluster.address}: {reason}, {expected}") from None
-    try:
-        gpus = [node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]]
-        _check_room(cluster, gpus, "the cluster")
-    except ConfigError:
-        ray.shutdown()
-        raise
-
-
-def cores() -> int:
-    """Number of cores of this machine that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    gpus = [node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]]
+    _check_room(cluster, gpus, "the cluster")
 
 
 def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> None:
@@ -297,8 +284,6 @@ def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> No
     for all workers, or the run would wait for ever."""
     share, most = cluster.gpus_per_worker, max(gpus, default=0)
     key = f"cluster.gpus_per_worker: found {cluster.gpus_per_worker}"
-    if not most and whose == "this machine":
-        raise ConfigError(f"{key}, but torch sees no GPU here, expected 0")
     if share > most and whose == "the cluster":
         raise ConfigError(
             f"{key}, but no node of the cluster has more than {most:g} GPUs, expected a share that "
@@ -325,17 +310,19 @@ def connect(cluster: ClusterConfig) -> None:
     if cluster.address:
         ray.init(address=cluster.address, **quiet)
         return
-    with _loopback():
-        start_local(
-            lambda: ray.init(
-                address="local",  # None would join whatever cluster was started on this machine
-                num_cpus=cluster.workers,
-                include_dashboard=False,
-                object_store_memory=OBJECT_STORE_BYTES,
-                _node_ip_address=LOOPBACK,
-                **quiet,
-            )
+    # Where clusters are possible, Ray replaces LOOPBACK by the machine's own address, and listens
+    # on all interfaces.
+    ray_constants.ENABLE_RAY_CLUSTER = False  # as on Windows and macOS
+    start_local(
+        lambda: ray.init(
+            address="local",  # None would join whatever cluster was started on this machine
+            num_cpus=cluster.workers,
+            include_dashboard=False,
+            object_store_memory=OBJECT_STORE_BYTES,
+            _node_ip_address=LOOPBACK,
+            **quiet,
         )
+    )
 
 
 def check_alive() -> None:
@@ -381,18 +368,6 @@ def _check_own_node(raylet: str) -> None:
                 f"Ray's process raylet of this machine has ended ({error.strerror}), through which "
                 "the run reaches the cluster; join it again, then resume"
             ) from None
-
-
-@contextmanager
-def _loopback() -> Iterator[None]:
-    """A Ray that starts in the context listens on ``LOOPBACK`` alone. Where clusters are possible,
-    Ray replaces this address by the machine's own, and listens on all interfaces."""
-    before = ray_constants.ENABLE_RAY_CLUSTER
-    ray_constants.ENABLE_RAY_CLUSTER = False  # as on Windows and macOS
-    try:
-        yield
-    finally:
-        ray_constants.ENABLE_RAY_CLUSTER = before
 
 
 def start_local(start: Callable[[], object], pause: float = 2.0) -> None:

@@ -73,7 +73,7 @@ def finetune_together(
     adapted_model: AdaptedModel,
     trainings: Sequence[Training],
     cast: Callable[[Task], Cast],
-    policy: Callable[[LanguageModel, int], LocalPolicy],
+    policy: Callable[[LanguageModel], LocalPolicy],
     memory_bytes: int,
     watch: Watch = lambda lm, share: None,
 ) -> list[Finetune]:
@@ -81,17 +81,16 @@ def finetune_together(
     player and judge, then each goes on with its own weights until it asks for more. Equal arguments
     give equal adapters on one machine.
 
-    ``trainings`` have their settings. ``policy`` samples for a model of so many policies;
-    ``memory_bytes`` bound the gathering of a gradient. ``watch`` is called before each step with
-    the model as it is and the share that is spent, and with the model's last weights at the end.
-    The seconds of shared passes are divided by the numbers of plays.
+    ``trainings`` have their settings. ``policy`` samples for a model; ``memory_bytes`` bound the
+    gathering of a gradient. ``watch`` is called before each step with the model as it is and the
+    share that is spent, and with the model's last weights at the end. The seconds of shared passes
+    are divided by the numbers of plays.
     """
     start = seconds_of_work()
     factors = [adapted_model.new_factors(named_seed("adapter", t.seed)) for t in trainings]
     seconds = [(seconds_of_work() - start) / len(trainings)] * len(trainings)
     outcomes: dict[int, Finetune] = {}
     with adapted_model.attached(factors[0]):
-        group = _Group(adapted_model, factors, policy)
         on = adapted_model, cast, memory_bytes, watch
         finetunes = [_FineTune(training, *on).run() for training in trainings]
         replies: dict[int, Any] = dict.fromkeys(range(len(trainings)))
@@ -99,55 +98,36 @@ def finetune_together(
             asked: dict[int, _Asked] = {}
             for index, reply in replies.items():
                 start = seconds_of_work()
-                group.switch(index)
-                try:
-                    asked[index] = finetunes[index].send(reply)
-                except StopIteration as end:
-                    outcomes[index] = end.value
+                with adapted_model.holding(factors[index]):
+                    try:
+                        asked[index] = finetunes[index].send(reply)
+                    except StopIteration as end:
+                        outcomes[index] = end.value
                 seconds[index] += seconds_of_work() - start
             start, count = seconds_of_work(), sum(len(seeds) for _, seeds, _ in asked.values())
-            replies = group.play(asked)
+            replies = _replies(asked, factors, adapted_model, policy)
             for index, (_, seeds, _) in asked.items():
                 seconds[index] += (seconds_of_work() - start) * len(seeds) / count
     return [replace(outcomes[index], seconds=spent) for index, spent in enumerate(seconds)]
 
 
-class _Group:
-    """The adapters of fine-tunes in lockstep: one of them, ``present``, is in the model, to be
-    trained; ``factors`` has the tensors of the others."""
-
-    def __init__(
-        self,
-        adapted_model: AdaptedModel,
-        factors: Sequence[list[Tensor]],
-        policy: Callable[[LanguageModel, int], LocalPolicy],
-    ) -> None:
-        self.adapted_model, self.policy = adapted_model, policy
-        self.factors, self.present, self.by_row = factors, 0, True
-
-    def switch(self, index: int) -> None:
-        """Put another adapter into the model."""
-        if index != self.present:
-            self.adapted_model.exchange(self.factors[self.present], self.factors[index])
-            self.present = index
-
-    def play(self, asked: Mapping[int, _Asked]) -> dict[int, _Reply]:
-        """The plays that fine-tunes ask for, by shared passes where several ask and the model's
-        layers read rows one by one."""
-        if len(asked) > 1 and self.by_row:
-            present = self.factors[self.present]
-            self.adapted_model.exchange(present, present)  # now it has the tensors of all
-            with (
-                suppress(NotByRowError),
-                self.adapted_model.with_factors([self.factors[index] for index in asked]) as lm,
-            ):
-                return _played(self.policy(lm, len(asked)), asked)
-            self.by_row = False
-        replies: dict[int, _Reply] = {}
-        for index, one in asked.items():
-            self.switch(index)
-            replies |= _played(self.policy(self.adapted_model.lm, 1), {index: one})
-        return replies
+def _replies(
+    asked: Mapping[int, _Asked],
+    factors: Sequence[list[Tensor]],
+    adapted_model: AdaptedModel,
+    policy: Callable[[LanguageModel], LocalPolicy],
+) -> dict[int, _Reply]:
+    """The plays that fine-tunes ask for, by shared passes where several ask and the model's layers
+    read rows one by one."""
+    if len(asked) > 1:
+        own = [factors[index] for index in asked]
+        with suppress(NotByRowError), adapted_model.with_factors(own) as lm:
+            return _played(policy(lm), asked)
+    replies: dict[int, _Reply] = {}
+    for index, one in asked.items():
+        with adapted_model.holding(factors[index]):
+            replies |= _played(policy(adapted_model.lm), {index: one})
+    return replies
 
 
 def _played(policy: LocalPolicy, asked: Mapping[int, _Asked]) -> dict[int, _Reply]:

@@ -14,8 +14,8 @@ import os
 import signal
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -200,8 +200,8 @@ class Repetition(Job[list[RoundScore]]):
     rounds: int
 
     def __call__(self, host: ModelHost) -> list[RoundScore]:
-        with host.policy(None) as player:
-            return host.repeat(player, self.task, self.seeds, self.rounds)
+        player = host.sampler(host.adapted_model.base)
+        return host.repeat(player, self.task, self.seeds, self.rounds)
 
 
 @dataclass(frozen=True)
@@ -363,9 +363,11 @@ class Workers:
             return
         waiting, losses = deque(jobs), 0
         while waiting:
-            futures = self._submit(waiting)
+            if self._pool is None:
+                context = multiprocessing.get_context("spawn")
+                self._pool = ProcessPoolExecutor(self.count, context, initializer=end_with_parent)
             try:
-                for future in futures:
+                for future in [self._pool.submit(job) for _, job in waiting]:
                     result, losses = future.result(), 0
                     yield waiting.popleft()[0], result
             except BrokenProcessPool as error:
@@ -385,9 +387,3 @@ class Workers:
                     process.kill()
             self._pool.shutdown(wait=True, cancel_futures=True)
             self._pool = None
-
-    def _submit(self, jobs: Iterable[tuple[Key, Callable[[], Value]]]) -> list[Future[Value]]:
-        if self._pool is None:
-            context = multiprocessing.get_context("spawn")
-            self._pool = ProcessPoolExecutor(self.count, context, initializer=end_with_parent)
-        return [self._pool.submit(job) for _, job in jobs]

@@ -3,15 +3,14 @@ PEFT with adapters that were trained elsewhere."""
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import torch
 from peft import LoraConfig, PeftModel, get_peft_model_state_dict, set_peft_model_state_dict
@@ -29,34 +28,25 @@ from xgl.models.references import BLOCK
 from xgl.models.weights import check_tensors, json_object, loading
 
 
-def weight_sharing_copy(lm: LanguageModel) -> LanguageModel:
-    """A second model object over the same tensors, so that adapters on one do not change the
-    other."""
-    tensors = [*lm.model.parameters(), *lm.model.buffers()]
-    memo = {id(tensor): tensor for tensor in tensors}
-    return replace(lm, model=copy.deepcopy(lm.model, memo), captured={})
-
-
 class AdaptedModel:
     """One base model with room for one trainable adapter at a time, or several to play with, on all
     linear layers but the head; ``player`` has its rank, its scale (alpha / rank) and its blocks.
 
-    ``lm`` is the model with the trainable adapter. Its factors keep their place in memory from one
-    adapter to the next: passes that were captured on a GPU read them there.
+    ``base`` is the model without any, at all times; ``lm`` is the one with the trainable adapter,
+    whose factors keep their place in memory from one adapter to the next: passes that were captured
+    on a GPU read them there.
     """
 
     def __init__(self, base: LanguageModel, player: PlayerConfig) -> None:
         base.model.requires_grad_(False)
-        self.base, self.lm = base, replace(base, variant="adapter")
+        self.base, self.lm = base, LoraModel.of(base, "adapter")
         self.rank, self.scale = player.lora_rank, player.lora_alpha / player.lora_rank
         self._layers = _adapted_layers(base, player.lora_layers)
-        self._is_on = False
 
     @cached_property
     def shares_prefixes(self) -> bool:
         """Whether the base model reads a tree of sequences as it reads each by itself."""
-        with self.without_adapter():
-            return supports_prefix_sharing(self.base)
+        return supports_prefix_sharing(self.base)
 
     def new_factors(self, seed: int) -> list[Tensor]:
         """The tensors of a new adapter that changes nothing yet, in the order of
@@ -66,15 +56,11 @@ class AdaptedModel:
             torch.manual_seed(seed)
             return [f for layer in self._layers.values() for f in _new_factors(layer, self.rank)]
 
-    @contextmanager
-    def with_adapter(self, adapter: bytes | None) -> Iterator[LanguageModel]:
+    def with_adapter(self, adapter: bytes | None) -> AbstractContextManager[LanguageModel]:
         """The base model with a stored adapter; with None the base model as it is."""
         if adapter is None:
-            with self.without_adapter():
-                yield self.base
-            return
-        with self.attached(self._tensors(adapter)) as lm:
-            yield lm
+            return nullcontext(self.base)
+        return self.attached(self._tensors(adapter))
 
     def with_adapters(
         self, adapters: Sequence[bytes | None]
@@ -89,20 +75,26 @@ class AdaptedModel:
 
         The stacked factors keep their place in memory where as many policies come again.
         """
-        current: list[RowGroups] = []
-        handles, variant = [], (len(factors), len(self._layers))
+        variant = len(factors), len(self._layers)
         stacks = self.base.captured.setdefault(f"factors of {variant}", {})
         for place, (path, layer) in enumerate(self._layers.items()):
             pairs = [None if each is None else each[2 * place : 2 * place + 2] for each in factors]
             if path not in stacks:
                 stacks[path] = self._room(layer, len(factors))
             stacks[path].fill(pairs, self.scale)
-            handles.append(layer.register_forward_hook(_hook(stacks[path], current)))
-        lm = self.base
-        at = lm.model, lm.tokenizer, lm.device, len(factors), current
+        lm = LoraModel.of(self.base, variant, len(factors))
+        with self._added(lm, [stacks[path] for path in self._layers]):
+            yield lm
+
+    @contextmanager
+    def _added(self, lm: LoraModel, products: Sequence[Product]) -> Iterator[None]:
+        """The base model's layers with what each adds in passes of ``lm``."""
+        handles = [
+            layer.register_forward_hook(partial(_add_product, product, lm.current))
+            for layer, product in zip(self._layers.values(), products, strict=True)
+        ]
         try:
-            with self.without_adapter():
-                yield MultiLoraModel(*at, variant=variant, captured=lm.captured)
+            yield
         finally:
             for handle in handles:
                 handle.remove()
@@ -114,15 +106,6 @@ class AdaptedModel:
         dtype = torch.float32 if device.type == "cpu" else self.base.model.dtype
         shapes = (policies, width, self.rank), (policies, self.rank, height)
         return StackedFactors(*(torch.empty(s, dtype=dtype, device=device) for s in shapes))
-
-    @contextmanager
-    def without_adapter(self) -> Iterator[None]:
-        """The base model as it is, also while it has an adapter."""
-        was_on, self._is_on = self._is_on, False
-        try:
-            yield
-        finally:
-            self._is_on = was_on
 
     def merge(self, adapter: bytes) -> None:
         """Add a stored adapter to the base model's own weights, for good."""
@@ -153,11 +136,14 @@ class AdaptedModel:
             shapes[f"{PREFIX}{path}.lora_B.weight"] = height, self.rank
         return shapes
 
-    def exchange(self, before: list[Tensor], after: list[Tensor]) -> None:
-        """Copy the present adapter's tensors to ``before``, and ``after`` to their place."""
+    @contextmanager
+    def holding(self, values: list[Tensor]) -> Iterator[None]:
+        """Within the context the present adapter is the one of ``values``, which then become what
+        it is."""
         places = [each.data for each in self.parameters()]
-        torch._foreach_copy_(before, places)
-        torch._foreach_copy_(places, after)
+        torch._foreach_copy_(places, values)
+        yield
+        torch._foreach_copy_(values, places)
 
     def zero_gradient(self) -> None:
         """Begin a new gradient; on a GPU in the memory of the last one, where a captured pass adds
@@ -205,28 +191,15 @@ class AdaptedModel:
         places = self.parameters()
         for place, value in zip(places, values, strict=True):
             place.data.copy_(value)
-        layers = zip(self._layers.values(), places[::2], places[1::2], strict=True)
-        handles = [
-            layer.register_forward_hook(partial(self._add_product, down, up))
-            for layer, down, up in layers
-        ]
-        self._is_on = True
+        factors = zip(places[::2], places[1::2], strict=True)
         self.zero_gradient()
-        try:
+        with self._added(self.lm, [partial(add_low_rank, *each, self.scale) for each in factors]):
             yield self.lm
-        finally:
-            self._is_on = False
-            for handle in handles:
-                handle.remove()
-
-    def _add_product(
-        self, down: Tensor, up: Tensor, _: Any, inputs: tuple[Tensor, ...], output: Tensor
-    ) -> Tensor:
-        """A layer's output with the low-rank product of its inputs added."""
-        return add_low_rank(output, inputs[0], down, up, self.scale) if self._is_on else output
 
 
-def add_low_rank(output: Tensor, x: Tensor, down: Tensor, up: Tensor, scale: float) -> Tensor:
+def add_low_rank(
+    down: Tensor, up: Tensor, scale: float, output: Tensor, x: Tensor, _: RowGroups | None = None
+) -> Tensor:
     """``output`` (…, out) plus ``scale`` · ``x`` downᵀ upᵀ, for ``x`` (…, in), ``down`` (r, in) and
     ``up`` (out, r): in the factors' dtype, as PEFT does, but on a GPU in that of ``x``."""
     if not x.is_cuda:
@@ -384,9 +357,9 @@ class StackedFactors:
             down.copy_(pair[0].T if pair else torch.zeros(()))
             up.copy_(scale * pair[1].T.float() if pair else torch.zeros(()))
 
-    def __call__(self, inputs: Tensor, groups: RowGroups) -> Tensor:
-        """Term to be added to the layer's output, (N, T, out), from its inputs (N, T, in); some
-        models put rows and positions into one dimension, (N·T, in)."""
+    def __call__(self, output: Tensor, inputs: Tensor, groups: RowGroups) -> Tensor:
+        """A layer's output (N, T, out) with the product of its inputs (N, T, in) added; some models
+        put rows and positions into one dimension, (N·T, in)."""
         by_row = inputs.reshape(groups.count, -1, inputs.shape[-1])
         if by_row.shape[1] != groups.steps:
             raise NotByRowError("a layer reads positions of several rows together")
@@ -394,41 +367,51 @@ class StackedFactors:
         stacked = x.to(self.down.dtype).reshape(len(self.down), -1, x.shape[2])
         product = (stacked @ self.down @ self.up).view(*x.shape[:2], -1)
         ordered = product if groups.back is None else product[groups.back.to(product.device)]
-        return ordered.reshape(*inputs.shape[:-1], -1)
+        return output + ordered.reshape(*inputs.shape[:-1], -1).to(output.dtype)
+
+
+Product = Callable[[Tensor, Tensor, Any], Tensor]
+"""A layer's output with what is added to it: of output, inputs and the pass's groups of rows."""
+
+
+def _add_product(
+    product: Product, current: list[Any], _: Any, inputs: tuple[Tensor, ...], output: Tensor
+) -> Tensor:
+    return product(output, inputs[0], current[0]) if current else output
 
 
 @dataclass(frozen=True)
-class MultiLoraModel(LanguageModel):
-    """A model whose rows name their policies, "0", "1", and so on."""
+class LoraModel(LanguageModel):
+    """A model whose layers add adapters in its own passes alone, while others read the same
+    weights without: one adapter, or those of so many ``policies``, "0", "1", and so on, of which
+    each row names its own."""
 
     policies: int = 0
-    current: list[RowGroups] = field(default_factory=list)
-    """The groups of the pass under way, for the layers' hooks; empty between passes."""
+    current: list[RowGroups | None] = field(default_factory=list)
+    """The groups of the pass under way, None for a single adapter, for the layers' hooks; empty
+    between passes."""
+
+    @classmethod
+    def of(cls, base: LanguageModel, variant: Hashable, policies: int = 0) -> Self:
+        """The base model with as many policies."""
+        at = base.model, base.tokenizer, base.device, policies
+        return cls(*at, variant=variant, captured=base.captured)
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(map(str, range(self.policies)))
+        return tuple(map(str, range(self.policies))) or ("",)
 
     @property
     def multi_policy(self) -> bool:
-        return True
+        return self.policies > 0
 
-    def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:
-        """Hidden states and cache, each row by its policy. Raises ValueError without names."""
-        if policies is None:
-            raise ValueError("each row must name its policy")
-        steps = inputs["input_ids"].shape[1]
-        self.current[:] = [RowGroups.of(policies, self.names, steps, self.device)]
+    def backbone(self, policies: Sequence[str] = (), **inputs: Any) -> Any:
+        """Hidden states and cache, each row by its policy."""
+        groups, steps = None, inputs["input_ids"].shape[1]
+        if self.policies:
+            groups = RowGroups.of(policies, self.names, steps, self.device)
+        self.current[:] = [groups]
         try:
-            return self.model.base_model(**inputs)
+            return super().backbone(**inputs)
         finally:
             self.current.clear()
-
-
-def _hook(stack: StackedFactors, current: list[RowGroups]) -> Any:
-    def add_product(layer: nn.Module, inputs: tuple[Tensor, ...], output: Tensor) -> Tensor:
-        if not current:  # the base player's pass
-            return output
-        return output + stack(inputs[0], current[0]).to(output.dtype)
-
-    return add_product

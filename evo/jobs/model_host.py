@@ -7,11 +7,10 @@ result depends only on the job and the settings, not on earlier jobs.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any
 
 import torch
 
@@ -27,9 +26,8 @@ from evo.jobs.evaluation import (
 )
 from evo.jobs.finetune import Watch, finetune_together
 from evo.jobs.job import Finetune, MapText, Outcome, Result, Training
-from evo.jobs.lora import AdaptedModel, NotByRowError, weight_sharing_copy
+from evo.jobs.lora import AdaptedModel, NotByRowError
 from xgl.analysis.static_facts import analyse
-from xgl.errors import OversizeError
 from xgl.judge.engine import EngineSettings
 from xgl.judge.loading import load_model, load_stories
 from xgl.judge.server_judge import connect
@@ -41,14 +39,7 @@ from xgl.lm.sampling import Decoding
 from xgl.models.references import JUDGE, is_server
 from xgl.players.local import LocalPolicy, rows_at_once
 from xgl.runtime.lockstep import Cast, play_rounds
-from xgl.runtime.requests import (
-    Move,
-    Player,
-    Seeds,
-    StoryRequest,
-    StorySource,
-    Turn,
-)
+from xgl.runtime.requests import Player, Seeds, StoryRequest, StorySource
 
 
 class ModelHost:
@@ -63,10 +54,10 @@ class ModelHost:
         stories = load_stories(judge.stories, self.judge, at, judge.dtype)
         self.stories = Recorder(stories, self.judge)
         self.adapted_model = AdaptedModel(player, settings.player)
-        self.count = self._count_for(player)
+        self.count = self.count_for(player)
         self.memory = settings.player.memory_mib << 20
         self._at_once = player.device.type != "cpu"  # there larger batches are no faster
-        self.base = BasePlayer(self.adapted_model, self.count, self.memory)
+        self.base = self._policy_of(player)
         self.npc = self._npc()
         self._npcs: dict[str, Player] = {BASE: self.base, "": self.npc}
 
@@ -83,12 +74,6 @@ class ModelHost:
         if isinstance(self.stories.source, JudgeStories):
             self.stories.source.forget()
         self.judge.forget()
-
-    @contextmanager
-    def policy(self, adapter: bytes | None) -> Iterator[LocalPolicy]:
-        """The player with an adapter (None: the base player), while it is put into the model."""
-        with self.adapted_model.with_adapter(adapter) as lm:
-            yield self.sampler(lm)
 
     def repeat(
         self,
@@ -113,11 +98,10 @@ class ModelHost:
         model's layers read rows one by one."""
         different = list(dict.fromkeys(adapters))
         parts = [(f"{different.index(a)}", own) for a, own in zip(adapters, seeds, strict=True)]
-        if len(different) == 1:
-            with self.policy(adapters[0]) as player:
-                return self.play(player, parts, task)
-        with self.adapted_model.with_adapters(different) as lm, suppress(NotByRowError):
-            return self.play(self.sampler(lm, len(different)), parts, task)
+        at, several = self.adapted_model, len(different) > 1
+        loaded = at.with_adapters(different) if several else at.with_adapter(different[0])
+        with loaded as lm, suppress(NotByRowError):
+            return self.play(self.sampler(lm), parts, task)
         return [
             self.evaluate(task, [each], [own])[0] for each, own in zip(adapters, seeds, strict=True)
         ]
@@ -178,21 +162,24 @@ class ModelHost:
         return self._policy_of(load_model(player.npc, player.dtype, place))
 
     def _policy_of(self, lm: LanguageModel) -> LocalPolicy:
-        return LocalPolicy(lm, count=self._count_for(lm), memory_bytes=self.memory)
+        return LocalPolicy(lm, count=self.count_for(lm), memory_bytes=self.memory)
 
-    def _count_for(self, lm: LanguageModel) -> Callable[[str], int] | None:
-        same = same_tokens(lm.tokenizer, self.judge.lm.tokenizer)
-        return None if same else self.judge.count
+    def count_for(self, lm: LanguageModel) -> Callable[[str], int] | None:
+        """Counts judge tokens of a model's moves; None: both make the same tokens of every text."""
+        pair = lm.tokenizer, self.judge.lm.tokenizer
+        if pair[0] is pair[1]:
+            return None
+        # one in Python tells nothing of itself
+        texts = [t.backend_tokenizer.to_str() for t in pair if hasattr(t, "backend_tokenizer")]
+        return None if len(texts) == 2 and texts[0] == texts[1] else self.judge.count
 
-    def sampler(
-        self, lm: LanguageModel, several: int = 1, temperature: float | None = None
-    ) -> LocalPolicy:
+    def sampler(self, lm: LanguageModel, temperature: float | None = None) -> LocalPolicy:
         """The player as a model has it, which may be of several policies; it samples at
         ``player.temperature``, or at ``temperature``."""
         return LocalPolicy(
             lm,
             Decoding(temperature or self.settings.player.temperature),
-            batch_rows=rows_at_once(lm) * several,
+            batch_rows=rows_at_once(lm) * len(lm.names),
             count=self.count,
             memory_bytes=self.memory,
             keep_caches=True,
@@ -211,21 +198,6 @@ class ModelHost:
             judge = self.judge if name in (JUDGE, MAIN) else self.judge.named(name)
             self._npcs[name] = self._policy_of(judge.lm)
         return self._npcs[name]
-
-
-class BasePlayer:
-    """The base player, also while the model has an adapter."""
-
-    def __init__(
-        self, adapted_model: AdaptedModel, count: Callable[[str], int] | None, memory_bytes: int
-    ) -> None:
-        self.adapted_model = adapted_model
-        self.policy = LocalPolicy(adapted_model.base, count=count, memory_bytes=memory_bytes)
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        """Moves of the base model, without the adapter that is in place."""
-        with self.adapted_model.without_adapter():
-            return self.policy.moves(turns)
 
 
 class Recorder:
@@ -255,14 +227,6 @@ def single_threaded() -> None:
     torch.set_num_threads(1)
 
 
-def same_tokens(one: Any, other: Any) -> bool:
-    """Whether two tokenizers make the same tokens of every text."""
-    if one is other:
-        return True
-    texts = [t.backend_tokenizer.to_str() for t in (one, other) if hasattr(t, "backend_tokenizer")]
-    return len(texts) == 2 and bool(texts[0] == texts[1])  # one in Python tells nothing of itself
-
-
 def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJudge:
     """The judge, on a server, with the player's own weights, or with others; and the models under
     it."""
@@ -272,7 +236,7 @@ def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJud
     if is_server(judge.model):
         main = connect(judge.model, engine.score_cache_bytes, judge.tokenizer, judge.key_variable)
     elif (judge.model, judge.dtype, place) == same:
-        main = TransformerJudge(weight_sharing_copy(player), engine)
+        main = TransformerJudge(replace(player, captured={}), engine)
     else:
         main = TransformerJudge(load_model(judge.model, judge.dtype, place), engine)
     for name, reference in judge.others.items():

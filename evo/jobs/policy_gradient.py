@@ -229,7 +229,11 @@ def add_gradient(
         chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0][made_here]
         loss = objective_loss(chosen, entropy[made_here], *_token_terms(lm, part, bonus, clip))
         if kl:
-            loss = loss + kl * _divergence(adapted_model, moves, logprobs)[made_here].sum()
+            with torch.no_grad():
+                new = [move.token_ids for move in moves]
+                base = continuation_logits(adapted_model.base, prompts, new)[0].log_softmax(-1)
+            divergence = (logprobs.exp() * (logprobs - base)).sum(-1)
+            loss = loss + kl * divergence[made_here].sum()
         loss.backward()
     return (entropy.detach() * mask).sum(1).tolist()
 
@@ -244,16 +248,6 @@ def _token_terms(
         return spread, bonus
     made = [each for move, _ in part for each in move.logprobs]
     return spread, bonus, torch.tensor(made, device=lm.device), clip
-
-
-def _divergence(adapted_model: AdaptedModel, moves: Sequence[Move], logprobs: Tensor) -> Tensor:
-    """(N, T): KL of the policy from the base player before each token of the moves, in nats."""
-    with adapted_model.without_adapter(), torch.no_grad():
-        prompts = [move.prompt_ids for move in moves]
-        new = [move.token_ids for move in moves]
-        logits, _, _ = continuation_logits(adapted_model.lm, prompts, new)
-        base = logits.log_softmax(-1)
-    return (logprobs.exp() * (logprobs - base)).sum(-1)
 
 
 POSITIONS = 256

@@ -12,7 +12,7 @@ from evo.config.measure import ChatConfig
 from evo.config.models import PlayerConfig
 from evo.jobs.lora import AdaptedModel, peft_base, with_peft_folder
 from evo.jobs.merged import adapter_of
-from evo.jobs.model_host import ModelHost, same_tokens
+from evo.jobs.model_host import ModelHost
 from xgl.chat.client import read_key
 from xgl.chat.settings import Answers, Budget, ChatSettings, Prices, Requests
 from xgl.errors import ConfigError
@@ -61,9 +61,8 @@ class LocalPlayer:
         is_base = not (self.adapter or self.folder) and self.reference == lab.settings.player.model
         loaded = self.load(dtype, lab.settings.device)
         with lab.adapted_model.with_adapter(None) if is_base else loaded as lm:
-            same = same_tokens(lm.tokenizer, lab.judge.lm.tokenizer)
-            count = None if same else lab.judge.count
-            decoding, template = Decoding(self.temperature), None
+            count, template = lab.count_for(lm), None
+            decoding = Decoding(self.temperature)
             if self.chat:
                 temperature = 1.0 if self.chat.temperature is None else self.chat.temperature
                 decoding = Decoding(temperature, self.chat.top_p or 1.0)

@@ -69,8 +69,7 @@ def test_plain_peft_plays_what_the_archived_adapter_plays(
     assert config["layers_to_transform"] == [2, 3]
     with adapted_model.with_adapter(adapter) as lm:
         expected = scores(LocalPolicy(lm))
-    with adapted_model.without_adapter():
-        base = scores(LocalPolicy(adapted_model.base))
+    base = scores(LocalPolicy(adapted_model.base))
     plain = with_peft_folder(load_judge("embedded").lm, out / name)
     assert scores(LocalPolicy(plain)) == pytest.approx(expected, abs=1e-3)
     assert base != pytest.approx(expected, abs=1e-3)

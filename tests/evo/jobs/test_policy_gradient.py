@@ -17,7 +17,7 @@ from torch import nn
 from evo.config.models import FinetuneConfig, PlayerConfig, WarmStartConfig
 from evo.jobs import policy_gradient
 from evo.jobs.evaluation import Task
-from evo.jobs.lora import AdaptedModel
+from evo.jobs.lora import AdaptedModel, LoraModel
 from evo.jobs.policy_gradient import (
     ROUNDING,
     Credit,
@@ -227,16 +227,15 @@ def _mean_divergence(
 ) -> float:
     prompts, moves = ([c.move.prompt_ids for c in credits], [c.move.token_ids for c in credits])
     with torch.no_grad():
-        here = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
-        with adapted_model.without_adapter():
-            base = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
+        here = continuation_logits(adapted_model.lm, prompts, moves)[0].log_softmax(-1)
+        base = continuation_logits(lm, prompts, moves)[0].log_softmax(-1)
     return float((here.exp() * (here - base)).sum(-1).mean())
 
 
 Step = tuple[tuple[float, float], list[torch.Tensor]]
 
 
-def step(player: LanguageModel, adapted_model: AdaptedModel, bonus: float) -> Step:
+def step(player: LoraModel, adapted_model: AdaptedModel, bonus: float) -> Step:
     """What an update by eight rollouts of growing length reports, and the adapter after it."""
     settings = FinetuneConfig(
         maps=2, rollouts=4, learning_rate=1e-3, entropy_bonus=bonus, clipped_ratio=None
@@ -279,7 +278,7 @@ def test_micro_batches_are_the_rows_in_order(
 
 
 @dataclass(frozen=True)
-class Small(LanguageModel):
+class Small(LoraModel):
     """A model that learns from so many rollouts at once, and fails at the last moment."""
 
     room: int = 0
@@ -314,9 +313,10 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
     monkeypatch.setattr(policy_gradient, "tree_states", _small_trees)
     adapted_model = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8))
     adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
+    of_model, current = (lm.model, lm.tokenizer, lm.device), adapted_model.lm.current
     with caplog.at_level(logging.WARNING):
         whole, halves = (
-            step(Small(lm.model, lm.tokenizer, lm.device, room), adapted_model, bonus)
+            step(Small(*of_model, current=current, room=room), adapted_model, bonus)
             for room in (8, 3)
         )
     check_equal(halves, whole)

@@ -39,7 +39,6 @@ from evo.growth.initial_scope import metadata, read_task
 from evo.jobs import model_host
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Finetune, Job, Result, Training, Trainings, content
-from evo.jobs.lora import MultiLoraModel
 from evo.runner import Services
 from xgl.lm import captured
 from xgl.lm.language_model import LanguageModel, keeps_caches
@@ -276,7 +275,6 @@ def counting() -> Iterator[None]:
 
     with (
         counted(LanguageModel, "backbone", forward),
-        counted(MultiLoraModel, "backbone", forward),
         counted(captured.SamplingPlace, "start", start),
         counted(captured.SamplingPlace, "decode", decode),
     ):
