@@ -116,7 +116,7 @@ class PaidAnswers:
         key, began = key_of(self.endpoint, messages, *draw), time.perf_counter()
         if answer := self.stored(key):
             prompt, new = answer.prompt_tokens, answer.new_tokens
-            dollars = self.endpoint.prices.of(prompt, new)
+            dollars = self.endpoint.dollars(prompt, new)
             usage = Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
             self.meter.count(replace(usage, requests=0))
             return answer, usage
@@ -177,7 +177,7 @@ class Chat(PaidAnswers, MetaSampler):
             from xgl.models.smollm2 import cache_root
 
             folder = cache_root() / "chat"
-        super().__init__(self.settings.endpoint(), folder)
+        super().__init__(self.settings, folder)
         self._refusals: list[Outcome] = []
         with _sampler_errors():
             read_key(self.endpoint)

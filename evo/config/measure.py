@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, Strict
 from evo.config.compose import quoted
 from evo.config.models import Mebibytes, Others
 from evo.config.schema import AnyRun, BudgetConfig, Confidence, NamedRun, PaidBudget, RunName
-from xgl.chat.settings import Answers, Requests
+from xgl.chat.settings import Requests
 from xgl.files import user_path
 from xgl.settings import Count, Dtype, Flag, NonNegative, Positive, Role, Share, settings
 
@@ -23,7 +23,7 @@ NonNegativeCount = Annotated[int, Strict(), Field(ge=0)]
 
 
 @settings
-class ChatConfig(Requests, Answers):
+class ChatConfig(Requests):
     """Settings of all chat players."""
 
     prices: dict[str, Price] = Field(default_factory=dict)

@@ -44,7 +44,7 @@ def find_chat_model(name: str, key: str, chat: ChatConfig) -> ChatSettings:
 
 def usage_row(usage: Usage, settings: ChatSettings | None) -> dict[str, Any]:
     """The columns ``tokens`` and ``dollars``: missing where nothing was asked, or has no price."""
-    is_priced = usage.requests and settings is not None and settings.prices
+    is_priced = usage.requests and settings is not None and settings.has_prices
     dollars = usage.dollars if is_priced else None
     return {"tokens": usage.tokens if usage.requests else None, "dollars": dollars}
 

@@ -69,7 +69,7 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
     games = {game.game_id: game for name in names for game in find_all(name)}
     players = [find_player(name, settings) for name in dict.fromkeys(settings.players)]
     chats = [*models.values(), *(p.settings for p in players if isinstance(p, RemotePlayer))]
-    if config.budget.dollars is not None and not any(each.prices for each in chats):
+    if config.budget.dollars is not None and not any(each.has_prices for each in chats):
         raise ConfigError(
             "budget.dollars: found an amount and no price of a chat model, expected "
             "ggbench.chat.prices={MODEL:[prompt,answer]}"
@@ -310,7 +310,7 @@ class GGBenchSession(RunSession):
     def _endpoint(self, model: ChatSettings) -> tuple[ChatSettings, Path]:
         """A model within what may still be paid, and the folder of answers that are paid for."""
         budget = remaining(self.config.budget, self._cost())
-        return replace(model, budget=budget), self.config.folder / "answers"
+        return replace(model, **budget), self.config.folder / "answers"
 
 
 def _game_row(game: ProgramGame, place: int, failure: str | None = None) -> Row:

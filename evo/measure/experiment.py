@@ -64,13 +64,12 @@ from evo.measure.results import (
     measures_row,
     result,
 )
-from evo.record.budget import Cost, budget_limits, check, raised, remaining
+from evo.record.budget import ChatBudget, Cost, budget_limits, check, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
-from xgl.chat.settings import Budget
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
 from xgl.language.canonical import check_names
@@ -146,7 +145,7 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     base = LocalPlayer(config.measure.base or config.measure.judge or export.judge_name, reference)
     players = tuple(find_player(name, config.measure.chat) for name in config.players)
     remote = [player.settings for player in players if isinstance(player, RemotePlayer)]
-    if config.budget.dollars is not None and not any(each.prices for each in remote):
+    if config.budget.dollars is not None and not any(each.has_prices for each in remote):
         raise ConfigError(
             "budget.dollars: found an amount and no price of a measured chat model, expected "
             "measure.chat.prices={MODEL:[prompt,answer]}"
@@ -380,7 +379,7 @@ class MeasureSession(RunSession):
             member = replace(member, task=task)
         return member, levels_of(rows, plan.base.name, plan.config.measure.m)
 
-    def _remaining_budget(self) -> Budget:
+    def _remaining_budget(self) -> ChatBudget:
         """The remaining budget; raises :class:`BudgetReachedError` if there is none."""
         budget, spent = self.plan.config.budget, self._spent()
         check(budget, spent)
@@ -395,10 +394,10 @@ class MeasureSession(RunSession):
         known = {(row["policy_id"], TaskId.of(row)) for row in measures}
         for player in self.plan.players:
             if isinstance(player, RemotePlayer):
-                prices = player.settings.prices
+                price = player.settings.dollars
                 own = {key: n for key, n in tokens.items() if key.policy_id == player.name}
                 unknown = sum(n for key, n in own.items() if key[:2] not in known)
-                dollars += max(prices.of(unknown, 0), prices.of(0, unknown))
+                dollars += max(price(unknown, 0), price(0, unknown))
         return Cost(sum(tokens.values()), dollars=dollars)
 
 

@@ -9,7 +9,9 @@ from typing import Any
 from archive.text import number, plural
 from evo.config.schema import PaidBudget
 from meta_sampler.base import BudgetReachedError
-from xgl.chat.settings import Budget
+
+ChatBudget = dict[str, Any]
+"""Settings of a chat model that say what it may still use."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +65,13 @@ def budget_limits(budget: PaidBudget) -> dict[str, float]:
     return {name: limit for name, limit in limits.items() if limit is not None}
 
 
-def remaining(budget: PaidBudget, cost: Cost) -> Budget:
+def remaining(budget: PaidBudget, cost: Cost) -> ChatBudget:
     """The tokens and dollars that chat models may still use."""
-    return Budget(
-        None if budget.tokens is None else max(0, budget.tokens - cost.tokens),
-        None if budget.dollars is None else max(0.0, budget.dollars - cost.dollars),
-    )
+    limits = {"tokens": budget.tokens, "dollars": budget.dollars}
+    return {
+        f"budget_{name}": None if limit is None else max(0, limit - getattr(cost, name))
+        for name, limit in limits.items()
+    }
 
 
 def check(budget: PaidBudget, cost: Cost) -> None:

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from xgl.chat.answers import content_text
-from xgl.chat.settings import Budget, ChatSettings, Usage
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import PlayerError
 from xgl.escaping import printable
 from xgl.random_streams import seed as named_seed
@@ -37,6 +37,9 @@ MOST_BYTES = 4 << 20
 """Usual limit of an answer."""
 CONNECT_SECONDS = 10.0
 """Limit of a connection's beginning: who is away is noticed before an answer could be due."""
+FIRST_BACKOFF, MAX_BACKOFF = 1.0, 60.0
+"""Seconds before the first retry, doubled for each further one, and the most, also where a server
+asks for a longer wait."""
 TRANSIENT_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
 _WINDOW = re.compile(
@@ -183,7 +186,7 @@ class RequestBatch:
             nonlocal usage
             answer = await self.request("chat/completions", body)
             outcome, tokens = _read_completion(answer, self._key)
-            cost = Usage(1, *tokens, self.settings.prices.of(*tokens))
+            cost = Usage(1, *tokens, self.settings.dollars(*tokens))
             self.meter.count(cost)
             usage += cost
             return outcome
@@ -213,7 +216,7 @@ class RequestBatch:
         while True:
             if self.failure is not None:  # the batch is over
                 raise self.failure
-            self.settings.budget.check(self.meter.usage)
+            self.settings.check_budget(self.meter.usage)
             outcome, number = await send(), number + 1
             if not isinstance(outcome, Fault) or outcome.kind == "oversize":
                 return outcome
@@ -226,13 +229,13 @@ class RequestBatch:
 
     async def _back_off(self, fault: Fault, number: int, key: tuple[str | int, ...]) -> None:
         """Wait after request ``number``: doubled with each, jittered by the key, at least as
-        requested up to ``max_backoff``; woken early when the batch is over."""
-        settings = self.settings
-        longest = min(settings.first_backoff * 2.0 ** min(number - 1, 64), settings.max_backoff)
+        requested up to ``MAX_BACKOFF``; woken early when the batch is over."""
+        longest = min(FIRST_BACKOFF * 2.0 ** min(number - 1, 64), MAX_BACKOFF)
         jitter = stream("back-off", *key, number).random()
-        seconds = max(min(fault.wait, settings.max_backoff), longest * (1 + jitter) / 2)
-        tries = f"request {number + 1} of {settings.retries + 1} follows in {seconds:.1f} seconds"
-        log.warning("%s: %s; %s", settings.place, fault.message, tries)
+        seconds = max(min(fault.wait, MAX_BACKOFF), longest * (1 + jitter) / 2)
+        last = self.settings.retries + 1
+        tries = f"request {number + 1} of {last} follows in {seconds:.1f} seconds"
+        log.warning("%s: %s; %s", self.settings.place, fault.message, tries)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.over.wait(), seconds)
 
@@ -374,7 +377,8 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
     """
     for settings in {repr(each): each for each in endpoints}.values():  # a body has no hash
         # The budget is for the run's own requests: a resumed run with nothing left must not fail.
-        once = replace(settings, retries=min(RETRIES, settings.retries), budget=Budget())
+        retries = min(RETRIES, settings.retries)
+        once = replace(settings, retries=retries, budget_tokens=None, budget_dollars=None)
         [(reply, _)] = send_all(
             once, UsageCounter(), [lambda batch: batch.reply(QUESTION, "check")]
         )

@@ -56,7 +56,9 @@ def connect(
     try:
         name = parse(reference, "judge.model")
         assert isinstance(name, ServerName)
-        settings = ChatSettings(name.model, name.url, retries=4, key_variable=key_variable)
+        settings = ChatSettings(
+            model=name.model, base_url=name.url, retries=4, key_variable=key_variable
+        )
         window = run(_window(settings))
     except (ConfigError, PlayerError) as error:
         reason = str(error).removeprefix("judge.model: ")

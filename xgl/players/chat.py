@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
-from xgl.chat.answers import missing_text, parse_move
+from xgl.chat.answers import ASK_AGAIN, missing_text, parse_move
 from xgl.chat.client import Fault, RequestBatch, UsageCounter, follow_up, send_all
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import OversizeError
@@ -53,7 +53,7 @@ class ChatPlayer:
                 return OversizeError(reply.message)
             return reply.text, reply.cut
 
-        move = await asked_move(turn, ask, self.settings.ask_again)
+        move = await asked_move(turn, ask)
         if isinstance(move, OversizeError):
             return move
         return replace(move, prompt_tokens=usage.prompt_tokens, new_tokens=usage.new_tokens)
@@ -64,13 +64,13 @@ Ask = Callable[[list[Message], int], Awaitable[tuple[str, bool] | OversizeError]
 error value where the messages do not fit the model's window."""
 
 
-async def asked_move(turn: Turn, ask: Ask, ask_again: int) -> Move | OversizeError:
+async def asked_move(turn: Turn, ask: Ask) -> Move | OversizeError:
     """The move in a model's answer; empty, a format failure, if it gives none even when asked again
-    ``ask_again`` times. A view too long for it loses its oldest rounds, a quarter at a time."""
+    ``ASK_AGAIN`` times. A view too long for it loses its oldest rounds, a quarter at a time."""
     rounds = len(turn.request.view.earlier)
     while True:
         view = turn.request.view.latest(rounds)
-        move = await _attempted(first_messages(replace(turn.request, view=view)), ask, ask_again)
+        move = await _attempted(first_messages(replace(turn.request, view=view)), ask)
         if isinstance(move, Move):
             return replace(move, rounds_shown=rounds)
         if not rounds:
@@ -78,8 +78,8 @@ async def asked_move(turn: Turn, ask: Ask, ask_again: int) -> Move | OversizeErr
         rounds -= max(1, rounds // 4)
 
 
-async def _attempted(messages: list[Message], ask: Ask, ask_again: int) -> Move | OversizeError:
-    for attempt in range(1 + ask_again):
+async def _attempted(messages: list[Message], ask: Ask) -> Move | OversizeError:
+    for attempt in range(1 + ASK_AGAIN):
         answer = await ask(messages, attempt)
         if isinstance(answer, OversizeError):
             if attempt == 0:
