@@ -103,12 +103,12 @@ class Author(PaidAnswers):
                 messages = request(stage, **known)
                 answer, cost = await self.answer(batch, messages, "write", stage, number)
                 usage += cost
-                texts[index] = extract(whole_text(answer, self.endpoint.answer_tokens))
+                texts[index] = extract(whole_text(answer, self.settings.answer_tokens))
             except UnusableAnswerError as error:
                 failure = f"{stage}: {error}"
                 break
         rules, source, moves = texts
-        author = f"chat:{self.endpoint.model}"
+        author = f"chat:{self.settings.model}"
         game = ProgramGame(f"written{number}", rules, source, moves, None, author)
         return game, failure, usage
 
@@ -194,9 +194,9 @@ class Clusterer(PaidAnswers):
     ) -> tuple[list[str], Usage]:
         try:
             answer, usage = await self.answer(batch, messages, stage, place)
-            return items(whole_text(answer, self.endpoint.answer_tokens)), usage
+            return items(whole_text(answer, self.settings.answer_tokens)), usage
         except UnusableAnswerError as error:
-            raise PlayerError(f"{self.endpoint.model}: {error}") from None
+            raise PlayerError(f"{self.settings.model}: {error}") from None
 
     async def _belongs(
         self, game: ProgramGame, kind: str, batch: RequestBatch

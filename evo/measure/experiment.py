@@ -224,7 +224,7 @@ class MeasureSession(RunSession):
         return self
 
     def work(self) -> RunOutcome:
-        """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
+        """Raises :class:`~xgl.errors.PlayerError` and :class:`~xgl.errors.BudgetError`."""
         self.ledger.commit(games=self.ledger.game_rows(m.task for m in self.plan.export.members))
         waiting = []
         for player in self.plan.order:
@@ -380,7 +380,7 @@ class MeasureSession(RunSession):
         return member, levels_of(rows, plan.base.name, plan.config.measure.m)
 
     def _remaining_budget(self) -> ChatBudget:
-        """The remaining budget; raises :class:`BudgetReachedError` if there is none."""
+        """The remaining budget; raises :class:`~xgl.errors.BudgetError` if there is none."""
         budget, spent = self.plan.config.budget, self._spent()
         check(budget, spent)
         return remaining(budget, spent)

@@ -8,7 +8,7 @@ from typing import Any
 
 from archive.text import number, plural
 from evo.config.schema import PaidBudget
-from meta_sampler.base import BudgetReachedError
+from xgl.errors import BudgetError
 
 ChatBudget = dict[str, Any]
 """Settings of a chat model that say what it may still use."""
@@ -75,6 +75,6 @@ def remaining(budget: PaidBudget, cost: Cost) -> ChatBudget:
 
 
 def check(budget: PaidBudget, cost: Cost) -> None:
-    """Raises :class:`BudgetReachedError` naming the first budget that is spent."""
+    """Raises :class:`BudgetError` naming the first budget that is spent."""
     for name, limit in exhausted_budgets(budget, cost).items():
-        raise BudgetReachedError(f"budget.{name}={limit:.15g} is reached: {amount(cost)}")
+        raise BudgetError(f"budget.{name}={limit:.15g} is reached: {amount(cost)}")

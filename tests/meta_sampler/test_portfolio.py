@@ -78,7 +78,7 @@ def test_a_model_behind_an_endpoint_is_a_member_with_its_budget(
     paid: Any = make("portfolio", {"model": "some", "price_prompt": 1.0, "budget_tokens": 10})
     assert [*paid.members] == ["mutate", "local", "chat"]
     paid.charge(10, 0.0)
-    assert paid.members["chat"].meter.usage.tokens == 10
+    assert paid.members["chat"].usage.tokens == 10
 
 
 def test_a_growth_learns_who_proposes_well(tmp_path: Path) -> None:

@@ -111,15 +111,27 @@ SEED_BITS = 31
 """Servers hold a seed in 32 bits, some of them signed."""
 
 
-class UsageCounter:
-    """Sums up usage; budgets are checked against it."""
+class ChatClient:
+    """A model behind an endpoint; ``usage`` adds up its requests.
 
-    def __init__(self) -> None:
-        self.usage = Usage()
+    The key is read from the environment for each batch and kept nowhere.
+    """
 
-    def count(self, usage: Usage) -> None:
-        """Add the usage of a request."""
-        self.usage += usage
+    def __init__(self, settings: ChatSettings) -> None:
+        self.settings, self.usage = settings, Usage()
+
+    def gather(self, work: Sequence[Callable[[RequestBatch], Awaitable[Result]]]) -> list[Result]:
+        """The results of one batch of requests, in order.
+
+        Raises the first error: :class:`PlayerError` if the endpoint refuses or does not answer
+        after all retries, and :class:`~xgl.errors.BudgetError` if the budget is spent.
+        """
+
+        async def gathered() -> list[Result]:
+            async with RequestBatch(self) as batch:
+                return await batch.gather(work)
+
+        return run(gathered()) if work else []
 
 
 class RequestBatch:
@@ -130,8 +142,9 @@ class RequestBatch:
     that their cost is counted.
     """
 
-    def __init__(self, settings: ChatSettings, meter: UsageCounter) -> None:
-        self.settings, self.meter = settings, meter
+    def __init__(self, client: ChatClient) -> None:
+        self.client, self.settings = client, client.settings
+        settings = client.settings
         self.slots = asyncio.Semaphore(settings.concurrency)
         self.failure: BaseException | None = None
         self.over = asyncio.Event()
@@ -176,8 +189,7 @@ class RequestBatch:
         """The reply, or the fault of a request beyond the model's window; and what all requests
         for it cost. ``key`` names the seed that is sent.
 
-        Raises :class:`PlayerError` if the endpoint refuses or does not answer after all retries,
-        and :class:`~xgl.errors.BudgetError` if the budget is spent.
+        Raises as :meth:`ChatClient.gather`.
         """
         usage = Usage()
         body = self._parameters(messages, named_seed("chat", *key, bits=SEED_BITS))
@@ -187,7 +199,7 @@ class RequestBatch:
             answer = await self.request("chat/completions", body)
             outcome, tokens = _read_completion(answer, self._key)
             cost = Usage(1, *tokens, self.settings.dollars(*tokens))
-            self.meter.count(cost)
+            self.client.usage += cost
             usage += cost
             return outcome
 
@@ -216,7 +228,7 @@ class RequestBatch:
         while True:
             if self.failure is not None:  # the batch is over
                 raise self.failure
-            self.settings.check_budget(self.meter.usage)
+            self.settings.check_budget(self.client.usage)
             outcome, number = await send(), number + 1
             if not isinstance(outcome, Fault) or outcome.kind == "oversize":
                 return outcome
@@ -348,20 +360,6 @@ def _redact(key: str | None, text: str) -> str:
     return text.replace(key, "[key]") if key else text
 
 
-def send_all(
-    settings: ChatSettings,
-    meter: UsageCounter,
-    work: Sequence[Callable[[RequestBatch], Awaitable[Result]]],
-) -> list[Result]:
-    """The results of one batch of requests, in order; raises the first error."""
-
-    async def gathered() -> list[Result]:
-        async with RequestBatch(settings, meter) as batch:
-            return await batch.gather(work)
-
-    return run(gathered()) if work else []
-
-
 # -- before a run ---------------------------------------------------------------------------------
 
 QUESTION = [{"role": "user", "content": "Answer with the word yes."}]
@@ -379,9 +377,7 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
         # The budget is for the run's own requests: a resumed run with nothing left must not fail.
         retries = min(RETRIES, settings.retries)
         once = replace(settings, retries=retries, budget_tokens=None, budget_dollars=None)
-        [(reply, _)] = send_all(
-            once, UsageCounter(), [lambda batch: batch.reply(QUESTION, "check")]
-        )
+        [(reply, _)] = ChatClient(once).gather([lambda batch: batch.reply(QUESTION, "check")])
         if isinstance(reply, Fault):  # the question is short: its answer would be too long
             raise PlayerError(f"{settings.place}: {reply.message}; lower its answer_tokens")
 

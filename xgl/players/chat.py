@@ -8,27 +8,15 @@ from dataclasses import replace
 from functools import partial
 
 from xgl.chat.answers import ASK_AGAIN, missing_text, parse_move
-from xgl.chat.client import Fault, RequestBatch, UsageCounter, follow_up, send_all
-from xgl.chat.settings import ChatSettings, Usage
+from xgl.chat.client import ChatClient, Fault, RequestBatch, follow_up
+from xgl.chat.settings import Usage
 from xgl.errors import OversizeError
 from xgl.runtime.presentation import Message, first_messages
 from xgl.runtime.requests import Move, Turn
 
 
-class ChatPlayer:
-    """Asks ``settings.model`` for moves, several turns at once; ``usage`` adds up the requests.
-
-    The key is read from the environment at each call and kept nowhere.
-    """
-
-    def __init__(self, settings: ChatSettings) -> None:
-        self.settings = settings
-        self.meter = UsageCounter()
-
-    @property
-    def usage(self) -> Usage:
-        """Requests, tokens and dollars so far."""
-        return self.meter.usage
+class ChatPlayer(ChatClient):
+    """Asks ``settings.model`` for moves, several turns at once."""
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn, in the order asked; an error value where a view is too long.
@@ -40,7 +28,7 @@ class ChatPlayer:
         retries, and :class:`~xgl.errors.BudgetError` if the budget is spent: a fault of the network
         is never a lost game. The first of these ends the batch.
         """
-        return send_all(self.settings, self.meter, [partial(self._move, turn) for turn in turns])
+        return self.gather([partial(self._move, turn) for turn in turns])
 
     async def _move(self, turn: Turn, batch: RequestBatch) -> Move | OversizeError:
         usage = Usage()
