@@ -30,7 +30,7 @@ class ChatConfig(Requests):
     """Dollars per million tokens of prompt and of answer, by model: {gpt-4o-mini: [0.15, 0.6]}."""
 
 
-@settings(role=Role.RESUMABLE)
+@settings
 class CeilingConfig:
     """Search for the best possible scores: solvers that use the judge."""
 
@@ -89,7 +89,7 @@ class MeasureConfig:
     worst player (§5.5)."""
     rating_resamples: Annotated[NonNegativeCount, Role.RESUMABLE] = 200
     """Bootstrap samples of the maps for the bounds of equilibrium ratings; 0: no bounds."""
-    ceiling: CeilingConfig = CeilingConfig()
+    ceiling: Annotated[CeilingConfig, Role.RESUMABLE] = CeilingConfig()
     chat: Annotated[ChatConfig, Role.RESUMABLE] = ChatConfig()
 
 
@@ -116,7 +116,7 @@ class MeasureRunConfig(AnyRun):
     )
     """Models that are measured; player=NAME for a single one."""
     measure: MeasureConfig = MeasureConfig()
-    budget: PaidBudget = PaidBudget()
+    budget: Annotated[PaidBudget, Role.RESUMABLE] = PaidBudget()
 
     def __post_init__(self) -> None:
         if self.measure.folder and self.measure.games:
@@ -264,7 +264,7 @@ class GGBenchRunConfig(NamedRun):
     experiment: Literal["gg_bench"]
     """Name of the experiment."""
     ggbench: GGBenchConfig = GGBenchConfig()
-    budget: BudgetConfig = BudgetConfig()
+    budget: Annotated[BudgetConfig, Role.RESUMABLE] = BudgetConfig()
 
     @staticmethod
     def words(words: Sequence[str]) -> Sequence[str]:
