@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log2
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, Strict
+from pydantic import Field, Strict
 
 from xgl.chat.settings import ChatSettings, Endpoint
 from xgl.language import syntax as syn
@@ -23,14 +23,11 @@ from xgl.settings import (
     shared_values,
 )
 
-
-def _check_player(name: str) -> str:
-    if name not in syn.PLAYERS:
-        raise ValueError(f"unknown player {name!r}, expected some of {', '.join(syn.PLAYERS)}")
-    return name
-
-
-Players = tuple[Annotated[str, AfterValidator(_check_player)], ...]
+if TYPE_CHECKING:  # a type checker takes no literal of computed names
+    Player = str
+else:
+    Player = Literal[syn.PLAYERS]
+Players = tuple[Player, ...]
 Lines = Annotated[int, Strict(), Field(ge=1, le=syn.MAX_LINES)]
 
 
@@ -69,11 +66,6 @@ class MutateSettings(Caps):
     doubles, so that children may be as large as the games they are made of; 0: no growth."""
     decay: PositiveShare = 0.99
     """Factor by which each outcome reduces the weight of earlier ones."""
-
-    def __post_init__(self) -> None:
-        if syn.MAIN_PLAYER not in self.players:
-            players = list(self.players)
-            raise ValueError(f"players: found {players}, expected a list with {syn.MAIN_PLAYER}")
 
     def widen(self, games: int) -> Self:
         """These settings with the caps for a scope of ``games`` games."""

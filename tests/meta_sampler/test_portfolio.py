@@ -17,7 +17,7 @@ from xgl.errors import ConfigError
 
 MISTAKES = [
     ("mutate", {"max_line": 9}, "max_line: unknown key, did you mean max_lines?"),
-    ("mutate", {"players": ["bob"]}, "players: found ['bob'], expected a list with black"),
+    ("mutate", {"players": ["zed"]}, "players: found 'zed', expected black, white"),
     ("chat", {"model": "localhost:8000/v1"}, "model: found 'localhost:8000/v1', expected the end"),
     ("chat", {"key_variable": "sk-123"}, "key_variable: expected the name of an environment"),
     ("chat", {"budget_dollars": 1.0}, "budget_dollars: found 1.0 and no prices, expected both"),

@@ -126,25 +126,19 @@ class ChatClient:
         Raises the first error: :class:`PlayerError` if the endpoint refuses or does not answer
         after all retries, and :class:`~xgl.errors.BudgetError` if the budget is spent.
         """
-
-        async def gathered() -> list[Result]:
-            async with RequestBatch(self) as batch:
-                return await batch.gather(work)
-
-        return run(gathered()) if work else []
+        return run(RequestBatch(self).gather(work)) if work else []
 
 
 class RequestBatch:
-    """The requests of one batch to an endpoint, ``settings.concurrency`` at a time, while it is
-    open (``async with``); connections are kept between requests.
+    """The requests of one batch to an endpoint, ``settings.concurrency`` at a time; connections are
+    kept between requests.
 
     The first error ends the batch: no further request is sent, and running ones are awaited, so
     that their cost is counted.
     """
 
     def __init__(self, client: ChatClient) -> None:
-        self.client, self.settings = client, client.settings
-        settings = client.settings
+        self.client, self.settings = client, (settings := client.settings)
         self.slots = asyncio.Semaphore(settings.concurrency)
         self.failure: BaseException | None = None
         self.over = asyncio.Event()
@@ -161,17 +155,12 @@ class RequestBatch:
         except (ImportError, ValueError, httpx2.InvalidURL) as error:  # proxies that cannot be
             raise PlayerError(f"{settings.place}: {error}") from None
 
-    async def __aenter__(self) -> RequestBatch:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._client.aclose()
-
     async def gather(
         self, work: Sequence[Callable[[RequestBatch], Awaitable[Result]]]
     ) -> list[Result]:
         """The results in order; raises the first error."""
-        results: list[Any] = await asyncio.gather(*map(self._one, work), return_exceptions=True)
+        async with self._client:
+            results: list[Any] = await asyncio.gather(*map(self._one, work), return_exceptions=True)
         if self.failure is not None:
             raise self.failure
         return results  # a result may be an exception itself, as a value
