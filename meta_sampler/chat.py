@@ -99,8 +99,8 @@ class PaidAnswers(ChatClient):
     ) -> tuple[CachedAnswer, Usage]:
         """The answer and what it costs, whether it was paid for now or earlier.
 
-        Raises :class:`UnusableAnswerError` for a request beyond the model's window, and
-        :class:`SamplerError` if the folder cannot be written.
+        Raises :class:`UnusableAnswerError` for a request beyond the model's window, and OSError if
+        the folder cannot be written.
         """
         key, began = key_of(self.settings, messages, *draw), time.perf_counter()
         if answer := self.stored(key):
@@ -134,15 +134,9 @@ class PaidAnswers(ChatClient):
             return
         record = {"messages": list(messages), "answer": asdict(answer)}
         aside = path.with_suffix(f".{os.getpid()}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            aside.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
-            os.replace(aside, path)
-        except OSError as error:
-            raise SamplerError(
-                f"cache: {self.folder} cannot be written ({error.strerror}), expected a folder "
-                "for answers that were paid for"
-            ) from None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
+        os.replace(aside, path)
 
     def _path(self, key: str) -> Path | None:
         return self.folder and self.folder / key[:2] / f"{key}.json"
