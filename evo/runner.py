@@ -37,7 +37,7 @@ from evo.record.run_folder import (
     stored_config,
     write_config,
 )
-from meta_sampler.base import BudgetReachedError, MetaSampler, SamplerError
+from meta_sampler.base import MetaSampler, SamplerError
 from meta_sampler.registry import make
 from meta_sampler.settings import Caps
 from xgl.console import Console
@@ -305,7 +305,7 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
     match error:
         case KeyboardInterrupt():
             return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {COMMITS_STAY}", ())
-        case BudgetReachedError() | BudgetError():
+        case BudgetError():
             return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), session.higher_budget())
         case NotFiniteError() | ModelNotFoundError() | SamplerError():
             return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)

@@ -2,7 +2,6 @@
 are made: ``local`` also needs torch and llguidance, ``chat`` needs httpx2."""
 
 from meta_sampler.base import (
-    BudgetReachedError,
     Fate,
     MetaSampler,
     Outcome,
@@ -16,7 +15,6 @@ from meta_sampler.registry import make
 from meta_sampler.settings import MutateSettings
 
 __all__ = [
-    "BudgetReachedError",
     "Fate",
     "MetaSampler",
     "Mutate",

@@ -17,11 +17,6 @@ class SamplerError(ValueError):
     """A meta-sampler cannot be built or used; the message is one sentence."""
 
 
-class BudgetReachedError(SamplerError):
-    """A budget is spent: a sampler's own (no further request was sent), or the run's, which
-    ``evo.record.budget`` checks after each commit."""
-
-
 @dataclass(frozen=True, slots=True)
 class Provenance:
     """How a proposal was made, for a game's lineage."""
@@ -124,8 +119,8 @@ class MetaSampler(ABC):
         not."""
 
     def check(self) -> None:  # noqa: B027
-        """Raises :class:`SamplerError` if a service that it needs cannot be used, so that a run
-        with a wrong key, model or address does not begin."""
+        """Raises :class:`~xgl.errors.PlayerError` if a service that it needs cannot be used, so
+        that a run with a wrong key, model or address does not begin."""
 
     def charge(self, tokens: int, dollars: float) -> None:  # noqa: B027
         """Count the cost of an earlier session's proposals towards its budget, if it has one."""

@@ -16,17 +16,14 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from pydantic import NonNegativeInt, TypeAdapter
 
 from meta_sampler.base import (
-    BudgetReachedError,
     Fate,
     MetaSampler,
     Outcome,
@@ -39,16 +36,15 @@ from meta_sampler.base import (
 from meta_sampler.chat_texts import MAX_ANSWER, Brief, messages, programs_in
 from meta_sampler.settings import ChatSamplerSettings
 from meta_sampler.soundness import KnownGames, child_of
-from xgl.chat.client import Fault, Message, RequestBatch, UsageCounter, ask_once, read_key, send_all
+from xgl.chat.client import ChatClient, Fault, Message, RequestBatch, ask_once, read_key
 from xgl.chat.settings import ChatSettings, Usage
-from xgl.errors import BudgetError, PlayerError, excerpt
+from xgl.errors import excerpt
 from xgl.files import read_bytes, read_json, user_path
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.random_streams import stream
 
 _VERSION = 3
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,36 +85,29 @@ class UnusableAnswerError(Exception):
     """An answer without the text that was asked for; the message says what is missing."""
 
 
-class PaidAnswers:
+class PaidAnswers(ChatClient):
     """Answers of one endpoint, none of which is paid for twice: they lie in ``folder``; None: none
-    are stored. ``meter`` adds up their cost, that of stored ones included. Several processes may
+    are stored. ``usage`` adds up their cost, that of stored ones included. Several processes may
     write."""
 
     def __init__(self, settings: ChatSettings, folder: Path | None) -> None:
-        self.endpoint, self.folder, self.meter = settings, folder, UsageCounter()
-
-    def gather(self, work: Sequence[Callable[[RequestBatch], Awaitable[Result]]]) -> list[Result]:
-        """The results of requests that are sent side by side.
-
-        Raises :class:`~xgl.errors.PlayerError` if the endpoint gives no answer, and
-        :class:`~xgl.errors.BudgetError`.
-        """
-        return send_all(self.endpoint, self.meter, work)
+        super().__init__(settings)
+        self.folder = folder
 
     async def answer(
         self, batch: RequestBatch, messages: list[Message], *draw: str | int
     ) -> tuple[CachedAnswer, Usage]:
         """The answer and what it costs, whether it was paid for now or earlier.
 
-        Raises :class:`UnusableAnswerError` for a request beyond the model's window, and
-        :class:`SamplerError` if the folder cannot be written.
+        Raises :class:`UnusableAnswerError` for a request beyond the model's window, and OSError if
+        the folder cannot be written.
         """
-        key, began = key_of(self.endpoint, messages, *draw), time.perf_counter()
+        key, began = key_of(self.settings, messages, *draw), time.perf_counter()
         if answer := self.stored(key):
             prompt, new = answer.prompt_tokens, answer.new_tokens
-            dollars = self.endpoint.prices.of(prompt, new)
+            dollars = self.settings.dollars(prompt, new)
             usage = Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
-            self.meter.count(replace(usage, requests=0))
+            self.usage += replace(usage, requests=0)
             return answer, usage
         reply, usage = await batch.reply(messages, *draw)
         if isinstance(reply, Fault):
@@ -145,15 +134,9 @@ class PaidAnswers:
             return
         record = {"messages": list(messages), "answer": asdict(answer)}
         aside = path.with_suffix(f".{os.getpid()}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            aside.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
-            os.replace(aside, path)
-        except OSError as error:
-            raise SamplerError(
-                f"cache: {self.folder} cannot be written ({error.strerror}), expected a folder "
-                "for answers that were paid for"
-            ) from None
+        path.parent.mkdir(parents=True, exist_ok=True)
+        aside.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
+        os.replace(aside, path)
 
     def _path(self, key: str) -> Path | None:
         return self.folder and self.folder / key[:2] / f"{key}.json"
@@ -167,42 +150,41 @@ MOST_REFUSED = 200
 class Chat(PaidAnswers, MetaSampler):
     """A sampler that remembers what was refused.
 
-    Raises :class:`SamplerError` if the key is not in the environment.
+    Raises :class:`~xgl.errors.PlayerError` if the key is not in the environment.
     """
 
+    settings: ChatSamplerSettings
+
     def __init__(self, settings: ChatSamplerSettings | None = None) -> None:
-        self.settings = settings or ChatSamplerSettings()
-        folder = None if self.settings.cache is None else user_path(self.settings.cache)
-        if self.settings.cache == "auto":
+        settings = settings or ChatSamplerSettings()
+        folder = None if settings.cache is None else user_path(settings.cache)
+        if settings.cache == "auto":
             from xgl.models.smollm2 import cache_root
 
             folder = cache_root() / "chat"
-        super().__init__(self.settings.endpoint(), folder)
+        super().__init__(settings, folder)
         self._refusals: list[Outcome] = []
-        with _sampler_errors():
-            read_key(self.endpoint)
+        read_key(settings)
 
     def check(self) -> None:
         """Send one short request, so that a run with a wrong key, model or address does not begin;
         it counts towards no budget.
 
-        Raises :class:`SamplerError`.
+        Raises :class:`~xgl.errors.PlayerError`.
         """
-        with _sampler_errors():
-            ask_once([self.endpoint])
+        ask_once([self.settings])
 
     def charge(self, tokens: int, dollars: float) -> None:
         """Count what an earlier session of the run has spent towards the budgets."""
-        self.meter.count(Usage(prompt_tokens=tokens, dollars=dollars))
+        self.usage += Usage(prompt_tokens=tokens, dollars=dollars)
 
     def propose(
         self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
     ) -> list[Proposal]:
         """At most ``n`` proposals; those that cannot be used have no game, and a reason.
 
-        Raises :class:`SamplerError` if the endpoint refuses, does not answer after all retries, or
-        finds the prompt too long, and :class:`BudgetReachedError`; answers received before are in
-        the cache.
+        Raises as :meth:`gather`, and :class:`SamplerError` if the endpoint finds the prompt too
+        long; answers received before are in the cache.
         """
         others = [g for g in scope if g.dialect == parent.dialect and g.game_id != parent.game_id]
         order = stream("relatives", parent.game_id, seed).permutation(len(others))
@@ -213,9 +195,8 @@ class Chat(PaidAnswers, MetaSampler):
         requests = max(1, -(-n // self.settings.games))
         each, larger = divmod(n, requests)  # alike in size
         briefs = [brief._replace(games=each + (draw < larger)) for draw in range(requests)]
-        with _sampler_errors():
-            work = [partial(self._draw, own, seed, draw) for draw, own in enumerate(briefs)]
-            answers = self.gather(work)
+        work = [partial(self._draw, own, seed, draw) for draw, own in enumerate(briefs)]
+        answers = self.gather(work)
         known_games = KnownGames((parent, *scope))
         return [known_games.checked(child) for children in answers for child in children]
 
@@ -227,7 +208,7 @@ class Chat(PaidAnswers, MetaSampler):
         try:
             answer, usage = await self.answer(batch, request, seed, draw)
         except UnusableAnswerError as error:
-            raise SamplerError(f"{self.endpoint.place}: {error}") from None
+            raise SamplerError(f"{self.settings.place}: {error}") from None
         shown = tuple(game.game_id for game in (brief.parent, *brief.accepted_games))
         origin = Provenance(NAME, ("invent",), shown, self.settings.model, prompt_hash(request))
         children = []
@@ -247,14 +228,3 @@ class Chat(PaidAnswers, MetaSampler):
         """Remember each refusal, newest first."""
         newest = [x for x in reversed(outcomes) if x.code and x.progress is not Progress.ACCEPTED]
         self._refusals = [*newest, *self._refusals][:MOST_REFUSED]
-
-
-@contextmanager
-def _sampler_errors() -> Iterator[None]:
-    """The client's errors as those of a sampler, without their traceback."""
-    try:
-        yield
-    except BudgetError as error:
-        raise BudgetReachedError(str(error)) from None
-    except PlayerError as error:
-        raise SamplerError(str(error)) from None

@@ -4,41 +4,30 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log2
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, Strict
+from pydantic import Field, Strict
 
-from xgl.chat.settings import (
-    OPENAI,
-    Answers,
-    BaseUrl,
-    Budget,
-    ChatSettings,
-    Prices,
-    Requests,
-)
+from xgl.chat.settings import ChatSettings, Endpoint
 from xgl.language import syntax as syn
-from xgl.models.references import model_name_fault
 from xgl.settings import (
     Count,
     Dtype,
     Flag,
     Natural,
     NonNegative,
+    Positive,
     PositiveShare,
     Role,
     settings,
     shared_values,
 )
 
-
-def _check_player(name: str) -> str:
-    if name not in syn.PLAYERS:
-        raise ValueError(f"unknown player {name!r}, expected some of {', '.join(syn.PLAYERS)}")
-    return name
-
-
-Players = tuple[Annotated[str, AfterValidator(_check_player)], ...]
+if TYPE_CHECKING:  # a type checker takes no literal of computed names
+    Player = str
+else:
+    Player = Literal[syn.PLAYERS]
+Players = tuple[Player, ...]
 Lines = Annotated[int, Strict(), Field(ge=1, le=syn.MAX_LINES)]
 
 
@@ -77,11 +66,6 @@ class MutateSettings(Caps):
     doubles, so that children may be as large as the games they are made of; 0: no growth."""
     decay: PositiveShare = 0.99
     """Factor by which each outcome reduces the weight of earlier ones."""
-
-    def __post_init__(self) -> None:
-        if syn.MAIN_PLAYER not in self.players:
-            players = list(self.players)
-            raise ValueError(f"players: found {players}, expected a list with {syn.MAIN_PLAYER}")
 
     def widen(self, games: int) -> Self:
         """These settings with the caps for a scope of ``games`` games."""
@@ -126,36 +110,19 @@ class LocalSettings(Caps):
     max_move_tokens: Annotated[int, Strict(), Field(ge=1, le=999)] = 8
 
 
-@settings(role=Role.RESUMABLE)
-class Access(Requests):
-    """How a model behind an endpoint is reached and what it may cost; its answers do not depend on
-    these settings."""
+@settings
+class Paid(Endpoint):
+    """An endpoint whose answers are games; its budget is that of the whole run."""
 
-    base_url: BaseUrl = OPENAI
-    """URL that ends with /v1."""
-    timeout: Annotated[float, Strict(), Field(gt=0)] = 180.0
-    budget_tokens: Natural | None = None
-    """Tokens of the whole run, read and written; null: no limit."""
-    budget_dollars: NonNegative | None = None
-    """Dollars of the whole run, which needs prices; null: no limit."""
-    cache: str | None = "auto"
+    timeout: Annotated[Positive, Role.RESUMABLE] = 180.0
+    answer_tokens: Count = 4096
+    cache: Annotated[str | None, Role.RESUMABLE] = "auto"
     """Folder that keeps paid answers; auto: chat in $XGL_CACHE or ~/.cache/xgl; null: none are
     kept."""
 
 
 @settings
-class Paid(Answers, Access):
-    """What an endpoint answers, and for what price."""
-
-    answer_tokens: Count = 4096
-    price_prompt: NonNegative = 0.0
-    """Dollars per million tokens read."""
-    price_new: NonNegative = 0.0
-    """Dollars per million tokens written."""
-
-
-@settings
-class ChatSamplerSettings(Caps, Paid):
+class ChatSamplerSettings(Caps, Paid, ChatSettings):
     """Settings of ``chat``: a model behind an OpenAI-compatible endpoint invents games."""
 
     model: str = "gpt-4o-mini"
@@ -173,25 +140,6 @@ class ChatSamplerSettings(Caps, Paid):
     max_steps: Annotated[int, Strict(), Field(ge=1, le=syn.MAX_STEPS)] = 16
     players: Players = ("black", "white", "alice", "bob")
     loops: Flag = True
-
-    def __post_init__(self) -> None:
-        if self.budget_dollars is not None and not (self.price_prompt or self.price_new):
-            raise ValueError(
-                f"budget_dollars: found {self.budget_dollars} and no prices, expected both"
-            )
-        if fault := model_name_fault(self.model, self.base_url):
-            raise ValueError(f"model: found {self.model!r}, {fault}")
-
-    def endpoint(self) -> ChatSettings:
-        """What the client needs."""
-        return ChatSettings(
-            self.model,
-            self.base_url,
-            prices=Prices(self.price_prompt, self.price_new),
-            budget=Budget(tokens=self.budget_tokens, dollars=self.budget_dollars),
-            **shared_values(self, Requests),
-            **shared_values(self, Answers),
-        )
 
 
 @settings

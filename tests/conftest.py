@@ -47,6 +47,14 @@ def state_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
+def short_back_off() -> Iterator[None]:
+    """Servers of tests are ready for the next request at once."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("xgl.chat.client.FIRST_BACKOFF", 0.001)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def one_ssl_context() -> Iterator[None]:
     """Each client of an endpoint would read the certificates of the machine again, and hundreds of
     clients are made here, for servers in this process that have none."""

@@ -120,7 +120,8 @@ class PlayerError(XGLError):
 
 
 class BudgetError(PlayerError):
-    """A player's budget of tokens or dollars is spent; no further request was sent."""
+    """A budget is spent: that of an endpoint's tokens or dollars (no further request was sent), or
+    a run's, which is checked after each commit."""
 
 
 class ModelNotFoundError(XGLError, ValueError):

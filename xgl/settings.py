@@ -21,7 +21,6 @@ from dataclasses import asdict, fields, is_dataclass
 from difflib import get_close_matches
 from enum import Enum
 from functools import wraps
-from inspect import get_annotations
 from typing import Annotated, Any, Literal, dataclass_transform, get_args, get_type_hints
 
 from pydantic import ConfigDict, Field, Strict, StrictBool, ValidationError
@@ -41,8 +40,8 @@ Dtype = Literal["auto", "float32", "bfloat16"]
 
 
 class Role(Enum):
-    """What depends on a setting. A setting has the role of its annotation, or else that of its
-    class, or else that of the group that it stands in."""
+    """What depends on a setting. A setting has the role of its annotation, or else that of the
+    group that it stands in."""
 
     SCIENCE = "results depend on it"
     RESUMABLE = "a resumed run may change it"
@@ -54,43 +53,40 @@ _CONFIG = ConfigDict(extra="forbid", allow_inf_nan=False, validate_default=True)
 
 
 @dataclass_transform(frozen_default=True, kw_only_default=True, field_specifiers=(Field,))
-def settings(kind: Any = None, /, *, kw_only: bool = True, role: Role | None = None) -> Any:
-    """Make a class of settings, which raises :class:`ConfigError` for invalid values. ``role``: of
-    the fields that the class itself declares."""
+def settings(plain: Any) -> Any:
+    """Make a class of settings, which raises :class:`ConfigError` for invalid values."""
+    checked: Any = dataclass(frozen=True, kw_only=True, config=_CONFIG)(plain)
+    initialise = checked.__init__
 
-    def decorate(plain: Any) -> Any:
-        checked: Any = dataclass(frozen=True, kw_only=kw_only, config=_CONFIG)(plain)
-        initialise = checked.__init__
+    @wraps(initialise)
+    def init(self: Any, *values: Any, **keywords: Any) -> None:
+        try:
+            initialise(self, *values, **keywords)
+        except ValidationError as error:
+            raise _config_error(error, type(self)) from None
 
-        @wraps(initialise)
-        def init(self: Any, *values: Any, **keywords: Any) -> None:
-            try:
-                initialise(self, *values, **keywords)
-            except ValidationError as error:
-                raise _config_error(error, type(self)) from None
-
-        checked.__init__, checked.__role__ = init, role
-        return checked
-
-    return decorate if kind is None else decorate(kind)
+    checked.__init__ = init
+    return checked
 
 
-def role_of(kind: type, name: str, group: Role = Role.SCIENCE) -> Role:
-    """The role of a field of a class of settings that stands in a group of this role."""
-    owner: Any = next(base for base in kind.__mro__ if name in get_annotations(base))
-    hint = get_type_hints(owner, include_extras=True)[name]
-    roles = [each for each in getattr(hint, "__metadata__", ()) if isinstance(each, Role)]
-    own = getattr(hint, "__dict__", {}).get("__role__")  # of a group
-    return next(filter(None, (*roles, own, owner.__dict__["__role__"], group)))
+def roles_of(kind: type, group: Role = Role.SCIENCE) -> dict[str, Role]:
+    """The roles of the fields of a class of settings that stands in a group of this role."""
+    hints = get_type_hints(kind, include_extras=True)
+    notes = {field.name: getattr(hints[field.name], "__metadata__", ()) for field in fields(kind)}
+    return {
+        name: next((note for note in own if isinstance(note, Role)), group)
+        for name, own in notes.items()
+    }
 
 
 def science(values: Any) -> dict[str, Any]:
     """The settings that results depend on, as plain values by name."""
     facts: dict[str, Any] = {}
-    for name, plain in asdict(values).items():
-        if role_of(type(values), name) is Role.SCIENCE:
+    plain = asdict(values)
+    for name, role in roles_of(type(values)).items():
+        if role is Role.SCIENCE:
             value = getattr(values, name)
-            facts[name] = science(value) if is_dataclass(value) else plain
+            facts[name] = science(value) if is_dataclass(value) else plain[name]
     return facts
 
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 from shlex import quote
-from typing import Any, ClassVar, TypeVar, cast, get_origin, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 import yaml
 from hydra import compose, initialize_config_module
@@ -29,7 +29,7 @@ from evo.config import BY_NAME, experiments_of
 from evo.config.schema import AnyRun, MetaSamplerConfig
 from meta_sampler.settings import SETTINGS, Caps
 from xgl.errors import ConfigError, UnknownKeyError, excerpt
-from xgl.settings import Role, role_of, science
+from xgl.settings import Role, roles_of, science
 
 Run = TypeVar("Run", bound=AnyRun)
 _OLDER = (
@@ -253,10 +253,9 @@ def setting_roles(kind: Any, path: str = "", group: Role = Role.SCIENCE) -> dict
     """The role of every key below a class of settings, groups included, dotted; ``group``: the
     role of the class's own place."""
     roles: dict[str, Role] = {}
-    for name, hint in get_type_hints(kind).items():
-        if name.startswith("__") or get_origin(hint) is ClassVar:
-            continue
-        role = roles[f"{path}{name}"] = role_of(kind, name, group)
+    hints = get_type_hints(kind)
+    for name, role in roles_of(kind, group).items():
+        roles[f"{path}{name}"], hint = role, hints[name]
         below = SETTINGS.values() if hint is Caps else [hint] if is_dataclass(hint) else []
         for each in below:
             roles |= setting_roles(each, f"{path}{name}.", role)

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field, Strict
 from evo.config.compose import quoted
 from evo.config.models import Mebibytes, Others
 from evo.config.schema import AnyRun, BudgetConfig, NamedRun, PaidBudget, RunName
-from xgl.chat.settings import Answers, Requests
+from xgl.chat.settings import Requests
 from xgl.files import user_path
 from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, Positive, Role, settings
 
@@ -22,7 +22,7 @@ Several = Annotated[int, Strict(), Field(ge=2)]
 
 
 @settings
-class ChatConfig(Requests, Answers):
+class ChatConfig(Requests):
     """Settings of all chat players."""
 
     prices: dict[str, Price] = Field(default_factory=dict)
@@ -102,7 +102,7 @@ class MeasureRunConfig(AnyRun):
     players: Annotated[Names, Field(min_length=1)] = ("embedded",)
     """Models that are measured; player=NAME for a single one."""
     measure: MeasureConfig = MeasureConfig()
-    budget: PaidBudget = PaidBudget()
+    budget: Annotated[PaidBudget, Role.RESUMABLE] = PaidBudget()
 
     def __post_init__(self) -> None:
         _check_prices(self.budget, self.measure.chat, "measure.chat.prices")
@@ -237,7 +237,7 @@ class GGBenchRunConfig(NamedRun):
     experiment: Literal["gg_bench"]
     """Name of the experiment."""
     ggbench: GGBenchConfig = GGBenchConfig()
-    budget: BudgetConfig = BudgetConfig()
+    budget: Annotated[BudgetConfig, Role.RESUMABLE] = BudgetConfig()
 
     def __post_init__(self) -> None:
         _check_prices(self.budget, self.ggbench.chat, "ggbench.chat.prices")

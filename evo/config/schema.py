@@ -158,7 +158,7 @@ class PlayabilityConfig:
             )
 
 
-@settings(kw_only=False)
+@settings
 class GrowthSettings:
     """Parameters of Algorithm 1."""
 
@@ -251,7 +251,7 @@ class MetaSamplerConfig:
         return SETTINGS[info.data["name"]](**values) if isinstance(values, Mapping) else values
 
 
-@settings(role=Role.FOLDER)
+@settings
 class ArchiveRoot:
     """Folder of the runs."""
 
@@ -259,7 +259,7 @@ class ArchiveRoot:
     """Folder that holds the run folders."""
 
 
-@settings(role=Role.RESUMABLE)
+@settings
 class ClusterConfig:
     """Ray: its address, workers, shares of GPUs."""
 
@@ -279,7 +279,7 @@ class ClusterConfig:
             )
 
 
-@settings(role=Role.RESUMABLE)
+@settings
 class PaidBudget:
     """Limits on what a run spends in total, over all its sessions."""
 
@@ -289,7 +289,7 @@ class PaidBudget:
     """Cost of models behind an API, in dollars; null: no limit."""
 
 
-@settings(role=Role.RESUMABLE)
+@settings
 class BudgetConfig(PaidBudget):
     """Limits on what a run spends in total, over all its sessions; they decide only where it
     ends."""
@@ -409,8 +409,8 @@ class RunConfig(NamedRun):
     growth: GrowthConfig = GrowthConfig()
     meta_sampler: MetaSamplerConfig = MetaSamplerConfig()
     curriculum: CurriculumConfig = CurriculumConfig()
-    cluster: ClusterConfig = ClusterConfig()
-    budget: BudgetConfig = BudgetConfig()
+    cluster: Annotated[ClusterConfig, Role.RESUMABLE] = ClusterConfig()
+    budget: Annotated[BudgetConfig, Role.RESUMABLE] = BudgetConfig()
 
     def __post_init__(self) -> None:
         devices = {"judge": self.judge.device, "player": self.player.device}

@@ -25,7 +25,7 @@ from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
 from evo.record.steps import run
 from evo.runner import Plan, RunOutcome, Services
-from meta_sampler.base import BudgetReachedError
+from xgl.errors import BudgetError
 
 # -- work for free workers -------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ class ScopeGrowth(ModelSession):
         the best plays are scored by token."""
         try:
             outcome = self._grow()
-        except BudgetReachedError:
+        except BudgetError:
             self._score_again()
             raise
         self._score_again()

@@ -31,7 +31,7 @@ FOLDER = Path(__file__).parent / "prompt_texts"
 
 def usage_row(usage: Usage, settings: ChatSettings | None) -> dict[str, Any]:
     """The columns ``tokens`` and ``dollars``: missing where nothing was asked, or has no price."""
-    is_priced = usage.requests and settings is not None and settings.prices
+    is_priced = usage.requests and settings is not None and settings.has_prices
     dollars = usage.dollars if is_priced else None
     return {"tokens": usage.tokens if usage.requests else None, "dollars": dollars}
 
@@ -85,12 +85,12 @@ class Author(PaidAnswers):
                 messages = request(stage, **known)
                 answer, cost = await self.answer(batch, messages, "write", stage, number)
                 usage += cost
-                texts[index] = extract(whole_text(answer, self.endpoint.answer_tokens))
+                texts[index] = extract(whole_text(answer, self.settings.answer_tokens))
             except UnusableAnswerError as error:
                 failure = f"{stage}: {error}"
                 break
         rules, source, moves = texts
-        author = f"chat:{self.endpoint.model}"
+        author = f"chat:{self.settings.model}"
         game = ProgramGame(f"written{number}", rules, source, moves, None, author)
         return game, failure, usage
 
@@ -172,9 +172,9 @@ class Clusterer(PaidAnswers):
     ) -> tuple[list[str], Usage]:
         try:
             answer, usage = await self.answer(batch, messages, stage, place)
-            return items(whole_text(answer, self.endpoint.answer_tokens)), usage
+            return items(whole_text(answer, self.settings.answer_tokens)), usage
         except UnusableAnswerError as error:
-            raise PlayerError(f"{self.endpoint.model}: {error}") from None
+            raise PlayerError(f"{self.settings.model}: {error}") from None
 
     async def _belongs(
         self, game: ProgramGame, kind: str, batch: RequestBatch

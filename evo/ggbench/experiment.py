@@ -105,7 +105,7 @@ class GGBenchSession(RunSession):
         self.workers.close()
 
     def work(self) -> RunOutcome:
-        """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
+        """Raises :class:`~xgl.errors.PlayerError` and :class:`~xgl.errors.BudgetError`."""
         # games are rows before anything else; a resumed run takes them from there
         if self.games and not self.rows["gg_games"]:
             games = [_game_row(game, index) for index, game in enumerate(self.games)]
@@ -155,7 +155,7 @@ class GGBenchSession(RunSession):
             self.rows[name] += rows
 
     def _done(self, line: str) -> None:
-        """Say what was committed. Raises :class:`~meta_sampler.BudgetReachedError`."""
+        """Say what was committed. Raises :class:`~xgl.errors.BudgetError`."""
         self.lines.say(line)
         check(self.config.budget, self._cost())
 
@@ -287,7 +287,7 @@ class GGBenchSession(RunSession):
     def _endpoint(self, model: ChatSettings) -> tuple[ChatSettings, Path]:
         """A model within what may still be paid, and the folder of answers that are paid for."""
         budget = remaining(self.config.budget, self._cost())
-        return replace(model, budget=budget), self.config.folder / "answers"
+        return replace(model, **budget), self.config.folder / "answers"
 
 
 def _game_row(game: ProgramGame, place: int, failure: str | None = None) -> Row:

@@ -194,5 +194,5 @@ def model_timeout(
         not reason,
         reason or f"{count} games of the model, at most {longest} moves",
         sum(play.seconds for play in plays),
-        **usage_row(sum((play.usage for play in plays), Usage()), mover.endpoint),
+        **usage_row(sum((play.usage for play in plays), Usage()), mover.settings),
     )

@@ -50,13 +50,12 @@ from evo.measure.folder import (
     read_benchmark,
 )
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
-from evo.record.budget import Cost, budget_limits, check, raised, remaining
+from evo.record.budget import ChatBudget, Cost, budget_limits, check, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
-from xgl.chat.settings import Budget, Prices
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
 from xgl.language.canonical import check_names
@@ -204,7 +203,7 @@ class MeasureSession(RunSession):
         return self
 
     def work(self) -> RunOutcome:
-        """Raises :class:`~xgl.errors.PlayerError` and :class:`~meta_sampler.BudgetReachedError`."""
+        """Raises :class:`~xgl.errors.PlayerError` and :class:`~xgl.errors.BudgetError`."""
         self.ledger.commit(games=self.ledger.game_rows(m.task for m in self.plan.export.members))
         waiting = []
         for player in self.plan.order:
@@ -367,8 +366,8 @@ class MeasureSession(RunSession):
             member = replace(member, task=task)
         return member, results.levels_of(rows, plan.base.name, plan.config.measure.m)
 
-    def _remaining_budget(self) -> Budget:
-        """The remaining budget; raises :class:`BudgetReachedError` if there is none."""
+    def _remaining_budget(self) -> ChatBudget:
+        """The remaining budget; raises :class:`~xgl.errors.BudgetError` if there is none."""
         budget, spent = self.plan.config.budget, self._spent()
         check(budget, spent)
         return remaining(budget, spent)
@@ -377,12 +376,12 @@ class MeasureSession(RunSession):
         """Tokens and dollars of the plays. What a game without levels cost stands in no row: its
         tokens count at the higher price."""
         remote = [each for each in self.plan.players if isinstance(each, RemotePlayer)]
-        prices, spent = {each.name: each.settings.prices for each in remote}, Cost()
+        prices, spent = {each.name: each.settings.dollars for each in remote}, Cost()
         measures = self.ledger.archive.rows("measures")
         known = {(row["policy_id"], TaskId.of(row)): row["dollars"] or 0.0 for row in measures}
         for key, rows in self.ledger.rounds.items():
-            tokens, own = sum(row["tokens"] for row in rows), prices.get(key.policy_id, Prices())
-            most = max(own.of(tokens, 0), own.of(0, tokens))
+            tokens, price = sum(row["tokens"] for row in rows), prices.get(key.policy_id)
+            most = max(price(tokens, 0), price(0, tokens)) if price else 0.0
             spent += Cost(tokens, dollars=known.get((key.policy_id, key.task_id), most))
         return spent
 

@@ -34,8 +34,6 @@ from xgl.runtime.requests import Play, Rounds, Seeds
 
 ROUNDS_KEY = "rounds"
 """Key of a sample's rounds in its store, from solver to scorer."""
-ASK_AGAIN = 2
-"""Further requests for a move, as for chat players of ``+experiment=measure``."""
 RoundFacts = dict[str, Any]
 """Details of a sample: for each round its score, outcome and moves."""
 
@@ -92,7 +90,7 @@ class MeasureHost:
         )
         await self.queue.start(episode)
         while episode.turn is not None:
-            await self.queue.step(episode, await asked_move(episode.turn, ask, ASK_AGAIN))
+            await self.queue.step(episode, await asked_move(episode.turn, ask))
         return episode.play
 
 

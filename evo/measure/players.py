@@ -13,8 +13,9 @@ from evo.config.models import PlayerConfig
 from evo.jobs.lora import AdaptedModel, peft_base, with_peft_folder
 from evo.jobs.merged import adapter_of
 from evo.jobs.model_host import ModelHost
+from evo.record.budget import ChatBudget
 from xgl.chat.client import read_key
-from xgl.chat.settings import Answers, Budget, ChatSettings, Prices, Requests
+from xgl.chat.settings import ChatSettings, Requests
 from xgl.errors import ConfigError
 from xgl.files import user_path
 from xgl.judge.loading import load_model
@@ -56,7 +57,7 @@ class LocalPlayer:
             yield base
 
     @contextmanager
-    def seat(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[Player]:
+    def seat(self, lab: ModelHost, dtype: str, budget: ChatBudget) -> Iterator[Player]:
         """The player, with the model host's judge. The budget is checked between games."""
         is_base = not (self.adapter or self.folder) and self.reference == lab.settings.player.model
         loaded = self.load(dtype, lab.settings.device)
@@ -81,9 +82,9 @@ class RemotePlayer:
     settings: ChatSettings
 
     @contextmanager
-    def seat(self, lab: ModelHost, dtype: str, budget: Budget) -> Iterator[ChatPlayer]:
+    def seat(self, lab: ModelHost, dtype: str, budget: ChatBudget) -> Iterator[ChatPlayer]:
         """The player, which sends no further request once ``budget`` is spent."""
-        yield ChatPlayer(replace(self.settings, budget=budget))
+        yield ChatPlayer(replace(self.settings, **budget))
 
 
 MeasuredPlayer = LocalPlayer | RemotePlayer
@@ -128,11 +129,11 @@ def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
     a key."""
     prompt, new = chat.prices.get(model, (0.0, 0.0))
     settings = ChatSettings(
-        model,
-        url,
-        prices=Prices(prompt, new),
+        model=model,
+        base_url=url,
+        price_prompt=prompt,
+        price_new=new,
         **shared_values(chat, Requests),
-        **shared_values(chat, Answers),
     )
     read_key(settings)
     return settings

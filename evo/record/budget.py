@@ -8,8 +8,10 @@ from typing import Any
 
 from archive.text import number, plural
 from evo.config.schema import PaidBudget
-from meta_sampler.base import BudgetReachedError
-from xgl.chat.settings import Budget
+from xgl.errors import BudgetError
+
+ChatBudget = dict[str, Any]
+"""Settings of a chat model that say what it may still use."""
 
 
 @dataclass(frozen=True)
@@ -63,15 +65,16 @@ def budget_limits(budget: PaidBudget) -> dict[str, float]:
     return {name: limit for name, limit in limits.items() if limit is not None}
 
 
-def remaining(budget: PaidBudget, cost: Cost) -> Budget:
+def remaining(budget: PaidBudget, cost: Cost) -> ChatBudget:
     """The tokens and dollars that chat models may still use."""
-    return Budget(
-        None if budget.tokens is None else max(0, budget.tokens - cost.tokens),
-        None if budget.dollars is None else max(0.0, budget.dollars - cost.dollars),
-    )
+    limits = {"tokens": budget.tokens, "dollars": budget.dollars}
+    return {
+        f"budget_{name}": None if limit is None else max(0, limit - getattr(cost, name))
+        for name, limit in limits.items()
+    }
 
 
 def check(budget: PaidBudget, cost: Cost) -> None:
-    """Raises :class:`BudgetReachedError` naming the first budget that is spent."""
+    """Raises :class:`BudgetError` naming the first budget that is spent."""
     for name, limit in exhausted_budgets(budget, cost).items():
-        raise BudgetReachedError(f"budget.{name}={limit:.15g} is reached: {amount(cost)}")
+        raise BudgetError(f"budget.{name}={limit:.15g} is reached: {amount(cost)}")

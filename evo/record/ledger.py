@@ -35,7 +35,7 @@ class Ledger:
     """Reads a run's rows once, then keeps up with what it commits itself.
 
     With a ``budget``, the commit that reaches it is the last: it is written, then ``commit`` raises
-    :class:`meta_sampler.BudgetReachedError`.
+    :class:`~xgl.errors.BudgetError`.
     """
 
     def __init__(self, archive: Archive, run_id: str, budget: BudgetConfig | None = None) -> None:

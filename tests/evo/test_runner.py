@@ -20,7 +20,7 @@ from evo.config.schema import RunConfig
 from evo.jobs.job import WorkersLostError
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services, run
-from meta_sampler import BudgetReachedError, SamplerError
+from meta_sampler import SamplerError
 from xgl.errors import (
     BudgetError,
     ConfigError,
@@ -112,8 +112,7 @@ def test_a_run_is_created_and_finished(tmp_path: Path, out: StringIO) -> None:
 
 ENDS = {
     "interrupted": (KeyboardInterrupt(), 130),
-    "budget": (BudgetReachedError("budget.tokens=10 is reached"), 0),
-    "player's budget": (BudgetError("the budget is spent"), 0),
+    "budget": (BudgetError("budget.tokens=10 is reached"), 0),
     "workers": (WorkersLostError("4 workers died"), 1),
     "endpoint": (PlayerError("refused with 401"), 1),
     "judge's numbers": (NotFiniteError("the judge's logits"), 2),

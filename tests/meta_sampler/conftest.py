@@ -23,8 +23,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ask]:
         def start_chat(*answers: Any, **settings: Any) -> tuple[Chat, ChatServer]:
             server = stack.enter_context(ChatServer(script_of(answers)))
             usual = {"model": "m", "base_url": server.url, "key_variable": KEY_VARIABLE}
-            usual |= {"first_backoff": 0.001, "max_backoff": 0.01, "timeout": 60.0, "retries": 2}
-            usual["cache"] = str(tmp_path / "answers")
+            usual |= {"timeout": 60.0, "retries": 2, "cache": str(tmp_path / "answers")}
             return Chat(ChatSamplerSettings(**(usual | settings))), server
 
         yield start_chat

@@ -17,7 +17,7 @@ from xgl.errors import ConfigError
 
 MISTAKES = [
     ("mutate", {"max_line": 9}, "max_line: unknown key, did you mean max_lines?"),
-    ("mutate", {"players": ["bob"]}, "players: found ['bob'], expected a list with black"),
+    ("mutate", {"players": ["zed"]}, "players: found 'zed', expected black, white"),
     ("chat", {"model": "localhost:8000/v1"}, "model: found 'localhost:8000/v1', expected the end"),
     ("chat", {"key_variable": "sk-123"}, "key_variable: expected the name of an environment"),
     ("chat", {"budget_dollars": 1.0}, "budget_dollars: found 1.0 and no prices, expected both"),
@@ -78,7 +78,7 @@ def test_a_model_behind_an_endpoint_is_a_member_with_its_budget(
     paid: Any = make("portfolio", {"model": "some", "price_prompt": 1.0, "budget_tokens": 10})
     assert [*paid.members] == ["mutate", "local", "chat"]
     paid.charge(10, 0.0)
-    assert paid.members["chat"].meter.usage.tokens == 10
+    assert paid.members["chat"].usage.tokens == 10
 
 
 def test_a_growth_learns_who_proposes_well(tmp_path: Path) -> None:

@@ -153,6 +153,10 @@ def parse_moves(answer: str, count: int) -> list[str]:
     return (written if len(written) >= count else moves)[-count:]
 
 
+ASK_AGAIN = 2
+"""How often a model is asked again whose answer held no move."""
+
+
 def missing_text(answer: str, cut: bool = False) -> str:
     """The reply to an answer that held no move; ``cut``: it ended at its token limit."""
     wrong = "held no <move>...</move>"

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from xgl.chat.answers import content_text
-from xgl.chat.settings import Budget, ChatSettings, Usage
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import PlayerError
 from xgl.escaping import printable
 from xgl.random_streams import seed as named_seed
@@ -37,6 +37,9 @@ MOST_BYTES = 4 << 20
 """Usual limit of an answer."""
 CONNECT_SECONDS = 10.0
 """Limit of a connection's beginning: who is away is noticed before an answer could be due."""
+FIRST_BACKOFF, MAX_BACKOFF = 1.0, 60.0
+"""Seconds before the first retry, doubled for each further one, and the most, also where a server
+asks for a longer wait."""
 TRANSIENT_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
 _WINDOW = re.compile(
@@ -108,27 +111,34 @@ SEED_BITS = 31
 """Servers hold a seed in 32 bits, some of them signed."""
 
 
-class UsageCounter:
-    """Sums up usage; budgets are checked against it."""
+class ChatClient:
+    """A model behind an endpoint; ``usage`` adds up its requests.
 
-    def __init__(self) -> None:
-        self.usage = Usage()
+    The key is read from the environment for each batch and kept nowhere.
+    """
 
-    def count(self, usage: Usage) -> None:
-        """Add the usage of a request."""
-        self.usage += usage
+    def __init__(self, settings: ChatSettings) -> None:
+        self.settings, self.usage = settings, Usage()
+
+    def gather(self, work: Sequence[Callable[[RequestBatch], Awaitable[Result]]]) -> list[Result]:
+        """The results of one batch of requests, in order.
+
+        Raises the first error: :class:`PlayerError` if the endpoint refuses or does not answer
+        after all retries, and :class:`~xgl.errors.BudgetError` if the budget is spent.
+        """
+        return run(RequestBatch(self).gather(work)) if work else []
 
 
 class RequestBatch:
-    """The requests of one batch to an endpoint, ``settings.concurrency`` at a time, while it is
-    open (``async with``); connections are kept between requests.
+    """The requests of one batch to an endpoint, ``settings.concurrency`` at a time; connections are
+    kept between requests.
 
     The first error ends the batch: no further request is sent, and running ones are awaited, so
     that their cost is counted.
     """
 
-    def __init__(self, settings: ChatSettings, meter: UsageCounter) -> None:
-        self.settings, self.meter = settings, meter
+    def __init__(self, client: ChatClient) -> None:
+        self.client, self.settings = client, (settings := client.settings)
         self.slots = asyncio.Semaphore(settings.concurrency)
         self.failure: BaseException | None = None
         self.over = asyncio.Event()
@@ -145,17 +155,12 @@ class RequestBatch:
         except (ImportError, ValueError, httpx2.InvalidURL) as error:  # proxies that cannot be
             raise PlayerError(f"{settings.place}: {error}") from None
 
-    async def __aenter__(self) -> RequestBatch:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._client.aclose()
-
     async def gather(
         self, work: Sequence[Callable[[RequestBatch], Awaitable[Result]]]
     ) -> list[Result]:
         """The results in order; raises the first error."""
-        results: list[Any] = await asyncio.gather(*map(self._one, work), return_exceptions=True)
+        async with self._client:
+            results: list[Any] = await asyncio.gather(*map(self._one, work), return_exceptions=True)
         if self.failure is not None:
             raise self.failure
         return results  # a result may be an exception itself, as a value
@@ -173,8 +178,7 @@ class RequestBatch:
         """The reply, or the fault of a request beyond the model's window; and what all requests
         for it cost. ``key`` names the seed that is sent.
 
-        Raises :class:`PlayerError` if the endpoint refuses or does not answer after all retries,
-        and :class:`~xgl.errors.BudgetError` if the budget is spent.
+        Raises as :meth:`ChatClient.gather`.
         """
         usage = Usage()
         body = self._parameters(messages, named_seed("chat", *key, bits=SEED_BITS))
@@ -183,8 +187,8 @@ class RequestBatch:
             nonlocal usage
             answer = await self.request("chat/completions", body)
             outcome, tokens = _read_completion(answer, self._key)
-            cost = Usage(1, *tokens, self.settings.prices.of(*tokens))
-            self.meter.count(cost)
+            cost = Usage(1, *tokens, self.settings.dollars(*tokens))
+            self.client.usage += cost
             usage += cost
             return outcome
 
@@ -213,7 +217,7 @@ class RequestBatch:
         while True:
             if self.failure is not None:  # the batch is over
                 raise self.failure
-            self.settings.budget.check(self.meter.usage)
+            self.settings.check_budget(self.client.usage)
             outcome, number = await send(), number + 1
             if not isinstance(outcome, Fault) or outcome.kind == "oversize":
                 return outcome
@@ -226,13 +230,13 @@ class RequestBatch:
 
     async def _back_off(self, fault: Fault, number: int, key: tuple[str | int, ...]) -> None:
         """Wait after request ``number``: doubled with each, jittered by the key, at least as
-        requested up to ``max_backoff``; woken early when the batch is over."""
-        settings = self.settings
-        longest = min(settings.first_backoff * 2.0 ** min(number - 1, 64), settings.max_backoff)
+        requested up to ``MAX_BACKOFF``; woken early when the batch is over."""
+        longest = min(FIRST_BACKOFF * 2.0 ** min(number - 1, 64), MAX_BACKOFF)
         jitter = stream("back-off", *key, number).random()
-        seconds = max(min(fault.wait, settings.max_backoff), longest * (1 + jitter) / 2)
-        tries = f"request {number + 1} of {settings.retries + 1} follows in {seconds:.1f} seconds"
-        log.warning("%s: %s; %s", settings.place, fault.message, tries)
+        seconds = max(min(fault.wait, MAX_BACKOFF), longest * (1 + jitter) / 2)
+        last = self.settings.retries + 1
+        tries = f"request {number + 1} of {last} follows in {seconds:.1f} seconds"
+        log.warning("%s: %s; %s", self.settings.place, fault.message, tries)
         with suppress(TimeoutError):
             await asyncio.wait_for(self.over.wait(), seconds)
 
@@ -345,20 +349,6 @@ def _redact(key: str | None, text: str) -> str:
     return text.replace(key, "[key]") if key else text
 
 
-def send_all(
-    settings: ChatSettings,
-    meter: UsageCounter,
-    work: Sequence[Callable[[RequestBatch], Awaitable[Result]]],
-) -> list[Result]:
-    """The results of one batch of requests, in order; raises the first error."""
-
-    async def gathered() -> list[Result]:
-        async with RequestBatch(settings, meter) as batch:
-            return await batch.gather(work)
-
-    return run(gathered()) if work else []
-
-
 # -- before a run ---------------------------------------------------------------------------------
 
 QUESTION = [{"role": "user", "content": "Answer with the word yes."}]
@@ -374,10 +364,9 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
     """
     for settings in {repr(each): each for each in endpoints}.values():  # a body has no hash
         # The budget is for the run's own requests: a resumed run with nothing left must not fail.
-        once = replace(settings, retries=min(RETRIES, settings.retries), budget=Budget())
-        [(reply, _)] = send_all(
-            once, UsageCounter(), [lambda batch: batch.reply(QUESTION, "check")]
-        )
+        retries = min(RETRIES, settings.retries)
+        once = replace(settings, retries=retries, budget_tokens=None, budget_dollars=None)
+        [(reply, _)] = ChatClient(once).gather([lambda batch: batch.reply(QUESTION, "check")])
         if isinstance(reply, Fault):  # the question is short: its answer would be too long
             raise PlayerError(f"{settings.place}: {reply.message}; lower its answer_tokens")
 

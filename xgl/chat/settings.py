@@ -1,4 +1,4 @@
-"""Settings of a chat player, checked when they are made, and what its requests cost."""
+"""Settings of a model behind an endpoint, and what its requests cost."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ from pydantic import AfterValidator
 from xgl.errors import BudgetError
 from xgl.models.references import OPENAI, model_name_fault
 from xgl.settings import Count, Flag, Natural, NonNegative, Positive, PositiveShare, Role, settings
-
-# -- what requests cost, and the budget for them ---------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,39 +30,6 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(*(a + b for a, b in zip(astuple(self), astuple(other), strict=True)))
-
-
-@settings(kw_only=False)
-class Prices:
-    """Dollars per million tokens."""
-
-    prompt: NonNegative = 0.0
-    new: NonNegative = 0.0
-
-    def __bool__(self) -> bool:
-        """Whether anything costs anything."""
-        return self.prompt > 0 or self.new > 0
-
-    def of(self, prompt_tokens: int, new_tokens: int) -> float:
-        """Cost in dollars."""
-        return (self.prompt * prompt_tokens + self.new * new_tokens) / 1e6
-
-
-@settings(kw_only=False)
-class Budget:
-    """What may be spent before the next request is refused; None: no bound."""
-
-    tokens: Natural | None = None
-    """Tokens of prompts and answers."""
-    dollars: NonNegative | None = None
-
-    def check(self, usage: Usage) -> None:
-        """Raises :class:`BudgetError` when ``usage`` reaches it."""
-        if self.tokens is not None and usage.tokens >= self.tokens:
-            raise BudgetError(f"the budget of {self.tokens} tokens is spent ({usage.tokens} used)")
-        if self.dollars is not None and usage.dollars >= self.dollars:
-            amount = f"{usage.dollars:.4f} used"
-            raise BudgetError(f"the budget of {self.dollars:g} dollars is spent ({amount})")
 
 
 OPENAI_KEY = "OPENAI_API_KEY"
@@ -111,30 +76,20 @@ BaseUrl = Annotated[str, AfterValidator(_check_url)]
 VariableName = Annotated[str, AfterValidator(_check_variable)]
 
 
-@settings(role=Role.RESUMABLE)
+@settings
 class Requests:
-    """Settings of the requests to an endpoint."""
+    """How a model behind an endpoint is asked; its answers depend on ``temperature`` and what
+    follows."""
 
-    key_variable: VariableName | None = None
+    key_variable: Annotated[VariableName | None, Role.RESUMABLE] = None
     """Environment variable that holds the API key; null: OPENAI_API_KEY at OpenAI's own endpoint,
     and no key at any other, so that no key is sent to the wrong server."""
-    concurrency: Count = 8
+    concurrency: Annotated[Count, Role.RESUMABLE] = 8
     """Most requests in progress at once."""
-    timeout: Positive = 120.0
+    timeout: Annotated[Positive, Role.RESUMABLE] = 120.0
     """Seconds from sending a request to the end of its answer."""
-    retries: Natural = 6
+    retries: Annotated[Natural, Role.RESUMABLE] = 6
     """How often one request is sent again after temporary faults."""
-    first_backoff: NonNegative = 1.0
-    """Seconds before the first retry, doubled for each further one, times a random factor from 0.5
-    to 1."""
-    max_backoff: NonNegative = 60.0
-    """Most seconds between retries, also where a server asks for a longer wait."""
-
-
-@settings
-class Answers:
-    """Settings of the answers of a model behind an endpoint."""
-
     temperature: NonNegative | None = 1.0
     """Sampling temperature; null: none is sent, for models that take no other than their own."""
     top_p: PositiveShare | None = None
@@ -153,26 +108,54 @@ class Answers:
     """Further parameters of each request, as {chat_template_kwargs: {enable_thinking: false}}."""
 
 
-@settings(kw_only=False)
-class ChatSettings(Answers, Requests):
-    """A model behind an endpoint that speaks OpenAI's chat-completions API; by default OpenAI's."""
+@settings
+class Endpoint(Requests):
+    """An endpoint that speaks OpenAI's chat-completions API, by default OpenAI's, and what it may
+    cost."""
+
+    base_url: Annotated[BaseUrl, Role.RESUMABLE] = OPENAI
+    """http(s) URL that ends with /v1, without user name, password or query."""
+    price_prompt: NonNegative = 0.0
+    """Dollars per million tokens read."""
+    price_new: NonNegative = 0.0
+    """Dollars per million tokens written."""
+    budget_tokens: Annotated[Natural | None, Role.RESUMABLE] = None
+    """Tokens, read and written, after which further requests are refused; null: no limit."""
+    budget_dollars: Annotated[NonNegative | None, Role.RESUMABLE] = None
+    """Dollars after which further requests are refused, which needs prices; null: no limit."""
+
+
+@settings
+class ChatSettings(Endpoint):
+    """A model behind an endpoint."""
 
     model: str
     """The model's name at the endpoint."""
-    base_url: BaseUrl = OPENAI
-    """http(s) URL that ends with /v1, without user name, password or query."""
-    ask_again: Natural = 2
-    """How often the model is asked again if its answer lacks what was asked for."""
-    prices: Prices = Prices()
-    """Dollars per million tokens, of prompt and answer."""
-    budget: Budget = Budget()
-    """Tokens and dollars; when they are spent, further requests are refused."""
 
     def __post_init__(self) -> None:
-        if self.budget.dollars is not None and not self.prices:
-            raise ValueError("budget: found dollars and no prices, expected both")
+        if self.budget_dollars is not None and not self.has_prices:
+            raise ValueError(
+                f"budget_dollars: found {self.budget_dollars} and no prices, expected both"
+            )
         if fault := model_name_fault(self.model, self.base_url):
             raise ValueError(f"model: found {self.model!r}, {fault}")
+
+    @property
+    def has_prices(self) -> bool:
+        return self.price_prompt > 0 or self.price_new > 0
+
+    def dollars(self, prompt_tokens: int, new_tokens: int) -> float:
+        """Cost of tokens read and written."""
+        return (self.price_prompt * prompt_tokens + self.price_new * new_tokens) / 1e6
+
+    def check_budget(self, usage: Usage) -> None:
+        """Raises :class:`BudgetError` when ``usage`` reaches the budget."""
+        tokens, dollars = self.budget_tokens, self.budget_dollars
+        if tokens is not None and usage.tokens >= tokens:
+            raise BudgetError(f"the budget of {tokens} tokens is spent ({usage.tokens} used)")
+        if dollars is not None and usage.dollars >= dollars:
+            used = f"{usage.dollars:.4f} used"
+            raise BudgetError(f"the budget of {dollars:g} dollars is spent ({used})")
 
     @property
     def is_openai(self) -> bool:

@@ -308,7 +308,7 @@ def chat_player(chat: str | None, **options: str | None) -> ChatPlayer | None:
     except ValueError:
         raise PlayerError(f"--body: found {excerpt(body, 60)}, expected a JSON object") from None
     settings = ChatSettings(
-        model=chat,  # by keywords: errors name them
+        model=chat,
         base_url=options["base_url"] or OPENAI,
         key_variable=options["key_variable"],
         temperature=extra.pop("temperature", 1.0),

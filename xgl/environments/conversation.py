@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from xgl.chat.answers import missing_text, parse_move
+from xgl.chat.answers import ASK_AGAIN, missing_text, parse_move
 from xgl.errors import OversizeError
 from xgl.runtime.episode import Episode, EpisodeQueue
 from xgl.runtime.presentation import RULES, news_text, view_text
 from xgl.runtime.requests import Move, MoveRequest, Play
 
-ASK_AGAIN = 2
-"""Default number of times that an answer without a move is asked again."""
 __all__ = ["ASK_AGAIN", "RULES", "converse", "message"]
 
 

@@ -14,14 +14,12 @@ import torch
 
 from xgl.chat.client import (
     MOST_BYTES,
+    ChatClient,
     Fault,
     RequestBatch,
-    UsageCounter,
     lookup,
     one_line,
     read_json,
-    run,
-    send_all,
 )
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
@@ -56,8 +54,10 @@ def connect(
     try:
         name = parse(reference, "judge.model")
         assert isinstance(name, ServerName)
-        settings = ChatSettings(name.model, name.url, retries=4, key_variable=key_variable)
-        window = run(_window(settings))
+        settings = ChatSettings(
+            model=name.model, base_url=name.url, retries=4, key_variable=key_variable
+        )
+        window = _window(settings)
     except (ConfigError, PlayerError) as error:
         reason = str(error).removeprefix("judge.model: ")
         raise ModelNotFoundError(f"judge.model: {reason}") from None
@@ -80,7 +80,7 @@ class ServerEngine(Engine):
         alike = sorted(sequences, key=lambda sequence: len(sequence.ids))  # in each request
         groups = [alike[first : first + ROWS] for first in range(0, len(alike), ROWS)]
         work = [partial(self._request_group, group) for group in groups]
-        answers = send_all(self.settings, UsageCounter(), work)
+        answers = ChatClient(self.settings).gather(work)
         return zip(alike, chain.from_iterable(answers), strict=True)
 
     async def _request_group(
@@ -132,10 +132,9 @@ class ServerEngine(Engine):
         return JudgeError(f"judge.model: {self.settings.place}: {reason}")
 
 
-async def _window(settings: ChatSettings) -> int:
+def _window(settings: ChatSettings) -> int:
     """Tokens that the served model can read; unbounded if the server does not say."""
-    async with RequestBatch(settings, UsageCounter()) as batch:
-        content = await batch.request("models", seconds=SECONDS)
+    [content] = ChatClient(settings).gather([lambda it: it.request("models", seconds=SECONDS)])
     if isinstance(content, Fault):
         reason = f"no answer ({content.message}), expected an OpenAI-compatible server there"
         raise PlayerError(f"{settings.place}: {reason}")

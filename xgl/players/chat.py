@@ -7,28 +7,16 @@ from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from functools import partial
 
-from xgl.chat.answers import missing_text, parse_move
-from xgl.chat.client import Fault, RequestBatch, UsageCounter, follow_up, send_all
-from xgl.chat.settings import ChatSettings, Usage
+from xgl.chat.answers import ASK_AGAIN, missing_text, parse_move
+from xgl.chat.client import ChatClient, Fault, RequestBatch, follow_up
+from xgl.chat.settings import Usage
 from xgl.errors import OversizeError
 from xgl.runtime.presentation import Message, first_messages
 from xgl.runtime.requests import Move, Turn
 
 
-class ChatPlayer:
-    """Asks ``settings.model`` for moves, several turns at once; ``usage`` adds up the requests.
-
-    The key is read from the environment at each call and kept nowhere.
-    """
-
-    def __init__(self, settings: ChatSettings) -> None:
-        self.settings = settings
-        self.meter = UsageCounter()
-
-    @property
-    def usage(self) -> Usage:
-        """Requests, tokens and dollars so far."""
-        return self.meter.usage
+class ChatPlayer(ChatClient):
+    """Asks ``settings.model`` for moves, several turns at once."""
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn, in the order asked; an error value where a view is too long.
@@ -40,7 +28,7 @@ class ChatPlayer:
         retries, and :class:`~xgl.errors.BudgetError` if the budget is spent: a fault of the network
         is never a lost game. The first of these ends the batch.
         """
-        return send_all(self.settings, self.meter, [partial(self._move, turn) for turn in turns])
+        return self.gather([partial(self._move, turn) for turn in turns])
 
     async def _move(self, turn: Turn, batch: RequestBatch) -> Move | OversizeError:
         usage = Usage()
@@ -53,7 +41,7 @@ class ChatPlayer:
                 return OversizeError(reply.message)
             return reply.text, reply.cut
 
-        move = await asked_move(turn, ask, self.settings.ask_again)
+        move = await asked_move(turn, ask)
         if isinstance(move, OversizeError):
             return move
         return replace(move, prompt_tokens=usage.prompt_tokens, new_tokens=usage.new_tokens)
@@ -64,13 +52,13 @@ Ask = Callable[[list[Message], int], Awaitable[tuple[str, bool] | OversizeError]
 error value where the messages do not fit the model's window."""
 
 
-async def asked_move(turn: Turn, ask: Ask, ask_again: int) -> Move | OversizeError:
+async def asked_move(turn: Turn, ask: Ask) -> Move | OversizeError:
     """The move in a model's answer; empty, a format failure, if it gives none even when asked again
-    ``ask_again`` times. A view too long for it loses its oldest rounds, a quarter at a time."""
+    ``ASK_AGAIN`` times. A view too long for it loses its oldest rounds, a quarter at a time."""
     rounds = len(turn.request.view.earlier)
     while True:
         view = turn.request.view.latest(rounds)
-        move = await _attempted(first_messages(replace(turn.request, view=view)), ask, ask_again)
+        move = await _attempted(first_messages(replace(turn.request, view=view)), ask)
         if isinstance(move, Move):
             return replace(move, rounds_shown=rounds)
         if not rounds:
@@ -78,8 +66,8 @@ async def asked_move(turn: Turn, ask: Ask, ask_again: int) -> Move | OversizeErr
         rounds -= max(1, rounds // 4)
 
 
-async def _attempted(messages: list[Message], ask: Ask, ask_again: int) -> Move | OversizeError:
-    for attempt in range(1 + ask_again):
+async def _attempted(messages: list[Message], ask: Ask) -> Move | OversizeError:
+    for attempt in range(1 + ASK_AGAIN):
         answer = await ask(messages, attempt)
         if isinstance(answer, OversizeError):
             if attempt == 0:

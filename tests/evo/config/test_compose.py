@@ -110,7 +110,7 @@ def test_an_archived_configuration_may_lack_only_what_results_do_not_depend_on()
     config = load(RunConfig, [RUN, "meta_sampler=chat", "cluster.workers=3"])
     values = asdict(config)
     del values["cluster"], values["budget"]["dollars"]
-    del values["meta_sampler"]["settings"]["first_backoff"]
+    del values["meta_sampler"]["settings"]["concurrency"]
     assert from_archive(RunConfig, values) == replace(config, cluster=ClusterConfig())
     del values["meta_sampler"]["settings"]["max_lines"]
     with pytest.raises(ConfigError, match=r"^meta_sampler\.settings\.max_lines: missing"):

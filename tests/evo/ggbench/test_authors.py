@@ -40,7 +40,7 @@ def author_model(**answers: Sent):
 
 
 def settings(url: str, **changes: object) -> ChatSettings:
-    return ChatSettings("m", url, retries=1, first_backoff=0.0, **changes)
+    return ChatSettings(model="m", base_url=url, retries=1, **changes)
 
 
 def write_games(server: ChatServer, folder: Path, count: int = 1, **changes: object):

@@ -37,7 +37,8 @@ def first_legal(request: Received) -> Sent:
 
 
 def chat_plays(url: str, folder: Path, plays: int = 4, **settings: object):
-    mover = ChatMover(ChatSettings("m", url, retries=1, first_backoff=0.0, **settings), folder)
+    chat = ChatSettings(model="m", base_url=url, retries=1, **settings)
+    mover = ChatMover(chat, folder)
     return played(mover, plays)
 
 
@@ -131,7 +132,7 @@ def test_a_models_own_games_are_the_timeout_filter(
     counts = "    all = 0\n    def step(self, action):\n        type(self).all += 1\n"
     source = hostile.GOOD.replace("    def step(self, action):\n", f"{counts}        {lines}\n")
     with ChatServer(answer) as server:
-        chat = ChatSettings("m", server.url, retries=1, first_backoff=0.0)
+        chat = ChatSettings(model="m", base_url=server.url, retries=1)
         mover = ChatMover(chat, tmp_path)
         verdict = model_timeout(hostile.game_of(source), mover, BoxLimits(most_moves=20), 0)
         asked = len(server.received)

@@ -45,7 +45,7 @@ def model(request: Received) -> Sent:
 
 
 def sorter(server: ChatServer, folder: Path) -> Clusterer:
-    return Clusterer(ChatSettings("m", server.url, retries=1, first_backoff=0.0), folder)
+    return Clusterer(ChatSettings(model="m", base_url=server.url, retries=1), folder)
 
 
 def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None:

@@ -390,7 +390,9 @@ def test_when_the_first_fails_its_test_the_next_is_tested_as_often_as_a_list_may
 ) -> None:
     gammas = {game: 3 * game % 8 / 16 for game in range(1, 9)}
     values = {(0, game): gamma for game, gamma in gammas.items()} | {(g, 0): 1.0 for g in gammas}
-    settings = GrowthSettings(0.1, 0.01, generations=1, list_size=8, max_accepts_per_parent=1)
+    settings = GrowthSettings(
+        alpha1=0.1, alpha2=0.01, generations=1, list_size=8, max_accepts_per_parent=1
+    )
     world = Doubtful(9, values, 0, (verdict, verdict))
     scopes = list(grow([0], world, world, settings, tests=2))
     assert [len(scope) for scope in scopes] == [1, 1], "none of the tests accepted"

@@ -86,7 +86,7 @@ def test_a_server_that_goes_down_stops_the_run_and_resuming_pays_nothing_twice(
 
     script.answer = down_after_one
     one_by_one = asking(server, tmp_path, games=1, concurrency=1)
-    assert search.run(WORLD, *one_by_one) == 2
+    assert search.run(WORLD, *one_by_one) == 1
     assert "no answer to 1 request" in capsys.readouterr().err
     assert events(search) == ["created", "interrupted"]
     assert search.rows("proposals") == []

@@ -15,7 +15,7 @@ from xgl.runtime.requests import Item, Move, MoveRequest, Seeds, Turn, View
 KEY = "sk-the-key-of-the-tests"
 KEY_VARIABLE = "CHAT_KEY"
 CODE = "assign(s=story())\nelicit(t, 6)\nreward(xed(s | t))"
-QUICK = {"first_backoff": 0.001, "max_backoff": 0.01, "timeout": 60.0, "retries": 4}
+QUICK = {"timeout": 60.0, "retries": 4}
 
 Chat = Callable[..., tuple[ChatPlayer, ChatServer]]
 """Answers in order, or a script, and settings by name, to a player and its running server."""

@@ -20,7 +20,7 @@ from support.chat_server import (
 from support.chat_turns import KEY, KEY_VARIABLE, Chat, settings_of, turn
 
 from xgl.chat.client import MOST_BYTES, ask_once
-from xgl.chat.settings import Budget, ChatSettings
+from xgl.chat.settings import ChatSettings
 from xgl.errors import PlayerError
 
 LARGE = 32 << 20
@@ -92,8 +92,8 @@ def test_what_no_run_can_use_is_one_sentence(wrong: tuple[Answer, str, int]) -> 
 
 @pytest.mark.parametrize("answer", [reply("yes"), reply(None, finish="length")])
 def test_what_may_be_used_is_asked_once(answer: Answer) -> None:
-    usual = {"budget": Budget(tokens=0), "extra_body": {"options": {"thinking": False}}}
+    usual = {"budget_tokens": 0, "extra_body": {"options": {"thinking": False}}}
     with ChatServer(lambda request: answer) as server:
         ask_once([settings_of(server.url, **usual), settings_of(server.url, **usual)])
         assert len(server.received) == 1
-        assert server.received[0].body["max_tokens"] == ChatSettings("m", server.url).answer_tokens
+        assert server.received[0].body["max_tokens"] == ChatSettings(model="m").answer_tokens

@@ -66,7 +66,7 @@ ONLY_AFTER_AN_AT = ("gpu-box", "gpu-box/v1", "host.example/openai/v1", "my-serve
 def test_an_address_without_its_scheme_is_no_part_of_a_name(address: str) -> None:
     for text in (address, f"my-model@{address}")[address in ONLY_AFTER_AN_AT :]:
         with pytest.raises(ConfigError, match="expected the endpoint's URL"):
-            ChatSettings(text)
+            ChatSettings(model=text)
         with pytest.raises(ConfigError, match=r"players: found .*, expected .*chat:MODEL@http"):
             parse(f"chat:{text}")
     with pytest.raises(ConfigError, match=r"expected vllm:MODEL@http"):

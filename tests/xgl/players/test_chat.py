@@ -19,7 +19,7 @@ import pytest
 from support.chat_server import TOKENS, HangUp, Received, Sent, completion, move, refusal, reply
 from support.chat_turns import CODE, KEY, Chat, texts, turn
 
-from xgl.chat.settings import Budget, ChatSettings, Prices, Usage
+from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import BudgetError, ConfigError, OversizeError, PlayerError
 from xgl.runtime.requests import Item, Move
 
@@ -76,7 +76,7 @@ def test_an_answer_without_a_move_is_asked_again(chat: Chat, answer: Sent, reaso
 
 
 def test_a_model_that_never_moves_has_failed_its_attempt(chat: Chat) -> None:
-    player, server = chat(reply("I would rather not."), ask_again=2)
+    player, server = chat(reply("I would rather not."))
     assert player.moves([turn()]) == [
         Move("", prompt_tokens=90, new_tokens=15, format_failure=True)
     ]
@@ -115,7 +115,7 @@ def test_no_more_requests_at_once_than_allowed_and_those_alone_exceed_a_budget(
         together.wait(60)
         return move("x")
 
-    player, server = chat(script, concurrency=3, budget=Budget(tokens=most))
+    player, server = chat(script, concurrency=3, budget_tokens=most)
     with pytest.raises(BudgetError) if most else nullcontext():
         player.moves([turn(seed) for seed in range(9)])
     assert server.most_at_once == 3
@@ -123,7 +123,7 @@ def test_no_more_requests_at_once_than_allowed_and_those_alone_exceed_a_budget(
     assert player.usage.tokens == len(server.received) * 35
 
 
-def test_the_first_failure_ends_the_batch(chat: Chat) -> None:
+def test_the_first_failure_ends_the_batch(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing more is sent, whoever backs off is woken, and what is under way is counted."""
 
     def wait_for_count(requests: int) -> None:
@@ -139,7 +139,9 @@ def test_the_first_failure_ends_the_batch(chat: Chat) -> None:
         wait_for_count(2)
         return move("x")
 
-    player, server = chat(script, concurrency=3, first_backoff=1e6, max_backoff=1e6)
+    for name in ("FIRST_BACKOFF", "MAX_BACKOFF"):
+        monkeypatch.setattr(f"xgl.chat.client.{name}", 1e6)
+    player, server = chat(script, concurrency=3)
     with pytest.raises(PlayerError, match="401"):
         player.moves([turn(text=f"text {place}") for place in range(9)])
     assert len(server.received) == 3
@@ -170,7 +172,7 @@ def test_a_player_works_wherever_it_is_called(chat: Chat) -> None:
 
 def test_tokens_and_dollars_add_up(chat: Chat) -> None:
     player, _ = chat(
-        refusal(500), reply("hm"), move("x"), prices=Prices(prompt=2.0, new=10.0), concurrency=1
+        refusal(500), reply("hm"), move("x"), price_prompt=2.0, price_new=10.0, concurrency=1
     )
     first, second = player.moves([turn(), turn(1)])
     assert (first, second) == (Move("x", (), (), (), 60, 10), Move("x", (), (), (), 30, 5))
@@ -194,14 +196,14 @@ def test_an_answer_without_usage_is_a_request_without_tokens(chat: Chat, usage: 
 @pytest.mark.parametrize(
     ("budget", "message"),
     [
-        (Budget(tokens=70), "budget of 70 tokens is spent"),
-        (Budget(dollars=70e-6), "budget of 7e-05 dollars is spent"),
+        ({"budget_tokens": 70}, "budget of 70 tokens is spent"),
+        ({"budget_dollars": 70e-6}, "budget of 7e-05 dollars is spent"),
     ],
 )
 def test_no_request_is_sent_once_the_budget_is_reached(
-    chat: Chat, budget: Budget, message: str
+    chat: Chat, budget: dict[str, float], message: str
 ) -> None:
-    player, server = chat(move("x"), budget=budget, prices=Prices(1.0, 1.0), concurrency=1)
+    player, server = chat(move("x"), price_prompt=1.0, price_new=1.0, concurrency=1, **budget)
     assert texts(player.moves([turn()])) == ["x"]
     for requests in (2, 2):
         with pytest.raises(BudgetError, match=message):
@@ -277,6 +279,7 @@ def test_a_fault_that_passes_is_tried_again(chat: Chat, fault: Any) -> None:
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds of each back-off from now on, none of which is waited for."""
     pauses: list[float] = []
+    monkeypatch.setattr("xgl.chat.client.FIRST_BACKOFF", 1.0)
 
     async def note(coroutine: Any, seconds: float) -> None:
         coroutine.close()
@@ -290,11 +293,11 @@ def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.Mo
     pauses = without_waiting(monkeypatch)
     answers = [Sent(429, b"{}", {"Retry-After": "7"}), *[refusal(500)] * 6, move("x")]
     for _ in range(2):
-        player, _ = chat(*answers, retries=7, first_backoff=1.0, max_backoff=50.0)
+        player, _ = chat(*answers, retries=7)
         player.moves([turn()])
     assert pauses[1:7] == pauses[8:], "the jitter is seeded"
     assert pauses[0] == 7
-    bounds = zip(pauses[1:7], (2, 4, 8, 16, 32, 50), strict=True)
+    bounds = zip(pauses[1:7], (2, 4, 8, 16, 32, 60), strict=True)
     assert all(most / 2 <= seconds <= most for seconds, most in bounds)
 
 
