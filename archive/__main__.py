@@ -11,7 +11,7 @@ import math
 import re
 import sys
 from argparse import SUPPRESS, Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import fields
 from inspect import getdoc
@@ -49,15 +49,6 @@ class Argument:
 def flag(name: str, help: str) -> Argument:
     """An argument without a value: True if it is given, else False."""
     return Argument(name, help, action="store_true")
-
-
-class Subcommand(NamedTuple):
-    """``run`` takes the parsed arguments and returns the result. Its name is the command's, the
-    first sentence of its docstring the command's help, the whole of it its description. Raises
-    ArchiveError for what a user can correct."""
-
-    run: Callable[[Namespace], CommandResult]
-    arguments: tuple[Argument, ...]
 
 
 def numeric(
@@ -355,18 +346,20 @@ _RATINGS = (
     ),
 )
 
-COMMANDS = (
-    Subcommand(inspect, (*RUN, JSON)),
-    Subcommand(show, (*RUN, GAME, JSON)),
-    Subcommand(matrix, (*RUN, _ALL, JSON)),
-    Subcommand(components, (*RUN, _ALPHA, JSON)),
-    Subcommand(cover, (*RUN, JSON, *_COVER)),
-    Subcommand(decisions, (*RUN, _WHY, JSON)),
-    Subcommand(report, (*RUN, *_REPORT)),
-    Subcommand(ratings, (*_RATINGS, JSON)),
-    Subcommand(export, (*RUN, *_EXPORT)),
-    Subcommand(verify, (*RUN, JSON)),
-)
+COMMANDS: Mapping[Callable[[Namespace], CommandResult], tuple[Argument, ...]] = {
+    inspect: (*RUN, JSON),
+    show: (*RUN, GAME, JSON),
+    matrix: (*RUN, _ALL, JSON),
+    components: (*RUN, _ALPHA, JSON),
+    cover: (*RUN, JSON, *_COVER),
+    decisions: (*RUN, _WHY, JSON),
+    report: (*RUN, *_REPORT),
+    ratings: (*_RATINGS, JSON),
+    export: (*RUN, *_EXPORT),
+    verify: (*RUN, JSON),
+}
+"""The arguments of each command. Its name is the function's, the first sentence of the docstring
+its help, the whole of it its description. Raises ArchiveError for what a user can correct."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -378,8 +371,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _run(argv: Sequence[str] | None) -> int:
     arguments = _parser().parse_args(argv)
-    command: Subcommand = arguments.command
-    result = command.run(arguments)
+    result: CommandResult = arguments.command(arguments)
     if getattr(arguments, "json", False):
         print(to_json(result.value))
     else:
@@ -393,12 +385,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")
-    for command in COMMANDS:
-        name, text = command.run.__name__, getdoc(command.run) or ""
+    for command, accepted in COMMANDS.items():
+        text = getdoc(command) or ""
         first = text.partition(". ")[0].rstrip(".")
-        subparser = subparsers.add_parser(name, help=first, description=text)
+        subparser = subparsers.add_parser(command.__name__, help=first, description=text)
         subparser.set_defaults(command=command)
-        for argument in command.arguments:
+        for argument in accepted:
             subparser.add_argument(*argument.names, **argument.options)
     return parser
 

@@ -390,21 +390,14 @@ def _experiment(folder: Path) -> str:
 
 def runs(archive: Archive) -> list[RunHistory]:
     """Every run of the archive, in the order in which they were last touched."""
-    rows = archive.rows("runs")
-    # Re-inserting moves a run that was resumed to the end.
-    by_run: dict[str, list[dict[str, Any]]] = {}
-    for row in rows:
-        by_run[row["run_id"]] = [*by_run.pop(row["run_id"], []), row]
-    return [
-        RunHistory(
-            run_id,
-            events[0]["seed"],
-            events[-1]["config_hash"],
-            events[-1]["code_version"],
-            tuple((event["event"], event["at"]) for event in events),
-        )
-        for run_id, events in by_run.items()
-    ]
+    by_run: dict[str, RunHistory] = {}
+    for row in archive.rows("runs"):
+        # Re-inserting moves a run that was resumed to the end.
+        before = by_run.pop(row["run_id"], None)
+        events = (*(before.events if before else ()), (row["event"], row["at"]))
+        facts = {name: row[name] for name in RunHistory._fields if name != "events"}
+        by_run[row["run_id"]] = RunHistory(**facts, events=events)
+    return [*by_run.values()]
 
 
 def resolve(id_prefix: str, known_ids: Iterable[str], names: Iterable[str] = ()) -> str:
@@ -423,12 +416,8 @@ def resolve(id_prefix: str, known_ids: Iterable[str], names: Iterable[str] = ())
             f"found {len(matches)} ids that begin with {id_prefix!r}, expected one: "
             f"{', '.join(sorted(matches)[:5])}"
         )
-    length = max(len(id_prefix), 1)
-    near = get_close_matches(id_prefix, [known_id[:length] for known_id in ids], n=1, cutoff=0.0)
-    hint = next((known_id for known_id in ids if near and known_id.startswith(near[0])), None)
-    expected = f"an id such as {hint}" if hint else "an id, of which there are none"
-    if names := list(names):
-        expected += f", or a name such as {(get_close_matches(id_prefix, names, n=1) or names)[0]}"
+    near = get_close_matches(id_prefix, [*ids, *names], n=1, cutoff=0.0)
+    expected = f"an id such as {near[0]}" if near else "an id, of which there are none"
     raise LookupFailedError(f"found no id {id_prefix!r}, expected {expected}")
 
 

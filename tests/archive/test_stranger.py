@@ -17,7 +17,7 @@ from xgl.models import smollm2
 GAME = Given("assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))")
 USES_A_JUDGE = {("export", each) for each in ("xent", "inspect", "dataset", "verifiers")}
 OTHERS = {("export", each) for each in FORMATS} - USES_A_JUDGE
-OTHERS |= {(each.run.__name__,) for each in COMMANDS} - {("export",)}
+OTHERS |= {(each.__name__,) for each in COMMANDS} - {("export",)}
 
 
 def arguments(command: tuple[str, ...], archive: Path, out: Path) -> list[str]:
