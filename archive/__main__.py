@@ -298,13 +298,10 @@ _EXPORT = (
     ),
     flag("--allow-inexact", "also games that are nearly the same in the authors' engine"),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
-    Argument(
+    flag(
         "--with-judge",
         "copy the judge's weights, of any size, to the folder; default: up to 64 MiB",
-        action="store_true",
-        default=None,
     ),
-    Argument("--without-judge", dest="with_judge", action="store_false"),
     Argument(
         "--no-scores",
         "load no judge, and do not score the best known moves",

@@ -39,13 +39,8 @@ from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import StoryRequest
 
 
-def library_title(row: Mapping[str, Any]) -> str:
-    """Title of the library's game that a row of ``games`` equals; empty if there is none."""
-    return _library_titles().get((row["dialect"], row["code"]), "")
-
-
 @cache
-def _library_titles() -> Mapping[tuple[str, str], str]:
+def library_titles() -> Mapping[tuple[str, str], str]:
     """Titles of the library's games by (dialect, canonical text)."""
     titles: dict[tuple[str, str], str] = {}
     for entry in xgl.library.entries():
@@ -147,7 +142,7 @@ class Run:
     ) -> pa.Table:
         """The run's rows of a table; all rows of a table that runs share (games, maps). Raises
         LookupFailedError for an unknown table."""
-        shared = name in TABLES and "run_id" not in TABLES[name].names
+        shared = name in TABLES and "run_id" not in TABLES[name].schema.names
         mine: list[Filter] = [] if shared else [("run_id", "=", self.run_id)]
         return self.archive.table(name, columns, [*mine, *filters])
 
@@ -247,8 +242,7 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether the run came to its end."""
-        events = self.history.events
-        return bool(events) and events[-1][0] == "finished"
+        return self.history.events[-1][0] == "finished"
 
     # -- scope and games ---------------------------------------------------------------------
 
@@ -291,7 +285,8 @@ class Run:
         """Names of the newest scope's members in the order of acceptance; none without a scope."""
         ordered = sorted(self._newest_games, key=lambda each: each[0].generation)
         members = [member for member, _ in ordered]
-        names = names_by_descent(members, [library_title(row) for _, row in ordered])
+        programs = [(row["dialect"], row["code"]) for _, row in ordered]
+        names = names_by_descent(members, [library_titles().get(each, "") for each in programs])
         return {member.task_id: name for member, name in zip(members, names, strict=True)}
 
     @cached_property
@@ -426,11 +421,9 @@ def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]
     ids = list(dict.fromkeys(game_ids))
     rows = archive.rows("games", filters=[("game_id", "in", ids)]) if ids else []
     by_id = {row["game_id"]: row for row in rows}
-    for game_id in ids:
-        if game_id not in by_id:
-            raise LookupFailedError(
-                f"{archive.folder}: found no game {game_id}, expected a row of games"
-            )
+    if absent := [game_id for game_id in ids if game_id not in by_id]:
+        problem = f"found no game {absent[0]}, expected a row of games"
+        raise LookupFailedError(f"{archive.folder}: {problem}")
     return by_id
 
 

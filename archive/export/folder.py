@@ -48,7 +48,7 @@ class Options:
     """``eta``: of the cover (None: the whole scope); ``maps``: most maps of a game (None: as usual
     for the format); ``judge``: the run's judge, to be named where another user began the run.
 
-    Of a measure: ``with_judge``: weights in the folder (None: where they are small); ``scores``:
+    Of a measure: ``with_judge``: weights of any size in the folder; ``scores``:
     load the judge and score the best known moves; ``playable``: number of games drawn from all
     playable ones instead of a cover; ``discriminating``: the tolerance of the fewest games that
     tell a measured run's players apart (None: all its games).
@@ -60,7 +60,7 @@ class Options:
     judge: str | None = None
     skip_unplayable: bool = False
     allow_inexact: bool = False
-    with_judge: bool | None = None
+    with_judge: bool = False
     scores: bool = True
     playable: int | None = None
     discriminating: float | None = None

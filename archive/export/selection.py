@@ -167,13 +167,9 @@ def choose(run: Run, options: Options) -> GameSelection:
     playable, and for players that no game tells apart; LookupFailedError if the run has no scope.
     """
     eta, tolerance = options.eta, options.discriminating
-    if run.is_measured and options.playable is None:
-        if eta is not None:
-            raise ExportError(f"--eta: found {eta:g} and a measured run, expected a growth")
+    if tolerance is not None or (run.is_measured and eta is None and options.playable is None):
         tasks = played_tasks(run) if tolerance is None else discriminating(run, tolerance)[0]
         return GameSelection(run.run_id, None, Definition.CAPTURED, _each(tasks))
-    if tolerance is not None:
-        raise ExportError("--discriminating: found a growth, expected a run of +experiment=measure")
     number, members = run.newest_scope
     scope = [member.task_id for member in members]
     value, gain = run.deciding_value

@@ -266,9 +266,7 @@ class PlaysKey(NamedTuple):
 
 SCHEMA_VERSION = 17
 
-STRING, BOOL = pa.string(), pa.bool_()
-INT32, INT64, FLOAT64 = pa.int32(), pa.int64(), pa.float64()
-INSTANT = pa.timestamp("us", tz="UTC")
+STRING, FLOAT64 = pa.string(), pa.float64()
 
 
 def _list_of(type: pa.DataType) -> pa.DataType:
@@ -277,17 +275,12 @@ def _list_of(type: pa.DataType) -> pa.DataType:
 
 
 TYPES = {
-    "string": STRING,
-    "bool": BOOL,
-    "int32": INT32,
-    "int64": INT64,
-    "double": FLOAT64,
-    "instant": INSTANT,
+    "instant": pa.timestamp("us", tz="UTC"),
     "strings": _list_of(STRING),
-    "int64s": _list_of(INT64),
+    "int64s": _list_of(pa.int64()),
     "doubles": _list_of(FLOAT64),
 }
-"""Types by their names in ``tables.md``."""
+"""Types by their names in ``tables.md``, beside those that Arrow calls the same."""
 
 
 @dataclass(frozen=True)
@@ -330,15 +323,10 @@ class Table:
         """The Arrow schema of every Parquet file of this table."""
         return pa.schema([c.field for c in self.columns], metadata={"meaning": self.meaning})
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The column names, in order."""
-        return tuple(c.name for c in self.columns)
-
 
 def read_tables(text: str) -> Iterator[Table]:
     """The tables that a Markdown text declares, in order: a heading, a sentence, perhaps a line
-    with the key, and a row for each column. Raises KeyError for an unknown type."""
+    with the key, and a row for each column. Raises ValueError for an unknown type."""
     for section in text.split("\n## ")[1:]:
         name, meaning, *lines = filter(None, section.splitlines())
         rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
@@ -351,7 +339,8 @@ def _column(name: str, kind: str, unit: str, meaning: str, null: str | None = No
     if unit == "enum":
         words = globals().get(kind) or kind.split(", ")
         return Column(name, STRING, unit, meaning, null, tuple(map(str, words)))
-    type = TYPES[kind.removeprefix("finite ")]
+    word = kind.removeprefix("finite ")
+    type = TYPES.get(word) or pa.type_for_alias(word)
     return Column(name, type, unit, meaning, null, finite=kind.startswith("finite "))
 
 

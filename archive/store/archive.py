@@ -372,11 +372,8 @@ def _check_version(folder: Path) -> None:
     """Raises NotAnArchiveError, DamagedError and VersionError."""
     path = folder / MARKER
     if not path.is_file():
-        found = "a file" if folder.exists() else "no such folder"
-        found = f"no {MARKER}" if folder.is_dir() else found
-        inner = min(folder.glob(f"*/archive/{MARKER}"), default=None)
-        example = f", such as {inner.parent.parent}" if inner else ""
-        expected = f"expected a run folder or its archive{example}"
+        found = f"no {MARKER}" if folder.exists() else "no such folder"
+        expected = "expected a run folder or its archive"
         raise NotAnArchiveError(f"{folder} is not an archive: found {found}, {expected}")
     try:
         version = read_json(read_bytes(path, within=folder))["schema_version"]

@@ -38,11 +38,12 @@ def to_arrow(name: str, rows: Sequence[Row]) -> pa.Table:
     finite column, or a word that is not of the enum.
     """
     table = TABLES[name]
+    names = table.schema.names
     for number, row in enumerate(rows):
-        if odd := row.keys() ^ set(table.names):
+        if odd := row.keys() ^ set(names):
             raise RowError(
                 f"{name} row {number}: found unknown or missing column {', '.join(map(str, odd))}, "
-                f"expected {', '.join(table.names)}"
+                f"expected {', '.join(names)}"
             )
     arrays = [_array(table, column, [row[column.name] for row in rows]) for column in table.columns]
     return pa.table(arrays, schema=table.schema)
