@@ -26,7 +26,7 @@ import pyarrow as pa
 import xgl.library
 from archive.errors import ArchiveError, DamagedError, LookupFailedError, NotAnArchiveError
 from archive.plays import SCORE_COLUMNS, Plays, plays_of, policies_of, representative_policies
-from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId, Verdict
+from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId
 from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.files import COMMITS
 from xgl.analysis.plain_english import title, unique
@@ -250,12 +250,11 @@ class Run:
     def scopes(self) -> Mapping[int, Sequence[ScopeRow]]:
         """The scopes by number, ascending, members as archived."""
         *columns, _ = ScopeRow.__annotations__
-        accepted = (row for row in self.decisions if row["verdict"] == Verdict.ACCEPTED)
-        parent_roles = {TaskId.of(row): row["parent_role"] for row in accepted}
         by_number: dict[int, list[ScopeRow]] = {}
         for row in self.rows("scopes"):
-            parent_role = parent_roles.get(TaskId.of(row)) if row["parent_game_id"] else None
-            facts = {name: row[name] for name in columns} | {"parent_role": parent_role}
+            facts = {name: row[name] for name in columns}
+            if row["parent_game_id"] and (decision := self.accepted.get(TaskId.of(row))):
+                facts["parent_role"] = decision["parent_role"]
             by_number.setdefault(row["scope"], []).append(ScopeRow(**facts))
         return dict(sorted(by_number.items()))
 

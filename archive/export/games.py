@@ -80,8 +80,7 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     own = [row for row in whole if TaskId.of(row) in tasks]
     finetunes = [row for row in own if row["adapter_hash"] in stored]
     if not finetunes:
-        found = "no stored adapter" if own else "no fine-tune"
-        raise ExportError(f"found {found} of the scope's games, expected a run that trained")
+        raise ExportError("found no adapter of the scope's games, expected a run that trained")
     player = _player(run)
     game_ids = {task_id.game_id for task_id in tasks}
     names = [f"{game_name(TaskId.of(row), game_ids)}-{row['replicate']}" for row in finetunes]

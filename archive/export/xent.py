@@ -204,7 +204,9 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
         raise ExportError(refusal)
     best: list[Mapping[int, BestKnown]] = [{} for _ in members]
     if options.scores:
-        judge = judges.load(reference)
+        from xgl.judge.loading import load_judge
+
+        judge = load_judge(reference, dtype="float32")  # as the authors' package would load it
         best = [best_known(run, member, judge) for member in members]
     with_judge = options.with_judge or (options.scores and judges.is_small(reference))
     files: Files = {judges.FOLDER: partial(judges.copy, reference)} if with_judge else {}
