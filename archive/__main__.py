@@ -180,17 +180,16 @@ def ratings(arguments: Namespace) -> CommandResult:
     if bool(arguments.runs) == bool(arguments.table):
         found = "both" if arguments.table else "neither"
         raise RatingError(f"ratings: found {found}, expected runs, or --table FILE")
-    preference, count = Preference(arguments.preference), arguments.resamples
+    question, count = RatingQuestion(Preference(arguments.preference)), arguments.resamples
     if arguments.table:
         choice = TableChoice(arguments.model, arguments.task, arguments.score, arguments.tasks)
-        block = read_block(user_path(arguments.table), preference, choice)
+        block = read_block(user_path(arguments.table), question.preference, choice)
         if count is None and len(block.models) ** 2 * len(block.tasks) > LARGE_TABLE:
             count = 0
     else:
         with ExitStack() as stack:
             archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
-            block = measure_block(archives, preference)
-    question = RatingQuestion(preference)
+            block = measure_block(archives, question.preference)
     if count is not None:
         question = question._replace(resamples=count)
     ratings = rate_block(block, question)
@@ -235,7 +234,6 @@ def export(arguments: Namespace) -> CommandResult:
         return _lines(*write_export(run, arguments.folder, options))
 
 
-_ALL = flag("--all", "all games that were trained on (default: the newest scope)")
 _ALPHA = numeric(
     "--alpha",
     "the share of a game's own gain from which on another teaches it, above 0",
@@ -262,7 +260,6 @@ _COVER = (
     ),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
 )
-_WHY = Argument("--why", "a game, by id or name: explain its decision", metavar="GAME")
 _REPORT = (
     Argument("-o --output", "default: report.html", metavar="FILE.html", default="report.html"),
     Argument(
@@ -346,10 +343,10 @@ _RATINGS = (
 COMMANDS: Mapping[Callable[[Namespace], CommandResult], tuple[Argument, ...]] = {
     inspect: (*RUN, JSON),
     show: (*RUN, GAME, JSON),
-    matrix: (*RUN, _ALL, JSON),
+    matrix: (*RUN, flag("--all", "all trained games (default: the newest scope)"), JSON),
     components: (*RUN, _ALPHA, JSON),
     cover: (*RUN, JSON, *_COVER),
-    decisions: (*RUN, _WHY, JSON),
+    decisions: (*RUN, Argument("--why", "a game: explain its decision", metavar="GAME"), JSON),
     report: (*RUN, *_REPORT),
     ratings: (*_RATINGS, JSON),
     export: (*RUN, *_EXPORT),

@@ -57,7 +57,7 @@ def on_common_seeds(samples: Sequence[Plays]) -> list[Plays]:
 
 
 def representative_policies(
-    finetunes: Sequence[Mapping[str, object]],
+    finetunes: Iterable[Mapping[str, object]],
     decisions: Iterable[Mapping[str, Any]],
     replicates: int,
 ) -> dict[TaskId, tuple[str, ...]]:
@@ -66,8 +66,8 @@ def representative_policies(
     A game of the scope with several fine-tunes is represented by the first that the latest decision
     naming the game lists, the best one at that decision. Every other game is represented by its
     newest one."""
-    policies = policies_of(finetunes, replicates)
-    by_game = policies_of(finetunes, len(finetunes) or 1)
+    by_game = policies_of(finetunes)
+    policies = {task_id: ids[-replicates:] for task_id, ids in by_game.items()}
     game = {policy_id: task_id for task_id, ids in by_game.items() for policy_id in ids}
     best: dict[TaskId, str] = {}
     for row in decisions:
@@ -79,14 +79,12 @@ def representative_policies(
     return policies
 
 
-def policies_of(
-    finetunes: Iterable[Mapping[str, object]], replicates: int = 1
-) -> dict[TaskId, tuple[str, ...]]:
-    """The newest ``replicates`` fine-tunes of each game, the oldest of them first."""
+def policies_of(finetunes: Iterable[Mapping[str, object]]) -> dict[TaskId, tuple[str, ...]]:
+    """The fine-tunes of each game, the oldest first."""
     by_game: dict[TaskId, list[str]] = {}
     for row in finetunes:
         by_game.setdefault(TaskId.of(row), []).append(str(row["finetune_id"]))
-    return {task_id: tuple(ids[-replicates:]) for task_id, ids in by_game.items()}
+    return {task_id: tuple(ids) for task_id, ids in by_game.items()}
 
 
 def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
@@ -94,7 +92,6 @@ def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
     names = list(SCORE_COLUMNS[:4])
     codes = [scores.column(name).combine_chunks().dictionary_encode() for name in names]
     parts = [code.indices.to_numpy() for code in codes]
-    words = [code.dictionary.to_pylist() for code in codes]
     seeds = np.stack([scores.column(n).to_numpy() for n in ("map_seed", "play_seed")], axis=1)
     own, permuted_scores = (
         scores.column(n).to_numpy(zero_copy_only=False).astype(np.float64)
@@ -103,12 +100,9 @@ def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
     order = np.lexsort((seeds[:, 1], seeds[:, 0], *reversed(parts)))
     keys = np.stack([part[order] for part in parts], axis=1)
     starts = np.flatnonzero(np.any(keys[1:] != keys[:-1], axis=1)) + 1
-    plays = {}
-    for group in np.split(order, starts):
-        if len(group):
-            policy_id, game_id, role, purpose = (
-                word[part[group[0]]] for word, part in zip(words, parts, strict=True)
-            )
-            key = PlaysKey(policy_id, TaskId(game_id, role), purpose)
-            plays[key] = Plays(seeds[group], own[group], permuted_scores[group])
-    return plays
+    groups = [group for group in np.split(order, starts) if len(group)]
+    first = pa.array([group[0] for group in groups], pa.int64())
+    return {
+        PlaysKey.of(row): Plays(seeds[group], own[group], permuted_scores[group])
+        for row, group in zip(scores.select(names).take(first).to_pylist(), groups, strict=True)
+    }

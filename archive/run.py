@@ -150,8 +150,7 @@ class Run:
         self, name: str, columns: Sequence[str] | None = None, filters: Sequence[Filter] = ()
     ) -> list[dict[str, Any]]:
         """Like ``table``, as one dict for each row."""
-        rows: list[dict[str, Any]] = self.table(name, columns, filters).to_pylist()
-        return rows
+        return list(self.table(name, columns, filters).to_pylist())
 
     def rows_of(
         self, task_id: TaskId, name: str, columns: Sequence[str], *filters: Filter
@@ -334,8 +333,7 @@ class Run:
 
     @cached_property
     def _whole_finetunes(self) -> Mapping[TaskId, tuple[str, ...]]:
-        whole = [row for row in self.finetunes if row["state_hash"] is None]
-        return policies_of(whole, len(whole) or 1)
+        return policies_of(row for row in self.finetunes if row["state_hash"] is None)
 
     # -- decisions and maps ------------------------------------------------------------------
 

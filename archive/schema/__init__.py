@@ -344,6 +344,5 @@ def _column(name: str, kind: str, unit: str, meaning: str, null: str | None = No
     return Column(name, type, unit, meaning, null, finite=kind.startswith("finite "))
 
 
-_DECLARED = read_tables((files(__name__) / "tables.md").read_text(encoding="utf-8"))
-
-TABLES: Mapping[str, Table] = MappingProxyType({table.name: table for table in _DECLARED})
+_PAGE = (files(__name__) / "tables.md").read_text(encoding="utf-8")
+TABLES: Mapping[str, Table] = MappingProxyType({table.name: table for table in read_tables(_PAGE)})

@@ -292,8 +292,7 @@ class Archive:
         filters: Sequence[Filter] = (),
     ) -> list[dict[str, Any]]:
         """Like `table`, as one dict for each row."""
-        rows: list[dict[str, Any]] = self.table(name, columns, filters).to_pylist()
-        return rows
+        return list(self.table(name, columns, filters).to_pylist())
 
     def get_adapter(self, digest: str) -> bytes:
         """The bytes of an adapter.
@@ -309,8 +308,7 @@ class Archive:
                 f"{path}: found no such adapter, expected one of the {len(self.adapters())} stored"
             ) from None
         except OSError as error:
-            expected = "a file that can be read"
-            raise DamagedError(path, f"'{error.strerror}'", expected, "unreadable") from error
+            raise DamagedError(path, f"'{error.strerror}'", "a file to read") from error
         if (actual := sha256(content).hexdigest()) != digest:
             raise DamagedError(path, f"SHA-256 {actual}", digest)
         return content
