@@ -139,17 +139,16 @@ def ratings(arguments: Namespace) -> CommandResult:
     if bool(arguments.runs) == bool(arguments.table):
         found = "both" if arguments.table else "neither"
         raise RatingError(f"ratings: found {found}, expected runs, or --table FILE")
-    preference, count = Preference(arguments.preference), arguments.resamples
+    question, count = RatingQuestion(Preference(arguments.preference)), arguments.resamples
     if arguments.table:
         choice = TableChoice(arguments.model, arguments.task, arguments.score, arguments.tasks)
-        block = read_block(user_path(arguments.table), preference, choice)
+        block = read_block(user_path(arguments.table), question.preference, choice)
         if count is None and len(block.models) ** 2 * len(block.tasks) > LARGE_TABLE:
             count = 0
     else:
         with ExitStack() as stack:
             archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
-            block = measure_block(archives, preference)
-    question = RatingQuestion(preference)
+            block = measure_block(archives, question.preference)
     if count is not None:
         question = question._replace(resamples=count)
     ratings = rate_block(block, question)
@@ -194,7 +193,6 @@ def export(arguments: Namespace) -> CommandResult:
         return _lines(*write_export(run, arguments.folder, options))
 
 
-_ALL = flag("--all", "all games that were trained on (default: the newest scope)")
 _ALPHA = numeric(
     "--alpha",
     "the share of a game's own gain from which on another teaches it, above 0",
@@ -221,7 +219,6 @@ _COVER = (
     ),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
 )
-_WHY = Argument("--why", "a game, by id or name: explain its decision", metavar="GAME")
 _REPORT = (
     Argument("-o --output", "default: report.html", metavar="FILE.html", default="report.html"),
     Argument(
@@ -257,13 +254,10 @@ _EXPORT = (
     ),
     flag("--allow-inexact", "also games that are nearly the same in the authors' engine"),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
-    Argument(
+    flag(
         "--with-judge",
         "copy the judge's weights, of any size, to the folder; default: up to 64 MiB",
-        action="store_true",
-        default=None,
     ),
-    Argument("--without-judge", dest="with_judge", action="store_false"),
     Argument(
         "--no-scores",
         "load no judge, and do not score the best known moves",
@@ -308,10 +302,10 @@ _RATINGS = (
 COMMANDS: Commands = {
     inspect: (*RUN, JSON),
     show: (*RUN, GAME, JSON),
-    matrix: (*RUN, _ALL, JSON),
+    matrix: (*RUN, flag("--all", "all trained games (default: the newest scope)"), JSON),
     components: (*RUN, _ALPHA, JSON),
     cover: (*RUN, JSON, *_COVER),
-    decisions: (*RUN, _WHY, JSON),
+    decisions: (*RUN, Argument("--why", "a game: explain its decision", metavar="GAME"), JSON),
     report: (*RUN, *_REPORT),
     ratings: (*_RATINGS, JSON),
     export: (*RUN, *_EXPORT),

@@ -57,7 +57,7 @@ def on_common_seeds(samples: Sequence[Plays]) -> list[Plays]:
 
 
 def representative_policies(
-    finetunes: Sequence[Mapping[str, object]],
+    finetunes: Iterable[Mapping[str, object]],
     decisions: Iterable[Mapping[str, Any]],
     replicates: int,
 ) -> dict[TaskId, tuple[str, ...]]:
@@ -92,7 +92,6 @@ def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
     names = list(SCORE_COLUMNS[:4])
     codes = [scores.column(name).combine_chunks().dictionary_encode() for name in names]
     parts = [code.indices.to_numpy() for code in codes]
-    words = [code.dictionary.to_pylist() for code in codes]
     seeds = np.stack([scores.column(n).to_numpy() for n in ("map_seed", "play_seed")], axis=1)
     own, permuted_scores = (
         scores.column(n).to_numpy(zero_copy_only=False).astype(np.float64)
@@ -101,12 +100,9 @@ def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
     order = np.lexsort((seeds[:, 1], seeds[:, 0], *reversed(parts)))
     keys = np.stack([part[order] for part in parts], axis=1)
     starts = np.flatnonzero(np.any(keys[1:] != keys[:-1], axis=1)) + 1
-    plays = {}
-    for group in np.split(order, starts):
-        if len(group):
-            policy_id, game_id, role, purpose = (
-                word[part[group[0]]] for word, part in zip(words, parts, strict=True)
-            )
-            key = PlaysKey(policy_id, TaskId(game_id, role), purpose)
-            plays[key] = Plays(seeds[group], own[group], permuted_scores[group])
-    return plays
+    groups = [group for group in np.split(order, starts) if len(group)]
+    first = pa.array([group[0] for group in groups], pa.int64())
+    return {
+        PlaysKey.of(row): Plays(seeds[group], own[group], permuted_scores[group])
+        for row, group in zip(scores.select(names).take(first).to_pylist(), groups, strict=True)
+    }

@@ -26,7 +26,7 @@ import pyarrow as pa
 import xgl.library
 from archive.errors import ArchiveError, DamagedError, LookupFailedError, NotAnArchiveError
 from archive.plays import SCORE_COLUMNS, Plays, plays_of, policies_of, representative_policies
-from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId, Verdict
+from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, ScopeRow, TaskId
 from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.files import COMMITS
 from xgl.analysis.plain_english import title, unique
@@ -40,7 +40,7 @@ from xgl.runtime.requests import StoryRequest
 
 
 @cache
-def _library_titles() -> Mapping[tuple[str, str], str]:
+def library_titles() -> Mapping[tuple[str, str], str]:
     """Titles of the library's games by (dialect, canonical text)."""
     titles: dict[tuple[str, str], str] = {}
     for entry in xgl.library.entries():
@@ -142,7 +142,7 @@ class Run:
     ) -> pa.Table:
         """The run's rows of a table; all rows of a table that runs share (games, maps). Raises
         LookupFailedError for an unknown table."""
-        shared = name in TABLES and "run_id" not in TABLES[name].names
+        shared = name in TABLES and "run_id" not in TABLES[name].schema.names
         mine: list[Filter] = [] if shared else [("run_id", "=", self.run_id)]
         return self.archive.table(name, columns, [*mine, *filters])
 
@@ -150,8 +150,7 @@ class Run:
         self, name: str, columns: Sequence[str] | None = None, filters: Sequence[Filter] = ()
     ) -> list[dict[str, Any]]:
         """Like ``table``, as one dict for each row."""
-        rows: list[dict[str, Any]] = self.table(name, columns, filters).to_pylist()
-        return rows
+        return list(self.table(name, columns, filters).to_pylist())
 
     def rows_of(
         self, task_id: TaskId, name: str, columns: Sequence[str], *filters: Filter
@@ -242,8 +241,7 @@ class Run:
     @property
     def finished(self) -> bool:
         """Whether the run came to its end."""
-        events = self.history.events
-        return bool(events) and events[-1][0] == "finished"
+        return self.history.events[-1][0] == "finished"
 
     # -- scope and games ---------------------------------------------------------------------
 
@@ -251,12 +249,11 @@ class Run:
     def scopes(self) -> Mapping[int, Sequence[ScopeRow]]:
         """The scopes by number, ascending, members as archived."""
         *columns, _ = ScopeRow.__annotations__
-        accepted = (row for row in self.decisions if row["verdict"] == Verdict.ACCEPTED)
-        parent_roles = {TaskId.of(row): row["parent_role"] for row in accepted}
         by_number: dict[int, list[ScopeRow]] = {}
         for row in self.rows("scopes"):
-            parent_role = parent_roles.get(TaskId.of(row)) if row["parent_game_id"] else None
-            facts = {name: row[name] for name in columns} | {"parent_role": parent_role}
+            facts = {name: row[name] for name in columns}
+            if row["parent_game_id"] and (decision := self.accepted.get(TaskId.of(row))):
+                facts["parent_role"] = decision["parent_role"]
             by_number.setdefault(row["scope"], []).append(ScopeRow(**facts))
         return dict(sorted(by_number.items()))
 
@@ -286,8 +283,8 @@ class Run:
         """Names of the newest scope's members in the order of acceptance; none without a scope."""
         ordered = sorted(self._newest_games, key=lambda each: each[0].generation)
         members = [member for member, _ in ordered]
-        keys = [(row["dialect"], row["code"]) for _, row in ordered]
-        names = names_by_descent(members, [_library_titles().get(key, "") for key in keys])
+        programs = [(row["dialect"], row["code"]) for _, row in ordered]
+        names = names_by_descent(members, [library_titles().get(each, "") for each in programs])
         return {member.task_id: name for member, name in zip(members, names, strict=True)}
 
     @cached_property
@@ -385,20 +382,14 @@ def _experiment(folder: Path) -> str:
 
 def runs(archive: Archive) -> list[RunHistory]:
     """Every run of the archive, in the order in which they were last touched."""
-    # Re-inserting moves a run that was resumed to the end.
-    by_run: dict[str, list[dict[str, Any]]] = {}
+    by_run: dict[str, RunHistory] = {}
     for row in archive.rows("runs"):
-        by_run[row["run_id"]] = [*by_run.pop(row["run_id"], []), row]
-    return [
-        RunHistory(
-            run_id,
-            events[0]["seed"],
-            events[-1]["config_hash"],
-            events[-1]["code_version"],
-            tuple((event["event"], event["at"]) for event in events),
-        )
-        for run_id, events in by_run.items()
-    ]
+        # Re-inserting moves a run that was resumed to the end.
+        before = by_run.pop(row["run_id"], None)
+        events = (*(before.events if before else ()), (row["event"], row["at"]))
+        facts = {name: row[name] for name in RunHistory._fields if name != "events"}
+        by_run[row["run_id"]] = RunHistory(**facts, events=events)
+    return [*by_run.values()]
 
 
 def resolve(id_prefix: str, known_ids: Iterable[str], names: Iterable[str] = ()) -> str:
@@ -417,12 +408,8 @@ def resolve(id_prefix: str, known_ids: Iterable[str], names: Iterable[str] = ())
             f"found {len(matches)} ids that begin with {id_prefix!r}, expected one: "
             f"{', '.join(sorted(matches)[:5])}"
         )
-    length = max(len(id_prefix), 1)
-    near = get_close_matches(id_prefix, [known_id[:length] for known_id in ids], n=1, cutoff=0.0)
-    hint = next((known_id for known_id in ids if near and known_id.startswith(near[0])), None)
-    expected = f"an id such as {hint}" if hint else "an id, of which there are none"
-    if names := list(names):
-        expected += f", or a name such as {(get_close_matches(id_prefix, names, n=1) or names)[0]}"
+    near = get_close_matches(id_prefix, [*ids, *names], n=1, cutoff=0.0)
+    expected = f"an id such as {near[0]}" if near else "an id, of which there are none"
     raise LookupFailedError(f"found no id {id_prefix!r}, expected {expected}")
 
 
@@ -431,11 +418,9 @@ def games(archive: Archive, game_ids: Iterable[str]) -> dict[str, dict[str, Any]
     ids = list(dict.fromkeys(game_ids))
     rows = archive.rows("games", filters=[("game_id", "in", ids)]) if ids else []
     by_id = {row["game_id"]: row for row in rows}
-    for game_id in ids:
-        if game_id not in by_id:
-            raise LookupFailedError(
-                f"{archive.folder}: found no game {game_id}, expected a row of games"
-            )
+    if absent := [game_id for game_id in ids if game_id not in by_id]:
+        problem = f"found no game {absent[0]}, expected a row of games"
+        raise LookupFailedError(f"{archive.folder}: {problem}")
     return by_id
 
 

@@ -53,10 +53,10 @@ class Verification(NamedTuple):
     unchecked: Mapping[str, int]
 
 
-def same(actual: object, expected: object, absolute: float = 1e-9) -> bool:
-    """Equality; of floats up to a millionth of them, or ``absolute``: they are computed again."""
+def same(actual: object, expected: object) -> bool:
+    """Equality; of floats up to a millionth of them, or 1e-9: they are computed again."""
     if isinstance(actual, float) and isinstance(expected, float):
-        return math.isclose(actual, expected, rel_tol=1e-6, abs_tol=absolute)
+        return math.isclose(actual, expected, rel_tol=1e-6, abs_tol=1e-9)
     return bool(actual == expected)
 
 
@@ -91,7 +91,7 @@ def contents(archive: Archive) -> Iterator[Mismatch]:
     for file in (file for commit in archive.commits for file in commit.files):
         path = str(folder / file.file)
         try:
-            for _ in read_batches(folder, file, TABLES[file.table].names):
+            for _ in read_batches(folder, file, TABLES[file.table].schema.names):
                 pass
             if (digest := file_hash(folder / file.file)) != file.sha256:
                 yield Mismatch(path, f"SHA-256 {digest}", f"{file.sha256}, as its record says")
@@ -137,7 +137,7 @@ def names(archive: Archive) -> Iterator[Mismatch]:
     ):
         known_ids = archive.table(target, [key])[key].combine_chunks()
         for table in (table for name, table in TABLES.items() if name not in apart):
-            for column in (name for name in table.names if name.endswith(key)):
+            for column in (name for name in table.schema.names if name.endswith(key)):
                 named = archive.table(table.name, [column])[column].unique().drop_null()
                 absent = named.filter(pc.invert(pc.is_in(named, value_set=known_ids)))
                 for value in sorted(absent.to_pylist()) if column != "exported_game_id" else ():
@@ -285,10 +285,8 @@ def _difference(
         if (other := unseen.pop(member.task_id, None)) is None:
             yield Mismatch(f"{name} {member.game_id}", "a member", "no decision accepted it")
             continue
-        both = [(m.parent_game_id, m.gamma, m.generation) for m in (member, other)]
-        if not all(map(same, *both)):
-            found, wanted = ("parent {}, gamma {}, generation {}".format(*each) for each in both)
-            yield Mismatch(f"{name} {member.game_id}", found, wanted)
+        if member != other:
+            yield Mismatch(f"{name} {member.game_id}", str(member), str(other))
     for task_id in unseen:
         yield Mismatch(f"{name} {task_id.game_id}", "no row", "a member, since it was accepted")
 

@@ -91,7 +91,7 @@ def commands() -> str:
     ]
     for module, main, names in (
         ("xgl", xgl, list(XGL)),
-        ("archive", archive, [command.run.__name__ for command in ARCHIVE]),
+        ("archive", archive, [command.__name__ for command in ARCHIVE]),
     ):
         parts.append(f"## python -m {module}\n")
         for name in names:

@@ -22,7 +22,6 @@ from xgl.escaping import json_text
 from xgl.files import user_path
 from xgl.models.references import is_server
 from xgl.models.resolve import resolve
-from xgl.runtime.requests import Judge
 
 FORMATS: Mapping[str, str] = {
     "xgl": "games.files",
@@ -39,8 +38,8 @@ of ``(run, folder, options)``, gives the :data:`Files` and what to tell the user
 ROWS = 256
 """Most maps of a game in each split of rows to train on, by default."""
 
-Files = dict[str, str | bytes | Callable[[Path], object]]
-"""Text, bytes or what writes them, by the path in the folder, in the order of writing."""
+Files = dict[str, str | Callable[[Path], object]]
+"""Text or what writes it, by the path in the folder, in the order of writing."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class Options:
     """``eta``: of the cover (None: the whole scope); ``maps``: most maps of a game (None: as usual
     for the format); ``judge``: the run's judge, to be named where another user began the run.
 
-    Of a measure: ``with_judge``: weights in the folder (None: where they are small); ``scores``:
+    Of a measure: ``with_judge``: weights of any size in the folder; ``scores``:
     load the judge and score the best known moves; ``playable``: number of games drawn from all
     playable ones instead of a cover; ``discriminating``: the tolerance of the fewest games that
     tell a measured run's players apart (None: all its games).
@@ -60,7 +59,7 @@ class Options:
     judge: str | None = None
     skip_unplayable: bool = False
     allow_inexact: bool = False
-    with_judge: bool | None = None
+    with_judge: bool = False
     scores: bool = True
     playable: int | None = None
     discriminating: float | None = None
@@ -90,7 +89,7 @@ def _write(folder: Path, files: Files) -> None:
         if callable(content):
             content(path)
         else:
-            path.write_bytes(content.encode() if isinstance(content, str) else content)
+            path.write_bytes(content.encode())
 
 
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -141,13 +140,6 @@ def reference_of(run: Run, named: str | None) -> str:
     if refusal := run.judge_refusal(reference, named):
         raise ExportError(refusal)
     return reference
-
-
-def load(judge: str) -> Judge:
-    """The judge in float32, as the authors' package would load it."""
-    from xgl.judge.loading import load_judge
-
-    return load_judge(judge, dtype="float32")
 
 
 def copy(judge: str, folder: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from archive.errors import ExportError, LookupFailedError
+from archive.errors import DamagedError, ExportError
 from archive.export.folder import Files, Options, template
 from archive.export.selection import choose, game_name
 from archive.run import Run, read_settings
@@ -22,14 +22,15 @@ from xgl.errors import ConfigError
 from xgl.escaping import code_span, comment, python_string, visible_lines
 from xgl.files import may_use, read_json, remember
 from xgl.language.canonical import own_metadata, read_metadata
+from xgl.language.dialects import DIALECTS
 
 
 def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     """One game file for each member of the newest scope, or of its cover at η.
 
     Each file opens with comment lines: game id, role, scope, generation, gamma, parent and
-    metadata, then a header with the metadata of its own. Raises LookupFailedError for a game of a
-    dialect without files.
+    metadata, then a header with the metadata of its own. Raises DamagedError for a dialect that is
+    not known.
     """
     scope_number, scope = run.newest_scope
     selection = choose(run, Options(eta=options.eta)).covers
@@ -39,19 +40,12 @@ def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     for member in members:
         game = by_id[member.game_id]
         text = _header(member, scope_number, game) + visible_lines(game["code"])
-        name = f"{game_name(member.task_id, by_id)}{_ending(game)}"
+        if (dialect := DIALECTS.get(game["dialect"])) is None:
+            found, expected = f"dialect {game['dialect']!r}", " or ".join(DIALECTS)
+            raise DamagedError(f"game {member.game_id}", found, expected)
+        name = f"{game_name(member.task_id, by_id)}{dialect.suffix}"
         contents[name] = text.rstrip("\n") + "\n"
     return contents, [f"{plural(len(contents), 'game')} written to {{folder}}"]
-
-
-def _ending(game: Mapping[str, Any]) -> str:
-    """Of the name of a game's file. Raises LookupFailedError for a dialect that has none."""
-    endings = {"xent": ".xent", "paper": ".xgl"}
-    if (dialect := game["dialect"]) not in endings:
-        raise LookupFailedError(
-            f"game {game['game_id']}: found dialect {dialect!r}, expected {' or '.join(endings)}"
-        )
-    return endings[dialect]
 
 
 def _header(member: ScopeRow, scope_number: int, game: Mapping[str, Any]) -> str:
@@ -86,8 +80,7 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     own = [row for row in whole if TaskId.of(row) in tasks]
     finetunes = [row for row in own if row["adapter_hash"] in stored]
     if not finetunes:
-        found = "no stored adapter" if own else "no fine-tune"
-        raise ExportError(f"found {found} of the scope's games, expected a run that trained")
+        raise ExportError("found no adapter of the scope's games, expected a run that trained")
     player = _player(run)
     game_ids = {task_id.game_id for task_id in tasks}
     names = [f"{game_name(TaskId.of(row), game_ids)}-{row['replicate']}" for row in finetunes]

@@ -8,7 +8,8 @@ that tell the players apart.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -70,15 +71,20 @@ class Map(NamedTuple):
     stories: tuple[str, ...]
 
 
-def map_of(texts: MapTexts, seed: int, asked: Sequence[StoryRequest]) -> Map | None:
-    """The map of a game that asks for these texts; None if one is not archived.
+def maps_of(
+    texts: Mapping[int, MapTexts], seeds: Iterable[int], asked: Sequence[StoryRequest]
+) -> Iterator[Map]:
+    """The maps of a game that asks for these texts, without those of which one is not archived.
 
     A seed has one text at a site, cut to the length that each game asks for: the longest
     archived one that fits is the game's own.
     """
-    found = [longest_text(texts.get(request.site, ()), request) for request in asked]
-    stories = tuple(text for text in found if text is not None)
-    return Map(seed, stories) if len(stories) == len(asked) else None
+    for seed in seeds:
+        by_site = texts.get(seed, {})
+        found = [longest_text(by_site.get(request.site, ()), request) for request in asked]
+        stories = tuple(text for text in found if text is not None)
+        if len(stories) == len(asked):
+            yield Map(seed, stories)
 
 
 _SHORT = 12
@@ -167,13 +173,9 @@ def choose(run: Run, options: Options) -> GameSelection:
     playable, and for players that no game tells apart; LookupFailedError if the run has no scope.
     """
     eta, tolerance = options.eta, options.discriminating
-    if run.is_measured and options.playable is None:
-        if eta is not None:
-            raise ExportError(f"--eta: found {eta:g} and a measured run, expected a growth")
+    if tolerance is not None or (run.is_measured and eta is None and options.playable is None):
         tasks = played_tasks(run) if tolerance is None else discriminating(run, tolerance)[0]
         return GameSelection(run.run_id, None, Definition.CAPTURED, _each(tasks))
-    if tolerance is not None:
-        raise ExportError("--discriminating: found a growth, expected a run of +experiment=measure")
     number, members = run.newest_scope
     scope = [member.task_id for member in members]
     value, gain = run.deciding_value
@@ -255,9 +257,8 @@ def _maps(
         for row in (row for row in rows if row["purpose"] == purpose):
             first.setdefault(row["map_seed"], row["play_seed"])
         seeds = sorted(first, key=first.__getitem__)
-        maps = [map_of(texts.get(seed, {}), seed, asked) for seed in seeds]
-        if found := [each for each in maps if each is not None][:count]:
-            return tuple(found), purpose
+        if found := tuple(islice(maps_of(texts, seeds, asked), count)):
+            return found, purpose
     raise ExportError(
         f"game {task_id.game_id} ({task_id.role}): found no map whose texts are archived, "
         "expected one that it was evaluated on"

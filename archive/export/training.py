@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from itertools import islice, zip_longest
@@ -24,8 +24,8 @@ import numpy as np
 
 from archive.errors import ExportError
 from archive.export.folder import ROWS, Files, Options, json_lines, reference_of, template
-from archive.export.selection import Map, archived_game, choose, map_of
-from archive.run import MapTexts, Run
+from archive.export.selection import archived_game, choose, maps_of
+from archive.run import Run
 from archive.schema import BASE_POLICY, SEARCH_POLICIES, TaskId
 from archive.text import listed, plural
 from xgl.analysis.static_facts import analyse
@@ -36,7 +36,7 @@ from xgl.language.canonical import Game, model_names
 from xgl.language.syntax import PLAYERS
 from xgl.runtime.machine import asked_stories
 from xgl.runtime.presentation import first_messages, render
-from xgl.runtime.requests import Judge, MoveRequest, StoryRequest
+from xgl.runtime.requests import Judge, MoveRequest
 
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
 
@@ -100,52 +100,38 @@ def task_rows(run: Run, options: Options) -> list[TaskRow]:
     """Every game of the scope or cover on at most ``options.maps`` maps of each split: a row of
     each game in turn, so that the first rows of a split hold many games.
 
-    Raises ExportError if no map is archived; also LookupFailedError for a game that is not.
+    Raises ExportError if no map is archived, and for a game that needs models under the judge where
+    who reads the rows loads the judge alone; LookupFailedError for a game that is not archived.
     """
     selection = choose(run, Options(eta=options.eta))
     game_rows = run.games(game_id for game_id, _ in selection.covers)
     games = [(archived_game(game_rows[game_id]), role) for game_id, role in selection.covers]
+    for whole, _ in games if options.format in ("dataset", "verifiers") else ():
+        if names := model_names(whole):
+            raise ExportError(
+                f"game {whole.game_id}: found that it needs the model {names[0]!r} under the "
+                "judge, expected games of one judge; --format xgl, sft and dpo hold it"
+            )
     known = [_known_plays(run, whole, role) for whole, role in games]
-    rows: list[TaskRow] = []
+    rows, most = list[TaskRow](), options.maps or ROWS
     for split, purposes in SPLITS.items():
         texts = run.map_texts("purpose", purposes)
-        by_game = [
-            [
-                TaskRow(split, Row(whole, role, *game_map, floor, base), plays)
-                for game_map in _maps(texts, asked_stories(whole), options.maps or ROWS)
-            ]
-            for (whole, role), (floor, base, plays) in zip(games, known, strict=True)
-        ]
+        by_game: list[list[TaskRow]] = []
+        for (whole, role), (floor, base, plays) in zip(games, known, strict=True):
+            asked = asked_stories(whole)
+            maps = maps_of(texts, texts if asked else [*texts][:1], asked)
+            own = (Row(whole, role, *each, floor, base) for each in islice(maps, most))
+            by_game.append([TaskRow(split, row, plays) for row in own])
         rows += (row for turn in zip_longest(*by_game) for row in turn if row is not None)
     if not rows:
         raise ExportError("found no map whose texts are archived, expected a run that played")
     return rows
 
 
-def require_judge_alone(rows: Sequence[TaskRow]) -> None:
-    """Raises ExportError for a game that needs models under the judge: who reads the rows loads the
-    judge alone."""
-    games = {each.row.game.game_id: each.row.game for each in rows}
-    for game_id, whole in games.items():
-        if names := model_names(whole):
-            raise ExportError(
-                f"game {game_id}: found that it needs the model {names[0]!r} under the judge, "
-                "expected games of one judge; --format xgl, sft and dpo hold it"
-            )
-
-
 def counts_text(splits: Iterable[str]) -> str:
     """The number of rows of each split: ``4 train and 4 test``."""
     counts = Counter(splits)
     return listed([f"{counts[split]} {split}" for split in SPLITS])
-
-
-def _maps(
-    texts: Mapping[int, MapTexts], asked: Sequence[StoryRequest], count: int
-) -> Iterator[Map]:
-    seeds = texts if asked else [*texts][:1]
-    maps = (map_of(texts[seed], seed, asked) for seed in seeds)
-    return islice((game_map for game_map in maps if game_map is not None), count)
 
 
 def _known_plays(run: Run, whole: Game, role: str) -> tuple[float, Base | None, KnownPlays]:
@@ -180,7 +166,6 @@ def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]
     when no game can be played from one prompt.
     """
     rows = task_rows(run, options)
-    require_judge_alone(rows)
     prompts, left_out = list[dict[str, Any]](), dict[TaskId, str]()
     for each in rows:
         if isinstance(request := first_request(each.row), str):
@@ -295,7 +280,6 @@ def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[s
     Raises ExportError if no map is archived, and for a game that needs models under the judge.
     """
     rows = task_rows(run, options)
-    require_judge_alone(rows)
     stem = re.sub(r"\W+", "_", folder.resolve().name.lower(), flags=re.ASCII).strip("_")
     name = f"xent_{stem.removeprefix('xent_') or 'games'}"  # of a module that no other package has
     judge = reference_of(run, options.judge)

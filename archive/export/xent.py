@@ -199,16 +199,16 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     selection = choose(run, options)
     members = gather(run, selection, options.maps or MAPS, options.allow_inexact)
     reference = judges.judge_of(run.config_json)
-    refusal = run.judge_refusal(reference, options.judge, "--no-scores --without-judge")
+    refusal = run.judge_refusal(reference, options.judge, "--no-scores")
     if refusal and (options.scores or options.with_judge):
         raise ExportError(refusal)
     best: list[Mapping[int, BestKnown]] = [{} for _ in members]
     if options.scores:
-        judge = judges.load(reference)
+        from xgl.judge.loading import load_judge
+
+        judge = load_judge(reference, dtype="float32")  # as the authors' package would load it
         best = [best_known(run, member, judge) for member in members]
-    with_judge = options.with_judge
-    if with_judge is None:
-        with_judge = options.scores and judges.is_small(reference)
+    with_judge = options.with_judge or (options.scores and judges.is_small(reference))
     files: Files = {judges.FOLDER: partial(judges.copy, reference)} if with_judge else {}
     files |= {member.file: member.text for member in members}
     files |= {each.presentation: presentation(each.lowered_game, each.role) for each in members}

@@ -212,7 +212,7 @@ class PlaysKey(NamedTuple):
 
 SCHEMA_VERSION = 17
 
-STRING, INT64, FLOAT64 = pa.string(), pa.int64(), pa.float64()
+STRING, FLOAT64 = pa.string(), pa.float64()
 
 
 def _list_of(type: pa.DataType) -> pa.DataType:
@@ -221,17 +221,12 @@ def _list_of(type: pa.DataType) -> pa.DataType:
 
 
 TYPES = {
-    "string": STRING,
-    "bool": pa.bool_(),
-    "int32": pa.int32(),
-    "int64": INT64,
-    "double": FLOAT64,
     "instant": pa.timestamp("us", tz="UTC"),
     "strings": _list_of(STRING),
-    "int64s": _list_of(INT64),
+    "int64s": _list_of(pa.int64()),
     "doubles": _list_of(FLOAT64),
 }
-"""Types by their names in ``tables.md``."""
+"""Types by their names in ``tables.md``, beside those that Arrow calls the same."""
 
 
 @dataclass(frozen=True)
@@ -274,11 +269,6 @@ class Table:
         """The Arrow schema of every Parquet file of this table."""
         return pa.schema([c.field for c in self.columns], metadata={"meaning": self.meaning})
 
-    @cached_property
-    def names(self) -> tuple[str, ...]:
-        """The column names, in order."""
-        return tuple(c.name for c in self.columns)
-
 
 def _rows(lines: Iterable[str]) -> list[list[str]]:
     """The cells of a Markdown table's rows; empty last cells are left out."""
@@ -298,7 +288,8 @@ def _column(name: str, kind: str, unit: str, meaning: str, null: str | None = No
     if unit == "enum":
         words = globals().get(kind) or kind.split(", ")
         return Column(name, STRING, unit, meaning, null, tuple(map(str, words)))
-    type = TYPES[kind.removeprefix("finite ")]
+    word = kind.removeprefix("finite ")
+    type = TYPES.get(word) or pa.type_for_alias(word)
     return Column(name, type, unit, meaning, null, finite=kind.startswith("finite "))
 
 

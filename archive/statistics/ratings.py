@@ -448,7 +448,8 @@ def rating_rows(ratings: MeasureRatings) -> list[dict[str, Any]]:
         better, worse = game.separates or (None, None)
         rows.append(_row("game", game, **game.task_id._asdict(), better=better, worse=worse))
     table = [
-        {name: (shared | row).get(name) for name in TABLES["ratings"].names[1:]} for row in rows
+        {name: (shared | row).get(name) for name in TABLES["ratings"].schema.names[1:]}
+        for row in rows
     ]
     return [{k: None if v != v else v for k, v in row.items()} for row in table]
 

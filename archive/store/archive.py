@@ -18,7 +18,6 @@ import os
 import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -27,7 +26,7 @@ from typing import Any, Literal, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from cachetools import LRUCache
+from cachetools import LRUCache, cachedmethod
 from filelock import FileLock, Timeout
 
 from archive.errors import (
@@ -63,7 +62,7 @@ from xgl.files import TEMPORARY, read_bytes, read_json, user_path, write_whole
 MARKER, LOCK = "archive.json", "lock"
 _FORMAT = "xent-evo archive"
 SMALL_FILE = 1 << 18
-"""Bytes of the largest data file whose rows are kept after writing or reading."""
+"""Bytes of the largest data file whose rows are kept after reading."""
 KEPT_ROWS = 1 << 26
 """Bytes of rows that are kept, in memory."""
 MOST_BYTES = 4 << 30
@@ -196,15 +195,7 @@ class Archive:
             self.head = write_head(self.folder, number)
         self.commits.append(commit)
         self._failed = False
-        for file in files:
-            self._keep(file, [tables[file.table]])
         return number
-
-    def _keep(self, file: DataFile, parts: list[pa.Table]) -> None:
-        """A committed file never changes: what was written or read need not be read again."""
-        if file.bytes <= SMALL_FILE:
-            with suppress(ValueError):  # too large to be kept
-                self._kept_rows[file] = parts
 
     def put_adapter(self, content: bytes) -> str:
         """Stores an adapter (the bytes of a safetensors file) and returns its SHA-256 in hex.
@@ -287,10 +278,12 @@ class Archive:
                 yield part if condition is None else part.filter(condition)
             return
         check_size(self.folder, file)
-        if (parts := self._kept_rows.get(file)) is None:
-            parts = [*read_batches(self.folder, file, TABLES[file.table].names)]
-            self._keep(file, parts)
-        yield from (part.select(columns) for part in parts)
+        yield from (part.select(columns) for part in self._small_file(file))
+
+    @cachedmethod(lambda self: self._kept_rows)
+    def _small_file(self, file: DataFile) -> list[pa.Table]:
+        """A committed file never changes: what was read need not be read again."""
+        return [*read_batches(self.folder, file, TABLES[file.table].schema.names)]
 
     def rows(
         self,
@@ -299,8 +292,7 @@ class Archive:
         filters: Sequence[Filter] = (),
     ) -> list[dict[str, Any]]:
         """Like `table`, as one dict for each row."""
-        rows: list[dict[str, Any]] = self.table(name, columns, filters).to_pylist()
-        return rows
+        return list(self.table(name, columns, filters).to_pylist())
 
     def get_adapter(self, digest: str) -> bytes:
         """The bytes of an adapter.
@@ -316,8 +308,7 @@ class Archive:
                 f"{path}: found no such adapter, expected one of the {len(self.adapters())} stored"
             ) from None
         except OSError as error:
-            expected = "a file that can be read"
-            raise DamagedError(path, f"'{error.strerror}'", expected, "unreadable") from error
+            raise DamagedError(path, f"'{error.strerror}'", "a file to read") from error
         if (actual := sha256(content).hexdigest()) != digest:
             raise DamagedError(path, f"SHA-256 {actual}", digest)
         return content
@@ -379,11 +370,8 @@ def _check_version(folder: Path) -> None:
     """Raises NotAnArchiveError, DamagedError and VersionError."""
     path = folder / MARKER
     if not path.is_file():
-        found = "a file" if folder.exists() else "no such folder"
-        found = f"no {MARKER}" if folder.is_dir() else found
-        inner = min(folder.glob(f"*/archive/{MARKER}"), default=None)
-        example = f", such as {inner.parent.parent}" if inner else ""
-        expected = f"expected a run folder or its archive{example}"
+        found = f"no {MARKER}" if folder.exists() else "no such folder"
+        expected = "expected a run folder or its archive"
         raise NotAnArchiveError(f"{folder} is not an archive: found {found}, {expected}")
     try:
         version = read_json(read_bytes(path, within=folder))["schema_version"]

@@ -291,7 +291,9 @@ def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundS
         {**each.counts, **play_row(policy_id, task, purpose, each), "round": each.number}
         for each in scores
     )
-    return [{name: row[name] for name in TABLES["rounds"].names if name in row} for row in rows]
+    return [
+        {name: row[name] for name in TABLES["rounds"].schema.names if name in row} for row in rows
+    ]
 
 
 @dataclass(frozen=True)

@@ -65,9 +65,9 @@ def test_a_member_of_a_scope_descends_from_the_seat_that_its_decision_names() ->
 EXAMPLE = Path(__file__).parents[2] / "docs" / "example"
 IDS = {"Rival": "81fbe478", "Rival.1": "334f5179", "Rival.2": "2fa2a3a5"}
 OF_GAMES = [
-    (command.run.__name__, *([] if argument.names == ["game"] else argument.names))
-    for command in COMMANDS
-    for argument in command.arguments
+    (command.__name__, *([] if argument.names == ["game"] else argument.names))
+    for command, accepted in COMMANDS.items()
+    for argument in accepted
     if argument.options.get("metavar") == "GAME"
 ]
 

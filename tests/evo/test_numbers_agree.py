@@ -180,7 +180,7 @@ def test_of_a_cover(seen: Seen, capsys: Capsys, tmp_path: Path) -> None:
     if seen.folder != EXAMPLE:
         return  # its maps have one text each
     out = tmp_path / "measure"
-    options = ("--eta", "0.1", "--skip-unplayable", "--no-scores", "--without-judge")
+    options = ("--eta", "0.1", "--skip-unplayable", "--no-scores")
     assert main(["export", str(seen.folder), str(out), "--format", "xent", *options]) == 0
     facts = json.loads((out / "measure.json").read_text())
     assert facts["delta"] in (delta, None)

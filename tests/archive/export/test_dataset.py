@@ -68,7 +68,7 @@ def test_moves_of_a_search_are_none_to_imitate_nor_the_best_that_is_known(tmp_pa
         archive.commit(searched)
         run = Run(archive)
         export(run, tmp_path / "dataset", Options("dataset", maps=2))
-        export(run, tmp_path / "xent", Options("xent", maps=2, with_judge=False))
+        export(run, tmp_path / "xent", Options("xent", maps=2))
         for kind in ("sft", "dpo"):
             with pytest.raises(ExportError, match="no finished play"):
                 export(run, tmp_path / kind, Options(kind))

@@ -159,7 +159,7 @@ def test_a_scope_grows_from_hidden_information_and_is_exported(
     one_story = HIDDEN[name].count("story()") == 1  # this executor writes no second one
     for kind in ("xgl", *(("xent", "verifiers") if one_story else ())):
         words = ["export", str(search.folder / "run"), str(search.folder / kind), "--format", kind]
-        words += ["--no-scores", "--without-judge"] if kind == "xent" else []
+        words += ["--no-scores"] if kind == "xent" else []
         capsys.readouterr()
         assert archive_main(words) == 0, (kind, capsys.readouterr().err)
     [initial] = [row for row in search.rows("scopes") if row["scope"] == 0]
