@@ -52,7 +52,6 @@ def _show_usage(words: Sequence[str]) -> int:
 def _main(arguments: list[str], services: Services | None) -> int:
     if not arguments or {"-h", "--help"} & set(arguments):
         return _show_usage(arguments)
-    from xgl.errors import missing_package
     from xgl.streams import prepare_streams
     from xgl.version import __version__
 
@@ -61,15 +60,9 @@ def _main(arguments: list[str], services: Services | None) -> int:
         return 0
     prepare_streams()
     silence_libraries()
-    try:
-        from evo import runner
+    from evo import runner
 
-        return runner.run(arguments, BY_NAME, services or runner.Services())
-    except ModuleNotFoundError as error:
-        if (message := missing_package(error)) is None:
-            raise
-        print(f"error: {message}", file=sys.stderr)
-        return 2
+    return runner.run(arguments, BY_NAME, services or runner.Services())
 
 
 def silence_libraries() -> None:

@@ -51,10 +51,9 @@ from xgl.errors import (
     excerpt,
 )
 from xgl.models.resolve import ModelNotFoundError
+from xgl.streams import exit_code
 
 log = logging.getLogger("evo")
-USER_ERRORS = (ConfigError, ArchiveError, ModelNotFoundError, PlayerError, SamplerError)
-"""Errors of a user before a run begins: one sentence, exit code 2."""
 ENDS = (
     KeyboardInterrupt,
     SamplerError,
@@ -192,26 +191,23 @@ def run(
     0 at the end or at a budget, 2 for a user's error or a failed write, 130 after an interruption,
     1 if workers died too often, Ray did not start or an endpoint failed.
     """
-    try:
+
+    def begin() -> int:
         command = parse_command(arguments, tuple(experiments))
         if command.show:
             print(as_yaml(_configure(command, experiments)[1]), end="")
             return 0
-        _, outcome = complete(command, experiments, services)
-    except USER_ERRORS as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    return outcome.exit_code
+        return complete(command, experiments, services)[1].exit_code
+
+    return exit_code(begin, ArchiveError, SamplerError)
 
 
 def complete(
     command: CommandLine, experiments: Mapping[str, ExperimentEntry], services: Services
 ) -> tuple[Path, RunOutcome]:
-    """Begin or continue a run, to its end; returns its folder and how it ended. Raises any of
-    ``USER_ERRORS`` before a run begins."""
+    """Begin or continue a run, to its end; returns its folder and how it ended. Before a run begins
+    it raises :class:`xgl.errors.XGLError`, :class:`ArchiveError` and :class:`SamplerError`, one
+    sentence for its user."""
     experiment, config = _configure(command, experiments)
     if services.callbacks and config.experiment not in MODEL_RUNS:
         raise ConfigError(

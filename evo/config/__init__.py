@@ -36,7 +36,7 @@ class ExperimentEntry(NamedTuple):
         return find("evo.config.compose:resume")(find(self.settings), archived, words)
 
     def plan(self, config: Any, services: Any, resumed: bool) -> Any:
-        """Find everything that the run needs; raises any of ``evo.runner.USER_ERRORS``."""
+        """Find everything that the run needs; raises errors of its user, one sentence each."""
         return find(self.planner)(config, services, resumed)
 
 

@@ -36,7 +36,7 @@ from evo.jobs.job import (
 )
 from evo.record.budget import Cost
 from evo.record.display import FINE_TUNING, training_note
-from evo.record.ledger import Ledger, Row, finetune_row, score_rows
+from evo.record.ledger import Ledger, Row, score_rows
 from xgl.runtime.requests import Seeds
 
 if TYPE_CHECKING:
@@ -56,6 +56,8 @@ SCRIPTED_PLAY = 65.0
 """Time of a script's play: the judge alone."""
 TRAINED_TOKEN = 1.45
 """Time of a token of a fine-tune: sampling, the judge, and the gradient."""
+NO_COLUMNS = ("adapter", "state", "watched_plays")
+"""What a fine-tune holds beside the columns of its row."""
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class PlayRequest(Request):
         return rows if len(rows) == len(self.seeds) else []
 
     def known(self, ledger: Ledger) -> bool:
-        return ledger.has_scores(self.key, self.seeds)
+        return not self.seeds or super().known(ledger)
 
     def duration(self, facts: RunFacts) -> float:
         one = SCRIPTED_PLAY if self.scripted else JUDGED_PLAY + tokens_of(facts, self.task)
@@ -231,13 +233,21 @@ class TrainingRequest(Request):
 
     def row(self, facts: RunFacts, finetune: Finetune) -> Row:
         """Its row of ``finetunes``."""
-        archive = facts.ledger.archive
-        digest = archive.put_adapter(finetune.adapter)
-        row = finetune_row(self.task, finetune, self.policy_id, self.seed, self.settings, digest)
-        row |= {"replicate": self.repetition, "share": self.share, "continues": self.continues}
-        if finetune.state is not None:
-            row["state_hash"] = archive.put_adapter(finetune.state)
-        return row
+        archive, state = facts.ledger.archive, finetune.state
+        return {
+            "finetune_id": self.policy_id,
+            **self.task.id._asdict(),
+            "replicate": self.repetition,
+            "seed": self.seed,
+            "share": self.share,
+            "continues": self.continues,
+            "state_hash": None if state is None else archive.put_adapter(state),
+            "steps": len(finetune.curve),
+            "adapter_hash": archive.put_adapter(finetune.adapter),
+            "settings_json": self.settings,
+            "tokens": finetune.tokens,
+            **{name: value for name, value in vars(finetune).items() if name not in NO_COLUMNS},
+        }
 
     def notes(self, result: Result[Any]) -> list[str]:
         return [training_note(each.curve) for each in _finetunes(result)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from abc import ABC, abstractmethod
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -178,10 +178,12 @@ class FakeExecutor(SerialExecutor):
 
     def _repeat(self, job: Repetition) -> Result[Any]:
         rise = self.world(job.task.game).few_shot
+        names = ("failed_ensures", "format_failures", "cut_moves", "cut_tokens")
+        counts = Counter(dict.fromkeys(names, 0))
         scores = [
             RoundScore(
                 *(each, s := float(k * rise), s, "finished", None, ("m",), 9, 0.5, s, None),
-                *(k, control, k - 1, 2),
+                *(k, control, k - 1, 2, counts),
             )
             for k in range(1, job.rounds + 1)
             for control in ((False, True) if k > 1 else (False,))
