@@ -83,12 +83,6 @@ class RunOutcome:
     error: BaseException | None = None
     """Which of ``ENDS`` ended it, if any did."""
 
-    def resume_command(self, folder: Path) -> str | None:
-        """The command that continues the run; None if nothing is left to do."""
-        if self.resume_overrides is None:
-            return None
-        return " ".join(["python -m evo.run", f"resume={shown(folder)}", *self.resume_overrides])
-
 
 def shown(path: Path) -> str:
     """A path as a command line of a shell takes it."""
@@ -167,7 +161,7 @@ def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> 
         del words[place : place + 2]
         show = True
     for word in words:
-        if word.startswith(("-", "hydra.")) or not ("=" in word or word.startswith("~")):
+        if word.startswith(("-", "hydra.", "=", "+=")) or not ("=" in word or word.startswith("~")):
             close = get_close_matches(word, experiments, 1)
             hint = f", did you mean +experiment={close[0]}?" if close else ""
             raise ConfigError(
@@ -243,19 +237,13 @@ def _configure(
             f"resume: {command.resume_folder} holds the experiment {config.get(EXPERIMENT)!r}, "
             f"expected one of {', '.join(experiments)}"
         )
-    if command.experiment not in (None, config[EXPERIMENT]):
-        raise ConfigError(
-            f"experiment: found {command.experiment}, but {command.resume_folder} holds a run of "
-            f"{config[EXPERIMENT]}, expected none"
-        )
-    experiment = experiments[config[EXPERIMENT]]
     if not (is_own or command.show or TRUSTED in command.overrides):
         raise ConfigError(
             f"resume: {command.resume_folder} was not begun by you on this machine; to use the "
             f"models, addresses and accounts that it names (shown by --cfg job), add {TRUSTED}"
         )
-    changes = [w for w in command.overrides if split_override(w)[0] != EXPERIMENT and w != TRUSTED]
-    return experiment, experiment.resume(config, changes)
+    experiment = experiments[config[EXPERIMENT]]
+    return experiment, experiment.resume(config, [w for w in command.overrides if w != TRUSTED])
 
 
 def _pinned(settings: Any, key: str = "") -> Any:
@@ -288,8 +276,9 @@ def _work(
     log.info("ended: %s", outcome.message)
     lines = [] if outcome.failed else [("ended", outcome.message)]
     lines.append(("archive", str(folder / "archive")))
-    if resume := outcome.resume_command(folder):
-        lines.append(("resume", resume))
+    if outcome.resume_overrides is not None:
+        command = ["python -m evo.run", f"resume={shown(folder)}", *outcome.resume_overrides]
+        lines.append(("resume", " ".join(command)))
     for name, text in [*lines, *session.commands()]:
         console.print(f"{name:8} {text}", highlight=False, soft_wrap=True)
     return outcome

@@ -52,10 +52,8 @@ def load(kind: type[Run], overrides: Sequence[str]) -> Run:
             raw = OmegaConf.to_container(compose("run", [*map(with_home, overrides)]), resolve=True)
     except OverrideParseException as error:
         raise _unreadable(error) from None
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigError(_one_sentence(str(error), kind)) from None
-    except ValueError as error:  # Hydra's own, for a group that is given no name
-        raise ConfigError(f"{' '.join(overrides)}: {error}") from None
     assert isinstance(raw, dict)
     if raw.get("experiment") not in experiments_of(kind):
         names = " or ".join(f"+experiment={name}" for name in BY_NAME)

@@ -175,10 +175,10 @@ class Proposer:
             return ProposalOutcome.SEEN
         report = analyse(program, role=role)
         unset = len(analyse(parent.game.program).read_before_set)
-        if report.degenerate or len(report.read_before_set) > unset:
+        is_degenerate = report.degenerate or len(report.read_before_set) > unset
+        if is_degenerate or not self.can_play(proposal.game):
             return ProposalOutcome.DEGENERATE
-        can_play = self.can_play(proposal.game)
-        return ProposalOutcome.CANDIDATE if can_play else ProposalOutcome.DEGENERATE
+        return ProposalOutcome.CANDIDATE
 
     def _observe(self) -> None:
         """Report new decisions to the sampler, in their order."""

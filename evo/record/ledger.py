@@ -62,7 +62,10 @@ class Ledger:
     def commit(self, **tables: Sequence[Row]) -> None:
         """Write rows of any tables as one commit; rows that name a run get this one."""
         rows_by_table = {
-            name: [self._with_run_id(name, row) for row in rows] for name, rows in tables.items()
+            name: [
+                row if name in ("games", "maps") else {"run_id": self.run_id} | row for row in rows
+            ]
+            for name, rows in tables.items()
         }
         self.archive.commit({name: rows for name, rows in rows_by_table.items() if rows})
         for name, rows in rows_by_table.items():
@@ -73,9 +76,6 @@ class Ledger:
             callback(name, dict(row))
         if self.budget and any(rows_by_table.get(table) for table in COST_TABLES):
             check(self.budget, self.total_cost)
-
-    def _with_run_id(self, table: str, row: Row) -> Row:
-        return row if table in ("games", "maps") else {"run_id": self.run_id} | row
 
     def _remember(self, table: str, row: Row) -> None:
         if table in COST_TABLES:
