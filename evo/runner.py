@@ -161,7 +161,7 @@ def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> 
         del words[place : place + 2]
         show = True
     for word in words:
-        if word.startswith(("-", "hydra.", "=", "+=")) or not ("=" in word or word.startswith("~")):
+        if word.startswith(("-", "~", "=", "+=", "hydra.")) or "=" not in word:
             close = get_close_matches(word, experiments, 1)
             hint = f", did you mean +experiment={close[0]}?" if close else ""
             raise ConfigError(
@@ -228,9 +228,10 @@ def _configure(
 ) -> tuple[ExperimentEntry, Any]:
     """The experiment of a command, and its configuration."""
     if command.resume_folder is None:
-        # Without a known name, the first experiment's configuration says what is expected.
-        experiment = experiments.get(command.experiment or "", next(iter(experiments.values())))
-        return experiment, experiment.load(command.overrides)
+        if (found := experiments.get(command.experiment or "")) is None:
+            names = " or ".join(f"+experiment={name}" for name in experiments)
+            raise ConfigError(f"experiment: found {command.experiment!r}, expected {names}")
+        return found, found.load(command.overrides)
     config, is_own = stored_config(command.resume_folder)
     if config.get(EXPERIMENT) not in experiments:
         raise ConfigError(

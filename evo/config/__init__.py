@@ -120,13 +120,6 @@ MODEL_RUNS = tuple(
 """Experiments under whose names runs on language models are archived."""
 
 
-def experiments_of(kind: type) -> tuple[str, ...]:
-    """Experiments under whose names runs with settings of this class are archived."""
-    place = f"{kind.__module__}:{kind.__qualname__}"
-    own = (each for each in EXPERIMENTS if each.settings == place)
-    return tuple(each.name for each in own if each.variant_of is None)
-
-
 def find(place: str) -> Any:
     """What ``module:name`` stands for; the module is imported now."""
     module, _, name = place.partition(":")

@@ -327,27 +327,26 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         examine the one that comes closest."""
         left = max(1, round(self.settings.examined_share * origin.size))
         promising = [each for each in origin.forecasts if each[1].promising]
-        self._begin_all(promising[: left - origin.examined], origin)
+        for each in promising[: left - origin.examined]:
+            self._begin(each, origin)
         if origin.screening:
             return
         self._dull_lists = 0 if origin.examined else self._dull_lists + 1
         is_last = origin is self._newest_list and self._list_size <= 0
         if self._dull_lists == DULL_LISTS or (self._dull_lists and is_last):
-            self._begin_all(origin.forecasts[:1], origin)
+            for each in origin.forecasts[:1]:
+                self._begin(each, origin)
             self._dull_lists = 0
         for candidate, forecast in origin.forecasts:
             self.oracle.pass_over(candidate, self.games, forecast)
             self._tally(origin.parent, accepted=False)
 
-    def _begin_all(
-        self, forecasts: Sequence[tuple[Candidate[GameT], Forecast]], origin: _List[GameT]
-    ) -> None:
-        for each in forecasts:
-            order, candidate = (origin.number, 0, origin.examined), each[0]
-            origin.forecasts.remove(each)
-            origin.examined += 1
-            self._in_progress += 1
-            self.order.start(self._examination(candidate, origin, order), (2, *order))
+    def _begin(self, screened: tuple[Candidate[GameT], Forecast], origin: _List[GameT]) -> None:
+        order = (origin.number, 0, origin.examined)
+        origin.forecasts.remove(screened)
+        origin.examined += 1
+        self._in_progress += 1
+        self.order.start(self._examination(screened[0], origin, order), (2, *order))
 
     def _examination(
         self, candidate: Candidate[GameT], origin: _List[GameT], order: Urgency

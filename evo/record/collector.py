@@ -121,10 +121,6 @@ class Collector:
         all games and policies."""
         return tuple(evaluation_seeds(purpose, self.config.seed, count, first))
 
-    def policy_id(self, task: Task) -> str:
-        """Id of the first fine-tune of the best attempt at a game."""
-        return self.policy_ids(task)[0]
-
     def _policy_id(self, task: Task, repetition: int) -> str:
         """Id of a fine-tune on a game: a hash of all that its adapter depends on."""
         facts = (*task.id, self.attempts.training_seed(repetition), self.settings_json)
@@ -204,14 +200,13 @@ class Collector:
 
     def _fix_floor(self, task: Task) -> None:
         """The floor of a game whose calibration plays are in the archive."""
-        rows = self._calibration_rows(task)
+        rows = self._base_plays(task)
         self._floors[task.id] = floor_of([(row["outcome"], row["score"]) for row in rows], task)
         self.play_tokens[task.id] = sum(row["tokens"] for row in rows) / len(rows)
 
-    def _calibration_rows(self, task: Task) -> list[Row]:
-        return list(
-            self.ledger.scores[PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)].values()
-        )
+    def _base_plays(self, task: Task) -> list[Row]:
+        key = PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)
+        return [*self.ledger.scores[key].values()]
 
     def _unlikely_requests(self, task: Task, first: int = 0) -> list[Request]:
         """Random moves on calibration maps from the ``first`` on: of the role and of its zero-sum
@@ -233,7 +228,7 @@ class Collector:
     def well_posed(self, task: Task) -> list[WellPosed]:
         """Whether ε-clipping changes the best calibration plays, and whether the best moves found
         by each search rest on it; nothing that was not computed."""
-        base = self._calibration_rows(task)
+        base = self._base_plays(task)
         found = [well_posed(base)]
         for player in surprise_writers(task.game.program, task.role):
             of_game = TaskId(task.game_id, player), Purpose.CALIBRATION
@@ -250,25 +245,21 @@ class Collector:
 
     def _cheap_refusal(self, task: Task) -> Decision | None:
         """The refusal of a calibrated game that the base player cannot play, or not well enough."""
-        config, calibration = self.config, self._calibration(task)
-        settings, transfer = config.finetune, config.transfer
-        plays = settings.maps * settings.rollouts
-        warm = settings.warm_start
-        bounds = transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps
-        limits = Limits(*bounds, warm.maps * warm.rollouts)
-        return refusal(calibration, limits) or ill_posed(
-            self.well_posed(task), config.playability, transfer.confidence
-        )
-
-    def _calibration(self, task: Task) -> Calibration:
-        rows = self._calibration_rows(task)
-        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        settings, transfer = self.config.finetune, self.config.transfer
+        rows = self._base_plays(task)
+        seeds = self.seeds(Purpose.CALIBRATION, transfer.calibration_plays)
         sample = self.sample(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
-        return Calibration(
+        calibration = Calibration(
             outcomes=tuple(row["outcome"] for row in rows),
             tokens=tuple(row["tokens"] for row in rows),
             own=sample.own,
             permuted_scores=sample.permuted_scores,
+        )
+        plays, warm = settings.maps * settings.rollouts, settings.warm_start
+        bounds = transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps
+        limits = Limits(*bounds, warm.maps * warm.rollouts)
+        return refusal(calibration, limits) or ill_posed(
+            self.well_posed(task), self.config.playability, transfer.confidence
         )
 
     def training_requests(self, task: Task) -> list[TrainingRequest]:

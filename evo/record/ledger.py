@@ -18,7 +18,7 @@ from archive.plays import Plays
 from archive.run import games, map_source, stored_game
 from archive.schema import PlaysKey, TaskId
 from evo.config.schema import BudgetConfig
-from evo.jobs.evaluation import ScoredPlay, Task, play_row
+from evo.jobs.evaluation import Task
 from evo.jobs.job import MapText
 from evo.record.budget import Cost, check
 from xgl.analysis.static_facts import analyse
@@ -167,11 +167,6 @@ def decision_key(row: Row) -> tuple[Any, ...]:
     """Key of a decision: its place in the run."""
     names = ("generation", "parent_game_id", "parent_role", "round", "index", "game_id", "role")
     return tuple(row[name] for name in names)
-
-
-def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[ScoredPlay]) -> list[Row]:
-    """Rows of one evaluation."""
-    return [play_row(policy_id, task, purpose, each) for each in scores]
 
 
 def _map_key(row: Row) -> tuple[int, int, str]:

@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey
-from evo.jobs.evaluation import RANDOM_MOVES, ScoredPlay, Task, floor_of, round_rows, with_floor
+from evo.jobs.evaluation import (
+    RANDOM_MOVES,
+    ScoredPlay,
+    Task,
+    floor_of,
+    play_row,
+    round_rows,
+    with_floor,
+)
 from evo.jobs.job import (
     Evaluation,
     Finetune,
@@ -36,7 +44,7 @@ from evo.jobs.job import (
 )
 from evo.record.budget import Cost
 from evo.record.display import FINE_TUNING, training_note
-from evo.record.ledger import Ledger, Row, score_rows
+from evo.record.ledger import Ledger, Row
 from xgl.runtime.requests import Seeds
 
 if TYPE_CHECKING:
@@ -117,14 +125,9 @@ class PlayRequest(Request):
         return PlaysKey(self.policy_id, self.task.id, self.purpose)
 
     @property
-    def scripted(self) -> bool:
-        """Whether a script plays, rather than a model."""
-        return self.key.scripted
-
-    @property
     def stage(self) -> str:
         """The scripts', or the purpose of the plays."""
-        return "scripts" if self.scripted else self.purpose
+        return "scripts" if self.key.scripted else self.purpose
 
     def rows(self, ledger: Ledger) -> list[Row]:
         scores = ledger.scores.get(self.key, {})
@@ -135,14 +138,14 @@ class PlayRequest(Request):
         return not self.seeds or super().known(ledger)
 
     def duration(self, facts: RunFacts) -> float:
-        one = SCRIPTED_PLAY if self.scripted else JUDGED_PLAY + tokens_of(facts, self.task)
+        one = SCRIPTED_PLAY if self.key.scripted else JUDGED_PLAY + tokens_of(facts, self.task)
         return len(self.seeds) * one
 
     def job(self, facts: RunFacts, together: Sequence[PlayRequest]) -> Job[Any]:
         """Of a calibration, which fixes the floor, the task has none."""
-        calibrating = self.purpose is Purpose.CALIBRATION and not self.scripted
+        calibrating = self.purpose is Purpose.CALIBRATION and not self.key.scripted
         task = self.task if calibrating else facts.task_with_floor(self.task)
-        if self.scripted:
+        if self.key.scripted:
             names = (each.policy_id.removeprefix(SCRIPT_POLICY) for each in together)
             return ScriptedEvaluation(task, tuple(names), self.seeds)
         adapters = tuple(facts.adapter(each.policy_id) for each in together)
@@ -156,7 +159,7 @@ class PlayRequest(Request):
             if self.purpose is Purpose.CALIBRATION:
                 floor = self._floor(plays)
                 scores = [with_floor(play, floor) for play in plays]
-            rows += score_rows(each.policy_id, each.task, self.purpose, scores)
+            rows += [play_row(each.policy_id, each.task, self.purpose, play) for play in scores]
         return {"scores": rows, "maps": facts.map_rows(result, self.purpose)}
 
     def _floor(self, plays: Sequence[ScoredPlay]) -> float:
@@ -270,10 +273,10 @@ class WatchedTrainingRequest(TrainingRequest):
 
     def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         rows = [
-            row
+            play_row(self.policy_id, task, Purpose.CHECKPOINT, each)
             for plays_by_task in result.outcome.watched_plays
             for task, plays in zip(self.tasks, plays_by_task, strict=True)
-            for row in score_rows(self.policy_id, task, Purpose.CHECKPOINT, plays)
+            for each in plays
         ]
         return {**super().tables(facts, together, result), "scores": rows}
 
@@ -327,8 +330,8 @@ def jobs_of(requests: Sequence[Request], most: int) -> list[tuple[Request, ...]]
     for each in sorted(requests, key=lambda each: isinstance(each, PlayRequest)):
         key: tuple[Any, ...] = (TrainingRequest,) if each.joins else (each,)
         if isinstance(each, PlayRequest):
-            own_seeds = each.seeds if each.scripted or most == 1 else ()
-            key = each.key[1:], each.scripted, own_seeds
+            own_seeds = each.seeds if each.key.scripted or most == 1 else ()
+            key = each.key[1:], each.key.scripted, own_seeds
         if key not in filling or not _has_room(filling[key], each, most):
             filling[key] = []
             groups.append(filling[key])
@@ -339,7 +342,7 @@ def jobs_of(requests: Sequence[Request], most: int) -> list[tuple[Request, ...]]
 def _has_room(group: Sequence[Any], request: Request, most: int) -> bool:
     """Whether another request fits into a group's job."""
     if isinstance(request, PlayRequest):
-        if request.scripted:
+        if request.key.scripted:
             return True
         if own := [len(each.seeds) for each in group if each.policy_id == request.policy_id]:
             return sum(own) + len(request.seeds) <= BLOCK
