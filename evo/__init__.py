@@ -16,21 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "__version__", "grow", "resume"]
 
-_HOMES = {
-    "Run": "evo.api",
-    "__version__": "xgl.version",
-    "grow": "evo.api",
-    "resume": "evo.api",
-}
-
 
 def __getattr__(name: str) -> Any:
     """Load a public name on first use: ``python -m evo.run --help`` needs none, and reading a run
     needs fewer packages than doing one. Raises ModuleNotFoundError that says what to install."""
-    if name not in _HOMES:
+    if name not in __all__:
         raise AttributeError(f"module 'evo' has no attribute {name!r}")
     try:
-        return getattr(import_module(_HOMES[name]), name)
+        return getattr(import_module("xgl.version" if name == "__version__" else "evo.api"), name)
     except ModuleNotFoundError as error:
         from xgl.errors import missing_package
 

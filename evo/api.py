@@ -78,8 +78,8 @@ def grow(
     such as ``KeyboardInterrupt`` or an error of a callback, is raised after the last commit;
     :func:`resume` continues the run.
     """
-    words = tuple(overrides({"experiment": "scope_growth", **(settings or {})}))
-    return _run(words, None, callbacks, quiet, backend)
+    words = overrides({"experiment": "scope_growth", **(settings or {})})
+    return _run([*words], callbacks, quiet, backend)
 
 
 def resume(
@@ -95,30 +95,24 @@ def resume(
     ``settings`` may change only settings that earlier results do not depend on: cluster, budget,
     growth.generations, growth.max_accepted, judge.second.
     """
-    words = tuple(overrides(settings or {}))
-    return _run(words, str(folder), callbacks, quiet, backend)
+    words = [f"resume={folder}", *overrides(settings or {})]
+    return _run(words, callbacks, quiet, backend)
 
 
 def _run(
-    words: tuple[str, ...],
-    folder: str | None,
-    callbacks: Sequence[Callback],
-    quiet: bool,
-    backend: str | None,
+    words: Sequence[str], callbacks: Sequence[Callback], quiet: bool, backend: str | None
 ) -> Run:
     from evo.run import silence_libraries
-    from evo.runner import CommandLine, Services, complete
+    from evo.runner import Services, complete, parse_command
     from xgl.console import Console
 
     frames = chosen_backend(backend)  # before hours of work
     silence_libraries()
-    names = (word.partition("=")[2] for word in words if word.startswith("+experiment="))
-    command = CommandLine(next(names, None), folder, words)
     services = Services(console=Console(quiet=quiet), callbacks=tuple(callbacks))
-    ended_folder, outcome = complete(command, BY_NAME, services)
+    folder, outcome = complete(parse_command(words), BY_NAME, services)
     if outcome.error is not None and outcome.exit_code:
         raise outcome.error
-    return Run.open(ended_folder, backend=frames)
+    return Run.open(folder, backend=frames)
 
 
 def overrides(settings: Settings, path: str = "") -> Iterator[str]:

@@ -36,12 +36,13 @@ def usage() -> str:
 def main(arguments: Sequence[str] | None = None, services: Services | None = None) -> int:
     """Run; returns the exit code, see :func:`evo.runner.run`."""
     words = list(sys.argv[1:] if arguments is None else arguments)
-    if not words or {"-h", "--help"} & set(words):
+    needs_help = not words or bool({"-h", "--help"} & set(words))
+    if needs_help:
         with suppress(OSError):  # then said below
             return _show_usage(words)
     from xgl.streams import exit_code  # loads the language, which help does not need
 
-    return exit_code(lambda: _main(words, services))
+    return exit_code(lambda: _show_usage(words) if needs_help else _main(words, services))
 
 
 def _show_usage(words: Sequence[str]) -> int:
@@ -50,9 +51,6 @@ def _show_usage(words: Sequence[str]) -> int:
 
 
 def _main(arguments: list[str], services: Services | None) -> int:
-    if not arguments or {"-h", "--help"} & set(arguments):
-        return _show_usage(arguments)
-    from xgl.errors import missing_package
     from xgl.streams import prepare_streams
     from xgl.version import __version__
 
@@ -61,15 +59,9 @@ def _main(arguments: list[str], services: Services | None) -> int:
         return 0
     prepare_streams()
     silence_libraries()
-    try:
-        from evo import runner
+    from evo import runner
 
-        return runner.run(arguments, BY_NAME, services or runner.Services())
-    except ModuleNotFoundError as error:
-        if (message := missing_package(error)) is None:
-            raise
-        print(f"error: {message}", file=sys.stderr)
-        return 2
+    return runner.run(arguments, BY_NAME, services or runner.Services())
 
 
 def silence_libraries() -> None:

@@ -51,10 +51,9 @@ from xgl.errors import (
     excerpt,
 )
 from xgl.models.resolve import ModelNotFoundError
+from xgl.streams import exit_code
 
 log = logging.getLogger("evo")
-USER_ERRORS = (ConfigError, ArchiveError, ModelNotFoundError, PlayerError, SamplerError)
-"""Errors of a user before a run begins: one sentence, exit code 2."""
 ENDS = (
     KeyboardInterrupt,
     SamplerError,
@@ -83,12 +82,6 @@ class RunOutcome:
     failed: bool = False
     error: BaseException | None = None
     """Which of ``ENDS`` ended it, if any did."""
-
-    def resume_command(self, folder: Path) -> str | None:
-        """The command that continues the run; None if nothing is left to do."""
-        if self.resume_overrides is None:
-            return None
-        return " ".join(["python -m evo.run", f"resume={shown(folder)}", *self.resume_overrides])
 
 
 def shown(path: Path) -> str:
@@ -168,7 +161,7 @@ def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> 
         del words[place : place + 2]
         show = True
     for word in words:
-        if word.startswith(("-", "hydra.")) or not ("=" in word or word.startswith("~")):
+        if word.startswith(("-", "~", "=", "+=", "hydra.")) or "=" not in word:
             close = get_close_matches(word, experiments, 1)
             hint = f", did you mean +experiment={close[0]}?" if close else ""
             raise ConfigError(
@@ -192,26 +185,23 @@ def run(
     0 at the end or at a budget, 2 for a user's error or a failed write, 130 after an interruption,
     1 if workers died too often, Ray did not start or an endpoint failed.
     """
-    try:
+
+    def begin() -> int:
         command = parse_command(arguments, tuple(experiments))
         if command.show:
             print(as_yaml(_configure(command, experiments)[1]), end="")
             return 0
-        _, outcome = complete(command, experiments, services)
-    except USER_ERRORS as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 2
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
-    return outcome.exit_code
+        return complete(command, experiments, services)[1].exit_code
+
+    return exit_code(begin, ArchiveError, SamplerError)
 
 
 def complete(
     command: CommandLine, experiments: Mapping[str, ExperimentEntry], services: Services
 ) -> tuple[Path, RunOutcome]:
-    """Begin or continue a run, to its end; returns its folder and how it ended. Raises any of
-    ``USER_ERRORS`` before a run begins."""
+    """Begin or continue a run, to its end; returns its folder and how it ended. Before a run begins
+    it raises :class:`xgl.errors.XGLError`, :class:`ArchiveError` and :class:`SamplerError`, one
+    sentence for its user."""
     experiment, config = _configure(command, experiments)
     if services.callbacks and config.experiment not in MODEL_RUNS:
         raise ConfigError(
@@ -238,28 +228,23 @@ def _configure(
 ) -> tuple[ExperimentEntry, Any]:
     """The experiment of a command, and its configuration."""
     if command.resume_folder is None:
-        # Without a known name, the first experiment's configuration says what is expected.
-        experiment = experiments.get(command.experiment or "", next(iter(experiments.values())))
-        return experiment, experiment.load(command.overrides)
+        if (found := experiments.get(command.experiment or "")) is None:
+            names = " or ".join(f"+experiment={name}" for name in experiments)
+            raise ConfigError(f"experiment: found {command.experiment!r}, expected {names}")
+        return found, found.load(command.overrides)
     config, is_own = stored_config(command.resume_folder)
     if config.get(EXPERIMENT) not in experiments:
         raise ConfigError(
             f"resume: {command.resume_folder} holds the experiment {config.get(EXPERIMENT)!r}, "
             f"expected one of {', '.join(experiments)}"
         )
-    if command.experiment not in (None, config[EXPERIMENT]):
-        raise ConfigError(
-            f"experiment: found {command.experiment}, but {command.resume_folder} holds a run of "
-            f"{config[EXPERIMENT]}, expected none"
-        )
-    experiment = experiments[config[EXPERIMENT]]
     if not (is_own or command.show or TRUSTED in command.overrides):
         raise ConfigError(
             f"resume: {command.resume_folder} was not begun by you on this machine; to use the "
             f"models, addresses and accounts that it names (shown by --cfg job), add {TRUSTED}"
         )
-    changes = [w for w in command.overrides if split_override(w)[0] != EXPERIMENT and w != TRUSTED]
-    return experiment, experiment.resume(config, changes)
+    experiment = experiments[config[EXPERIMENT]]
+    return experiment, experiment.resume(config, [w for w in command.overrides if w != TRUSTED])
 
 
 def _pinned(settings: Any, key: str = "") -> Any:
@@ -292,8 +277,9 @@ def _work(
     log.info("ended: %s", outcome.message)
     lines = [] if outcome.failed else [("ended", outcome.message)]
     lines.append(("archive", str(folder / "archive")))
-    if resume := outcome.resume_command(folder):
-        lines.append(("resume", resume))
+    if outcome.resume_overrides is not None:
+        command = ["python -m evo.run", f"resume={shown(folder)}", *outcome.resume_overrides]
+        lines.append(("resume", " ".join(command)))
     for name, text in [*lines, *session.commands()]:
         console.print(f"{name:8} {text}", highlight=False, soft_wrap=True)
     return outcome

@@ -36,7 +36,7 @@ class ExperimentEntry(NamedTuple):
         return find("evo.config.compose:resume")(find(self.settings), archived, words)
 
     def plan(self, config: Any, services: Any, resumed: bool) -> Any:
-        """Find everything that the run needs; raises any of ``evo.runner.USER_ERRORS``."""
+        """Find everything that the run needs; raises errors of its user, one sentence each."""
         return find(self.planner)(config, services, resumed)
 
 
@@ -118,13 +118,6 @@ MODEL_RUNS = tuple(
     each.name for each in EXPERIMENTS if each.settings == _ON_MODELS and each.variant_of is None
 )
 """Experiments under whose names runs on language models are archived."""
-
-
-def experiments_of(kind: type) -> tuple[str, ...]:
-    """Experiments under whose names runs with settings of this class are archived."""
-    place = f"{kind.__module__}:{kind.__qualname__}"
-    own = (each for each in EXPERIMENTS if each.settings == place)
-    return tuple(each.name for each in own if each.variant_of is None)
 
 
 def find(place: str) -> Any:

@@ -25,7 +25,6 @@ from hydra.errors import HydraException, OverrideParseException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
-from evo.config import BY_NAME, experiments_of
 from evo.config.schema import AnyRun, MetaSamplerConfig
 from meta_sampler.settings import SETTINGS, Caps
 from xgl.errors import ConfigError, UnknownKeyError, excerpt
@@ -52,18 +51,11 @@ def load(kind: type[Run], overrides: Sequence[str]) -> Run:
             raw = OmegaConf.to_container(compose("run", [*map(with_home, overrides)]), resolve=True)
     except OverrideParseException as error:
         raise _unreadable(error) from None
-    except (HydraException, OmegaConfBaseException) as error:
+    except (HydraException, OmegaConfBaseException, ValueError) as error:
         raise ConfigError(_one_sentence(str(error), kind)) from None
-    except ValueError as error:  # Hydra's own, for a group that is given no name
-        raise ConfigError(f"{' '.join(overrides)}: {error}") from None
     assert isinstance(raw, dict)
-    if raw.get("experiment") not in experiments_of(kind):
-        names = " or ".join(f"+experiment={name}" for name in BY_NAME)
-        raise ConfigError(f"experiment: found {raw.get('experiment')!r}, expected {names}")
     values = {str(key): value for key, value in raw.items() if not str(key).startswith("_")}
-    for key in _missing(asdict(config := kind(**values)), values):
-        raise ConfigError(f"{key}: missing")
-    return config
+    return kind(**values)
 
 
 def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str]) -> Run:

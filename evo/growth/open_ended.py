@@ -123,7 +123,8 @@ class OpenOracle(Oracle[GameT, AssessmentT, RequestT_co], Protocol):
 @dataclass
 class _List(Generic[GameT]):
     """A list of candidates of one parent, and the number of acceptance tests that its error still
-    allows; ``forecasts``: the candidates that may be examined, each with its forecast."""
+    allows; ``forecasts``: the screened candidates whose examination has not begun, each with its
+    forecast, the most promising first."""
 
     number: int
     parent: GameT
@@ -131,13 +132,8 @@ class _List(Generic[GameT]):
     size: int
     screening: int
     forecasts: list[tuple[Candidate[GameT], Forecast]] = field(default_factory=list)
-    examined_indices: set[int] = field(default_factory=set)
-    """Indices of the candidates whose examination has begun."""
-
-    def unexamined(self) -> list[tuple[Candidate[GameT], Forecast]]:
-        """The screened candidates whose examination has not begun, the most promising first."""
-        ranking = sorted(self.forecasts, key=lambda each: (each[1].order, each[0].index))
-        return [each for each in ranking if each[0].index not in self.examined_indices]
+    examined: int = 0
+    """Number of the candidates whose examination has begun."""
 
 
 @dataclass(eq=False)
@@ -319,6 +315,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         origin.screening -= 1
         if is_playable:
             origin.forecasts.append((candidate, forecast))
+            origin.forecasts.sort(key=lambda each: (each[1].order, each[0].index))
         else:
             self._tally(origin.parent, accepted=False)
         self._examine(origin)
@@ -329,25 +326,27 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         Forecasts may be wrong, so of every second list in a row without any, and of the last list,
         examine the one that comes closest."""
         left = max(1, round(self.settings.examined_share * origin.size))
-        promising = [each for each, forecast in origin.unexamined() if forecast.promising]
-        self._begin_all(promising[: left - len(origin.examined_indices)], origin)
+        promising = [each for each in origin.forecasts if each[1].promising]
+        for each in promising[: left - origin.examined]:
+            self._begin(each, origin)
         if origin.screening:
             return
-        self._dull_lists = 0 if origin.examined_indices else self._dull_lists + 1
+        self._dull_lists = 0 if origin.examined else self._dull_lists + 1
         is_last = origin is self._newest_list and self._list_size <= 0
         if self._dull_lists == DULL_LISTS or (self._dull_lists and is_last):
-            self._begin_all([each for each, _ in origin.unexamined()[:1]], origin)
+            for each in origin.forecasts[:1]:
+                self._begin(each, origin)
             self._dull_lists = 0
-        for candidate, forecast in origin.unexamined():
+        for candidate, forecast in origin.forecasts:
             self.oracle.pass_over(candidate, self.games, forecast)
             self._tally(origin.parent, accepted=False)
 
-    def _begin_all(self, candidates: Sequence[Candidate[GameT]], origin: _List[GameT]) -> None:
-        for candidate in candidates:
-            order = (origin.number, 0, len(origin.examined_indices))
-            origin.examined_indices.add(candidate.index)
-            self._in_progress += 1
-            self.order.start(self._examination(candidate, origin, order), (2, *order))
+    def _begin(self, screened: tuple[Candidate[GameT], Forecast], origin: _List[GameT]) -> None:
+        order = (origin.number, 0, origin.examined)
+        origin.forecasts.remove(screened)
+        origin.examined += 1
+        self._in_progress += 1
+        self.order.start(self._examination(screened[0], origin, order), (2, *order))
 
     def _examination(
         self, candidate: Candidate[GameT], origin: _List[GameT], order: Urgency

@@ -226,7 +226,7 @@ class TransferOracle:
 
     def _reached(self, task: Task) -> Stage:
         """Selection at the rung up to which a game was fine-tuned."""
-        is_whole = self.collector.policy_id(task) in self.ledger.finetunes
+        is_whole = self.collector.policy_ids(task)[0] in self.ledger.finetunes
         return self.selection if is_whole else self.pause
 
     def _may_learn(self, task: Task) -> bool:
@@ -443,7 +443,7 @@ class TransferOracle:
         task, place, collector = candidate.game, candidate.place, self.collector
         generation = self._generations[parent.id] + 1
         reached = self._reached(task)
-        policy_id = reached.collector.policy_id(task)
+        policy_id = reached.collector.policy_ids(task)[0]
         scripts = None
         if evidence.purpose is not None and evidence.looks is not None:
             is_selection = evidence.purpose is Purpose.SELECTION

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from archive import ProposalOutcome, Reason, Verdict
@@ -138,7 +139,8 @@ class Proposer:
         index: int,
         known_programs: dict[TaskId, Program],
     ) -> Row:
-        game, origin = proposal.game, proposal.provenance
+        game, origin = proposal.game, asdict(proposal.provenance)
+        raw_text = origin.pop("raw")
         key = (place.parent_generation, place.parent.id.key, place.round, index)
         return {
             "proposal_id": f"{named_seed('proposal', *key, bits=64):016x}",
@@ -147,22 +149,13 @@ class Proposer:
             "parent_role": place.parent.role,
             "round": place.round,
             "index": index,
-            "sampler": origin.sampler,
-            "operators": list(origin.operators),
-            "parents": list(origin.parents),
             "text": proposal.text,
             "game_id": game.game_id if game else None,
             "role": role or None,
             "outcome": self._fate(proposal, role, place.parent, known_programs),
             "errors": list(proposal.errors),
-            "model": origin.model or None,
-            "prompt_hash": origin.prompt_hash or None,
-            "raw_text": origin.raw if origin.model else None,
-            "repairs": list(origin.repairs),
-            "tokens": origin.tokens,
-            "seconds": origin.seconds,
-            "dollars": origin.dollars,
-            "intent": origin.intent or None,
+            "raw_text": raw_text if origin["model"] else None,
+            **{name: None if value == "" else value for name, value in origin.items()},
         }
 
     def _fate(
@@ -175,10 +168,10 @@ class Proposer:
             return ProposalOutcome.SEEN
         report = analyse(program, role=role)
         unset = len(analyse(parent.game.program).read_before_set)
-        if report.degenerate or len(report.read_before_set) > unset:
+        is_degenerate = report.degenerate or len(report.read_before_set) > unset
+        if is_degenerate or not self.can_play(proposal.game):
             return ProposalOutcome.DEGENERATE
-        can_play = self.can_play(proposal.game)
-        return ProposalOutcome.CANDIDATE if can_play else ProposalOutcome.DEGENERATE
+        return ProposalOutcome.CANDIDATE
 
     def _observe(self) -> None:
         """Report new decisions to the sampler, in their order."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from copy import copy
 from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Self
 
 from archive import Purpose
@@ -54,8 +55,8 @@ class Attempts:
     0; equal numbers have equal training seeds, for all games. ``renewed``: the games that had
     several."""
 
-    def __init__(self, run_seed: int, replicates: int) -> None:
-        self.run_seed, self.replicates = run_seed, replicates
+    def __init__(self, run_seed: int) -> None:
+        self.run_seed = run_seed
         self.in_force: dict[TaskId, tuple[int, ...]] = {}
         self._last: dict[TaskId, int] = {}
         self.renewed: set[TaskId] = set()
@@ -69,10 +70,6 @@ class Attempts:
         if task_id not in self.in_force:
             self.in_force[task_id] = self.of(parent)[:1]
             self._last[task_id] = self.of(parent)[0]
-
-    def repetition(self, task_id: TaskId, rank: int, replicate: int) -> int:
-        """Number of the training seed of one fine-tune of the attempt of this rank."""
-        return self.of(task_id)[rank] * self.replicates + replicate
 
     def training_seed(self, repetition: int) -> int:
         """The training seed itself, one for all games that are at this repetition."""
@@ -106,7 +103,7 @@ class Collector:
         self._floors: dict[TaskId, float] = {}
         self.play_tokens: dict[TaskId, float] = {}
         """Mean tokens of the base player's plays of each calibrated game."""
-        self.attempts = Attempts(config.seed, config.finetune.replicates)
+        self.attempts = Attempts(config.seed)
 
     @property
     def policies_per_pass(self) -> int:
@@ -124,20 +121,22 @@ class Collector:
         all games and policies."""
         return tuple(evaluation_seeds(purpose, self.config.seed, count, first))
 
-    def policy_id(self, task: Task, replicate: int = 0, rank: int = 0) -> str:
-        """Id of a fine-tune on a game: a hash of all that its adapter depends on. ``rank``: its
-        attempt's rank among those in force, 0 for the best."""
-        return self._policy_id(task, self.attempts.repetition(task.id, rank, replicate))
-
     def _policy_id(self, task: Task, repetition: int) -> str:
+        """Id of a fine-tune on a game: a hash of all that its adapter depends on."""
         facts = (*task.id, self.attempts.training_seed(repetition), self.settings_json)
         rung = () if self.share == 1 else (f"{self.share:g}",)
         return f"{named_seed('finetune', *facts, *rung, bits=64):016x}"
 
     def policy_ids(self, task: Task, rank: int = 0) -> list[str]:
-        """Ids of the ``finetune.replicates`` fine-tunes of the attempt of this rank."""
-        replicates = range(self.config.finetune.replicates)
-        return [self.policy_id(task, index, rank) for index in replicates]
+        """Ids of the ``finetune.replicates`` fine-tunes of an attempt; ``rank``: its rank among
+        those in force, 0 for the best."""
+        number = self.attempts.of(task.id)[rank]
+        return [self._policy_id(task, each) for each in self._repetitions(number)]
+
+    def _repetitions(self, number: int) -> range:
+        """Numbers of the training seeds of an attempt's fine-tunes."""
+        replicates = self.config.finetune.replicates
+        return range(number * replicates, (number + 1) * replicates)
 
     def policy_ids_in_force(self, task: Task) -> list[str]:
         """Ids of the fine-tunes of all attempts in force, the best first."""
@@ -149,7 +148,7 @@ class Collector:
         first fine-tunes."""
         by_id = {task.id: task for task in tasks if task.id in self.attempts.renewed}
         return tuple(
-            self.policy_id(task, rank=rank)
+            self.policy_ids(task, rank)[0]
             for task in by_id.values()
             for rank in range(len(self.attempts.of(task.id)))
         )
@@ -201,14 +200,13 @@ class Collector:
 
     def _fix_floor(self, task: Task) -> None:
         """The floor of a game whose calibration plays are in the archive."""
-        rows = self._calibration_rows(task)
+        rows = self._base_plays(task)
         self._floors[task.id] = floor_of([(row["outcome"], row["score"]) for row in rows], task)
         self.play_tokens[task.id] = sum(row["tokens"] for row in rows) / len(rows)
 
-    def _calibration_rows(self, task: Task) -> list[Row]:
-        return list(
-            self.ledger.scores[PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)].values()
-        )
+    def _base_plays(self, task: Task) -> list[Row]:
+        key = PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)
+        return [*self.ledger.scores[key].values()]
 
     def _unlikely_requests(self, task: Task, first: int = 0) -> list[Request]:
         """Random moves on calibration maps from the ``first`` on: of the role and of its zero-sum
@@ -230,7 +228,7 @@ class Collector:
     def well_posed(self, task: Task) -> list[WellPosed]:
         """Whether ε-clipping changes the best calibration plays, and whether the best moves found
         by each search rest on it; nothing that was not computed."""
-        base = self._calibration_rows(task)
+        base = self._base_plays(task)
         found = [well_posed(base)]
         for player in surprise_writers(task.game.program, task.role):
             of_game = TaskId(task.game_id, player), Purpose.CALIBRATION
@@ -247,25 +245,21 @@ class Collector:
 
     def _cheap_refusal(self, task: Task) -> Decision | None:
         """The refusal of a calibrated game that the base player cannot play, or not well enough."""
-        config, calibration = self.config, self._calibration(task)
-        settings, transfer = config.finetune, config.transfer
-        plays = settings.maps * settings.rollouts
-        warm = settings.warm_start
-        bounds = transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps
-        limits = Limits(*bounds, warm.maps * warm.rollouts)
-        return refusal(calibration, limits) or ill_posed(
-            self.well_posed(task), config.playability, transfer.confidence
-        )
-
-    def _calibration(self, task: Task) -> Calibration:
-        rows = self._calibration_rows(task)
-        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        settings, transfer = self.config.finetune, self.config.transfer
+        rows = self._base_plays(task)
+        seeds = self.seeds(Purpose.CALIBRATION, transfer.calibration_plays)
         sample = self.sample(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
-        return Calibration(
+        calibration = Calibration(
             outcomes=tuple(row["outcome"] for row in rows),
             tokens=tuple(row["tokens"] for row in rows),
             own=sample.own,
             permuted_scores=sample.permuted_scores,
+        )
+        plays, warm = settings.maps * settings.rollouts, settings.warm_start
+        bounds = transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps
+        limits = Limits(*bounds, warm.maps * warm.rollouts)
+        return refusal(calibration, limits) or ill_posed(
+            self.well_posed(task), self.config.playability, transfer.confidence
         )
 
     def training_requests(self, task: Task) -> list[TrainingRequest]:
@@ -274,25 +268,23 @@ class Collector:
         return [each for number in numbers for each in self.attempt_requests(task, number)]
 
     def attempt_requests(self, task: Task, number: int) -> list[TrainingRequest]:
-        """The fine-tunes of an attempt, in force or not, as many as there are replicates."""
-        replicates = self.config.finetune.replicates
-        repetitions = range(number * replicates, (number + 1) * replicates)
-        return [self._training_request(task, each) for each in repetitions]
-
-    def _training_request(self, task: Task, repetition: int) -> TrainingRequest:
-        """It goes on from the first rung if the game was trained up to there."""
-        first = self.at(self.config.growth.first_rung)._policy_id(task, repetition)
-        policy_id = self._policy_id(task, repetition)
-        return TrainingRequest(
-            policy_id,
-            task,
-            repetition,
-            self.attempts.training_seed(repetition),
-            self.settings_json,
-            task.id in self.unshuffled,
-            self.share,
-            first if first in self.ledger.finetunes and first != policy_id else None,
-        )
+        """The fine-tunes of an attempt, in force or not, as many as there are replicates. They go
+        on from the first rung if the game was trained up to there."""
+        first_rung, requests = self.at(self.config.growth.first_rung), list[TrainingRequest]()
+        for repetition in self._repetitions(number):
+            first, own = (each._policy_id(task, repetition) for each in (first_rung, self))
+            request = TrainingRequest(
+                own,
+                task,
+                repetition,
+                self.attempts.training_seed(repetition),
+                self.settings_json,
+                task.id in self.unshuffled,
+                self.share,
+                first if first in self.ledger.finetunes and first != own else None,
+            )
+            requests.append(request)
+        return requests
 
     def do(self, requests: Iterable[Request]) -> None:
         """Make sure that the results of all these requests are in the archive, one commit for each
@@ -358,8 +350,7 @@ class Collector:
         """Remove the adapters in force, and the states, of a game that was refused or is fine-tuned
         from the start again; ``but_whole``: of one that was accepted, those of a pause. None is
         removed that another fine-tune has too (for example with 𝒯 = 0)."""
-        numbers, count = self.attempts.of(task.id), self.config.finetune.replicates
-        in_force = {number * count + index for number in numbers for index in range(count)}
+        in_force = set(chain.from_iterable(map(self._repetitions, self.attempts.of(task.id))))
         dropped, kept = set[str | None](), set[str | None]([None])
         for row in self.ledger.finetunes.values():
             its = TaskId.of(row) == task.id and row["replicate"] in in_force

@@ -18,8 +18,8 @@ from archive.plays import Plays
 from archive.run import games, map_source, stored_game
 from archive.schema import PlaysKey, TaskId
 from evo.config.schema import BudgetConfig
-from evo.jobs.evaluation import ScoredPlay, Task, play_row
-from evo.jobs.job import Finetune, MapText
+from evo.jobs.evaluation import Task
+from evo.jobs.job import MapText
 from evo.record.budget import Cost, check
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import metadata_json
@@ -62,7 +62,10 @@ class Ledger:
     def commit(self, **tables: Sequence[Row]) -> None:
         """Write rows of any tables as one commit; rows that name a run get this one."""
         rows_by_table = {
-            name: [self._with_run_id(name, row) for row in rows] for name, rows in tables.items()
+            name: [
+                row if name in ("games", "maps") else {"run_id": self.run_id} | row for row in rows
+            ]
+            for name, rows in tables.items()
         }
         self.archive.commit({name: rows for name, rows in rows_by_table.items() if rows})
         for name, rows in rows_by_table.items():
@@ -73,9 +76,6 @@ class Ledger:
             callback(name, dict(row))
         if self.budget and any(rows_by_table.get(table) for table in COST_TABLES):
             check(self.budget, self.total_cost)
-
-    def _with_run_id(self, table: str, row: Row) -> Row:
-        return row if table in ("games", "maps") else {"run_id": self.run_id} | row
 
     def _remember(self, table: str, row: Row) -> None:
         if table in COST_TABLES:
@@ -147,11 +147,6 @@ class Ledger:
             permuted_scores=np.array([row["permuted_score"] for row in rows]),
         )
 
-    def has_scores(self, key: PlaysKey, seeds: Sequence[Seeds]) -> bool:
-        """Whether all these plays are in the archive."""
-        scores = self.scores.get(key, {})
-        return all(each in scores for each in seeds)
-
     def spent_on(self, task: Task) -> Row:
         """Plays, tokens and seconds that a candidate has cost so far: its own game's plays, its
         adapters' plays elsewhere, its fine-tunes. Scripted plays cost only seconds."""
@@ -172,36 +167,6 @@ def decision_key(row: Row) -> tuple[Any, ...]:
     """Key of a decision: its place in the run."""
     names = ("generation", "parent_game_id", "parent_role", "round", "index", "game_id", "role")
     return tuple(row[name] for name in names)
-
-
-def score_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[ScoredPlay]) -> list[Row]:
-    """Rows of one evaluation."""
-    return [play_row(policy_id, task, purpose, each) for each in scores]
-
-
-def finetune_row(
-    task: Task, finetune: Finetune, finetune_id: str, seed: int, settings: str, adapter_hash: str
-) -> Row:
-    """Row of one fine-tune that made no pause."""
-    facts = vars(finetune).items()
-    return {
-        "finetune_id": finetune_id,
-        **task.id._asdict(),
-        "replicate": 0,
-        "seed": seed,
-        "share": 1.0,
-        "continues": None,
-        "state_hash": None,
-        "steps": len(finetune.curve),
-        "adapter_hash": adapter_hash,
-        "settings_json": settings,
-        "tokens": finetune.tokens,
-        **{name: value for name, value in facts if name not in NO_COLUMNS},
-    }
-
-
-NO_COLUMNS = ("adapter", "state", "watched_plays")
-"""What a fine-tune holds beside the columns of its row."""
 
 
 def _map_key(row: Row) -> tuple[int, int, str]:

@@ -21,7 +21,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from archive import Purpose
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey
-from evo.jobs.evaluation import RANDOM_MOVES, ScoredPlay, Task, floor_of, round_rows, with_floor
+from evo.jobs.evaluation import (
+    RANDOM_MOVES,
+    ScoredPlay,
+    Task,
+    floor_of,
+    play_row,
+    round_rows,
+    with_floor,
+)
 from evo.jobs.job import (
     Evaluation,
     Finetune,
@@ -36,7 +44,7 @@ from evo.jobs.job import (
 )
 from evo.record.budget import Cost
 from evo.record.display import FINE_TUNING, training_note
-from evo.record.ledger import Ledger, Row, finetune_row, score_rows
+from evo.record.ledger import Ledger, Row
 from xgl.runtime.requests import Seeds
 
 if TYPE_CHECKING:
@@ -56,6 +64,8 @@ SCRIPTED_PLAY = 65.0
 """Time of a script's play: the judge alone."""
 TRAINED_TOKEN = 1.45
 """Time of a token of a fine-tune: sampling, the judge, and the gradient."""
+NO_COLUMNS = ("adapter", "state", "watched_plays")
+"""What a fine-tune holds beside the columns of its row."""
 
 
 @dataclass(frozen=True)
@@ -115,14 +125,9 @@ class PlayRequest(Request):
         return PlaysKey(self.policy_id, self.task.id, self.purpose)
 
     @property
-    def scripted(self) -> bool:
-        """Whether a script plays, rather than a model."""
-        return self.key.scripted
-
-    @property
     def stage(self) -> str:
         """The scripts', or the purpose of the plays."""
-        return "scripts" if self.scripted else self.purpose
+        return "scripts" if self.key.scripted else self.purpose
 
     def rows(self, ledger: Ledger) -> list[Row]:
         scores = ledger.scores.get(self.key, {})
@@ -130,17 +135,17 @@ class PlayRequest(Request):
         return rows if len(rows) == len(self.seeds) else []
 
     def known(self, ledger: Ledger) -> bool:
-        return ledger.has_scores(self.key, self.seeds)
+        return not self.seeds or super().known(ledger)
 
     def duration(self, facts: RunFacts) -> float:
-        one = SCRIPTED_PLAY if self.scripted else JUDGED_PLAY + tokens_of(facts, self.task)
+        one = SCRIPTED_PLAY if self.key.scripted else JUDGED_PLAY + tokens_of(facts, self.task)
         return len(self.seeds) * one
 
     def job(self, facts: RunFacts, together: Sequence[PlayRequest]) -> Job[Any]:
         """Of a calibration, which fixes the floor, the task has none."""
-        calibrating = self.purpose is Purpose.CALIBRATION and not self.scripted
+        calibrating = self.purpose is Purpose.CALIBRATION and not self.key.scripted
         task = self.task if calibrating else facts.task_with_floor(self.task)
-        if self.scripted:
+        if self.key.scripted:
             names = (each.policy_id.removeprefix(SCRIPT_POLICY) for each in together)
             return ScriptedEvaluation(task, tuple(names), self.seeds)
         adapters = tuple(facts.adapter(each.policy_id) for each in together)
@@ -154,7 +159,7 @@ class PlayRequest(Request):
             if self.purpose is Purpose.CALIBRATION:
                 floor = self._floor(plays)
                 scores = [with_floor(play, floor) for play in plays]
-            rows += score_rows(each.policy_id, each.task, self.purpose, scores)
+            rows += [play_row(each.policy_id, each.task, self.purpose, play) for play in scores]
         return {"scores": rows, "maps": facts.map_rows(result, self.purpose)}
 
     def _floor(self, plays: Sequence[ScoredPlay]) -> float:
@@ -231,13 +236,21 @@ class TrainingRequest(Request):
 
     def row(self, facts: RunFacts, finetune: Finetune) -> Row:
         """Its row of ``finetunes``."""
-        archive = facts.ledger.archive
-        digest = archive.put_adapter(finetune.adapter)
-        row = finetune_row(self.task, finetune, self.policy_id, self.seed, self.settings, digest)
-        row |= {"replicate": self.repetition, "share": self.share, "continues": self.continues}
-        if finetune.state is not None:
-            row["state_hash"] = archive.put_adapter(finetune.state)
-        return row
+        archive, state = facts.ledger.archive, finetune.state
+        return {
+            "finetune_id": self.policy_id,
+            **self.task.id._asdict(),
+            "replicate": self.repetition,
+            "seed": self.seed,
+            "share": self.share,
+            "continues": self.continues,
+            "state_hash": None if state is None else archive.put_adapter(state),
+            "steps": len(finetune.curve),
+            "adapter_hash": archive.put_adapter(finetune.adapter),
+            "settings_json": self.settings,
+            "tokens": finetune.tokens,
+            **{name: value for name, value in vars(finetune).items() if name not in NO_COLUMNS},
+        }
 
     def notes(self, result: Result[Any]) -> list[str]:
         return [training_note(each.curve) for each in _finetunes(result)]
@@ -260,10 +273,10 @@ class WatchedTrainingRequest(TrainingRequest):
 
     def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         rows = [
-            row
+            play_row(self.policy_id, task, Purpose.CHECKPOINT, each)
             for plays_by_task in result.outcome.watched_plays
             for task, plays in zip(self.tasks, plays_by_task, strict=True)
-            for row in score_rows(self.policy_id, task, Purpose.CHECKPOINT, plays)
+            for each in plays
         ]
         return {**super().tables(facts, together, result), "scores": rows}
 
@@ -317,8 +330,8 @@ def jobs_of(requests: Sequence[Request], most: int) -> list[tuple[Request, ...]]
     for each in sorted(requests, key=lambda each: isinstance(each, PlayRequest)):
         key: tuple[Any, ...] = (TrainingRequest,) if each.joins else (each,)
         if isinstance(each, PlayRequest):
-            own_seeds = each.seeds if each.scripted or most == 1 else ()
-            key = each.key[1:], each.scripted, own_seeds
+            own_seeds = each.seeds if each.key.scripted or most == 1 else ()
+            key = each.key[1:], each.key.scripted, own_seeds
         if key not in filling or not _has_room(filling[key], each, most):
             filling[key] = []
             groups.append(filling[key])
@@ -329,7 +342,7 @@ def jobs_of(requests: Sequence[Request], most: int) -> list[tuple[Request, ...]]
 def _has_room(group: Sequence[Any], request: Request, most: int) -> bool:
     """Whether another request fits into a group's job."""
     if isinstance(request, PlayRequest):
-        if request.scripted:
+        if request.key.scripted:
             return True
         if own := [len(each.seeds) for each in group if each.policy_id == request.policy_id]:
             return sum(own) + len(request.seeds) <= BLOCK

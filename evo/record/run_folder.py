@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import PackageNotFoundError, version
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
@@ -24,6 +23,7 @@ from xgl import files
 from xgl.errors import ConfigError
 from xgl.escaping import visible_lines
 from xgl.files import user_path
+from xgl.version import __version__
 
 BEGIN_EVENTS = (RunEvent.CREATED, RunEvent.RESUMED)
 
@@ -99,7 +99,7 @@ def run_row(identity: RunIdentity, event: RunEvent) -> dict[str, Any]:
         "event": event,
         "at": datetime.now(UTC),
         "schema_version": SCHEMA_VERSION,
-        "code_version": _code_version(),
+        "code_version": __version__,
     }
 
 
@@ -180,10 +180,3 @@ def _never_begun(folder: Path) -> bool:
     with suppress(ArchiveError), Archive.open(archive) as reader:
         return reader.count("runs") == 0
     return False
-
-
-def _code_version() -> str | None:
-    """None if the package is not installed."""
-    with suppress(PackageNotFoundError):
-        return version("xent-evo")
-    return None

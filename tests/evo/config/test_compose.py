@@ -75,7 +75,6 @@ MISTAKES = [
     (["seed=abc"], r"seed: found 'abc', expected a whole number"),
     (["finetune=none"], r"finetune: found 'none', expected one of"),
     (["seed=1,2"], r"seed: found '1,2', expected one value: a command is one run"),
-    (["~growth.alpha1"], r"growth\.alpha1: missing$"),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
 ]
 

@@ -17,7 +17,6 @@ from evo.jobs import lora
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Finetune, Training, Trainings
 from evo.jobs.model_host import ModelHost
-from evo.record.ledger import finetune_row
 from xgl import Metadata, game, parse
 
 MakeModelHost = Callable[..., ModelHost]
@@ -78,16 +77,14 @@ def test_the_updates_of_a_step_learn_from_whole_maps_once(
     assert parts[:2] == parts[2:]
 
 
-def test_a_budget_of_nothing_is_the_base_player_as_a_row(
+def test_a_budget_of_nothing_is_the_base_player(
     make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     """The null control 𝒯 = 0 (docs/specification.md, "Null control")."""
     task, model_host = make_task(), make_model_host(tokens=0)
     finetune = train(model_host, task)
     assert (finetune.tokens, finetune.curve) == (0, [])
-    row = finetune_row(task, finetune, "f", 0, "{}", "hash")
-    assert row["forfeit_rate"] is None
-    assert row["distinct_moves"] is None
+    assert (finetune.forfeit_rate, finetune.distinct_moves) == (None, None)
     seeds = tuple(evaluation_seeds("selection", 0, 4))
     scores = [
         [score.score for score in model_host.do(Evaluation(task, (adapter,), (seeds,))).outcome[0]]

@@ -15,10 +15,9 @@ from archive.statistics.rule import Decision
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.config.schema import GameConfig
 from evo.growth.initial_scope import metadata
-from evo.jobs.evaluation import RoundScore, Task, evaluation_seeds, round_rows, series
+from evo.jobs.evaluation import RoundScore, Task, evaluation_seeds, play_row, round_rows, series
 from evo.jobs.job import Evaluation, Repetition, UnlikelyMoves
 from evo.jobs.model_host import ModelHost
-from evo.record.ledger import score_rows
 from evo.record.playability import (
     SEARCHED_MAPS,
     UNLIKELY,
@@ -74,7 +73,7 @@ def test_clipping_bounds_scores_and_never_raises_an_xent(
         assert score.clipped_score is not None
         assert score.clipped_score <= score.score + 1e-6
         assert score.clipped_score <= 12 * 8
-    rows = score_rows("base", task, "calibration", outcome[0])
+    rows = [play_row("base", task, "calibration", each) for each in outcome[0]]
     assert well_posed(rows) is not None
 
 
@@ -156,9 +155,11 @@ def refused(host: ModelHost, text: str, dialect: str, role: str, seed: int = 0) 
 def search(host: ModelHost, task: Task, seeds: tuple[Seeds, ...]) -> WellPosed:
     """What clipping keeps of the best of random and base moves."""
     searched = host.do(UnlikelyMoves(task, UNLIKELY, seeds)).outcome
-    best, median = (score_rows("", task, "calibration", plays) for plays in searched)
     [own] = host.do(Evaluation(task, (None,), (seeds,))).outcome
-    result = likely_best(best, median, score_rows("base", task, "calibration", own))
+    best, median, base = (
+        [play_row("", task, "calibration", each) for each in plays] for plays in (*searched, own)
+    )
+    result = likely_best(best, median, base)
     assert result is not None
     return result
 

@@ -76,11 +76,11 @@ def test_every_request_stands_in_one_job_of_bounded_size(
     assert firsts == sorted(firsts)
     for group in groups:
         plays = [each for each in group if isinstance(each, PlayRequest)]
-        assert len({(each.task.id, each.scripted) for each in plays}) == 1
+        assert len({(each.task.id, each.key.scripted) for each in plays}) == 1
         policies = Counter(each.policy_id for each in plays)
-        if plays[0].scripted or most == 1:
+        if plays[0].key.scripted or most == 1:
             assert len({each.seeds for each in plays}) == 1
-        if not plays[0].scripted:
+        if not plays[0].key.scripted:
             assert len(policies) <= most
             for name, count in policies.items():
                 length = sum(len(each.seeds) for each in plays if each.policy_id == name)
