@@ -248,7 +248,8 @@ class Machine:
     def _stories(self) -> RequestGenerator:
         calls = self.plan.stories[self.flow.position]
         texts = yield from self._ask(tuple(request for _, request in calls))
-        self.values.stories.update(zip((id(story) for story, _ in calls), texts, strict=True))
+        for (story, _), text in zip(calls, texts, strict=True):
+            self.values.answers[id(story)] = Text(text)
 
     def _elicit(self, elicit: syn.Elicit) -> RequestGenerator:
         self.last_elicit = self.flow.position, elicit.player, self.visits.copy()

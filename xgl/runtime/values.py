@@ -15,7 +15,7 @@ import re
 import string
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Any, TypeGuard, cast
 
 from xgl.errors import OversizeError
@@ -32,8 +32,6 @@ _WORD = re.compile(rf"[^{_SEPARATOR}]+")
 _TOKEN = re.compile(r"\S+")
 _SPACES = re.compile(r"\s\s+")
 _SEPARATORS = frozenset(string.punctuation)
-_SIGMA = ("\u03a3", "\u03c3")
-"""The only letter whose lower case depends on its neighbours."""
 _SAME = {"\u0130": "i", "\u1fd3": "\u0390", "\u1fe3": "\u03b0", "\ufb05": "\ufb06"}
 """Letters that Python's regular expressions match in any case and that no case mapping joins."""
 
@@ -86,23 +84,18 @@ def removal_parts(phrases: tuple[str, ...]) -> tuple[str | frozenset[str], ...]:
 
 def _fold_case(text: str) -> str:
     """``text`` with one letter for all letters that are equal up to case; its length stays."""
-    if text.isascii():
-        return text.lower()
-    for letter, same in _SAME.items():
-        text = text.replace(letter, same)
-    lower = text.lower()
+    return text.lower() if text.isascii() else "".join(map(_fold_letter, text))
+
+
+@cache
+def _fold_letter(letter: str) -> str:
+    lower = _SAME.get(letter, letter).lower()
     upper = lower.upper()
-    if len(upper) > len(lower):  # a letter whose upper case is several letters stays
-        pairs = zip(lower, map(str.upper, lower), strict=True)
-        upper = "".join(one if len(many) > 1 else many for one, many in pairs)
-    return upper.replace(*_SIGMA).lower()
+    return lower if len(upper) > 1 else upper.lower()  # where it is several letters, it stays
 
 
 def _remove_word_set(text: str, common: frozenset[str]) -> str:
-    folded_text = _fold_case(text)
-    return _WORD.sub(
-        lambda word: "" if folded_text[slice(*word.span())] in common else word[0], text
-    )
+    return _WORD.sub(lambda word: "" if _fold_case(word[0]) in common else word[0], text)
 
 
 def _remove_phrase(text: str, phrase: str) -> str:
@@ -151,14 +144,11 @@ REQUEST_FUNCTIONS = ("first_n_tokens", "sample", "shuffle")
 """Helper functions whose value needs an answer of the judge or a random draw."""
 
 
-class MissingError(Exception):
-    """An evaluation needs the answer of a call or a story, and there is none."""
-
-
 class Values:
     """Registers and evaluation.
 
-    ``stories`` and ``answers`` belong to the present line; both are by the identity of the call.
+    ``answers`` are the texts of stories and the values of calls that ask, of the present line, by
+    their identity. An evaluation that needs one that is not there raises ``KeyError``.
     """
 
     def __init__(self, dialect: Dialect, metadata: Metadata) -> None:
@@ -171,17 +161,15 @@ class Values:
         self.lists: dict[str, Items] = dict.fromkeys(syn.LIST_REGISTERS, ())
         self.aliases: dict[str, frozenset[str]] = {}
         """For each list the registers that it holds by reference, not by value."""
-        self.stories: dict[int, str] = {}
         self.answers: dict[int, Value] = {}
         self.draw_count = 0
         self.line_visit = (0, 0)
 
     def begin(self, line: int, visit: int) -> None:
-        """Start a line that ran ``visit`` times before; drops stories and answers of others."""
+        """Start a line that ran ``visit`` times before; drops the answers of others."""
         # Answers are kept by the identity of their call, which stands in one line only; a later run
         # of the line asks again, since its registers and its draws are others.
         self.line_visit, self.draw_count = (line, visit), 0
-        self.stories.clear()
         self.answers.clear()
 
     # -- registers -------------------------------------------------------------------------
@@ -273,9 +261,7 @@ class Values:
             case syn.Given(text, prefix):
                 return Text(self.text(text), self.text(prefix))
             case syn.Story():
-                if id(expression) not in self.stories:
-                    raise MissingError
-                return Text(self.within_limit(self.stories[id(expression)]))
+                return Text(self.within_limit(self.as_text(self.answers[id(expression)])))
             case syn.ListOf(items):
                 return self._within_limits(tuple(map(self._item, items)))
             case syn.Chain(left, right):
@@ -324,8 +310,6 @@ class Values:
                     [whole] if mark == "" else whole.split(mark)
                 )  # in one piece at an empty mark
                 return self._within_limits(tuple(map(Text, parts)))
-        if id(call) not in self.answers:
-            raise MissingError
         return self.answers[id(call)]
 
     def _uncommon(self, text: Any, other: Any) -> str:
