@@ -409,10 +409,6 @@ class MultiLoraModel(LanguageModel):
     def names(self) -> tuple[str, ...]:
         return tuple(map(str, range(self.policies)))
 
-    @property
-    def multi_policy(self) -> bool:
-        return True
-
     def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:
         """Hidden states and cache, each row by its policy. Raises ValueError without names."""
         if policies is None:

@@ -46,13 +46,8 @@ class LanguageModel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The policies, "" for a single one."""
+        """The policies, of which each row names its own; only "" for a single one."""
         return ("",)
-
-    @property
-    def multi_policy(self) -> bool:
-        """Whether rows name their policies."""
-        return False
 
     @property
     def is_spread(self) -> bool:

@@ -156,9 +156,11 @@ class Values:
         self.limit = metadata.max_characters
         self.meter = Meter(self.limit)
         self.spend = self.meter.spend
-        self.texts: dict[str, Text] = dict.fromkeys(syn.REGISTERS, NOTHING)
-        self.texts |= {name: Text(text) for name, text in metadata.constants.items()}
-        self.lists: dict[str, Items] = dict.fromkeys(syn.LIST_REGISTERS, ())
+        self.registers: dict[str, Text | Items] = {
+            **dict.fromkeys(syn.REGISTERS, NOTHING),
+            **{name: Text(text) for name, text in metadata.constants.items()},
+            **dict.fromkeys(syn.LIST_REGISTERS, ()),
+        }
         self.aliases: dict[str, frozenset[str]] = {}
         """For each list the registers that it holds by reference, not by value."""
         self.answers: dict[int, Value] = {}
@@ -175,21 +177,21 @@ class Values:
     # -- registers -------------------------------------------------------------------------
 
     def store(self, name: str, value: Value) -> None:
-        if name in self.lists:
-            items = self.lists[name] = self._items(value)
+        if name in syn.LIST_REGISTERS:
+            items = self.registers[name] = self._items(value)
             self.spend(meter.ITEM * len(items))
             aliases = frozenset(item.register for item in items if isinstance(item, Alias))
             self.aliases[name] = aliases
         else:
             assert not isinstance(value, tuple)
-            self.texts[name] = self._now(value)
+            self.registers[name] = self._now(value)
 
     def register_text(self, name: str) -> str:
         """A register as text; a list as JSON."""
-        if name in self.lists:
-            self._strings(self.lists[name])  # counted as work: its items may have grown since
-            return self.as_text(self.lists[name])
-        return self.texts[name].text
+        value = self.registers[name]
+        if isinstance(value, tuple):
+            self._strings(value)  # counted as work: its items may have grown since
+        return self.as_text(value)
 
     def holders(self, names: Iterable[str]) -> list[str]:
         """The lists that hold one of these registers by reference."""
@@ -201,9 +203,9 @@ class Values:
         ]
 
     def non_empty(self) -> dict[str, str]:
-        """All registers that are not empty, as :meth:`shown`."""
-        texts = {name: text.text for name, text in self.texts.items() if text.text}
-        return texts | {name: self.as_text(items) for name, items in self.lists.items() if items}
+        """All registers that are not empty, as :meth:`as_text`."""
+        filled = {name: value for name, value in self.registers.items() if value}
+        return {name: text for name, value in filled.items() if (text := self.as_text(value))}
 
     def as_text(self, value: Value) -> str:
         """A value as it is now; a list as JSON."""
@@ -214,13 +216,10 @@ class Values:
         return json.dumps([self._now(item).text for item in value], ensure_ascii=False)
 
     def _now(self, value: Item) -> Text:
-        return self.texts[value.register] if isinstance(value, Alias) else value
+        return cast(Text, self.registers[value.register] if isinstance(value, Alias) else value)
 
     def _items(self, value: Value) -> Items:
-        if isinstance(value, Alias):
-            return self.lists[value.register]
-        assert isinstance(value, tuple)
-        return value
+        return cast(Items, self.registers[value.register] if isinstance(value, Alias) else value)
 
     def _strings(self, items: Items) -> list[str]:
         texts = [self._now(item).text for item in items]
@@ -250,7 +249,7 @@ class Values:
             case syn.Register(name) if self.dialect.aliases:
                 return Alias(name)
             case syn.Register(name):
-                return self.lists[name] if name in self.lists else self.texts[name]
+                return self.registers[name]
             case syn.Cat(left, right):
                 space = " " if self.dialect.cat_space else ""
                 return Text(self.within_limit(self.text(left) + space + self.text(right)))
