@@ -30,9 +30,8 @@ from evo.jobs.job import Finetune, MapText, Outcome, Result, Training
 from evo.jobs.lora import AdaptedModel, NotByRowError, weight_sharing_copy
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
-from xgl.judge.loading import load_model, load_stories
+from xgl.judge.loading import JudgeStories, load_model, load_stories
 from xgl.judge.server_judge import connect
-from xgl.judge.stories import JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.canonical import BASE, MAIN, Game
 from xgl.lm.language_model import LanguageModel
