@@ -15,7 +15,7 @@ import re
 import string
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, TypeGuard, cast
 
 from xgl.errors import OversizeError
@@ -84,14 +84,21 @@ def removal_parts(phrases: tuple[str, ...]) -> tuple[str | frozenset[str], ...]:
 
 def _fold_case(text: str) -> str:
     """``text`` with one letter for all letters that are equal up to case; its length stays."""
-    return text.lower() if text.isascii() else "".join(map(_fold_letter, text))
+    return text.lower() if text.isascii() else text.translate(_LETTERS)
 
 
-@cache
-def _fold_letter(letter: str) -> str:
-    lower = _SAME.get(letter, letter).lower()
-    upper = lower.upper()
-    return lower if len(upper) > 1 else upper.lower()  # where it is several letters, it stays
+class _Letters(dict[int, str]):
+    """A table of :meth:`str.translate`, filled as letters occur."""
+
+    def __missing__(self, code: int) -> str:
+        lower = _SAME.get(chr(code), chr(code)).lower()
+        upper = lower.upper()
+        # A letter whose upper case is several letters stays.
+        self[code] = letter = lower if len(upper) > 1 else upper.lower()
+        return letter
+
+
+_LETTERS = _Letters()
 
 
 def _remove_word_set(text: str, common: frozenset[str]) -> str:
