@@ -48,7 +48,7 @@ from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, Training
 from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import Credit, update
-from xgl.judge.engine import Bits, EngineSettings, ScoringEngine
+from xgl.judge.engine import Bits, ScoringEngine
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import XENT
 from xgl.lm import captured
@@ -275,9 +275,8 @@ def scoring(lm: LanguageModel, memory: int, rate: float) -> list[dict[str, Any]]
         ],
     }
     for name, sequences in loads.items():
-        bounds = EngineSettings(memory_bytes=memory, score_cache_bytes=0)
         row: dict[str, Any] = {"load": name}
-        engine = ScoringEngine(lm, bounds)
+        engine = ScoringEngine(lm, memory, cache_bytes=0)
         with peak(row):
             taken = seconds(partial(engine.bits, sequences), 1)
         read = engine.counts["read_tokens"] / 3

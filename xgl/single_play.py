@@ -119,6 +119,6 @@ def _story_source(whole: Game, judge: Judge, stories: StorySource | None) -> Sto
     model: Any = getattr(judge, "lm", None)
     if stories is not None or model is None or not asked_stories(whole):
         return stories or _NoStories()
-    from xgl.judge.stories import JudgeStories
+    from xgl.judge.loading import JudgeStories
 
     return JudgeStories(model, judge.truncate)

@@ -401,15 +401,11 @@ class LoraModel(LanguageModel):
     def names(self) -> tuple[str, ...]:
         return tuple(map(str, range(self.policies))) or ("",)
 
-    @property
-    def multi_policy(self) -> bool:
-        return self.policies > 0
-
-    def backbone(self, policies: Sequence[str] = (), **inputs: Any) -> Any:
+    def backbone(self, policies: Sequence[str] | None = None, **inputs: Any) -> Any:
         """Hidden states and cache, each row by its policy."""
         groups, steps = None, inputs["input_ids"].shape[1]
         if self.policies:
-            groups = RowGroups.of(policies, self.names, steps, self.device)
+            groups = RowGroups.of(policies or (), self.names, steps, self.device)
         self.current[:] = [groups]
         try:
             return super().backbone(**inputs)

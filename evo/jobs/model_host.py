@@ -14,7 +14,7 @@ from functools import cached_property, partial
 
 import torch
 
-from evo.config.models import JudgeConfig, ModelHostSettings
+from evo.config.models import ModelHostSettings
 from evo.jobs.evaluation import (
     RoundScore,
     ScoredPlay,
@@ -28,10 +28,8 @@ from evo.jobs.finetune import Watch, finetune_together
 from evo.jobs.job import Finetune, MapText, Outcome, Result, Training
 from evo.jobs.lora import AdaptedModel, NotByRowError
 from xgl.analysis.static_facts import analyse
-from xgl.judge.engine import EngineSettings
-from xgl.judge.loading import load_model, load_stories
+from xgl.judge.loading import JudgeStories, load_model, load_stories
 from xgl.judge.server_judge import connect
-from xgl.judge.stories import JudgeStories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.canonical import BASE, MAIN, Game
 from xgl.lm.language_model import LanguageModel
@@ -120,7 +118,7 @@ class ModelHost:
         judge = self.settings.judge
         assert judge.second is not None
         lm = load_model(judge.second, judge.dtype, self.settings.device_of(judge))
-        second = TransformerJudge(lm, _engine_settings(judge), others=self.judge.others)
+        second = TransformerJudge(lm, judge.memory_mib << 20, others=self.judge.others)
         for name in ("count", "truncate", "first_tokens"):
             setattr(second, name, getattr(self.judge, name))
         return second
@@ -143,7 +141,7 @@ class ModelHost:
         if settings and settings.bfloat16_rewards and is_float32_on_cpu:
             model = copy.deepcopy(judge.lm.model).to(torch.bfloat16)
             lm = replace(judge.lm, model=model, captured={})
-            judge = TransformerJudge(lm, _engine_settings(self.settings.judge), others=judge.others)
+            judge = TransformerJudge(lm, self.settings.judge.memory_mib << 20, others=judge.others)
 
         def cast(task: Task) -> Cast:
             return replace(self.cast(task), judge=judge)
@@ -230,19 +228,15 @@ def single_threaded() -> None:
 def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJudge:
     """The judge, on a server, with the player's own weights, or with others; and the models under
     it."""
-    judge, engine = settings.judge, _engine_settings(settings.judge)
+    judge, memory = settings.judge, settings.judge.memory_mib << 20
     place = settings.device_of(judge)
     same = settings.player.model, settings.player.dtype, settings.device_of(settings.player)
     if is_server(judge.model):
-        main = connect(judge.model, engine.score_cache_bytes, judge.tokenizer, judge.key_variable)
+        main = connect(judge.model, judge.tokenizer, judge.key_variable)
     elif (judge.model, judge.dtype, place) == same:
-        main = TransformerJudge(replace(player, captured={}), engine)
+        main = TransformerJudge(replace(player, captured={}), memory)
     else:
-        main = TransformerJudge(load_model(judge.model, judge.dtype, place), engine)
+        main = TransformerJudge(load_model(judge.model, judge.dtype, place), memory)
     for name, reference in judge.others.items():
-        main.others[name] = TransformerJudge(load_model(reference, judge.dtype, place), engine)
+        main.others[name] = TransformerJudge(load_model(reference, judge.dtype, place), memory)
     return main
-
-
-def _engine_settings(judge: JudgeConfig) -> EngineSettings:
-    return EngineSettings(memory_bytes=judge.memory_mib << 20)

@@ -23,7 +23,7 @@ from xgl.language.unparse import expression_text
 from xgl.language.visitors import children, find, reads
 from xgl.runtime.presentation import Sight, token_spans
 from xgl.runtime.requests import Assigned, Ensured, Event, Item, Judge, Moved, Rewarded, View
-from xgl.runtime.values import MissingError, Text, Values
+from xgl.runtime.values import Text, Values
 
 
 class Term(NamedTuple):
@@ -83,7 +83,7 @@ class Narrator:
             values.store(name, Text(text) if items is None else items)
         try:
             return str(values.plain(xent.target))
-        except (MissingError, OversizeError):
+        except (KeyError, OversizeError):  # KeyError: of a story or a random draw
             return None
 
 

@@ -14,7 +14,6 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
@@ -22,7 +21,7 @@ from cachetools import LRUCache
 
 from xgl.judge.forward import Bits, supports_prefix_sharing, tree_bits
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory import ForwardBudget, few_threads, retry_in_halves
+from xgl.lm.memory import FAST_TOKENS, few_threads, reading_bytes, retry_in_halves
 from xgl.lm.prefix_sharing import (
     MAX_TREE_TOKENS,
     Ids,
@@ -32,6 +31,10 @@ from xgl.lm.prefix_sharing import (
     tree_batches,
 )
 
+MEMORY_BYTES = 1 << 30
+"""Memory that a forward pass may take, in addition to the weights."""
+CACHE_BYTES = 64 << 20
+"""Bytes of the kept scores."""
 ENTRY_BYTES = 320
 """Bytes of an LRU entry in addition to its value, about."""
 
@@ -44,27 +47,12 @@ def _digest(ids: Ids) -> bytes:
 _LOG = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class EngineSettings:
-    """Bounds of one engine, by default those of a run.
-
-    ``batch_tokens``: padded tokens of one forward pass (None: a number that is fast on the kind of
-    device), fewer if they would exceed ``memory_bytes``. ``score_cache_bytes`` bounds the stored
-    scores.
-    """
-
-    batch_tokens: int | None = None
-    memory_bytes: int = 1 << 30
-    score_cache_bytes: int = 64 << 20
-
-
 class Engine(ABC):
-    """Gives bits of token sequences and keeps scores, the least recently used of which make room
-    (``score_cache_bytes``)."""
+    """Gives bits of token sequences and keeps scores, up to ``cache_bytes``."""
 
-    def __init__(self, score_cache_bytes: int) -> None:
+    def __init__(self, cache_bytes: int = CACHE_BYTES) -> None:
         self._scores: LRUCache[bytes, array[float]] = LRUCache(
-            score_cache_bytes, lambda bits: ENTRY_BYTES + sys.getsizeof(bits)
+            cache_bytes, lambda bits: ENTRY_BYTES + sys.getsizeof(bits)
         )
 
     def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
@@ -90,28 +78,39 @@ class Engine(ABC):
 
 
 class ScoringEngine(Engine):
-    """Scores token sequences with ``lm``."""
+    """Scores token sequences with ``lm``. ``batch_tokens``: padded tokens of one forward pass
+    (None: a number that is fast on the kind of device), fewer if they exceed ``memory_bytes``."""
 
-    def __init__(self, lm: LanguageModel, settings: EngineSettings | None = None) -> None:
-        settings = settings or EngineSettings()
-        super().__init__(settings.score_cache_bytes)
-        self.lm = lm
+    def __init__(
+        self,
+        lm: LanguageModel,
+        memory_bytes: int = MEMORY_BYTES,
+        batch_tokens: int | None = None,
+        cache_bytes: int = CACHE_BYTES,
+    ) -> None:
+        super().__init__(cache_bytes)
+        self.lm, self.memory_bytes = lm, memory_bytes
+        self.batch_tokens = batch_tokens or FAST_TOKENS.get(lm.device.type, 65536)
         self.counts: Counter[str] = Counter()
         """Tokens that the model read (common prefixes once, the last one of a sequence never), with
         padding, and that it scored; rows and passes."""
-        self.budget = ForwardBudget(lm, settings.batch_tokens, settings.memory_bytes)
 
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterator[tuple[ScoredSequence, Bits]]:
         with few_threads(self.lm):
             shares = bool(sequences) and self._shares_prefixes
-            trees = prefix_trees(sequences, min(MAX_TREE_TOKENS, self.budget.tokens) * shares)
-            for batch in tree_batches(trees, self.budget.rows):
+            trees = prefix_trees(sequences, min(MAX_TREE_TOKENS, self.batch_tokens) * shares)
+            for batch in tree_batches(trees, self._rows):
                 results = retry_in_halves(self._forward, batch, "sequences to score")
                 for tree, bits in zip(batch, results, strict=True):
                     yield from zip([sequences[n] for n in tree.members], bits, strict=True)
 
+    def _rows(self, width: int) -> int:
+        """Trees of ``width`` tokens that one pass reads, at least one."""
+        rows = self.memory_bytes // reading_bytes(self.lm, width)
+        return max(1, min(self.batch_tokens // width, rows))
+
     def _forward(self, trees: Sequence[PrefixTree]) -> list[list[Bits]]:
-        bits = tree_bits(self.lm, trees, self.budget.bytes // 8)
+        bits = tree_bits(self.lm, trees, self.memory_bytes // 8)
         self.counts.update(
             read_tokens=sum(len(tree.tokens) for tree in trees),
             padded_tokens=len(trees) * max(len(tree.tokens) for tree in trees),

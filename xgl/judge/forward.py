@@ -144,10 +144,9 @@ def supports_prefix_sharing(lm: LanguageModel) -> bool:
     sequences = _probe_sequences(width, int(lm.model.config.vocab_size))
     try:
         [tree] = prefix_trees(sequences, max_tokens=width)
-        together = dict(zip(tree.members, tree_bits(lm, [tree])[0], strict=True))
-        first, last = tree.members[0], tree.members[-1]
-        chains = [prefix_trees([sequences[index]], max_tokens=0) for index in (first, last)]
-        alone = [tree_bits(lm, trees)[0][0] for trees in chains]
+        [together] = tree_bits(lm, [tree])
+        ends = [sequences[tree.members[at]] for at in (0, -1)]
+        alone = [tree_bits(lm, prefix_trees([each], max_tokens=0))[0][0] for each in ends]
     except Exception as error:
         if out_of_memory(error):
             raise
@@ -155,15 +154,14 @@ def supports_prefix_sharing(lm: LanguageModel) -> bool:
     # Float32 agrees to rounding; in bfloat16 two orders of summation differ by parts of a bit, but
     # a model that reads trees wrongly by several.
     exact = 1e-3 if lm.model.dtype == torch.float32 else 1.0
-    pairs = (alone[0], together[first]), (alone[1], together[last])
-    return all(np.allclose(one, other, atol=exact) for one, other in pairs)
+    return np.allclose(alone, [together[0], together[-1]], atol=exact)
 
 
 def _probe_sequences(width: int, vocabulary: int) -> list[ScoredSequence]:
     """Sequences that fill one tree of ``width`` tokens after a common prefix."""
-    start, rest = 2 * MIN_SHARED, 2 * MIN_SHARED
+    size = 2 * MIN_SHARED
     tokens = np.random.default_rng(0).integers(vocabulary, size=width + 1).tolist()
-    cuts = range(start, width, rest)
     return [
-        ScoredSequence((*tokens[:start], *tokens[cut : cut + rest], tokens[-1]), 2) for cut in cuts
+        ScoredSequence((*tokens[:size], *tokens[cut : cut + size], tokens[-1]), 2)
+        for cut in range(size, width, size)
     ]

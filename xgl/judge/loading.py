@@ -1,18 +1,23 @@
-"""Load a judge, or a source of stories, by its reference."""
+"""Load a judge, or a source of stories, by its reference; the stories that a model writes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
 
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
 from xgl.judge.server_judge import connect
-from xgl.judge.stories import CorpusStories, JudgeStories, read_texts
+from xgl.judge.stories import CorpusStories, read_texts
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import PAPER
 from xgl.lm.language_model import LanguageModel
+from xgl.lm.memory import retry_in_halves
+from xgl.lm.sampling import sample, stop_tokens
 from xgl.models import corpus, resolve
 from xgl.models.references import CORPUS, JUDGE, is_server, is_text_file
-from xgl.runtime.requests import ScoreRequest, StorySource
+from xgl.random_streams import stream
+from xgl.runtime.requests import ScoreRequest, StoryRequest, StorySource
 
 
 def check_judge(
@@ -78,3 +83,42 @@ def load_stories(
             raise ConfigError(f"stories: found {JUDGE}, and a judge behind a server writes none")
         return JudgeStories(judge.lm, judge.truncate)
     return JudgeStories(load_model(reference, dtype, device), judge.truncate)
+
+
+STORY_ROWS = 64
+"""Stories that are written at once."""
+
+
+class JudgeStories:
+    """Stories that a model of this machine writes at temperature 1, one for each map and site: the
+    judge's own, or another one.
+
+    ``truncate(text, tokens)`` cuts to judge tokens.
+    """
+
+    def __init__(self, lm: LanguageModel, truncate: Callable[[str, int], str]) -> None:
+        self.lm, self.truncate = lm, truncate
+        self._stops = stop_tokens(lm, "\n")
+        self._texts: dict[tuple[int, StoryRequest], str] = {}
+
+    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+        """A story for each (map seed, request); each is written once."""
+        requests = [(request.map_of(seed), request) for seed, request in requests]
+        new = [key for key in dict.fromkeys(requests) if key not in self._texts]
+        for first in range(0, len(new), STORY_ROWS):
+            batch = new[first : first + STORY_ROWS]
+            texts = retry_in_halves(self._write, batch, "stories to write")
+            self._texts.update(zip(batch, texts, strict=True))
+        return [self._texts[key] for key in requests]
+
+    def forget(self) -> None:
+        """Drop the stories written so far: they change the batches of later ones."""
+        self._texts.clear()
+
+    def _write(self, batch: Sequence[tuple[int, StoryRequest]]) -> list[str]:
+        limits = [request.tokens for _, request in batch]
+        prompts = [(self.lm.bos, *self.lm.encode(request.prompt)) for _, request in batch]
+        uniforms = [stream("story", seed, r.site).random(max(limits)) for seed, r in batch]
+        continuations = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
+        texts = [" ".join(self.lm.decode(each.ids).split()) for each in continuations]
+        return [self.truncate(text, limit) for text, limit in zip(texts, limits, strict=True)]

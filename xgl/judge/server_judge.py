@@ -23,7 +23,7 @@ from xgl.chat.client import (
 )
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
-from xgl.judge.engine import Engine, EngineSettings
+from xgl.judge.engine import Engine
 from xgl.judge.forward import Bits
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import UNBOUNDED, LanguageModel
@@ -40,10 +40,7 @@ BYTES_A_TOKEN = 512
 
 
 def connect(
-    reference: str,
-    cache_bytes: int = EngineSettings.score_cache_bytes,
-    tokenizer: str | None = None,
-    key_variable: str | None = None,
+    reference: str, tokenizer: str | None = None, key_variable: str | None = None
 ) -> TransformerJudge:
     """The judge at ``vllm:MODEL@URL``; the tokenizer is that of the reference ``tokenizer``, by
     default MODEL; ``key_variable``: environment variable with the server's key.
@@ -65,14 +62,14 @@ def connect(
     loaded = resolve.load_tokenizer(tokenizer or settings.model)
     config = SimpleNamespace(vocab_size=len(loaded), max_position_embeddings=window)
     lm = LanguageModel(SimpleNamespace(config=config), loaded, torch.device("cpu"))
-    return TransformerJudge(lm, engine=ServerEngine(settings, cache_bytes))
+    return TransformerJudge(lm, engine=ServerEngine(settings))
 
 
 class ServerEngine(Engine):
     """Bits of token sequences from a server."""
 
-    def __init__(self, settings: ChatSettings, cache_bytes: int) -> None:
-        super().__init__(cache_bytes)
+    def __init__(self, settings: ChatSettings) -> None:
+        super().__init__()
         self.settings = settings
 
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterable[tuple[ScoredSequence, Bits]]:

@@ -1,5 +1,5 @@
 """The texts of maps (docs/specification.md, "Maps"), by the name that a user gives: the package's
-corpus, a file of texts, or a model that writes them. No model library is loaded until one writes.
+corpus, a file of texts, or a model that writes them (``xgl.judge.loading``).
 
 Even map seeds are for training, odd ones for evaluation. A corpus is
 divided in the same way, so training and evaluation share neither a seed nor a text.
@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from xgl.errors import ConfigError, StoryError, excerpt
 from xgl.files import MOST_BYTES, read_bytes, user_path
@@ -21,9 +20,6 @@ from xgl.models.resolve import resolve
 from xgl.random_streams import stream
 from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import StoryRequest
-
-if TYPE_CHECKING:  # which loads torch
-    from xgl.lm.language_model import LanguageModel
 
 WRITERS = "expected judge or a model of this machine, which write what is asked for"
 MOST_FILE_BYTES = 16 * MOST_BYTES
@@ -114,50 +110,3 @@ class CorpusStories:
         starts = [0, *(end for end in ends if len(text) - end >= 4 * request.tokens)]
         start = starts[int(stream("site", map_seed, request.site).integers(len(starts)))]
         return self.truncate(text[start:], request.tokens).strip()
-
-
-STORY_ROWS = 64
-"""Stories that are written at once."""
-
-
-class JudgeStories:
-    """Stories that a model of this machine writes at temperature 1, one for each map and site: the
-    judge's own, or another one.
-
-    ``truncate(text, tokens)`` cuts to judge tokens.
-    """
-
-    def __init__(self, lm: LanguageModel, truncate: Callable[[str, int], str]) -> None:
-        from xgl.lm.sampling import stop_tokens
-
-        self.lm, self.truncate = lm, truncate
-        self._stops = stop_tokens(lm, "\n")
-        self._texts: dict[tuple[int, StoryRequest], str] = {}
-
-    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
-        """A story for each (map seed, request); each is written once."""
-        from xgl.lm.memory import retry_in_halves
-
-        requests = [(request.map_of(seed), request) for seed, request in requests]
-        new = [key for key in dict.fromkeys(requests) if key not in self._texts]
-        for first in range(0, len(new), STORY_ROWS):
-            batch = new[first : first + STORY_ROWS]
-            texts = retry_in_halves(self._write, batch, "stories to write")
-            self._texts.update(zip(batch, texts, strict=True))
-        return [self._texts[key] for key in requests]
-
-    def forget(self) -> None:
-        """Drop the stories written so far: they change the batches of later ones."""
-        self._texts.clear()
-
-    def _write(self, batch: Sequence[tuple[int, StoryRequest]]) -> list[str]:
-        import numpy as np
-
-        from xgl.lm.sampling import sample
-
-        limits = [request.tokens for _, request in batch]
-        prompts = [(self.lm.bos, *self.lm.encode(request.prompt)) for _, request in batch]
-        uniforms = [stream("story", seed, r.site).random(max(limits)) for seed, r in batch]
-        continuations = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
-        texts = [" ".join(self.lm.decode(each.ids).split()) for each in continuations]
-        return [self.truncate(text, limit) for text, limit in zip(texts, limits, strict=True)]

@@ -11,7 +11,7 @@ from operator import sub
 from typing import TypeVar
 
 from xgl.errors import JudgeError, NotFiniteError, OversizeError
-from xgl.judge.engine import Engine, EngineSettings, ScoringEngine
+from xgl.judge.engine import MEMORY_BYTES, Engine, ScoringEngine
 from xgl.language.dialects import Scoring
 from xgl.lm.language_model import ENCODING, LanguageModel, cached_encoder
 from xgl.lm.prefix_sharing import ScoredSequence
@@ -37,16 +37,17 @@ class TransformerJudge:
     def __init__(
         self,
         lm: LanguageModel,
-        settings: EngineSettings | None = None,
+        memory_bytes: int = MEMORY_BYTES,
         engine: Engine | None = None,
         others: Mapping[str, TransformerJudge] | None = None,
     ) -> None:
-        """``engine``: computes the bits instead of ``lm``, for the token sequences of ``lm``.
-        ``others``: the models under this judge (§2.2.2), which answer requests for their names;
-        limits are in the tokens of ``lm`` all the same."""
+        """``memory_bytes``: those of a forward pass, beside the weights. ``engine``: computes the
+        bits instead of ``lm``, for the token sequences of ``lm``. ``others``: the models under
+        this judge (§2.2.2), which answer requests for their names; limits are in the tokens of
+        ``lm`` all the same."""
         self.lm = lm
         self._encode = cached_encoder(lm)
-        self.engine: Engine = engine or ScoringEngine(lm, settings)
+        self.engine: Engine = engine or ScoringEngine(lm, memory_bytes)
         self.others = dict(others or {})
 
     # -- the Judge protocol ----------------------------------------------------------------

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import torch
@@ -45,13 +46,8 @@ class LanguageModel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The policies, "" for a single one."""
+        """The policies, of which each row names its own; only "" for a single one."""
         return ("",)
-
-    @property
-    def multi_policy(self) -> bool:
-        """Whether rows name their policies."""
-        return False
 
     @property
     def is_spread(self) -> bool:
@@ -211,21 +207,28 @@ def distinct_prompts(
     return distinct, [index_of[row] for row in rows]
 
 
+def split_prompts(
+    distinct: Sequence[PolicyPrompt],
+) -> tuple[list[PolicyPrompt], list[int], list[Ids]]:
+    """Common prefixes of different prompts, those of one policy together; of each prompt the index
+    of its prefix, and the rest."""
+    prefixes, owner, suffixes = list[PolicyPrompt](), list[int](), list[Ids]()
+    for policy, group in groupby(distinct, key=lambda each: each[0]):
+        prompts = [prompt for _, prompt in group]
+        shared, owners = common_prefixes(prompts)
+        owner += [len(prefixes) + index for index in owners]
+        prefixes += [(policy, prefix) for prefix in shared]
+        rows = zip(prompts, owners, strict=True)
+        suffixes += [prompt[len(shared[index]) :] for prompt, index in rows]
+    return prefixes, owner, suffixes
+
+
 def encode_distinct(lm: LanguageModel, distinct: Sequence[PolicyPrompt]) -> DecoderState:
     """The state after different prompts, those of one policy together."""
     if not keeps_caches(lm):
         return _read(lm, distinct, Texts([()] * len(distinct)))
-    prefixes: list[PolicyPrompt] = []
-    owner: list[int] = []
-    for policy in dict.fromkeys(name for name, _ in distinct):
-        shared, owners = common_prefixes([prompt for name, prompt in distinct if name == policy])
-        owner += [len(prefixes) + index for index in owners]
-        prefixes += [(policy, prefix) for prefix in shared]
+    prefixes, owner, suffixes = split_prompts(distinct)
     state = select_rows(_read(lm, prefixes), owner)
-    suffixes = [
-        prompt[len(prefixes[index][1]) :]
-        for (_, prompt), index in zip(distinct, owner, strict=True)
-    ]
     if not any(suffixes):
         return state
     # Rows with nothing left read padding, so that the batch stays one, and are what they were.

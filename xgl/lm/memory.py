@@ -46,28 +46,14 @@ def few_threads(lm: LanguageModel) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-class ForwardBudget:
-    """Limits of one forward pass of a model: padded tokens (None: a number that is fast on the kind
-    of device), and bytes in addition to the weights."""
-
-    def __init__(self, lm: LanguageModel, tokens: int | None, limit: int) -> None:
-        self.tokens = tokens or FAST_TOKENS.get(lm.device.type, 65536)
-        self.bytes, self.token_bytes = limit, token_bytes(lm)
-
-    def rows(self, width: int) -> int:
-        """Number of rows of ``width`` tokens that fit."""
-        row = width * (self.token_bytes + MASK_BYTES * width)
-        return max(1, min(self.tokens // width, self.bytes // row))
-
-
 def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
     """Number of rows of ``tokens`` tokens, prompt and continuation, that fit into ``limit`` bytes.
 
     A row needs its cache, a forward pass over its prompt, and then logits to sample from.
     """
-    reading = tokens * (token_bytes(lm) + MASK_BYTES * tokens)
     drawing = DRAW_BYTES * int(lm.model.config.vocab_size)
-    return max(1, limit // (tokens * cache_bytes(lm) * 5 // 4 + max(reading, drawing)))
+    row = tokens * cache_bytes(lm) * 5 // 4 + max(reading_bytes(lm, tokens), drawing)
+    return max(1, limit // row)
 
 
 def micro_batches(
@@ -126,6 +112,11 @@ def _parts(
             parts.append(slice(start, end - 1))
             start = end - 1
     return [*parts, slice(start, len(items))]
+
+
+def reading_bytes(lm: LanguageModel, tokens: int) -> int:
+    """Bytes of a pass over a row of so many tokens."""
+    return tokens * (token_bytes(lm) + MASK_BYTES * tokens)
 
 
 def token_bytes(lm: LanguageModel) -> int:

@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -38,8 +37,9 @@ from xgl.lm.language_model import (
     length_mask,
     pad,
     select_rows,
+    split_prompts,
 )
-from xgl.lm.prefix_sharing import common_prefixes, shared_length
+from xgl.lm.prefix_sharing import shared_length
 
 
 class Continuation(NamedTuple):
@@ -256,7 +256,9 @@ class PromptCaches:
         sources = [_closest(prompt, known) for prompt in prompts]
         # At least one token of each prompt is read: from its state the next one is drawn.
         suffixes = [ids[shared:] for (_, ids), (_, shared) in zip(prompts, sources, strict=True)]
-        if len(suffixes) * max(map(len, suffixes)) >= _tokens_of_whole(prompts):
+        prefixes, _, rests = split_prompts(prompts)
+        whole_tokens = sum(len(ids) for _, ids in prefixes) + sum(map(len, rests))
+        if len(suffixes) * max(map(len, suffixes)) >= whole_tokens:
             return None
         shared = [shared for _, shared in sources]
         cache: Any = DynamicCache()
@@ -285,15 +287,3 @@ def _closest(prompt: PolicyPrompt, known: Sequence[PolicyPrompt]) -> tuple[Polic
         shared = min(shared_length(other[1], ids), len(ids) - 1) if other[0] == name else 0
         best = max(best, (other, shared), key=lambda each: each[1])
     return best
-
-
-def _tokens_of_whole(prompts: Sequence[PolicyPrompt]) -> int:
-    """Tokens that a model reads from the beginning of ``prompts``, those of one policy together,
-    with common prefixes once; without padding."""
-    count = 0
-    for _, group in groupby(prompts, key=lambda prompt: prompt[0]):
-        ids = [prompt for _, prompt in group]
-        prefixes, owners = common_prefixes(ids)
-        count += sum(map(len, prefixes))
-        count += sum(len(each) - len(prefixes[own]) for each, own in zip(ids, owners, strict=True))
-    return count

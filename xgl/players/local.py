@@ -203,7 +203,7 @@ class LocalPolicy:
             uniforms,
             self._stops,
             self.decoding,
-            policies=[turn.policy for turn, _ in batch] if self.lm.multi_policy else None,
+            policies=None if "" in self.lm.names else [turn.policy for turn, _ in batch],
             stop_when=partial(self._over_limit, max_lens) if self.count else None,
             caches=self.caches,
         )

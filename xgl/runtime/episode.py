@@ -11,15 +11,8 @@ from contextlib import suppress
 
 from xgl.errors import OversizeError, PlayerError
 from xgl.language.canonical import Game
-from xgl.runtime.lockstep import (
-    Cast,
-    Instance,
-    RunningMachine,
-    advance,
-    cut_move,
-    machines_of,
-    turn_of,
-)
+from xgl.runtime.lockstep import Cast, Instance, RunningMachine, advance, cut_move, turn_of
+from xgl.runtime.machine import Machine
 from xgl.runtime.presentation import Message, first_messages
 from xgl.runtime.requests import (
     Event,
@@ -64,13 +57,12 @@ class Episode:
     ) -> None:
         self.game = game
         self.instance = Instance(game, Seeds(map_seed, play_seed), memory=memory or {})
-        self._cast = Cast(judge, stories, dict(players or {}))
-        self._machine: RunningMachine | None = None
+        cast = Cast(judge, stories, dict(players or {}))
+        self._machine = RunningMachine(self.instance, cast, Machine(game))
 
     @property
     def _running_machine(self) -> RunningMachine:
         start_all([self])
-        assert self._machine is not None
         return self._machine
 
     @property
@@ -146,11 +138,7 @@ class Episode:
 def start_all(episodes: Sequence[Episode]) -> None:
     """Play each episode up to its first open move, in lockstep; episodes that already wait for a
     move do not change."""
-    fresh = [episode for episode in episodes if episode._machine is None]
-    machines = machines_of([episode.instance for episode in fresh])
-    for episode, machine in zip(fresh, machines, strict=True):
-        episode._machine = RunningMachine(episode.instance, episode._cast, machine)
-    advance([episode._machine for episode in episodes if episode._machine is not None])
+    advance([episode._machine for episode in episodes])
 
 
 def step_all(episodes: Sequence[Episode], moves: Sequence[Answer]) -> None:

@@ -85,7 +85,6 @@ class RunningMachine:
         self.play: Play | None = None
         self.fault: FlowError | None = None
         """Why the program cannot go on; told again to who asks again."""
-        self.resume()
 
     @property
     def open_move(self) -> MoveRequest | None:
@@ -96,7 +95,7 @@ class RunningMachine:
         return None
 
     def resume(self) -> None:
-        """Hand the answers back and run to the next question, or to the end."""
+        """Begin, or hand the answers back, and run to the next question, or to the end."""
         if self.fault is not None:
             raise self.fault
         refusal = next((a for a in self.answers if isinstance(a, OversizeError)), None)
@@ -149,6 +148,9 @@ def _finished(running: RunningMachine) -> Play:
 def advance(running: Sequence[RunningMachine]) -> None:
     """Run each as far as its cast can answer, all in lockstep: to the end of its play, or to a move
     from outside."""
+    for each in running:
+        if each.play is None and not each.requests:  # it has not begun
+            each.resume()
     while asking := [each for each in running if each.requests and each.open_move is None]:
         _answer(asking)
         for machine in asking:

@@ -223,7 +223,10 @@ class Machine:
     # -- instructions ----------------------------------------------------------------------
 
     def _assign(self, assign: syn.Assign) -> RequestGenerator:
-        yield from self._stories()
+        calls = self.plan.stories[self.flow.position]
+        texts = yield from self._ask(tuple(request for _, request in calls))
+        for (story, _), text in zip(calls, texts, strict=True):
+            self.values.answers[id(story)] = Text(text)
         if self.dialect.parallel_assign:
             yield from self._assign_at_once(assign)
             return
@@ -244,11 +247,6 @@ class Machine:
             self.values.store(name, value)
         holders = self.values.holders(values)
         self._log_registers([*values, *(name for name in holders if name not in values)])
-
-    def _stories(self) -> RequestGenerator:
-        calls = self.plan.stories[self.flow.position]
-        texts = yield from self._ask(tuple(request for _, request in calls))
-        self.values.stories.update(zip((id(story) for story, _ in calls), texts, strict=True))
 
     def _elicit(self, elicit: syn.Elicit) -> RequestGenerator:
         self.last_elicit = self.flow.position, elicit.player, self.visits.copy()

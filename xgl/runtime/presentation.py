@@ -192,20 +192,17 @@ def view_text(view: View, limit: int, later: Sequence[Ask] = ()) -> str:
         lines += [f"What you saw {when} before:", *item_lines(items), ""]
     seen = "What you have seen in this round:" if view.earlier else "What you have seen:"
     lines += [seen, *item_lines(view.items)] if view.items else ["You have seen nothing yet."]
-    return "\n".join(
-        [*lines, "", f"You are {view.player}. {_request([(view.register, limit), *later])}"]
-    )
+    return "\n".join([*lines, "", _request(view, [(view.register, limit), *later])])
 
 
 def news_text(view: View, item_count: int, limit: int) -> str:
     """The next message of a conversation that has shown ``item_count`` items of the view."""
     news = item_lines(view.items[item_count:])
     lines = ["What you have seen since:", *news] if news else ["You have seen nothing new."]
-    return "\n".join([*lines, "", f"You are {view.player}. {_request([(view.register, limit)])}"])
+    return "\n".join([*lines, "", _request(view, [(view.register, limit)])])
 
 
-def _request(asks: Sequence[Ask]) -> str:
+def _request(view: View, asks: Sequence[Ask]) -> str:
     moves = ", then ".join(f"{register}, at most {limit} tokens" for register, limit in asks)
-    if len(asks) == 1:
-        return f"Write {moves}, as <move>...</move>."
-    return f"Write {moves}: {len(asks)} moves in this order, each as <move>...</move>."
+    form = ", as" if len(asks) == 1 else f": {len(asks)} moves in this order, each as"
+    return f"You are {view.player}. Write {moves}{form} <move>...</move>."

@@ -32,8 +32,6 @@ _WORD = re.compile(rf"[^{_SEPARATOR}]+")
 _TOKEN = re.compile(r"\S+")
 _SPACES = re.compile(r"\s\s+")
 _SEPARATORS = frozenset(string.punctuation)
-_SIGMA = ("\u03a3", "\u03c3")
-"""The only letter whose lower case depends on its neighbours."""
 _SAME = {"\u0130": "i", "\u1fd3": "\u0390", "\u1fe3": "\u03b0", "\ufb05": "\ufb06"}
 """Letters that Python's regular expressions match in any case and that no case mapping joins."""
 
@@ -86,23 +84,25 @@ def removal_parts(phrases: tuple[str, ...]) -> tuple[str | frozenset[str], ...]:
 
 def _fold_case(text: str) -> str:
     """``text`` with one letter for all letters that are equal up to case; its length stays."""
-    if text.isascii():
-        return text.lower()
-    for letter, same in _SAME.items():
-        text = text.replace(letter, same)
-    lower = text.lower()
-    upper = lower.upper()
-    if len(upper) > len(lower):  # a letter whose upper case is several letters stays
-        pairs = zip(lower, map(str.upper, lower), strict=True)
-        upper = "".join(one if len(many) > 1 else many for one, many in pairs)
-    return upper.replace(*_SIGMA).lower()
+    return text.lower() if text.isascii() else text.translate(_LETTERS)
+
+
+class _Letters(dict[int, str]):
+    """A table of :meth:`str.translate`, filled as letters occur."""
+
+    def __missing__(self, code: int) -> str:
+        lower = _SAME.get(chr(code), chr(code)).lower()
+        upper = lower.upper()
+        # A letter whose upper case is several letters stays.
+        self[code] = letter = lower if len(upper) > 1 else upper.lower()
+        return letter
+
+
+_LETTERS = _Letters()
 
 
 def _remove_word_set(text: str, common: frozenset[str]) -> str:
-    folded_text = _fold_case(text)
-    return _WORD.sub(
-        lambda word: "" if folded_text[slice(*word.span())] in common else word[0], text
-    )
+    return _WORD.sub(lambda word: "" if _fold_case(word[0]) in common else word[0], text)
 
 
 def _remove_phrase(text: str, phrase: str) -> str:
@@ -151,14 +151,11 @@ REQUEST_FUNCTIONS = ("first_n_tokens", "sample", "shuffle")
 """Helper functions whose value needs an answer of the judge or a random draw."""
 
 
-class MissingError(Exception):
-    """An evaluation needs the answer of a call or a story, and there is none."""
-
-
 class Values:
     """Registers and evaluation.
 
-    ``stories`` and ``answers`` belong to the present line; both are by the identity of the call.
+    ``answers`` are the texts of stories and the values of calls that ask, of the present line, by
+    their identity. An evaluation that needs one that is not there raises ``KeyError``.
     """
 
     def __init__(self, dialect: Dialect, metadata: Metadata) -> None:
@@ -166,42 +163,42 @@ class Values:
         self.limit = metadata.max_characters
         self.meter = Meter(self.limit)
         self.spend = self.meter.spend
-        self.texts: dict[str, Text] = dict.fromkeys(syn.REGISTERS, NOTHING)
-        self.texts |= {name: Text(text) for name, text in metadata.constants.items()}
-        self.lists: dict[str, Items] = dict.fromkeys(syn.LIST_REGISTERS, ())
+        self.registers: dict[str, Text | Items] = {
+            **dict.fromkeys(syn.REGISTERS, NOTHING),
+            **{name: Text(text) for name, text in metadata.constants.items()},
+            **dict.fromkeys(syn.LIST_REGISTERS, ()),
+        }
         self.aliases: dict[str, frozenset[str]] = {}
         """For each list the registers that it holds by reference, not by value."""
-        self.stories: dict[int, str] = {}
         self.answers: dict[int, Value] = {}
         self.draw_count = 0
         self.line_visit = (0, 0)
 
     def begin(self, line: int, visit: int) -> None:
-        """Start a line that ran ``visit`` times before; drops stories and answers of others."""
+        """Start a line that ran ``visit`` times before; drops the answers of others."""
         # Answers are kept by the identity of their call, which stands in one line only; a later run
         # of the line asks again, since its registers and its draws are others.
         self.line_visit, self.draw_count = (line, visit), 0
-        self.stories.clear()
         self.answers.clear()
 
     # -- registers -------------------------------------------------------------------------
 
     def store(self, name: str, value: Value) -> None:
-        if name in self.lists:
-            items = self.lists[name] = self._items(value)
+        if name in syn.LIST_REGISTERS:
+            items = self.registers[name] = self._items(value)
             self.spend(meter.ITEM * len(items))
             aliases = frozenset(item.register for item in items if isinstance(item, Alias))
             self.aliases[name] = aliases
         else:
             assert not isinstance(value, tuple)
-            self.texts[name] = self._now(value)
+            self.registers[name] = self._now(value)
 
     def register_text(self, name: str) -> str:
         """A register as text; a list as JSON."""
-        if name in self.lists:
-            self._strings(self.lists[name])  # counted as work: its items may have grown since
-            return self.as_text(self.lists[name])
-        return self.texts[name].text
+        value = self.registers[name]
+        if isinstance(value, tuple):
+            self._strings(value)  # counted as work: its items may have grown since
+        return self.as_text(value)
 
     def holders(self, names: Iterable[str]) -> list[str]:
         """The lists that hold one of these registers by reference."""
@@ -213,9 +210,9 @@ class Values:
         ]
 
     def non_empty(self) -> dict[str, str]:
-        """All registers that are not empty, as :meth:`shown`."""
-        texts = {name: text.text for name, text in self.texts.items() if text.text}
-        return texts | {name: self.as_text(items) for name, items in self.lists.items() if items}
+        """All registers that are not empty, as :meth:`as_text`."""
+        filled = {name: value for name, value in self.registers.items() if value}
+        return {name: text for name, value in filled.items() if (text := self.as_text(value))}
 
     def as_text(self, value: Value) -> str:
         """A value as it is now; a list as JSON."""
@@ -226,13 +223,10 @@ class Values:
         return json.dumps([self._now(item).text for item in value], ensure_ascii=False)
 
     def _now(self, value: Item) -> Text:
-        return self.texts[value.register] if isinstance(value, Alias) else value
+        return cast(Text, self.registers[value.register] if isinstance(value, Alias) else value)
 
     def _items(self, value: Value) -> Items:
-        if isinstance(value, Alias):
-            return self.lists[value.register]
-        assert isinstance(value, tuple)
-        return value
+        return cast(Items, self.registers[value.register] if isinstance(value, Alias) else value)
 
     def _strings(self, items: Items) -> list[str]:
         texts = [self._now(item).text for item in items]
@@ -262,7 +256,7 @@ class Values:
             case syn.Register(name) if self.dialect.aliases:
                 return Alias(name)
             case syn.Register(name):
-                return self.lists[name] if name in self.lists else self.texts[name]
+                return self.registers[name]
             case syn.Cat(left, right):
                 space = " " if self.dialect.cat_space else ""
                 return Text(self.within_limit(self.text(left) + space + self.text(right)))
@@ -273,9 +267,7 @@ class Values:
             case syn.Given(text, prefix):
                 return Text(self.text(text), self.text(prefix))
             case syn.Story():
-                if id(expression) not in self.stories:
-                    raise MissingError
-                return Text(self.within_limit(self.stories[id(expression)]))
+                return Text(self.within_limit(self.as_text(self.answers[id(expression)])))
             case syn.ListOf(items):
                 return self._within_limits(tuple(map(self._item, items)))
             case syn.Chain(left, right):
@@ -324,8 +316,6 @@ class Values:
                     [whole] if mark == "" else whole.split(mark)
                 )  # in one piece at an empty mark
                 return self._within_limits(tuple(map(Text, parts)))
-        if id(call) not in self.answers:
-            raise MissingError
         return self.answers[id(call)]
 
     def _uncommon(self, text: Any, other: Any) -> str:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from support.memory import peak_bytes
 from support.small_models import small_model
 
-from xgl.judge.engine import ENTRY_BYTES, Engine, EngineSettings, ScoringEngine
+from xgl.judge.engine import ENTRY_BYTES, Engine, ScoringEngine
 from xgl.judge.forward import supports_prefix_sharing
 from xgl.lm.captured import Places
 from xgl.lm.language_model import LanguageModel
@@ -40,10 +40,6 @@ ROWS = st.lists(
     min_size=1,
     max_size=14,
 )
-SETTINGS = st.builds(
-    EngineSettings,
-    batch_tokens=st.sampled_from([1, 64, 200, 2048]),
-)
 
 
 def alone(lm: LanguageModel, row: ScoredSequence) -> list[float]:
@@ -59,12 +55,12 @@ def alone(lm: LanguageModel, row: ScoredSequence) -> list[float]:
 
 
 @settings(max_examples=8)
-@given(rows=ROWS, engine_settings=SETTINGS, data=st.data())
+@given(rows=ROWS, batch_tokens=st.sampled_from([1, 64, 200, 2048]), data=st.data())
 def test_the_same_number_whatever_else_is_in_the_batch(
-    lm: LanguageModel, rows: Sequences, engine_settings: EngineSettings, data: Any
+    lm: LanguageModel, rows: Sequences, batch_tokens: int, data: Any
 ) -> None:
     """Batch size, order, padding, trees, prefixes and caches move a token by 1e-4 bits at most."""
-    engine = ScoringEngine(lm, engine_settings)
+    engine = ScoringEngine(lm, batch_tokens=batch_tokens)
     order = data.draw(st.permutations(rows))
     boundary = data.draw(st.integers(0, len(order)))
     scores = [*engine.bits(order[:boundary]), *engine.bits(order[boundary:]), *engine.bits(rows)]
@@ -79,7 +75,7 @@ def test_chains_read_in_place_have_the_same_bits(
     """As on a GPU, where such a pass is captured; a place is used again by other texts."""
     monkeypatch.setattr("xgl.lm.captured.DEVICES", ("cpu",))
     own, rng = LanguageModel(lm.model, lm.tokenizer, lm.device), np.random.default_rng(0)
-    engine = ScoringEngine(own, EngineSettings(batch_tokens=256))
+    engine = ScoringEngine(own, batch_tokens=256)
     for width in (30, 21, 30, 9):
         ids = [tuple(rng.integers(5, 4000, width - row % 4).tolist()) for row in range(9)]
         rows = [ScoredSequence(each, 1 + row % 3) for row, each in enumerate(ids)]
@@ -123,7 +119,7 @@ def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
     sizes = {"vocab_size": 1000, "hidden_size": 128, "intermediate_size": 256}
     heads = {"num_hidden_layers": 8, "num_attention_heads": 4, "num_key_value_heads": 4}
     model = small_model("Llama", **sizes, **heads)
-    engine = ScoringEngine(model, EngineSettings(10**6, limit, score_cache_bytes=0))
+    engine = ScoringEngine(model, limit, batch_tokens=10**6, cache_bytes=0)
     engine.bits(rows[:1])
     assert peak_bytes(lambda: engine.bits(rows)) <= limit
     assert engine.counts["forwards"] > 2

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from xgl import Metadata, game, parse
 from xgl.errors import ConfigError, StoryError
-from xgl.judge.loading import load_stories
+from xgl.judge.loading import JudgeStories, load_stories
 from xgl.judge.stories import (
     CorpusStories,
-    JudgeStories,
     check_prompts,
     check_source,
     read_texts,

@@ -16,7 +16,7 @@ from support.steering import FALSE, ORDINARY, STEERING
 
 import xgl
 from xgl.errors import JudgeError, OversizeError
-from xgl.judge.engine import EngineSettings
+from xgl.judge.engine import ScoringEngine
 from xgl.judge.transformer_judge import TRUTH_PREAMBLE, TransformerJudge, truth_prompts
 from xgl.language.dialects import PAPER, XENT
 from xgl.language.parser import parse
@@ -73,7 +73,8 @@ def scores(judge: TransformerJudge, requests: list[ScoreRequest]) -> list[tuple[
 def test_scores_are_the_formula_whatever_the_batch(
     lm: LanguageModel, requests: list[ScoreRequest], batch_tokens: int
 ) -> None:
-    results = scores(TransformerJudge(lm, EngineSettings(batch_tokens)), requests)
+    engine = ScoringEngine(lm, batch_tokens=batch_tokens)
+    results = scores(TransformerJudge(lm, engine=engine), requests)
     for request, bits in zip(requests, results, strict=True):
         assert bits == pytest.approx(literal(lm, request), abs=1e-4)
 
