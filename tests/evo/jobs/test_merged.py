@@ -33,7 +33,7 @@ def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def logprobs(lm: Any) -> torch.Tensor:
     ids = torch.tensor([[lm.bos, *lm.encode("The old king had a daughter who loved the sea.")]])
     with torch.no_grad():
-        return torch.log_softmax(lm.model(input_ids=ids).logits, -1)
+        return torch.log_softmax(lm.logits(lm.backbone(input_ids=ids).last_hidden_state), -1)
 
 
 def test_the_new_base_gives_the_log_probabilities_of_base_and_adapter() -> None:
