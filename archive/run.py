@@ -11,7 +11,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime
 from difflib import get_close_matches
 from functools import cache, cached_property
@@ -475,8 +474,7 @@ def story_texts(game: Mapping[str, Any], texts: MapTexts) -> tuple[str, ...]:
     return tuple(text for text in found if text is not None)
 
 
-@dataclass(frozen=True)
-class ArchivedStories:
+class ArchivedStories(NamedTuple):
     """A story source with the texts of maps, by map seed and site."""
 
     texts: Mapping[int, Sequence[str] | Mapping[int, str]]

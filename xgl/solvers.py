@@ -171,8 +171,7 @@ class _CandidatePlayer:
         return Move(moves[index])
 
 
-@dataclass(frozen=True)
-class _ResampledPlayer:
+class _ResampledPlayer(NamedTuple):
     """A player with a random stream of its own for each policy, which is a number."""
 
     player: Player

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from archive.schema import DecisionRule, Definition, GainKind, Reason, TaskId
 from archive.statistics.intervals import (
@@ -62,8 +62,7 @@ Race = Generator[Question, Bounds, tuple[Decision | None, Evidence]]
 """The returned decision is None if the candidate is to be ranked."""
 
 
-@dataclass(frozen=True)
-class RaceSettings:
+class RaceSettings(NamedTuple):
     """Settings that races of one kind share; ``scan``: number of games in the first chunk."""
 
     looks: Looks

@@ -91,7 +91,6 @@ def coverage(scope: Skills, targets: Skills) -> Skills:
     return transfer(scope, targets).max(axis=1)
 
 
-@dataclass(frozen=True)
 class ToyOracle:
     """Implements :class:`evo.growth.algorithm.Oracle`: values are exact, so ranks are confirmed."""
 

@@ -44,8 +44,7 @@ ATTEMPTS = 5
 """Most requests to a chat model for one move; then the play ends by its fault."""
 
 
-@dataclass(frozen=True)
-class AgentPlayer:
+class AgentPlayer(NamedTuple):
     """An agent of the box."""
 
     name: str

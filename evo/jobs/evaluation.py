@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -296,8 +296,7 @@ def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundS
     ]
 
 
-@dataclass(frozen=True)
-class Series:
+class Series(NamedTuple):
     """Scores of one player on one game, both (N, K) bits in the order of the maps' seeds: ``own``
     and ``control`` (None if none was played)."""
 
