@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from time import monotonic
+from typing import NamedTuple
 
 import numpy as np
 import torch
