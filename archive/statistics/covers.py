@@ -106,7 +106,7 @@ def best_cover(values: Scores, eta: float, exact_up_to: int = EXACT_UP_TO) -> Co
 
 
 def _out_of_reach(eta: float, largest: float, unknown: int) -> str:
-    end = f"; {unknown} pairs of games were not measured" if unknown else ""
+    end = f"; values not measured: {unknown}" if unknown else ""
     if not math.isfinite(largest):
         return f"found η {eta:g}, and some game that nothing at hand covers at any η{end}"
     rounded_down = math.floor(largest * 1e4) / 1e4  # so that this number works
