@@ -20,7 +20,10 @@ MISTAKES = {
     "an option": ([*RUN, "--seed", "3"], r"--seed: expected key=value"),
     "missing game": ([*RUN[:1], "growth.initial_scope=[none.xent]"], r"none\.xent: no such file"),
     "cut weights": ([*RUN, "judge.model=cut"], r"cut/model\.safetensors is damaged"),
-    "no GPU": ([*RUN, "cluster.gpus_per_worker=0.5"], r"gpus_per_worker: found 0\.5.*no GPU"),
+    "no GPU": (
+        [*RUN, "cluster.gpus_per_worker=0.5"],
+        r"gpus_per_worker: found 0\.5.*0 of this machine",
+    ),
     "no cluster": ([*RUN, "cluster.address=127.0.0.1:1"], r"127\.0\.0\.1:1 does not answer"),
     "existing run": ([*RUN, "name=old"], r"name: runs/old exists already"),
     "resume of a folder": (["resume=runs/old"], r"runs/old"),

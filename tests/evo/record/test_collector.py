@@ -9,7 +9,7 @@ from support.search import PARENT, Listed, Nature, Search, code, limit, of_limit
 
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from evo.jobs.job import Repetition, Training
-from xgl.settings import Role, role_of
+from xgl.settings import Role, roles_of
 
 
 def test_a_null_control_keeps_the_true_rewards_of_the_initial_games(search: Search) -> None:
@@ -23,7 +23,7 @@ def test_a_null_control_keeps_the_true_rewards_of_the_initial_games(search: Sear
     facts = json.loads(search.rows("finetunes")[0]["settings_json"])
     kinds = {"judge": JudgeConfig, "player": PlayerConfig, "finetune": FinetuneConfig}
     for section, kind in kinds.items():
-        assert {role_of(kind, name) for name in facts[section]} == {Role.SCIENCE}, section
+        assert {roles_of(kind)[name] for name in facts[section]} == {Role.SCIENCE}, section
 
 
 FEW_SHOT = ("playability=few_shot", "growth.max_candidates=3")
