@@ -89,13 +89,10 @@ def commands() -> str:
     parts = [
         "# Commands\n\nWhat `--help` prints. [A run](configuration.md) has settings instead.\n"
     ]
-    for module, main, names in (
-        ("xgl", xgl, list(XGL)),
-        ("archive", archive, [command.__name__ for command in ARCHIVE]),
-    ):
+    for module, main, table in (("xgl", xgl, XGL), ("archive", archive, ARCHIVE)):
         parts.append(f"## python -m {module}\n")
-        for name in names:
-            stdout = io.StringIO()
+        for command in table:
+            stdout, name = io.StringIO(), command.__name__
             with contextlib.redirect_stdout(stdout), contextlib.suppress(SystemExit):
                 main([name, "--help"])
             parts.append(f"### {module} {name}\n\n```text\n{stdout.getvalue()}```\n")
