@@ -136,4 +136,4 @@ def test_a_measured_run_and_its_fewest_games_are_measures_again(capsys: Capsys) 
     assert before  # a game that had no levels is measured against its base anew
     assert before <= levels
     assert export(Path("runs/whole"), Path("x"), "--eta", "0.3") == 2
-    assert "and a measured run, expected a growth" in capsys.readouterr().err
+    assert "expected a run of +experiment=scope_growth" in capsys.readouterr().err
