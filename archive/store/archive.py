@@ -258,7 +258,7 @@ class Archive:
         selected = list(schema.names if columns is None else columns)
         needed = list(dict.fromkeys([*selected, *(column for column, *_ in filters)]))
         condition = pq.filters_to_expression(list(filters)) if filters else None
-        # unlike ``empty_table``, this does not import pandas where it is installed
+        # unlike ``schema.empty_table``, this does not import pandas where it is installed
         parts = [pa.Table.from_batches([], schema).select(needed)]
         for file in files:
             parts += self._parts(file, needed, condition)

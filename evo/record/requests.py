@@ -7,8 +7,8 @@ job, and so are several fine-tunes.
 Expected durations are in tokens that the player reads and writes. The virtual order of a run
 (``evo.growth.virtual_order``) is computed from them, so they depend only on settings and on
 calibration plays, never on a clock. The closer they are to real durations, the less real workers
-wait for the virtual ones. The constants were fitted on the jobs of three growths on two cores (at
-34b36b4b: ``benchmarks/durations.py``).
+wait for the virtual ones. The constants were fitted on the jobs of three growths on two cores (by
+``benchmarks/durations.py`` of 34b36b4b).
 """
 
 from __future__ import annotations
