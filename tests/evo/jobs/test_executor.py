@@ -79,9 +79,7 @@ def test_a_process_may_join_a_cluster_after_a_run_of_its_own(
     monkeypatch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", True)
     monkeypatch.setattr("ray.is_initialized", lambda: False)
     monkeypatch.setattr("ray._private.worker.print_to_stdstream", None)
-    monkeypatch.setattr(
-        "ray.init", lambda **options: seen.append(ray_constants.ENABLE_RAY_CLUSTER)
-    )
+    monkeypatch.setattr("ray.init", lambda **options: seen.append(ray_constants.ENABLE_RAY_CLUSTER))
     connect(ClusterConfig())
     connect(ClusterConfig(address="10.0.0.1:6379"))
     assert seen == [False, True]
