@@ -29,7 +29,7 @@ from evo.jobs.job import Workers
 from evo.jobs.model_host import single_threaded
 from evo.measure.players import LocalPlayer, RemotePlayer
 from evo.measure.players import find_player as find_model
-from evo.record.budget import Cost, budget_limits, check, raised, remaining
+from evo.record.budget import Cost, budget_limits, check, check_prices, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services, shown
@@ -58,9 +58,10 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
     names = settings.games or (() if settings.author else tuple(packaged()))
     games = {game.game_id: game for name in names for game in find_all(name)}
     players = [benchmark.find_player(name, settings) for name in settings.players]
+    chats = [*models.values(), *(p.settings for p in players if isinstance(p, RemotePlayer))]
+    check_prices(config.budget, chats, "ggbench.chat.prices")
     if not resumed:
-        remote = (each.settings for each in players if isinstance(each, RemotePlayer))
-        ask_once([*models.values(), *remote])
+        ask_once(chats)
     text = f"{len(games) + settings.count * ('author' in models)} games"
     if players:
         text += f", {settings.train.steps} steps of self-play each; {settings.plays} plays each of "

@@ -275,8 +275,12 @@ def check(cluster: ClusterConfig) -> None:
     except (ConnectionError, RuntimeError, ValueError) as error:
         reason = str(error).partition("\n")[0]
         raise ConfigError(f"cluster.address: {cluster.address}: {reason}, {expected}") from None
-    gpus = [node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]]
-    _check_room(cluster, gpus, "the cluster")
+    try:
+        gpus = [node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]]
+        _check_room(cluster, gpus, "the cluster")
+    except ConfigError:
+        ray.shutdown()  # else the next run of this process, a local one too, would be in it
+        raise
 
 
 def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> None:
@@ -311,18 +315,21 @@ def connect(cluster: ClusterConfig) -> None:
         ray.init(address=cluster.address, **quiet)
         return
     # Where clusters are possible, Ray replaces LOOPBACK by the machine's own address, and listens
-    # on all interfaces.
-    ray_constants.ENABLE_RAY_CLUSTER = False  # as on Windows and macOS
-    start_local(
-        lambda: ray.init(
-            address="local",  # None would join whatever cluster was started on this machine
-            num_cpus=cluster.workers,
-            include_dashboard=False,
-            object_store_memory=OBJECT_STORE_BYTES,
-            _node_ip_address=LOOPBACK,
-            **quiet,
+    # on all interfaces. Afterwards this process may join one.
+    before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
+    try:
+        start_local(
+            lambda: ray.init(
+                address="local",  # None would join whatever cluster was started on this machine
+                num_cpus=cluster.workers,
+                include_dashboard=False,
+                object_store_memory=OBJECT_STORE_BYTES,
+                _node_ip_address=LOOPBACK,
+                **quiet,
+            )
         )
-    )
+    finally:
+        ray_constants.ENABLE_RAY_CLUSTER = before
 
 
 def check_alive() -> None:

@@ -50,7 +50,15 @@ from evo.measure.folder import (
     read_benchmark,
 )
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
-from evo.record.budget import ChatBudget, Cost, budget_limits, check, raised, remaining
+from evo.record.budget import (
+    ChatBudget,
+    Cost,
+    budget_limits,
+    check,
+    check_prices,
+    raised,
+    remaining,
+)
 from evo.record.display import TimedLines
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
@@ -129,6 +137,8 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     resolve(reference)
     base = LocalPlayer(config.measure.base or config.measure.judge or export.judge_name, reference)
     players = tuple(find_player(name, config.measure.chat) for name in config.players)
+    remote = [player.settings for player in players if isinstance(player, RemotePlayer)]
+    check_prices(config.budget, remote, "measure.chat.prices")
     if config.measure.ceiling_calls and is_server(judge):
         raise ConfigError(
             f"measure.ceiling_calls: found {config.measure.ceiling_calls} and a judge on a server, "
@@ -137,7 +147,7 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     if config.measure.device == "cuda" and not torch.cuda.is_available():
         raise ConfigError("measure.device: found cuda, but torch sees no GPU here, expected cpu")
     if not resumed:
-        ask_once(each.settings for each in players if isinstance(each, RemotePlayer))
+        ask_once(remote)
     plan = MeasurePlan(config, services.console, export, players, base, resumed)
     return plan.text, partial(MeasureSession, plan)
 

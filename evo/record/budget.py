@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from archive.text import number, plural
 from evo.config.schema import PaidBudget
-from xgl.errors import BudgetError
+from xgl.chat.settings import ChatSettings
+from xgl.errors import BudgetError, ConfigError
 
 ChatBudget = dict[str, Any]
 """Settings of a chat model that say what it may still use."""
@@ -72,6 +73,17 @@ def remaining(budget: PaidBudget, cost: Cost) -> ChatBudget:
         f"budget_{name}": None if limit is None else max(0, limit - getattr(cost, name))
         for name, limit in limits.items()
     }
+
+
+def check_prices(budget: PaidBudget, models: Iterable[ChatSettings], key: str) -> None:
+    """Raises :class:`ConfigError` for a budget in dollars and a model without a price, whose
+    requests it could not bound; ``key``: the setting that holds the prices."""
+    unpriced = [each.model for each in models if not each.has_prices]
+    if budget.dollars is not None and unpriced:
+        raise ConfigError(
+            f"budget.dollars: found an amount and no price of {unpriced[0]}, expected "
+            f"{key}={{MODEL:[prompt,answer]}}"
+        )
 
 
 def check(budget: PaidBudget, cost: Cost) -> None:

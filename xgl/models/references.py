@@ -41,6 +41,8 @@ EXPECTED = (
 _KINDS = ("chat", "vllm", "adapter", "peft")
 _AT_URL = re.compile(r"(?P<model>.+?)@(?P<url>https?://.*)", re.IGNORECASE)
 _WARM = re.compile(r"(?P<reference>.+)@(?P<temperature>\d{1,3}(\.\d{1,6})?)")
+_HOST = re.compile(r"[^:]*:\d+|(.+\.)?localhost|\d+(\.\d+){3}", re.IGNORECASE)
+"""A machine without scheme and path; a fine-tune at OpenAI has more colons."""
 _ADAPTER = re.compile(r"(?P<run>.+):(?P<id>[0-9a-f]+|[a-z]+(\.\d+)?)(@(?P<model>.+))?")
 
 
@@ -174,10 +176,11 @@ def model_name_fault(model: str, url: str) -> str:
     """Why this is no name of a model at ``url``, as a clause; empty for a good one.
 
     OpenAI, where a model without a URL is looked for, must not be sent what is meant for another
-    endpoint; its own names hold neither ``@`` nor ``/``."""
+    endpoint; its own names hold neither ``@`` nor ``/`` and are no hosts."""
     if not model.strip():
         return "expected the name of a model"
-    if "://" in model or (url.rstrip("/") == OPENAI and set("@/") & set(model)):
+    is_elsewhere = set("@/") & set(model) or _HOST.fullmatch(model)
+    if "://" in model or (url.rstrip("/") == OPENAI and is_elsewhere):
         return f"expected the endpoint's URL beside the name, as in {AT_URL}, or as base_url"
     return ""
 

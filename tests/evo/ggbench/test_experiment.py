@@ -57,6 +57,13 @@ def run(folder: Path, *overrides: str, small: Sequence[str] = SMALL) -> tuple[in
     return code, output.getvalue()
 
 
+def test_a_budget_in_dollars_needs_the_price_of_every_model(tmp_path: Path, capsys: Capsys) -> None:
+    author = "ggbench.author=chat:m@http://localhost:1/v1"
+    prices = ["ggbench.chat.prices={other:[1,1]}", "budget.dollars=1"]
+    assert run(tmp_path, author, "ggbench.players=[]", *prices)[0] == 2
+    assert "no price of m, expected ggbench.chat.prices" in capsys.readouterr().err
+
+
 def science(archive: Path) -> dict[str, list[dict[str, object]]]:
     """All rows of the family's tables, without their times and the run's id."""
     with Archive.open(archive) as reader:

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from ray._private import ray_constants
 from ray.exceptions import RayTaskError
 
 from archive import Archive
@@ -23,6 +24,7 @@ from evo.jobs.executor import (
     AdapterReferences,
     _Worker,
     check,
+    connect,
     own_error,
     start_local,
     worker_count,
@@ -61,10 +63,26 @@ def test_a_cluster_has_room_for_all(
     monkeypatch.setattr("ray.nodes", lambda: nodes)
     monkeypatch.setattr("evo.jobs.executor.connect", lambda cluster: None)
     config = ClusterConfig(address="auto", **changes)
+    left = list[bool]()
+    monkeypatch.setattr("ray.shutdown", lambda: left.append(True))
     if not message:
         return check(config)
     with pytest.raises(ConfigError, match=message):
         check(config)
+    assert left, "the next run of this process is not in this cluster"
+
+
+def test_a_process_may_join_a_cluster_after_a_run_of_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seen = list[bool]()
+    monkeypatch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", True)
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    monkeypatch.setattr("ray._private.worker.print_to_stdstream", None)
+    monkeypatch.setattr("ray.init", lambda **options: seen.append(ray_constants.ENABLE_RAY_CLUSTER))
+    connect(ClusterConfig())
+    connect(ClusterConfig(address="10.0.0.1:6379"))
+    assert seen == [False, True]
 
 
 def test_each_adapter_is_read_once(

@@ -259,6 +259,15 @@ WRONG = (
     (["measure=OUT", "measure.base=chat:m@http://h/v1"], "a model behind an endpoint"),
     (["measure=OUT", "players=[]"], "expected a list with at least one value"),
     (["measure=OUT", "measure.games=[rival]"], "measure.games: found games and a folder"),
+    (
+        [
+            "measure=OUT",
+            "player=chat:m@http://localhost:1/v1",
+            "measure.chat.prices={other:[1,1]}",
+            "budget.dollars=1",
+        ],
+        "no price of m, expected measure.chat.prices",
+    ),
 )
 
 

@@ -59,10 +59,11 @@ ADDRESSES = (
     *("localhost:8000/v1", "localhost/v1", "127.0.0.1:8000/v1", "[fe80::1]/v1"),
     *("host.example:8443/v1", "api.host.example/v1/", "//host/v1", "ftp://host/v1"),
 )
+HOSTS = ("10.0.0.7", "gpu_1:80", "localhost:8000", "LOCALHOST", "my.localhost")
 ONLY_AFTER_AN_AT = ("gpu-box", "gpu-box/v1", "host.example/openai/v1", "my-server", "latest")
 
 
-@pytest.mark.parametrize("address", [*ADDRESSES, *ONLY_AFTER_AN_AT])
+@pytest.mark.parametrize("address", [*ADDRESSES, *HOSTS, *ONLY_AFTER_AN_AT])
 def test_an_address_without_its_scheme_is_no_part_of_a_name(address: str) -> None:
     for text in (address, f"my-model@{address}")[address in ONLY_AFTER_AN_AT :]:
         with pytest.raises(ConfigError, match="expected the endpoint's URL"):
