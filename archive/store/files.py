@@ -201,6 +201,43 @@ def check_size(folder: Path, file: DataFile) -> None:
         raise DamagedError(path, f"{size} bytes", str(file.bytes))
 
 
+MOST_GROWTH, MOST_VALUE = 1000, 100
+"""Bytes of memory for each byte of a file (ours: up to 110), and for each value as a Python object
+besides its text."""
+
+
+def _require_bounded(path: Path, parquet: pq.ParquetFile) -> None:
+    """Raises ValueError if the rows need more memory than a file of its size has use for."""
+    most = MOST_GROWTH * path.stat().st_size
+    groups = map(parquet.metadata.row_group, range(parquet.num_row_groups))
+    chunks = [group.column(index) for group in groups for index in range(group.num_columns)]
+    sizes = (abs(each.total_uncompressed_size) for each in chunks)
+    needed = sum(sizes) + MOST_VALUE * sum(abs(each.num_values) for each in chunks)
+    # A text is stored once for all of its rows, so that the stored sizes of texts say little.
+    repeated = {
+        each.path_in_schema
+        for each in chunks
+        if each.physical_type == "BYTE_ARRAY"
+        and each.total_uncompressed_size * each.num_values > most
+    }
+    if needed <= most and repeated:
+        with pq.ParquetFile(path, read_dictionary=sorted(repeated)) as encoded:
+            columns = sorted({name.split(".")[0] for name in repeated})
+            for batch in encoded.iter_batches(BATCH, columns=columns):
+                needed += sum(map(_text_bytes, batch.columns))
+                if needed > most:
+                    break
+    if needed > most:
+        raise ValueError(f"rows that need more than {most:,} bytes of memory")
+
+
+def _text_bytes(column: pa.Array) -> int:
+    """Bytes of all texts of a column that is read as numbers of texts."""
+    texts = column.flatten() if pa.types.is_list(column.type) else column
+    lengths = pc.binary_length(texts.dictionary).take(texts.indices)
+    return pc.sum(lengths).as_py() or 0
+
+
 def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterator[pa.Table]:
     """The rows of a committed file, a batch at a time. Raises DamagedError naming the file."""
     check_size(folder, file)
@@ -208,6 +245,8 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
     try:
         with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
             fits = parquet.schema_arrow.equals(TABLES[file.table].schema)
+            if fits := fits and parquet.metadata.num_rows == file.rows:
+                _require_bounded(path, parquet)
             for batch in parquet.iter_batches(BATCH, columns=list(columns)) if fits else ():
                 rows += batch.num_rows
                 yield pa.Table.from_batches([batch]).select(list(columns))

@@ -8,6 +8,7 @@ what was requested since the last :meth:`Engine.forget`.
 from __future__ import annotations
 
 import logging
+import math
 import sys
 from abc import ABC, abstractmethod
 from array import array
@@ -16,12 +17,20 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property
 from hashlib import blake2b
+from itertools import chain
 
 from cachetools import LRUCache
 
 from xgl.judge.forward import Bits, supports_prefix_sharing, tree_bits
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory import FAST_TOKENS, few_threads, reading_bytes, retry_in_halves
+from xgl.lm.memory import (
+    FAST_TOKENS,
+    few_threads,
+    out_of_memory,
+    reading_bytes,
+    release_memory,
+    retry_in_halves,
+)
 from xgl.lm.prefix_sharing import (
     MAX_TREE_TOKENS,
     Ids,
@@ -98,11 +107,32 @@ class ScoringEngine(Engine):
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterator[tuple[ScoredSequence, Bits]]:
         with few_threads(self.lm):
             shares = bool(sequences) and self._shares_prefixes
-            trees = prefix_trees(sequences, min(MAX_TREE_TOKENS, self.batch_tokens) * shares)
-            for batch in tree_batches(trees, self._rows):
+            yield from self._compute(sequences, min(MAX_TREE_TOKENS, self.batch_tokens) * shares)
+
+    def _compute(
+        self, sequences: Sequence[ScoredSequence], max_tokens: int
+    ) -> Iterator[tuple[ScoredSequence, Bits]]:
+        """The bits of sequences in trees of at most ``max_tokens``; 0: each by itself."""
+        for batch in tree_batches(prefix_trees(sequences, max_tokens), self._rows):
+            try:
                 results = retry_in_halves(self._forward, batch, "sequences to score")
-                for tree, bits in zip(batch, results, strict=True):
-                    yield from zip([sequences[n] for n in tree.members], bits, strict=True)
+            except (RuntimeError, MemoryError) as error:
+                members = [sequences[index] for tree in batch for index in tree.members]
+                if len(members) == len(batch) or not out_of_memory(error):
+                    raise
+                results = []
+            if not results:  # a tree does not fit into memory: its members may, each by itself
+                release_memory()
+                yield from self._compute(members, 0)
+            for tree, bits in zip(batch, results, strict=False):
+                members = [sequences[index] for index in tree.members]
+                finite = all(map(math.isfinite, chain.from_iterable(bits)))
+                # NaN passes masks (0 · NaN) from one sequence to its whole tree: read apart, only
+                # the one at fault keeps it, and its request can be named.
+                if len(members) > 1 and not finite:
+                    yield from self._compute(members, 0)
+                else:
+                    yield from zip(members, bits, strict=True)
 
     def _rows(self, width: int) -> int:
         """Trees of ``width`` tokens that one pass reads, at least one."""

@@ -1,4 +1,4 @@
-"""An archive whose files are a stranger's: no waiting, no way out of the folder."""
+"""An archive whose files are a stranger's: bounded memory, no waiting, no way out of the folder."""
 
 from __future__ import annotations
 
@@ -7,20 +7,26 @@ import logging
 import os
 import signal
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import evo.run
-from archive import TABLES, DamagedError
+from archive import TABLES, Archive, DamagedError
 from archive.__main__ import main
 from archive.store.files import read_commits, record_path
 from evo.record.run_folder import log_to_folder, write_config
 from xgl.files import write_whole
+
+TEXT = "x" * (1 << 20)
 
 
 @pytest.fixture(autouse=True)
@@ -29,6 +35,80 @@ def no_waiting() -> Iterator[None]:
     signal.alarm(120)
     yield
     signal.alarm(0)
+
+
+def repeated(text: str, count: int) -> pa.DictionaryArray:
+    return pa.DictionaryArray.from_arrays(pa.array(np.zeros(count, np.int32)), [text])
+
+
+def lists(items: pa.Array, count: int) -> pa.ListArray:
+    offsets = np.linspace(0, len(items), count + 1).astype(np.int32)
+    kind = pa.list_(pa.field("element", items.type, nullable=False))
+    return pa.ListArray.from_arrays(offsets, items, type=kind)
+
+
+def column(name: str, kind: pa.DataType, rows: int) -> pa.Array:
+    """An ordinary column of equal values."""
+    plain = {pa.string(): "", pa.bool_(): False, pa.timestamp("us", "UTC"): 0}
+    if pa.types.is_list(kind):
+        return lists(pa.array([], kind.value_type), rows)
+    return pa.array([plain.get(kind, 0)], kind).take(pa.array(np.zeros(rows, np.int32)))
+
+
+BOMBS: dict[str, tuple[int, dict[str, Callable[[int], pa.Array]], dict[str, Any]]] = {
+    "a text for many rows": (65_536, {"code": lambda n: repeated(TEXT, n)}, {}),
+    "a short text in each of many columns": (
+        65_536,
+        dict.fromkeys(("code", "dialect", "metadata_json"), lambda n: repeated("x" * 16_384, n)),
+        {},
+    ),
+    "a text that is small when compressed": (
+        1,
+        {"code": lambda _: pa.array(["x" * (64 << 20)])},
+        {"use_dictionary": False},
+    ),
+    "many rows of nothing": (4_000_000, {}, {}),
+    "a text in lists": (100, {"operators": lambda n: lists(repeated(TEXT, 1000 * n), n)}, {}),
+}
+
+
+@pytest.mark.parametrize("bomb", BOMBS)
+def test_a_small_file_takes_little_memory(bomb: str, tmp_path: Path) -> None:
+    rows, columns, options = BOMBS[bomb]
+    table = "proposals" if "operators" in columns else "games"
+    Archive.create(tmp_path / "archive").close()
+    schema = TABLES[table].schema
+    arrays = [
+        columns[field.name](rows) if field.name in columns else column(field.name, field.type, rows)
+        for field in schema
+    ]
+    path = tmp_path / "archive" / table / "000001.parquet"
+    _write(path, schema, arrays, **options)
+    _name_it(tmp_path / "archive", table, rows)
+    before = pa.default_memory_pool().bytes_allocated()
+    with Archive.open(tmp_path / "archive") as archive, pytest.raises(DamagedError, match="memory"):
+        archive.rows(table, [*columns] or None)
+    del arrays
+    assert path.stat().st_size < 200_000
+    assert pa.default_memory_pool().bytes_allocated() <= before
+
+
+def _write(path: Path, schema: pa.Schema, arrays: list[pa.Array], **options: Any) -> None:
+    """The arrays as a file of the declared schema, whatever Arrow stores texts as."""
+    pairs = zip(schema, arrays, strict=True)
+    fields = [pa.field(field.name, array.type, field.nullable) for field, array in pairs]
+    table = pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+    pq.write_table(table, path, compression="zstd", store_schema=False, **options)
+
+
+def _name_it(folder: Path, table: str, rows: int) -> None:
+    """A second commit that names the file."""
+    content = (folder / table / "000001.parquet").read_bytes()
+    file = {"table": table, "file": f"{table}/000001.parquet", "rows": rows}
+    file |= {"bytes": len(content), "sha256": sha256(content).hexdigest()}
+    previous = sha256(record_path(folder, 0).read_bytes()).hexdigest()
+    record = {"number": 1, "files": [file], "previous": previous}
+    record_path(folder, 1).write_text(json.dumps(record))
 
 
 FILES = ("archive.json", "scores/000002.parquet", "head.json", "commits/000001.json")

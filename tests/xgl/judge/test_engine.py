@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import logging
+import math
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -160,6 +161,8 @@ def test_out_of_memory_halves_the_batch_and_says_so(
     ]
     assert len(small.failed_inputs) > 1
     assert not any(small.alive)
+    one_tree = [ScoredSequence((*range(20, 40), first, 8), 2) for first in range(50, 60)]
+    _agree(lm, one_tree, engine.bits(one_tree))
     small.room[0] = 0
     with pytest.raises(torch.OutOfMemoryError):
         engine.bits([ScoredSequence((5, 6), 1)])
@@ -169,6 +172,17 @@ def test_no_memory_for_the_trial_is_no_verdict_on_the_model(lm: LanguageModel) -
     small = Small(lm.model, lm.tokenizer, lm.device, room=[30])
     with pytest.raises(torch.OutOfMemoryError):
         supports_prefix_sharing(small)
+
+
+def test_one_bad_sequence_leaves_those_that_share_its_prefix() -> None:
+    lm = small_model("Llama", vocab_size=1000)
+    rows = [ScoredSequence((*range(100, 130), first, 8, 9), 2) for first in (10, 900, 20)]
+    engine = ScoringEngine(lm)
+    engine.bits([ScoredSequence((5, 6), 1)])
+    lm.model.get_input_embeddings().weight.data[900] = torch.nan
+    good, bad, fine = engine.bits(rows)
+    assert not all(map(math.isfinite, bad))
+    _agree(lm, [rows[0], rows[2]], [good, fine])
 
 
 @pytest.mark.parametrize(
