@@ -186,6 +186,8 @@ def read(folder: Path, judge: str | None = None) -> ExportedMeasure:
     except ValidationError as error:
         found = f"measure.folder: {folder / MANIFEST} is damaged ({_first_problem(error)})"
         raise ConfigError(f"{found}, expected {EXPECTED}") from None
+    if len({each.name for each in manifest.members}) < len(manifest.members):
+        raise ConfigError(f"measure.folder: {folder / MANIFEST} has two games of one name")
     named = manifest.judge
     if judge is None and named.folder is not None:  # its weights are there
         judge = str(_inside(folder, named.folder))
@@ -223,6 +225,9 @@ def _member(folder: Path, member: _Member) -> MeasureGame:
     origin, seeds = f"measure.folder: {path}", tuple(each.map_seed for each in member.maps)
     if hashlib.sha256(text).hexdigest() != member.code_sha256:
         raise ConfigError(f"{origin} has changed since its export")
+    if len(set(seeds)) < max(2, len(seeds)):
+        found = f"measure.folder: game {member.name} has maps {list(seeds)}"
+        raise ConfigError(f"{found}, expected two or more different ones")
     try:
         code, metadata = text.decode(), read_metadata(member.metadata)
     except (XGLError, UnicodeDecodeError) as error:

@@ -90,6 +90,15 @@ def test_odd_values_are_one_sentence(
     readable(folder, json.dumps(spoilt))
 
 
+def test_names_and_maps_are_different_ones(folder: Path, facts: dict[str, Any]) -> None:
+    first = facts["members"][0]
+    twice = [first | {"maps": [first["maps"][0]] * 2}]
+    for members, expected in ((twice, "expected two or more different"), ([first] * 2, "one name")):
+        (folder / "measure.json").write_text(json.dumps(facts | {"members": members}))
+        with pytest.raises(ConfigError, match=expected):
+            read(folder)
+
+
 def test_nothing_outside_the_folder_is_read(folder: Path, facts: dict[str, Any]) -> None:
     (folder.parent / "outside.xent").write_text("secret")
     (folder / "link.xent").symlink_to("../outside.xent")
