@@ -47,7 +47,8 @@ DULL_LISTS = 2
 # Thompson sampling (Thompson 1933, On the likelihood that one unknown probability exceeds another,
 # Biometrika 25; for verdicts that come late Chapelle and Li 2011, An empirical evaluation of
 # Thompson sampling, NeurIPS): a parent's chance that a candidate of its lists joins the scope has a
-# Beta posterior, one draw is taken for each parent, and the largest draw gets the list.
+# Beta posterior, one draw is taken for each parent, and the largest draw gets the list. Games without
+# a list come before, the newest first.
 
 STRENGTH = 10.0
 """Weight of the prior, in candidates at the common rate: about one list."""
@@ -262,7 +263,9 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
             return False
         parents = [game for game in self.games if game not in self._barren]
         number = self._lists.total()
-        parent = draw_parent(parents, self._accepted, self._decided, self.seed, number)
+        unexplored = [game for game in parents if not self._lists[game]][-1:]
+        at = self.seed, number
+        parent = draw_parent(unexplored or parents, self._accepted, self._decided, *at)
         depth = next(member.generation for member in self.members if member.game == parent)
         place = Place(depth, parent, self._lists[parent])
         games = self.sampler.propose(place, self.games, self._list_size)
