@@ -25,7 +25,7 @@ from support.open_world import (
 
 from archive import Reason, Verdict
 from evo.config.schema import GrowthConfig, GrowthSettings
-from evo.growth.algorithm import AcceptanceResult, Assessment, grow
+from evo.growth.algorithm import AcceptanceResult, Assessment, Place, grow
 from evo.growth.forecast import Forecast
 from evo.growth.open_ended import End, OpenEnded, yield_bound
 from evo.growth.virtual_order import Steps, VirtualOrder
@@ -130,6 +130,27 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
         late = run.settings.lookahead + run.settings.list_size
         busy = bench.offered[: [0, *lessons][max(0, len(lessons) - late)]] or [60]
         assert min(busy) > run.settings.lookahead
+
+
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=40, deadline=None)
+def test_a_game_without_a_list_gets_the_next_one_the_newest_first(seed: int) -> None:
+    draw = random.Random(seed)
+    scopes: list[tuple[int, ...]] = []
+
+    @dataclass
+    class Watched(OpenWorld):
+        def propose(self, place: Place[int], scope: Sequence[int], n: int) -> list[int]:
+            explored = set(self.parents)
+            if unexplored := [game for game in scope if game not in explored]:
+                assert place.parent == unexplored[-1]
+            scopes.append(tuple(scope))
+            return super().propose(place, scope, n)
+
+    world, growth_settings = random_world(draw), replace(random_settings(draw), max_accepted=None)
+    run = growth(Watched(**vars(world)), growth_settings, Bench(width=3), draw.choice(TESTS))
+    list(scope_games(run))
+    assert scopes
 
 
 def test_a_promising_candidate_is_learned_before_the_rest_of_its_list_is_screened() -> None:
