@@ -47,8 +47,8 @@ DULL_LISTS = 2
 # Thompson sampling (Thompson 1933, On the likelihood that one unknown probability exceeds another,
 # Biometrika 25; for verdicts that come late Chapelle and Li 2011, An empirical evaluation of
 # Thompson sampling, NeurIPS): a parent's chance that a candidate of its lists joins the scope has a
-# Beta posterior, one draw is taken for each parent, and the largest draw gets the list. Games without
-# a list come before, the newest first.
+# Beta posterior, one draw is taken for each parent, and the largest draw gets the list. Games that
+# had none come before, the newest first.
 
 STRENGTH = 10.0
 """Weight of the prior, in candidates at the common rate: about one list."""

@@ -6,6 +6,7 @@ unescaped: code that shows a sentence must escape it.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -211,6 +212,8 @@ _Atom = tuple[str, int | str]
 """("story", its number), ("move", its number), or ("text", a noun phrase)."""
 _Text = tuple[_Atom, ...]
 """A text as the atoms that it was joined from."""
+_Term = tuple[str, _Text, _Text]
+"""Kind ("xed", "xent"), target and prefix."""
 
 
 def title(game: Game, role: str = syn.MAIN_PLAYER) -> str:
@@ -250,8 +253,8 @@ class _TitleWriter:
         self.role, self.signs = role, paid_for(role)
         self.texts: dict[str, _Text] = {}
         self.stories, self.seen, self.moves = 0, set[int](), list[str]()
-        self.terms: Counter[tuple[str, _Text, _Text]] = Counter()
-        """What the role is paid: kind ("xed", "xent"), target and prefix, with signed counts."""
+        self.terms: Counter[_Term] = Counter()
+        """What the role is paid, with signed counts."""
         self.conditions: list[str] = []
         self.sees = {
             (facts.line, facts.register): facts.sees
@@ -343,9 +346,18 @@ class _TitleWriter:
     # -- sentences -----------------------------------------------------------------------------
 
     def payment(self) -> str:
-        """What the role is paid for; empty for nothing that depends on a text."""
-        wanted = [term for term, count in self.terms.items() if count > 0]
-        unwanted = [term for term, count in self.terms.items() if count < 0]
+        """What the role is paid for, by each of its moves; empty for nothing that depends on a
+        text."""
+        own = [n for n, player in enumerate(self.moves) if player == self.role]
+        by_move: dict[int, list[_Term]] = {n: [] for n in own or [0]}
+        for term in self.terms:
+            used = [n for n in own if ("move", n) in term[1] + term[2]]
+            by_move[max(used, default=min(by_move))].append(term)
+        return ", then ".join(filter(None, map(self._payment_by_move, by_move.values())))
+
+    def _payment_by_move(self, terms: Sequence[_Term]) -> str:
+        wanted = [term for term in terms if self.terms[term] > 0]
+        unwanted = [term for term in terms if self.terms[term] < 0]
         # A surprise that is paid is wanted; one that costs asks for the contrary.
         plain = [term for term in unwanted if term[0] == "xent"]
         spurned = [term for term in unwanted if term[0] == "xed"]
@@ -354,7 +366,7 @@ class _TitleWriter:
         parts += [" and ".join(self._phrases(plain, "plain"))]
         return ", ".join(filter(None, parts))
 
-    def _phrases(self, terms: Sequence[tuple[str, _Text, _Text]], manner: str) -> list[str]:
+    def _phrases(self, terms: Sequence[_Term], manner: str) -> list[str]:
         """Stories that moves make likely are named together."""
         named = [term for term in terms if self._names(term)]
         alone = dict.fromkeys(t for _, t, _ in named if [kind for kind, _ in t] == ["story"])
@@ -376,7 +388,7 @@ class _TitleWriter:
         places = [_ordinal(seen.index(n), len(seen)).strip() for n in sorted(stories)]
         return f"the {' and '.join(places)} of {_number(len(seen))} stories"
 
-    def _names(self, term: tuple[str, _Text, _Text]) -> bool:
+    def _names(self, term: _Term) -> bool:
         """Whether a term is named by its target alone."""
         kind, target, prefix = term
         own = all(atom[0] == "move" and self.moves[int(atom[1])] == self.role for atom in prefix)
@@ -396,19 +408,9 @@ class _TitleWriter:
 
 
 def _condition(condition: syn.Condition) -> str:
-    match condition:
-        case syn.Comparison(
-            syn.Sum(((1, syn.Function("len", (syn.Function("common_word_set"),))),)),
-            "==",
-            syn.Sum(((1, syn.Number(0)),)),
-        ):
-            return OTHER_WORDS
-        case syn.Truth(statement, (), True):
-            first = next(joined_parts(statement))
-            text = first.value.casefold() if isinstance(first, syn.Literal) else ""
-            if text.startswith("no common words"):
-                return OTHER_WORDS
-    return f"if {expression_text(condition)}"
+    text = expression_text(condition)
+    forbids = re.match(r'"no common words|len\(common_word_set\([^<>=]*\)\) == 0$', text, re.I)
+    return OTHER_WORDS if forbids else f"if {text}"
 
 
 def _has_move(text: _Text) -> bool:

@@ -57,6 +57,9 @@ NAMES = {
     "contrast": "the first of two stories, not the second",
     "echo": "what the first of two stories calls for, not what the second calls for",
     "pair": "the first and second of three stories, not the third",
+    "each": "the first of two stories, then the second",
+    "turns": "the first of three stories, not the second, then the third, not the first",
+    "rest": "the end of a story, not an unseen story",
     "fig_3_01_single_text": "the story, in other words",
     "fig_3_01_multi_texts": "all three stories, in other words",
 }
