@@ -21,13 +21,7 @@ from evo.config.models import FinetuneConfig
 from evo.jobs.evaluation import Task
 from evo.jobs.lora import AdaptedModel
 from xgl.judge.forward import tree_states
-from xgl.lm.captured import (
-    CapturedPass,
-    Places,
-    can_capture,
-    captured,
-    size_class,
-)
+from xgl.lm.captured import CapturedPass, Places, can_capture, captured, size_class
 from xgl.lm.language_model import (
     LanguageModel,
     continuation_logits,
@@ -42,6 +36,7 @@ from xgl.lm.prefix_sharing import (
     PrefixTree,
     ScoredSequence,
     prefix_trees,
+    shared_length,
 )
 from xgl.players.local import MEMORY_BYTES
 from xgl.random_streams import seed as named_seed
@@ -391,24 +386,29 @@ def _reads_trees(adapted_model: AdaptedModel, part: Weighted) -> bool:
     )
 
 
+ATTENTION_TOKENS = 64
+"""Tokens of a tree at which attention and its mask count as much as all else that reads them."""
+
+
 def move_trees(moves: Sequence[Move]) -> Iterator[PrefixTree]:
     """Trees of prompts and moves, whose members are places among ``moves``. A prompt that continues
     another stands in its tree: the moves of a play are learned in one reading of its last view, not
-    in a reading for each."""
-    groups, root = list[list[int]](), Ids()
+    in a reading for each. So do others that share so much that one tree costs less than two."""
+    groups, root, last, size = list[list[int]](), Ids(), Ids(), 0
+    rows = [ScoredSequence((*m.prompt_ids, *m.token_ids), len(m.token_ids)) for m in moves]
     for place in sorted(range(len(moves)), key=lambda place: moves[place].prompt_ids):
-        prompt = moves[place].prompt_ids
-        if not groups or prompt[: len(root)] != root:
+        prompt, whole = moves[place].prompt_ids, len(rows[place].ids)
+        shared = shared_length(last, prompt)
+        new = whole - shared  # a tree of T tokens costs T (ATTENTION_TOKENS + T)
+        dearer = 2 * size * new + new**2 > whole**2 + ATTENTION_TOKENS * shared
+        if not groups or (dearer and prompt[: len(root)] != root):
             groups.append([])
-            root = prompt
+            root, size, new = prompt, 0, whole
         groups[-1].append(place)
+        last, size = prompt, size + new
     for members in sorted(groups, key=min):
-        rows = [(*moves[place].prompt_ids, *moves[place].token_ids) for place in members]
-        own = [
-            ScoredSequence(ids, len(moves[place].token_ids))
-            for place, ids in zip(members, rows, strict=True)
-        ]
-        most = max(MAX_TREE_TOKENS, 2 * max(map(len, rows)))
+        own = [rows[place] for place in members]
+        most = max(MAX_TREE_TOKENS, 2 * max(len(each.ids) for each in own))
         for tree in prefix_trees(own, max_tokens=most):
             yield replace(tree, members=tuple(members[index] for index in tree.members))
 

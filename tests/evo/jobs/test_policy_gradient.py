@@ -354,8 +354,14 @@ def moves_of_a_play(rng: np.random.Generator, moves: int, prompt: tuple[int, ...
     return made
 
 
+def moves_after_others(rng: np.random.Generator, prompt: tuple[int, ...]) -> list[Move]:
+    """Views that differ by what another player has said on the map."""
+    said = [(*prompt, *rng.integers(2, 1200, 6).tolist()) for _ in range(8)]
+    return [move for each in said for move in moves_of_a_play(rng, 1, each)]
+
+
 def credits_of_three_maps() -> list[Credit]:
-    """Of moves, and of two plays of several moves on the last map."""
+    """Of moves, of two plays of several moves on the last map, and of moves after another's."""
     rng, credits = np.random.default_rng(0), []
     for place in range(3):
         prompt = (0, *rng.integers(2, 1200, 20 + 9 * place).tolist())
@@ -364,7 +370,8 @@ def credits_of_three_maps() -> list[Credit]:
             logprobs = tuple(rng.normal(-8, 2, len(ids)).tolist())
             move = Move("", prompt, ids, logprobs)
             credits.append(Credit(move, float(rng.normal()), (place, 1, 0)))
-    for move in (m for _ in range(2) for m in moves_of_a_play(rng, 4, prompt)):
+    of_plays = (m for _ in range(2) for m in moves_of_a_play(rng, 4, prompt))
+    for move in (*of_plays, *moves_after_others(rng, prompt)):
         credits.append(Credit(move, float(rng.normal()), (place, 1, 0)))
     return credits
 
@@ -387,6 +394,14 @@ def test_a_play_is_learned_in_one_reading_of_its_last_view(
     assert [tree for part in parts for tree in part] == trees
     assert len(tree_parts(lm, trees, 1)) == len(trees)
     assert len(tree_parts(lm, trees, 1 << 50)) == 1
+
+
+def test_what_moves_of_a_map_have_in_common_is_read_once() -> None:
+    rng = np.random.default_rng(0)
+    maps = [tuple(rng.integers(2, 1200, 60).tolist()) for _ in range(3)]
+    trees = list(move_trees([move for each in maps for move in moves_after_others(rng, each)]))
+    assert [sorted(tree.members) for tree in trees] == [[*range(n, n + 8)] for n in (0, 8, 16)]
+    assert all(len(tree.tokens) <= 60 + 8 * (6 + 9) for tree in trees)
 
 
 @pytest.mark.parametrize("kind", ["reinforce", "clipped ratio", "imitate"])
