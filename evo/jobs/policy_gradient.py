@@ -386,7 +386,7 @@ def _reads_trees(adapted_model: AdaptedModel, part: Weighted) -> bool:
     )
 
 
-ATTENTION_TOKENS = 64
+ATTENTION_TOKENS = 128
 """Tokens of a tree at which attention and its mask count as much as all else that reads them."""
 
 
