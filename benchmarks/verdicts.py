@@ -49,7 +49,7 @@ from evo.config.compose import load
 from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig
 from evo.growth.algorithm import Assessment, Candidate, Place, rank
-from evo.growth.initial_scope import initial_tasks, learn_initial_scope
+from evo.growth.initial_scope import calibrate_initial_scope, initial_tasks
 from evo.growth.oracle import TransferOracle
 from evo.jobs.evaluation import Task
 from evo.jobs.executor import RayExecutor
@@ -288,8 +288,8 @@ def judge(config: RunConfig, folder: Path, reworded: bool, count: int) -> dict[s
         try:
             collector = Collector(config, ledger, executor, Display())
             oracle = TransferOracle(config, collector, config.transfer.confirmations)
-            learning = learn_initial_scope(config, oracle.selection, initial_tasks(config))
-            [parent] = run(learning, collector.do)
+            calibrate_initial_scope(collector, initial := initial_tasks(config))
+            [parent] = run(oracle.learn(initial), collector.do)
             tasks = copies(parent) if reworded else proposals(config, parent, count)
             place = Place(0, parent, 0)
             candidates = [Candidate(task, place, index) for index, task in enumerate(tasks)]

@@ -13,7 +13,7 @@ from archive.text import plural
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.growth.algorithm import ScopeMember, grow
-from evo.growth.initial_scope import can_play, learn_initial_scope
+from evo.growth.initial_scope import calibrate_initial_scope, can_play
 from evo.growth.open_ended import End, OpenEnded
 from evo.growth.oracle import TransferAssessment, TransferOracle
 from evo.growth.proposals import Proposer
@@ -139,7 +139,7 @@ class ScopeGrowth(ModelSession):
             score_again(self.ledger, self.collector.executor, self.display, judge)
 
     def _grow(self) -> RunOutcome:
-        """Learn the initial games, then grow the scope in one of the two orders."""
+        """Grow the scope in one of the two orders."""
         config, collector = self.config, self.collector
         growth, tests = config.growth, config.transfer.confirmations
         is_open = growth.schedule == "open_ended"
@@ -154,13 +154,14 @@ class ScopeGrowth(ModelSession):
             oracle.decisions,
             can_play=partial(can_play, judge=config.judge),
         )
-        learning = learn_initial_scope(config, oracle.selection, self.plan.initial)
-        initial = run(learning, collector.do)
+        initial = self.plan.initial
+        calibrate_initial_scope(collector, initial)
         if is_open:
             runner = LedgerRunner(collector)
             order = OpenEnded(initial, oracle, proposer, runner, growth, tests, config.seed)
             self._keep(order.scopes())
             return self._open_outcome(order)
+        initial = run(oracle.learn(initial), collector.do)
         self._keep(grow(initial, oracle, proposer, growth, config.seed, collector.do, tests))
         return self._outcome()
 

@@ -14,8 +14,9 @@ from evo.config.models import JudgeConfig
 from evo.config.schema import GameConfig, RunConfig
 from evo.growth.stages import Stage
 from evo.jobs.evaluation import Task
+from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, Request
-from evo.record.steps import Steps, together
+from evo.record.steps import Steps
 from xgl import library
 from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.errors import ConfigError, ProgramError
@@ -113,23 +114,26 @@ def main_role(program: Program, role: str, origin: str) -> str:
     return role
 
 
+def calibrate_initial_scope(collector: Collector, initial: Sequence[Task]) -> None:
+    """Raises :class:`ConfigError` naming a game that cannot be played."""
+    for task, refusal in zip(initial, collector.calibrate(initial), strict=True):
+        if refusal:
+            raise ConfigError(f"{task.origin}: {refusal}")
+
+
 def learn_initial_scope(
     config: RunConfig, selection: Stage, initial: Sequence[Task]
 ) -> Steps[Request, list[Task]]:
-    """Calibrate and fine-tune the initial games; returns those that fine-tuning improves.
+    """Fine-tune the calibrated initial games; returns those that fine-tuning improves.
 
     Whether a fine-tune learns a learnable game depends on its training seed, so an initial game
     gets up to ``growth.initial_attempts`` fine-tunes to be learned clearly. The choice is made on
     selection plays; acceptance tests are on fresh ones.
 
-    Raises :class:`ConfigError` naming a game that cannot be played or one that fine-tuning does not
-    improve, which ``growth.unplayable_initial=keep`` leaves out while another game is learned.
+    Raises :class:`ConfigError` naming a game that fine-tuning does not improve, which
+    ``growth.unplayable_initial=keep`` leaves out while another game is learned.
     """
     collector, growth = selection.collector, config.growth
-    refusals = yield from together([collector.calibration(task) for task in initial])
-    for task, refusal in zip(initial, refusals, strict=True):
-        if refusal:
-            raise ConfigError(f"{task.origin}: {refusal}")
     yield from _learn(selection, initial)
     for _ in range(growth.initial_attempts - 1):
         weak = [task for task in initial if not selection.has_clear_gain(task)]

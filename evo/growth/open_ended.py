@@ -88,6 +88,9 @@ class End(Enum):
 class OpenOracle(Oracle[GameT, AssessmentT, RequestT_co], Protocol):
     """Judges candidates stage by stage, each in a process of its own."""
 
+    def learn(self, initial: Sequence[GameT]) -> Steps[RequestT_co, list[GameT]]:
+        """Fine-tune on the initial games; returns those that fine-tuning improves."""
+
     def screen(
         self, candidate: Candidate[GameT], scope: Sequence[GameT]
     ) -> Steps[RequestT_co, bool]:
@@ -151,7 +154,9 @@ class _PoolEntry(Generic[AssessmentT]):
 
 
 class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
-    """One run of the schedule; ``tests`` acceptance tests share the error of one list."""
+    """One run of the schedule; ``tests`` acceptance tests share the error of one list. What one of
+    the ``initial`` games lacks ends the run or, with ``growth.unplayable_initial=keep``, leaves it
+    out of the scope; if it ends the run, lists are screened while the games are learned."""
 
     def __init__(
         self,
@@ -184,14 +189,17 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         """Number of latest lists without a promising candidate, since one of them was examined."""
         self._accepted_at: list[float] = []
         """Seconds of work at each acceptance."""
-        self._outputs: list[list[ScopeMember[GameT]]] = [list(self.members)]
+        self._outputs: list[list[ScopeMember[GameT]]] = []
+        self._is_learned = False
+        """Whether the initial games are; until then what was screened waits for its forecast."""
+        self._screened: list[tuple[Candidate[GameT], _List[GameT]]] = []
 
     def scopes(self) -> Iterator[list[ScopeMember[GameT]]]:
         """The scope at the start and after each acceptance; then ``end`` says why it ended."""
-        initial_count = len(self.members)
+        self.order.start(self._learning(), (0,))
         for scope in self.order.run(self._manage):
             yield scope
-            if len(scope) - initial_count == self.settings.max_accepted:
+            if len(self._accepted_at) == self.settings.max_accepted:
                 self.end = End.ACCEPTED
                 return
         self.end = self.end or End.PROPOSALS
@@ -259,7 +267,8 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
 
     def _open_next(self) -> bool:
         """Open another list while few candidates are being screened or examined."""
-        if self._in_progress > self.settings.lookahead or self._is_closed():
+        too_early = not self._is_learned and self.settings.unplayable_initial == "keep"
+        if too_early or self._in_progress > self.settings.lookahead or self._is_closed():
             return False
         parents = [game for game in self.games if game not in self._barren]
         number = self._lists.total()
@@ -306,28 +315,47 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
 
     # -- processes -----------------------------------------------------------------------------
 
+    def _learning(self) -> Steps[RequestT, None]:
+        """Learn the initial games, then go on with what was screened meanwhile."""
+        games = yield from self.oracle.learn(self.games)
+        self.members = [member for member in self.members if member.game in games]
+        self._outputs.append(list(self.members))
+        self._is_learned = True
+        for candidate, origin in self._screened:
+            urgency = (2, origin.number, 1, candidate.index)
+            self.order.start(self._forecasting(candidate, origin), urgency)
+
     def _screening(
         self, candidate: Candidate[GameT], origin: _List[GameT]
     ) -> Steps[RequestT, None]:
-        """Screen one candidate and forecast its outcome, then examine it if it is promising."""
-        scope, forecast = self.games, Forecast()
-        is_playable = yield from self.oracle.screen(candidate, scope)
-        if is_playable and self.settings.examined_share < 1:
-            forecast = yield from self.oracle.forecast(candidate, scope)
-        self._in_progress -= 1
-        origin.screening -= 1
-        if is_playable:
-            origin.forecasts.append((candidate, forecast))
-            origin.forecasts.sort(key=lambda each: (each[1].order, each[0].index))
-        else:
+        """Screen one candidate; if it can be played, forecast its outcome."""
+        is_playable = yield from self.oracle.screen(candidate, self.games)
+        if not is_playable:
             self._tally(origin.parent, accepted=False)
+            self._examine(origin)
+        elif self._is_learned:
+            yield from self._forecasting(candidate, origin)
+        else:
+            self._screened.append((candidate, origin))
+
+    def _forecasting(
+        self, candidate: Candidate[GameT], origin: _List[GameT]
+    ) -> Steps[RequestT, None]:
+        """Forecast the outcome of a screened candidate, then examine it if it is promising."""
+        forecast = Forecast()
+        if self.settings.examined_share < 1:
+            forecast = yield from self.oracle.forecast(candidate, self.games)
+        origin.forecasts.append((candidate, forecast))
+        origin.forecasts.sort(key=lambda each: (each[1].order, each[0].index))
         self._examine(origin)
 
     def _examine(self, origin: _List[GameT]) -> None:
-        """Examine the promising candidates of a list, up to a share of it, at least one. They do
-        not wait for the others' screening, which a game that joins meanwhile makes better informed.
-        Forecasts may be wrong, so of every second list in a row without any, and of the last list,
-        examine the one that comes closest."""
+        """After each candidate of a list that is screened: examine the promising ones, up to a
+        share of the list, at least one. They do not wait for the others' screening, which a game
+        that joins meanwhile makes better informed. Forecasts may be wrong, so of every second list
+        in a row without any, and of the last list, examine the one that comes closest."""
+        self._in_progress -= 1
+        origin.screening -= 1
         left = max(1, round(self.settings.examined_share * origin.size))
         promising = [each for each in origin.forecasts if each[1].promising]
         for each in promising[: left - origin.examined]:

@@ -33,6 +33,7 @@ from archive.statistics.scripts import script_columns
 from evo.config.schema import RunConfig
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Selection
 from evo.growth.forecast import Forecast, first_power, power
+from evo.growth.initial_scope import learn_initial_scope
 from evo.growth.stages import Stage
 from evo.jobs.evaluation import Task
 from evo.record.budget import Cost
@@ -86,6 +87,10 @@ class TransferOracle:
         """Selection at the first rung, where only the own gain is asked for."""
         looks = Looks(transfer.acceptance_plays, error / max(1, tests))
         self.acceptance = replace(self.selection, purpose=Purpose.ACCEPTANCE, looks=looks)
+
+    def learn(self, initial: Sequence[Task]) -> Steps[Request, list[Task]]:
+        """:func:`evo.growth.initial_scope.learn_initial_scope`."""
+        return learn_initial_scope(self.config, self.selection, initial)
 
     # -- before a fine-tune --------------------------------------------------------------------
 

@@ -126,9 +126,10 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
     run = growth(world, growth_settings, bench := Bench(), draw.choice(TESTS))
     list(scope_games(run))
     if run.end is End.PROPOSALS:
-        lessons = [place for place, each in enumerate(bench.course) if each[0][0] == "learn"]
+        start, *lessons = (n for n, each in enumerate(bench.course) if each[0][0] == "learn")
         late = run.settings.lookahead + run.settings.list_size
-        busy = bench.offered[: [0, *lessons][max(0, len(lessons) - late)]] or [60]
+        end = [start, *lessons][max(0, len(lessons) - late)]
+        busy = bench.offered[start + 1 : end] or [60]
         assert min(busy) > run.settings.lookahead
 
 
@@ -151,6 +152,28 @@ def test_a_game_without_a_list_gets_the_next_one_the_newest_first(seed: int) -> 
     run = growth(Watched(**vars(world)), growth_settings, Bench(width=3), draw.choice(TESTS))
     list(scope_games(run))
     assert scopes
+
+
+@pytest.mark.parametrize("unplayable", ["stop", "keep"])
+def test_the_first_list_is_screened_while_the_initial_game_is_learned(unplayable: str) -> None:
+    settings = replace(ORDINARY, virtual_workers=2, unplayable_initial=unplayable)
+    run = growth(pair_world(), settings, bench := Bench())
+    *_, scope = scope_games(run)
+    works = [each for group in bench.course for each in group]
+    learned = works.index(("learn", 0))
+    screened = [("screen", game) for game in world_of(run).proposed[:4]]
+    assert works[:learned] == (screened if unplayable == "stop" else [])
+    assert sorted(scope) == [*range(9)]
+
+
+@pytest.mark.parametrize("left_out", [0, 1])
+def test_initial_games_that_are_not_learned_are_not_of_the_scope(left_out: int) -> None:
+    world = pair_world(hopeless=frozenset({left_out}))
+    settings = replace(ORDINARY, unplayable_initial="keep")
+    run = growth(world, settings, Bench(), initial=(0, 1))
+    first, *_ = scope_games(run)
+    assert first == [1 - left_out]
+    assert left_out not in run.games
 
 
 def test_a_promising_candidate_is_learned_before_the_rest_of_its_list_is_screened() -> None:
@@ -206,7 +229,7 @@ def test_of_every_second_list_without_promise_and_of_the_last_one_the_closest_is
         min(each, key=lambda game: run_world.expected[game].order) for each in seconds_and_last
     ]
     lessons = [each[1] for group in bench.course for each in group if each[0] == "learn"]
-    assert lessons == expected
+    assert lessons == [0, *expected]
     assert list(run_world.decided.values()).count("passed over") == 8 - len(expected)
 
 

@@ -109,6 +109,10 @@ class OpenWorld:
     ) -> Steps[Work, list[Assessment[int]]]:
         raise AssertionError("of Algorithm 1 alone")
 
+    def learn(self, initial: Sequence[int]) -> Steps[Work, list[int]]:
+        yield [("learn", game) for game in initial]
+        return [game for game in initial if game not in self.hopeless]
+
     def screen(self, candidate: Candidate[int], scope: Sequence[int]) -> Steps[Work, bool]:
         game = candidate.game
         yield [("screen", game)]
@@ -230,11 +234,15 @@ def random_settings(draw: random.Random) -> GrowthConfig:
 
 
 def growth(
-    world: OpenWorld, settings: GrowthConfig, bench: Bench, tests: int = 100
+    world: OpenWorld,
+    settings: GrowthConfig,
+    bench: Bench,
+    tests: int = 100,
+    initial: Sequence[int] = (0,),
 ) -> OpenEnded[int, Assessment[int], Work]:
     """A growth of a fresh copy of the world, from game 0; each list pays for ``tests``."""
     fresh = replace(world, proposed=[], decided={}, tests=[], parents=[])
-    return OpenEnded([0], fresh, fresh, bench, settings, tests, world.seed)
+    return OpenEnded(initial, fresh, fresh, bench, settings, tests, world.seed)
 
 
 def scope_games(run: OpenEnded[int, Assessment[int], Work]) -> Iterator[list[int]]:
