@@ -167,15 +167,10 @@ class Chat(PaidAnswers, MetaSampler):
         read_key(settings)
 
     def check(self) -> None:
-        """Send one short request, so that a run with a wrong key, model or address does not begin;
-        it counts towards no budget.
-
-        Raises :class:`~xgl.errors.PlayerError`.
-        """
+        """By one short request, which counts towards no budget."""
         ask_once([self.settings])
 
     def charge(self, tokens: int, dollars: float) -> None:
-        """Count what an earlier session of the run has spent towards the budgets."""
         self.usage += Usage(prompt_tokens=tokens, dollars=dollars)
 
     def propose(

@@ -9,29 +9,9 @@ from contextlib import suppress
 from dataclasses import replace
 from random import Random
 
-from meta_sampler import program_editor
-from meta_sampler.program_editor import (
-    EditContext,
-    Lines,
-    NothingError,
-    Site,
-    a_free_name,
-    free_names,
-    insert,
-    keep_targets,
-    needed,
-    of_type,
-    one_of,
-    operands,
-    random_reward_sum,
-    rebind_reads,
-    registers_at,
-    replace_node,
-    sites,
-    splice,
-    story_registers,
-)
-from meta_sampler.soundness import WITH_PLAYER
+from meta_sampler import program_editor as edit
+from meta_sampler.program_editor import EditContext, Lines, needed, of_type, one_of, replace_node
+from meta_sampler.soundness import WITH_PLAYER, splice
 from xgl.language import syntax as syn
 from xgl.language.visitors import mentions, reads, rename, writes
 
@@ -52,11 +32,11 @@ def with_reveal(
 ) -> Lines:
     """``lines`` in which a player that does not see everything is shown a string before its
     move."""
-    live = registers_at(lines, position, context).live
+    live = edit.registers_at(lines, position, context).live
     is_informed = any(isinstance(x, syn.Reveal) and x.player == player for x in lines[:position])
     if player in syn.OMNISCIENT or is_informed or not live:
         return lines
-    return insert(lines, position, syn.Reveal(player, (syn.Register(rng.choice(live)),)))
+    return edit.insert(lines, position, syn.Reveal(player, (syn.Register(rng.choice(live)),)))
 
 
 def with_reward(
@@ -80,7 +60,7 @@ def with_reward(
     if player == "env" or coupled & {context.main, *earns} or not reading:
         return lines
     position, reward = rng.choice(reading)
-    return insert(lines, position + 1, signed_reward(reward, player, rng.choice(sides)))
+    return edit.insert(lines, position + 1, signed_reward(reward, player, rng.choice(sides)))
 
 
 def signed_reward(reward: syn.Reward, player: str, side: int) -> syn.Reward:
@@ -93,8 +73,8 @@ def add_reveal(lines: Lines, context: EditContext, rng: Random) -> Lines:
     players = [name for name in context.others if name not in syn.OMNISCIENT]
     moves = [(i, line) for i, line in of_type(lines, syn.Elicit) if line.player in players]
     position, move = one_of(rng, moves)
-    string = program_editor.string(rng, registers_at(lines, position, context))
-    return insert(lines, position, syn.Reveal(move.player, (string,)))
+    string = edit.string(rng, edit.registers_at(lines, position, context))
+    return edit.insert(lines, position, syn.Reveal(move.player, (string,)))
 
 
 def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) -> Lines:
@@ -115,19 +95,19 @@ def insert_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A new reward of the main player anywhere after its first move."""
     first, _ = needed(of_type(lines, syn.Elicit))[0]
     position = rng.randint(first + 1, len(lines))
-    amount = program_editor.amount(rng, registers_at(lines, position, context))
-    return insert(lines, position, syn.Reward(context.main, amount))
+    amount = edit.amount(rng, edit.registers_at(lines, position, context))
+    return edit.insert(lines, position, syn.Reward(context.main, amount))
 
 
 def insert_assign(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A new register for a cat or cut of live ones, read by a later score instead of one."""
     position = rng.randint(1, len(lines))
-    here, name = registers_at(lines, position, context), a_free_name(lines)
+    here, name = edit.registers_at(lines, position, context), edit.a_free_name(lines)
     source = one_of(rng, here.live)
-    value = program_editor.combine(rng, here, source)
-    uses = [s for s in operands(lines, position) if source in set(reads(s.node))]
+    value = edit.combine(rng, here, source)
+    uses = [s for s in edit.operands(lines, position) if source in set(reads(s.node))]
     new_lines = replace_node(lines, one_of(rng, uses), syn.Register(name))
-    return insert(new_lines, position, syn.Assign(((name, value),)))
+    return edit.insert(new_lines, position, syn.Assign(((name, value),)))
 
 
 def insert_elicit(
@@ -140,15 +120,15 @@ def insert_elicit(
     """One more move by one of ``players``, or of all, and a reward term or an operand that uses it;
     if it was paid nothing, it shares the reward, or is paid the negative of it, by one of
     ``sides``."""
-    name = a_free_name(lines)
+    name = edit.a_free_name(lines)
     reward, _ = one_of(rng, of_type(lines, syn.Reward))
     position = rng.randint(min(1, reward), reward)
-    player, limit = rng.choice(players or context.players), rng.choice(program_editor.LIMITS)
-    longer = insert(lines, position, syn.Elicit(player, (name,), limit))
+    player, limit = rng.choice(players or context.players), rng.choice(edit.LIMITS)
+    longer = edit.insert(lines, position, syn.Elicit(player, (name,), limit))
     if rng.random() < 0.5:
         with_move = _with_term(longer, reward + 1, name, context, rng)
     else:
-        site = rng.choice([s for s in operands(longer) if s.position == reward + 1])
+        site = rng.choice([s for s in edit.operands(longer) if s.position == reward + 1])
         pair = [site.node, syn.Register(name)]
         operand = rng.choice((pair[1], syn.Cat(*pair), syn.Cat(*reversed(pair))))
         with_move = replace_node(longer, site, operand)
@@ -158,20 +138,20 @@ def insert_elicit(
 
 def insert_story(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more text on the map, and a reward term about it."""
-    name, first = a_free_name(lines), lines[0]
+    name, first = edit.a_free_name(lines), lines[0]
     (reward, _), target = one_of(rng, of_type(lines, syn.Reward)), (name, syn.Story())
     if isinstance(first, syn.Assign) and all(isinstance(v, syn.Story) for _, v in first.targets):
         longer = splice(lines, 0, replace(first, targets=(*first.targets, target)))
     else:
-        longer, reward = insert(lines, 0, syn.Assign((target,))), reward + 1
+        longer, reward = edit.insert(lines, 0, syn.Assign((target,))), reward + 1
     return _with_term(longer, reward, name, context, rng)
 
 
 def insert_distractor(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more text on the map, anywhere among the others, that no reward uses."""
-    name, first = a_free_name(lines), lines[0]
+    name, first = edit.a_free_name(lines), lines[0]
     if not isinstance(first, syn.Assign):
-        raise NothingError
+        raise edit.NothingError
     index = rng.randrange(len(first.targets) + 1)
     targets = (*first.targets[:index], (name, syn.Story()), *first.targets[index:])
     return splice(lines, 0, replace(first, targets=targets))
@@ -180,13 +160,13 @@ def insert_distractor(lines: Lines, context: EditContext, rng: Random) -> Lines:
 def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Rewards use other stories than before: from one line on, or everywhere, the stories that they
     read are exchanged."""
-    stories, rewards = story_registers(lines), [i for i, _ in of_type(lines, syn.Reward)]
+    stories, rewards = edit.story_registers(lines), [i for i, _ in of_type(lines, syn.Reward)]
     needed(len(stories) > 1)
     first, others = one_of(rng, rewards), rng.sample(stories, len(stories))
     names = dict(zip(stories, others, strict=True))
     new_lines = lines
     for position in rewards[rewards.index(first) :]:
-        live = registers_at(lines, position, context).live
+        live = edit.registers_at(lines, position, context).live
         live_names = {old: new for old, new in names.items() if new in live}
         new_lines = splice(new_lines, position, rename(lines[position], live_names))
     return new_lines
@@ -194,31 +174,31 @@ def permute_stories(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
 def _with_term(lines: Lines, position: int, about: str, context: EditContext, rng: Random) -> Lines:
     """The reward at ``position`` with one more term about a register."""
-    term = program_editor.term(rng, registers_at(lines, position, context), about)
-    site = next(each for each in sites(lines, syn.Sum, position))
+    term = edit.term(rng, edit.registers_at(lines, position, context), about)
+    site = next(each for each in edit.sites(lines, syn.Sum, position))
     return replace_node(lines, site, syn.Sum((*site.node.terms, term)))
 
 
 def delete_line(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One line less."""
     needed(len(lines) > 1)
-    return rebind_reads(splice(lines, rng.randrange(len(lines))), context, rng)
+    return edit.rebind_reads(splice(lines, rng.randrange(len(lines))), context, rng)
 
 
 def replace_line(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A fresh draw in place of a reward, a condition, a cut or a cat."""
     position = rng.randrange(len(lines))
-    line, here = lines[position], registers_at(lines, position, context)
+    line, here = lines[position], edit.registers_at(lines, position, context)
     match line:
         case syn.Reward():
-            line = replace(line, amount=program_editor.amount(rng, here))
+            line = replace(line, amount=edit.amount(rng, here))
         case syn.Ensure():
-            line = syn.Ensure((program_editor.condition(rng, here, context),))
+            line = syn.Ensure((edit.condition(rng, here, context),))
         case syn.Assign(((name, value), *rest)) if here.live and reads(value):
-            new = program_editor.combine(rng, here, rng.choice(here.live))
+            new = edit.combine(rng, here, rng.choice(here.live))
             line = syn.Assign(((name, new), *rest))
         case _:
-            raise NothingError
+            raise edit.NothingError
     return splice(lines, position, line)
 
 
@@ -226,7 +206,7 @@ def swap_lines(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Two lines exchanged."""
     needed(len(lines) > 1)
     i, j = sorted(rng.sample(range(len(lines)), 2))
-    return rebind_reads(splice(splice(lines, i, lines[j]), j, lines[i]), context, rng)
+    return edit.rebind_reads(splice(splice(lines, i, lines[j]), j, lines[i]), context, rng)
 
 
 def retarget_register(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -241,22 +221,22 @@ def retarget_register(lines: Lines, context: EditContext, rng: Random) -> Lines:
         line = replace(line, targets=tuple((new if n == old else n, v) for n, v in line.targets))
     elif isinstance(line, syn.Elicit):
         line = replace(line, registers=tuple(new if n == old else n for n in line.registers))
-    return rebind_reads(splice(lines, position, line), context, rng)
+    return edit.rebind_reads(splice(lines, position, line), context, rng)
 
 
 def change_bound(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Another limit of an elicit, count of a replay or bound of a comparison."""
     candidates = of_type(lines, syn.Elicit, syn.Replay)
-    numbers = [site for site in sites(lines, syn.Number) if site.node.value]
+    numbers = [site for site in edit.sites(lines, syn.Number) if site.node.value]
     pick = rng.randrange(max(1, len(candidates) + len(numbers)))
     if pick < len(candidates):
         position, line = candidates[pick]
         if isinstance(line, syn.Replay):
             return splice(lines, position, replace(line, times=rng.randint(1, 4)))
-        limit = rng.choice(program_editor.LIMITS)
+        limit = rng.choice(edit.LIMITS)
         return splice(lines, position, replace(line, max_len=limit))
     site = needed(numbers)[pick - len(candidates)]
-    return replace_node(lines, site, syn.Number(rng.choice(program_editor.BOUNDS)))
+    return replace_node(lines, site, syn.Number(rng.choice(edit.BOUNDS)))
 
 
 def wrap_loop(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -268,16 +248,16 @@ def wrap_loop(lines: Lines, context: EditContext, rng: Random) -> Lines:
     if rng.random() < 0.5:
         return _gather_in_loop(lines, move, elicit, flag, times)
     start, end = rng.randint(min(1, move), move), rng.randint(move + 1, len(lines))
-    with_replay = insert(lines, end, syn.Replay(flag, times))
-    return insert(with_replay, start, syn.Beacon(flag))
+    with_replay = edit.insert(lines, end, syn.Replay(flag, times))
+    return edit.insert(with_replay, start, syn.Beacon(flag))
 
 
 def _gather_in_loop(lines: Lines, move: int, elicit: syn.Elicit, flag: str, times: int) -> Lines:
     """Later lines read the moves of all rounds joined, in place of one move."""
-    old, new = elicit.registers[0], a_free_name(lines)
+    old, new = elicit.registers[0], edit.a_free_name(lines)
     empty = syn.Assign(((new, syn.Literal("")),))
     gather = syn.Assign(((new, syn.Cat(syn.Register(new), syn.Register(old))),))
-    for site in sites(lines, syn.Register, move + 1):
+    for site in edit.sites(lines, syn.Register, move + 1):
         if site.node.name == old:
             lines = replace_node(lines, site, syn.Register(new))
     return splice(lines, move, empty, syn.Beacon(flag), elicit, gather, syn.Replay(flag, times))
@@ -286,13 +266,13 @@ def _gather_in_loop(lines: Lines, move: int, elicit: syn.Elicit, flag: str, time
 def add_ensure(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A demand on a move, made before the next one."""
     move, _ = one_of(rng, of_type(lines, syn.Elicit))
-    condition = program_editor.condition(rng, registers_at(lines, move + 1, context), context)
-    return insert(lines, move + 1, syn.Ensure((condition,)))
+    condition = edit.condition(rng, edit.registers_at(lines, move + 1, context), context)
+    return edit.insert(lines, move + 1, syn.Ensure((condition,)))
 
 
 def negate_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Turn the sign of a whole reward or of one of its terms."""
-    site = random_reward_sum(lines, rng, 1)
+    site = edit.random_reward_sum(lines, rng, 1)
     terms = site.node.terms
     indices = rng.choice((range(len(terms)), [rng.randrange(len(terms))]))
     new_terms = tuple((-s if i in indices else s, t) for i, (s, t) in enumerate(terms))
@@ -301,7 +281,7 @@ def negate_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
 def split_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Pay some terms of a reward on their own, and earlier where their registers are set."""
-    site = random_reward_sum(lines, rng, 2)
+    site = edit.random_reward_sum(lines, rng, 2)
     terms = list(site.node.terms)
     early = [terms.pop(rng.randrange(len(terms))) for _ in range(rng.randint(1, len(terms) - 1))]
     first = replace_node(lines, site, syn.Sum(tuple(early)))[site.position]
@@ -309,9 +289,9 @@ def split_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
     possible = [
         position
         for position in range(1, site.position + 1)
-        if set(reads(first)) <= set(registers_at(lines, position, context).live)
+        if set(reads(first)) <= set(edit.registers_at(lines, position, context).live)
     ]
-    return insert(rest, one_of(rng, possible), first)
+    return edit.insert(rest, one_of(rng, possible), first)
 
 
 # -- scores ----------------------------------------------------------------------------------------
@@ -319,8 +299,8 @@ def split_reward(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
 def _random_term(
     lines: Lines, rng: Random, fits: Callable[[syn.Xent], bool] = lambda _: True
-) -> Site:
-    return one_of(rng, [site for site in sites(lines, syn.Xent) if fits(site.node)])
+) -> edit.Site:
+    return one_of(rng, [site for site in edit.sites(lines, syn.Xent) if fits(site.node)])
 
 
 def change_kind(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -340,21 +320,20 @@ def swap_target_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines
 
 def replace_operand(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """Another live register, or a cat or cut of live ones, in place of a scored string."""
-    site = one_of(rng, operands(lines))
-    here = registers_at(lines, site.position, context)
-    return replace_node(lines, site, program_editor.string(rng, here))
+    site = one_of(rng, edit.operands(lines))
+    here = edit.registers_at(lines, site.position, context)
+    return replace_node(lines, site, edit.string(rng, here))
 
 
 def add_term(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more term in a reward."""
-    site = random_reward_sum(lines, rng, 1)
-    term = program_editor.term(rng, registers_at(lines, site.position, context))
-    return replace_node(lines, site, syn.Sum((*site.node.terms, term)))
+    position = edit.random_reward_sum(lines, rng, 1).position
+    return _with_term(lines, position, "", context, rng)
 
 
 def drop_term(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One term less in a reward of several."""
-    site = random_reward_sum(lines, rng, 2)
+    site = edit.random_reward_sum(lines, rng, 2)
     terms = list(site.node.terms)
     del terms[rng.randrange(len(terms))]
     return replace_node(lines, site, syn.Sum(tuple(terms)))
@@ -364,7 +343,7 @@ def add_prefix(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A prefix where there is none, another string joined with it, or one before both scores."""
     site = _random_term(lines, rng)
     term = site.node
-    extra = syn.Register(one_of(rng, registers_at(lines, site.position, context).live))
+    extra = syn.Register(one_of(rng, edit.registers_at(lines, site.position, context).live))
     if term.prefix is None:
         return replace_node(lines, site, replace(term, prefix=extra))
     if term.outer is None and rng.random() < 0.4:
@@ -397,23 +376,23 @@ def compose(lines: Lines, context: EditContext, rng: Random) -> Lines:
     if context.others and rng.random() < 0.5:
         second = swap_players(second, rng.choice(context.others), context, rng)
     elif not context.donor:
-        raise NothingError
+        raise edit.NothingError
     share = rng.random() < 0.6
-    stories = zip(*map(story_registers, (second, lines)), strict=False) if share else ()
+    stories = zip(*map(edit.story_registers, (second, lines)), strict=False) if share else ()
     renamed_lines = _rename_apart(lines, second, dict(stories))
-    drawn = story_registers(lines) if share else []
+    drawn = edit.story_registers(lines) if share else []
 
     def is_new(_: int, name: str, value: object) -> bool:
         return name not in drawn or not isinstance(value, syn.Story)
 
-    return lines + keep_targets(renamed_lines, is_new)
+    return lines + edit.keep_targets(renamed_lines, is_new)
 
 
 def _rename_apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines:
     """``second`` with registers that ``first`` does not use, except those in ``names``. Raises
     :class:`NothingError` if there are too few."""
     names = dict(names)
-    pools = {public: iter(free_names(first, public=public)) for public in (False, True)}
+    pools = {public: iter(edit.free_names(first, public=public)) for public in (False, True)}
     for line in second:
         for name in mentions(line):
             if name in names or name[0] in syn.CONSTANT_TYPES:
@@ -425,7 +404,7 @@ def _rename_apart(first: Lines, second: Lines, names: dict[str, str]) -> Lines:
 def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """One more turn: a move of the main player, paid like another of its moves, but with the
     stories exchanged."""
-    name, stories, main = a_free_name(lines), story_registers(lines), context.main
+    name, stories, main = edit.a_free_name(lines), edit.story_registers(lines), context.main
     moves = (line for _, line in of_type(lines, syn.Elicit) if line.player == main)
     turns = [x for x in moves if len(x.registers) == 1 and _rewards_of(lines, x, main)]
     needed(len(stories) > 1)
@@ -434,8 +413,7 @@ def add_turn(lines: Lines, context: EditContext, rng: Random) -> Lines:
     names = dict(zip(stories, others, strict=True)) | {turn.registers[0]: name}
     rewards = _rewards_of(lines, turn, main)
     new_rewards = tuple(rename(line, names) for line in rewards)
-    if {rename(line, {name: turn.registers[0]}) for line in new_rewards} == set(rewards):
-        raise NothingError
+    needed({rename(line, {name: turn.registers[0]}) for line in new_rewards} != set(rewards))
     return (*lines, replace(turn, registers=(name,)), *new_rewards)
 
 
@@ -452,7 +430,7 @@ def crossover(lines: Lines, context: EditContext, rng: Random) -> Lines:
     tail = donor[rng.randrange(min(1, len(donor) - 1), len(donor)) :]
     if rng.random() < 0.5:
         tail = _rename_apart(head, tail, {})
-    return rebind_reads(head + tail, context, rng)
+    return edit.rebind_reads(head + tail, context, rng)
 
 
 def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -467,8 +445,8 @@ def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines:
     if len(rewards) == 1 and len(demanded_terms) > 1:
         remaining = [demanded_terms.pop(rng.randrange(len(demanded_terms)))]
     elif len(rewards) == 1:
-        with suppress(NothingError):
-            new = program_editor.amount(rng, registers_at(lines, position, context))
+        with suppress(edit.NothingError):
+            new = edit.amount(rng, edit.registers_at(lines, position, context))
             remaining = list(new.terms)
     ensure = syn.Ensure((syn.Comparison(syn.Sum(tuple(demanded_terms)), ">=", _ZERO),))
     smaller_reward = [replace(reward, amount=syn.Sum(tuple(remaining)))] if remaining else []
@@ -492,21 +470,19 @@ def zero_sum(lines: Lines, context: EditContext, rng: Random) -> Lines:
     if not rewards and len(cast) < 2:
         return insert_elicit(lines, context, rng, context.others, (-1,))
     position, reward, player = one_of(rng, rewards)
-    return insert(lines, position + 1, signed_reward(reward, player, -1))
+    return edit.insert(lines, position + 1, signed_reward(reward, player, -1))
 
 
 def update(lines: Lines, context: EditContext, rng: Random) -> Lines:
     """A register is joined with, or cut at, another before it is used again."""
-    use = one_of(rng, sites(lines, syn.Register, 1))
+    use = one_of(rng, edit.sites(lines, syn.Register, 1))
     position = rng.randint(1, use.position)
-    here = registers_at(lines, position, context)
+    here = edit.registers_at(lines, position, context)
     name = use.node.name
-    if name not in here.live or name in context.constants:
-        raise NothingError
+    needed(name in here.live and name not in context.constants)
     marks = [mark for mark in here.move_registers if mark != name]
     if marks and rng.random() < 0.5:
-        value = program_editor.cut(rng, name, rng.choice(marks))
+        value = edit.cut(rng, name, rng.choice(marks))
     else:
-        value = program_editor.join(rng, name, one_of(rng, here.other_registers(name)))
-    assert name in set(reads(value))
-    return insert(lines, position, syn.Assign(((name, value),)))
+        value = edit.join(rng, name, one_of(rng, here.other_registers(name)))
+    return edit.insert(lines, position, syn.Assign(((name, value),)))

@@ -82,11 +82,6 @@ def json_text(value: Any, indent: int | None = None) -> str:
     return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
-def python_string(text: str) -> str:
-    """A literal of the same value, in ASCII and on one line."""
-    return ascii(str(text))
-
-
 def code_span(text: str) -> str:
     """A span of code in Markdown: no mark, link or tag in it counts. Not for cells of tables, which
     end at a ``|``."""

@@ -69,15 +69,12 @@ def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) 
         raise LoweringError(lowering.refusals)
     text = _checked_text(program, role)
     changes, inexact = tuple(lowering.changes), tuple(lowering.inexact)
-    return LoweredProgram(program, text, _metadata(game), changes, inexact, tuple(_notes(game)))
-
-
-def _metadata(game: Game) -> Metadata:
-    calls = find(game.program, syn.Story)
-    usual = game.metadata.story_tokens
-    longest = max((story.tokens or usual for story in calls), default=usual)
-    tokens = longest if game.dialect == PAPER.name else usual
-    return replace(game.metadata, story_tokens=tokens, constants={}, npc="", story_count=0)
+    tokens = usual = game.metadata.story_tokens
+    if game.dialect == PAPER.name:
+        stories = find(game.program, syn.Story)
+        tokens = max((story.tokens or usual for story in stories), default=usual)
+    metadata = replace(game.metadata, story_tokens=tokens, constants={}, npc="", story_count=0)
+    return LoweredProgram(program, text, metadata, changes, inexact, tuple(_notes(game)))
 
 
 def _notes(game: Game) -> Iterable[str]:
@@ -150,7 +147,7 @@ class _Lowering:
         """The program after all passes, its registers renamed."""
         self._refuse_worlds()
         lines = [self._constants(line) for line in self.game.program.instructions]
-        lines = [self._with_conditions(line) for line in lines]
+        lines = [rebuild(line, partial(self._condition, line)) for line in lines]
         if self.game.dialect == PAPER.name:
             lines = _place_early_flags(_each(lines, self._paper_line), self.change)
         lines = _each(lines, self._without_overwritten)
@@ -315,12 +312,8 @@ class _Lowering:
                 groups[term.target].append((sign, term))
         return list(groups.values())
 
-    def _with_conditions(self, line: syn.Instruction) -> syn.Instruction:
-        """The line with every condition lowered."""
-        is_ensure = isinstance(line, syn.Ensure)
-        return rebuild(line, partial(self._condition, line)) if is_ensure else line
-
-    def _condition(self, line: syn.Instruction, node: syn.Condition) -> syn.Condition:
+    def _condition(self, line: syn.Instruction, node: Any) -> Any:
+        """A condition lowered; other parts of a line stay."""
         match node:
             case syn.Comparison():
                 return self._comparison(line, node)

@@ -274,8 +274,16 @@ class Solvers:
         (index, limit), beams = place, [start]
         for steps in range(limit, 0, -1):
             share = (search.remaining - until) // (min(steps, 3) if steps == limit else steps)
-            longer = self._longer(search, beams, pieces, place, share)
-            attempts = search.attempts(longer)
+            # The beams in turn: as many that the search has not tried as its share allows, and
+            # between these the ones that it has.
+            streams = [self._extensions(beam, pieces, *place) for beam in beams]
+            longer, new = dict[Moves, None](), 0
+            for moves in filter(None, chain.from_iterable(zip_longest(*streams))):
+                if new >= share:
+                    break
+                new += moves not in search.tried and moves not in longer
+                longer[moves] = None
+            attempts = search.attempts(list(longer))
             if not attempts:
                 break
             ranking = sorted(zip(longer, attempts, strict=False), key=lambda pair: -pair[1].score)
@@ -285,29 +293,10 @@ class Solvers:
             beams = [moves for moves, attempt in ranking[:width] if attempt.finished]
         return pieces
 
-    def _longer(
-        self,
-        search: Search,
-        beams: Sequence[Moves],
-        pieces: Sequence[str],
-        place: tuple[int, int],
-        most: int,
-    ) -> list[Moves]:
-        """Beams with a piece at the end of one move, the beams in turn; at most ``most`` of them
-        that the search has not tried, and between these the ones that it has."""
-        streams = [self._extensions(beam, pieces, *place) for beam in beams]
-        longer, new = dict[Moves, None](), 0
-        for moves in filter(None, chain.from_iterable(zip_longest(*streams))):
-            if new >= most:
-                break
-            if moves not in longer:
-                longer[moves] = None
-                new += moves not in search.tried
-        return list(longer)
-
     def _extensions(
         self, beam: Moves, pieces: Sequence[str], index: int, limit: int
     ) -> Iterator[Moves]:
+        """A beam with a piece at the end of one move, for each piece that fits."""
         for piece in pieces:
             text = one_line(beam[index] + piece)
             if text != beam[index] and self.judge.count(text) <= limit:

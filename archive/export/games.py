@@ -19,7 +19,7 @@ from archive.run import Run, read_settings
 from archive.schema import ScopeRow, TaskId
 from archive.text import plural
 from xgl.errors import ConfigError
-from xgl.escaping import code_span, comment, python_string, visible_lines
+from xgl.escaping import code_span, comment, visible_lines
 from xgl.files import may_use, read_json, remember
 from xgl.language.canonical import own_metadata, read_metadata
 from xgl.language.dialects import DIALECTS
@@ -92,7 +92,7 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     argument = quote(f"player=peft:{first}@{model}")
     contents["README.md"] = template("adapters_readme.md").format(
         run_id=code_span(run.run_id),
-        model=python_string(model),
+        model=ascii(model),
         model_name=code_span(model),
         first=first,
         command=code_span(f"python -m evo.run +experiment=measure measure=MEASURE {argument}"),

@@ -31,7 +31,7 @@ from archive.text import listed, plural
 from xgl.analysis.static_facts import analyse
 from xgl.environments.rows import METRICS, Base, Row
 from xgl.errors import JudgeError
-from xgl.escaping import code_span, json_text, python_string
+from xgl.escaping import code_span, json_text
 from xgl.language.canonical import Game, model_names
 from xgl.language.syntax import PLAYERS
 from xgl.runtime.machine import asked_stories
@@ -179,7 +179,7 @@ def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]
     text = template("dataset_readme.md").format(
         games=plural(len({row["game_id"] + row["role"] for row in prompts}), "game"),
         run_id=code_span(run.run_id),
-        judge=python_string(judge),
+        judge=ascii(judge),
         judge_name=code_span(judge),
         left_out=code_span("; ".join(why)) if why else "none",
     )
@@ -286,7 +286,7 @@ def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[s
     facts = {
         "name": name,
         "run_id": code_span(run.run_id),
-        "judge": python_string(judge),
+        "judge": ascii(judge),
         "judge_name": code_span(judge),
         "games": plural(len({task_row.task_id for task_row in rows}), "game"),
         "seats": "\n".join(f"    {player}: vf.AgentConfig = seat()" for player in PLAYERS),

@@ -420,4 +420,7 @@ def _has_move(text: _Text) -> bool:
 def _ordinal(place: int, count: int) -> str:
     if count == 1:
         return ""
-    return f"{_ORDINALS[place]} " if place < len(_ORDINALS) else f"{place + 1}th "
+    if place < len(_ORDINALS):
+        return f"{_ORDINALS[place]} "
+    tens, ones = divmod(place + 1, 10)
+    return f"{place + 1}{'th' if tens == 1 else {1: 'st', 2: 'nd', 3: 'rd'}.get(ones, 'th')} "

@@ -198,10 +198,7 @@ class StaticFacts:
     def elicits(self) -> tuple[ElicitFacts, ...]:
         """Every elicited register, in the order of their first turns: its limit, and what its
         player has and has not been shown."""
-        return tuple(self._elicit_facts())
-
-    def _elicit_facts(self) -> Iterator[ElicitFacts]:
-        turns: dict[tuple[int, str], dict[str, bool]] = {}
+        turns: dict[tuple[int, syn.Elicit, str], dict[str, bool]] = {}
         sights = _Sights(self.program, self.metadata)
         for position in self.order:
             line = self.program.instructions[position]
@@ -209,21 +206,21 @@ class StaticFacts:
                 sights.learn(line)
                 continue
             for name in line.registers:
-                sights.note(line.player, turns.setdefault((position, name), {}))
+                sights.note(line.player, turns.setdefault((position, line, name), {}))
                 sights.store(name, line.player)
         counts = Counter(self.order)
-        for (position, name), known in turns.items():
-            line = self.program.instructions[position]
-            assert isinstance(line, syn.Elicit)
-            yield ElicitFacts(
+        return tuple(
+            ElicitFacts(
                 line=position + 1,
-                player=line.player,
+                player=elicit.player,
                 register=name,
-                max_len=line.max_len or self.metadata.max_len,
-                times=counts[position] * line.registers.count(name),
+                max_len=elicit.max_len or self.metadata.max_len,
+                times=counts[position] * elicit.registers.count(name),
                 sees=tuple(other for other, is_seen in known.items() if is_seen),
                 hidden=tuple(other for other, is_seen in known.items() if not is_seen),
             )
+            for (position, elicit, name), known in turns.items()
+        )
 
     @property
     def degenerate(self) -> str:

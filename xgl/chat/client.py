@@ -340,7 +340,7 @@ def lookup(value: Any, *path: str | int) -> Any:
     return value
 
 
-def one_line(text: str, key: str | None = None) -> str:
+def one_line(text: str, key: str | None) -> str:
     """A server's message, shortened to one printable line, without the key."""
     return " ".join(printable(_redact(key, text)).split())[:MAX_REASON]
 

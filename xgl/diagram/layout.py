@@ -17,29 +17,8 @@ from itertools import cycle, pairwise
 from math import ceil, floor
 from typing import NamedTuple
 
-from xgl.diagram.sheet import (
-    CARRY,
-    CELL,
-    FAINT,
-    INK,
-    LANE,
-    NODE,
-    PAPER,
-    PLAYERS,
-    REMARK_SIZE,
-    ROW,
-    STEP,
-    STROKES,
-    SUBDUED,
-    Sheet,
-    key_and_legend,
-    outline,
-    plain,
-    shorten,
-    text_width,
-    triangle,
-    wrap,
-)
+from xgl.diagram import sheet as page
+from xgl.diagram.sheet import INK, LANE, NODE, ROW, STEP, Sheet
 from xgl.diagram.svg import NAMESPACE, Element, el, number
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
@@ -147,7 +126,7 @@ def _read_into(sheet: Sheet, node: object, dash: str) -> Anchor:
         sheet.line((sheet.lanes[name], y), (x, y), dash=dash)
     if isinstance(node, syn.ListOf):
         text = f"[{len(node.items) or ''}]"
-        width = text_width(text, 11) + 10
+        width = page.text_width(text, 11) + 10
         sheet.box(x - width / 2, y - 9, width, 18, "list")
         sheet.text(x, y, text, 11, centred=True)
     else:
@@ -163,7 +142,7 @@ HALF = 9.0
 
 def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, mark: str) -> None:
     """One symbol in ``player``'s colours; ``sheet.y`` moves past it."""
-    line = cycle(STROKES)
+    line = cycle(page.STROKES)
     sheet.in_use = 0
     prefix = None if term.prefix is None else place(sheet, term.prefix, line, 1)
     target = place(sheet, term.target, line, -1)
@@ -172,7 +151,7 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
         sheet.y += STEP
     y = sheet.y + STEP / 2 + 1
     x, pointing = _between(sheet, prefix, target, y)
-    fill, dot = triangle(player, term.kind, sign)
+    fill, dot = page.triangle(player, term.kind, sign)
     sheet.triangle(x, sheet.y + STEP / 2 + 1, pointing, fill, dot, mark, order)
     if outer is not None:
         # The text before the prefix: an edge to the triangle's back, through a small diamond.
@@ -180,7 +159,7 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
         outer.touch(above)
         sheet.line((outer.x, above), (x, above), (x, y - HALF), dash=outer.dash)
         corners = (x, above - 5), (x + 5, above), (x, above + 5), (x - 5, above)
-        sheet.polygon(corners, PAPER, INK, "outer")
+        sheet.polygon(corners, page.PAPER, INK, "outer")
     sheet.y += STEP + 4
 
 
@@ -234,7 +213,7 @@ def _gap_between(sheet: Sheet, low: float, high: float) -> float | None:
 
 COLUMNS = 52
 """Width of a remark in characters."""
-REMARK_WIDTH = COLUMNS * 12 * CELL
+REMARK_WIDTH = COLUMNS * 12 * page.CELL
 LOOP = 22.0
 
 
@@ -245,7 +224,7 @@ def lay_out(program: syn.Program, title: str = "") -> Element:
     for order, line in enumerate(program.instructions, start=1):
         layout.band(line, order)
         layout.check_size()
-    return layout.finish(plain(title))
+    return layout.finish(page.plain(title))
 
 
 @dataclass(slots=True)
@@ -290,7 +269,7 @@ class _Layout(Sheet):
             is_constant = name[0] in syn.CONSTANT_TYPES
             self.square(self.node(name, y, 0), y, dash=not is_constant)
         if early:
-            self.remark(y, ["given: a constant of the instance, or empty (grey)"], FAINT)
+            self.remark(y, ["given: a constant of the instance, or empty (grey)"], page.FAINT)
             self.y += ROW
 
     # -- one band ----------------------------------------------------------------------------
@@ -315,9 +294,9 @@ class _Layout(Sheet):
                 self._beacon(flag, order)
             case syn.Replay():
                 self._replay(line, order)
-        first, *rest = wrap(plain(instruction_text(line)), COLUMNS - 3)
+        first, *rest = page.wrap(page.plain(instruction_text(line)), COLUMNS - 3)
         texts = [f"{order:<2} {first}", *(f"   {text}" for text in rest)]
-        height = STEP + self.remark(top + STEP / 2, texts, SUBDUED)
+        height = STEP + self.remark(top + STEP / 2, texts, page.SUBDUED)
         self.y = max(self.y, top + height) + 6
         if isinstance(line, syn.Ensure):
             self.frames[-1].bottom = self.y - 6
@@ -342,16 +321,16 @@ class _Layout(Sheet):
         self.y += ROW if row else 0
 
     def _star(self, name: str, value: object, order: int) -> None:
-        anchor = place(self, value, cycle(STROKES), -1)
+        anchor = place(self, value, cycle(page.STROKES), -1)
         y = self.y + ROW / 2
         anchor.touch(y)
-        dash = CARRY if isinstance(value, syn.Register) else anchor.dash
+        dash = page.CARRY if isinstance(value, syn.Register) else anchor.dash
         self.line((anchor.x, y), (self.lanes[name], y), dash=dash)
         self.star(self._begin(name, y, order), y, order=order)
         self.y += ROW
 
     def _elicit(self, elicit: syn.Elicit, order: int) -> None:
-        player, top, colours = elicit.player, self.y, PLAYERS[elicit.player]
+        player, top, colours = elicit.player, self.y, page.PLAYERS[elicit.player]
         stroke = INK if player in ("black", "white") else colours.positive
         limit = "–" if elicit.max_len is None else str(elicit.max_len)
         size = 11 if len(limit) < 4 else 34 / len(limit)
@@ -374,11 +353,11 @@ class _Layout(Sheet):
 
     def _knowledge(self, player: str, name: str, y: float) -> None:
         """Draw undirected edges to the strings that were revealed to the player (§2.5.3)."""
-        colours = PLAYERS[player]
+        colours = page.PLAYERS[player]
         for known_name in self.shown_names[player]:
             if known_name != name:
                 x = self.use(known_name, y)
-                self.line((x, y), (self.lanes[name], y), stroke=outline(player))
+                self.line((x, y), (self.lanes[name], y), stroke=page.outline(player))
                 self.star(x, y, colours.positive, INK, 8, "known")
 
     def _reveal(self, reveal: syn.Reveal, order: int) -> None:
@@ -386,11 +365,11 @@ class _Layout(Sheet):
         names = list(dict.fromkeys(name for value in reveal.values for name in reads(value)))
         for name in names:
             x = self.use(name, y)
-            self.star(x, y, PLAYERS[player].positive, INK, 8, "revealed", order)
+            self.star(x, y, page.PLAYERS[player].positive, INK, 8, "revealed", order)
             self.shown_names[player][name] = None
         if len(names) > 1:
             xs = [self.lanes[name] for name in names]
-            self.line((min(xs), y), (max(xs), y), stroke=outline(player))
+            self.line((min(xs), y), (max(xs), y), stroke=page.outline(player))
         self.y += STEP
 
     def _ensure(self, ensure: syn.Ensure, order: int) -> None:
@@ -446,13 +425,13 @@ class _Layout(Sheet):
         for frame in self.frames:
             x, y = self.left - NODE - 8, frame.top - 1
             size = remark_x + REMARK_WIDTH + 14 - x, frame.bottom - y + 1
-            stroke, fill = outline(frame.player), "#f6f7f9"
+            stroke, fill = page.outline(frame.player), "#f6f7f9"
             self.box(x, y, *size, "ensure", frame.order, stroke, 8, fill, behind=True)
         for y, text, fill in self.remarks:
-            self.text(remark_x, y, text, REMARK_SIZE, fill)
-        title = shorten(title, int((width - 48) / 9.2))
+            self.text(remark_x, y, text, page.REMARK_SIZE, fill)
+        title = page.shorten(title, int((width - 48) / 9.2))
         self.text(24, 28, title, 15, bold=True)
-        height = key_and_legend(self, self.program, width) + 10
+        height = page.key_and_legend(self, self.program, width) + 10
         return el(
             "svg",
             el("title", title),

@@ -22,23 +22,10 @@ from itertools import chain
 from cachetools import LRUCache
 
 from xgl.judge.forward import Bits, supports_prefix_sharing, tree_bits
+from xgl.lm import memory
+from xgl.lm import prefix_sharing as sharing
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory import (
-    FAST_TOKENS,
-    few_threads,
-    out_of_memory,
-    reading_bytes,
-    release_memory,
-    retry_in_halves,
-)
-from xgl.lm.prefix_sharing import (
-    MAX_TREE_TOKENS,
-    Ids,
-    PrefixTree,
-    ScoredSequence,
-    prefix_trees,
-    tree_batches,
-)
+from xgl.lm.prefix_sharing import MAX_TREE_TOKENS, ScoredSequence, prefix_trees, tree_batches
 
 MEMORY_BYTES = 1 << 30
 """Memory that a forward pass may take, in addition to the weights."""
@@ -48,7 +35,7 @@ ENTRY_BYTES = 320
 """Bytes of an LRU entry in addition to its value, about."""
 
 
-def _digest(ids: Ids) -> bytes:
+def _digest(ids: sharing.Ids) -> bytes:
     """A hash of 16 bytes; two sequences collide once in 10^38 pairs."""
     return blake2b(array("q", ids).tobytes(), digest_size=16).digest()
 
@@ -99,13 +86,13 @@ class ScoringEngine(Engine):
     ) -> None:
         super().__init__(cache_bytes)
         self.lm, self.memory_bytes = lm, memory_bytes
-        self.batch_tokens = batch_tokens or FAST_TOKENS.get(lm.device.type, 65536)
+        self.batch_tokens = batch_tokens or memory.FAST_TOKENS.get(lm.device.type, 65536)
         self.counts: Counter[str] = Counter()
         """Tokens that the model read (common prefixes once, the last one of a sequence never), with
         padding, and that it scored; rows and passes."""
 
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterator[tuple[ScoredSequence, Bits]]:
-        with few_threads(self.lm):
+        with memory.few_threads(self.lm):
             shares = bool(sequences) and self._shares_prefixes
             yield from self._compute(sequences, min(MAX_TREE_TOKENS, self.batch_tokens) * shares)
 
@@ -115,14 +102,14 @@ class ScoringEngine(Engine):
         """The bits of sequences in trees of at most ``max_tokens``; 0: each by itself."""
         for batch in tree_batches(prefix_trees(sequences, max_tokens), self._rows):
             try:
-                results = retry_in_halves(self._forward, batch, "sequences to score")
+                results = memory.retry_in_halves(self._forward, batch, "sequences to score")
             except (RuntimeError, MemoryError) as error:
                 members = [sequences[index] for tree in batch for index in tree.members]
-                if len(members) == len(batch) or not out_of_memory(error):
+                if len(members) == len(batch) or not memory.out_of_memory(error):
                     raise
                 results = []
             if not results:  # a tree does not fit into memory: its members may, each by itself
-                release_memory()
+                memory.release_memory()
                 yield from self._compute(members, 0)
             for tree, bits in zip(batch, results, strict=False):
                 members = [sequences[index] for index in tree.members]
@@ -136,10 +123,10 @@ class ScoringEngine(Engine):
 
     def _rows(self, width: int) -> int:
         """Trees of ``width`` tokens that one pass reads, at least one."""
-        rows = self.memory_bytes // reading_bytes(self.lm, width)
+        rows = self.memory_bytes // memory.reading_bytes(self.lm, width)
         return max(1, min(self.batch_tokens // width, rows))
 
-    def _forward(self, trees: Sequence[PrefixTree]) -> list[list[Bits]]:
+    def _forward(self, trees: Sequence[sharing.PrefixTree]) -> list[list[Bits]]:
         bits = tree_bits(self.lm, trees, self.memory_bytes // 8)
         self.counts.update(
             read_tokens=sum(len(tree.tokens) for tree in trees),

@@ -63,10 +63,7 @@ def load_model(reference: str, dtype: str = "auto", device: str = "cpu") -> Lang
 
 
 def load_stories(
-    reference: str,
-    judge: TransformerJudge,
-    device: str = "cpu",
-    dtype: str = "auto",
+    reference: str, judge: TransformerJudge, device: str = "cpu", dtype: str = "auto"
 ) -> StorySource:
     """The source of the texts of maps: ``corpus``, a file of texts, ``judge`` (its own model
     writes), or the reference of a model that writes.

@@ -12,15 +12,8 @@ from typing import Any
 
 import torch
 
-from xgl.chat.client import (
-    MOST_BYTES,
-    ChatClient,
-    Fault,
-    RequestBatch,
-    lookup,
-    one_line,
-    read_json,
-)
+from xgl.chat import client
+from xgl.chat.client import MOST_BYTES, ChatClient, Fault, RequestBatch, lookup, read_json
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, PlayerError
 from xgl.judge.engine import Engine
@@ -105,7 +98,8 @@ class ServerEngine(Engine):
         found = choices if isinstance(choices, list) else []
         by_index = {str(lookup(choice, "index")): choice for choice in found}
         if len(found) != len(group) or set(by_index) != set(map(str, range(len(group)))):
-            quote = "" if found else f" ({one_line(content.decode(errors='replace'))})"
+            key, text = client.read_key(self.settings), content.decode(errors="replace")
+            quote = "" if found else f" ({client.one_line(text, key)})"
             raise self._error(
                 f"found {len(found)} answers to {len(group)} prompts{quote}, expected one each"
             )

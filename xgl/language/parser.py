@@ -16,13 +16,7 @@ from xgl.escaping import first_invisible, is_visible
 from xgl.language import syntax as syn
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS, Dialect
-from xgl.language.expressions import (
-    Reader,
-    Refusal,
-    nearest,
-    register,
-    whole_number,
-)
+from xgl.language.expressions import Reader, Refusal, nearest, register, whole_number
 from xgl.language.syntax import Program
 from xgl.language.unparse import instruction_text
 from xgl.language.visitors import parts, reads, writes
@@ -240,23 +234,16 @@ def _flag(call: ast.Call, arguments: int) -> str:
     return node.id
 
 
-def _beacon(call: ast.Call, reader: Reader) -> syn.Beacon:
-    return syn.Beacon(_flag(call, 1))
-
-
-def _replay(call: ast.Call, reader: Reader) -> syn.Replay:
-    flag, times = _flag(call, 2), whole_number(call.args[1], 0, "a number of jumps")
-    return syn.Replay(flag, times)
-
-
 _INSTRUCTIONS: dict[str, Callable[[ast.Call, Reader], syn.Instruction]] = {
     "assign": _assign,
     "elicit": _elicit,
     "ensure": _ensure,
     "reward": _reward,
     "reveal": _reveal,
-    "beacon": _beacon,
-    "replay": _replay,
+    "beacon": lambda call, _: syn.Beacon(_flag(call, 1)),
+    "replay": lambda call, _: syn.Replay(
+        _flag(call, 2), whole_number(call.args[1], 0, "a number of jumps")
+    ),
 }
 
 

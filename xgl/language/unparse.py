@@ -47,8 +47,11 @@ def expression_text(node: Any) -> str:
             return f"{expression_text(text)} | {_operand(prefix, syn.Given)}"
         case syn.ListOf(items):
             return f"[{', '.join(map(expression_text, items))}]"
-        case syn.Function():
-            return _call_text(node)
+        case syn.Function(name, (first, *rest)) if syn.FUNCTIONS[name].method:
+            own = _operand(first, syn.Cat | syn.Cut | syn.Given)
+            return f"{own}.{name}({', '.join(map(expression_text, rest))})"
+        case syn.Function(name, arguments):
+            return f"{name}({', '.join(map(expression_text, arguments))})"
         case syn.Story(tokens, prompt):
             prompt_text = json.dumps(prompt, ensure_ascii=False) if prompt else ""
             return f"story({tokens if tokens else prompt_text})"
@@ -56,8 +59,11 @@ def expression_text(node: Any) -> str:
             prefix_text = "" if prefix is None else f" | {_operand(prefix, syn.Given)}"
             before = "" if outer is None else f", {expression_text(outer)}"
             return f"{kind}({expression_text(target)}{prefix_text}{before})"
-        case syn.Sum(terms):
-            return _sum_text(terms)
+        case syn.Sum(((head_sign, head), *others)):
+            total = ("-" if head_sign < 0 else "") + expression_text(head)
+            for sign, term in others:
+                total += (" - " if sign < 0 else " + ") + expression_text(term)
+            return total
         case syn.Number(value):
             return repr(value)
         case syn.Comparison(left, comparator, right) | syn.Test(left, comparator, right):
@@ -67,7 +73,10 @@ def expression_text(node: Any) -> str:
         case syn.Truth():
             return _truth_call(node)
         case syn.Logic(word, conditions):
-            parts = [_nested_condition(condition) for condition in conditions]
+            parts = [  # statements as ``is_true``, and/or/not in parentheses
+                _truth_call(part) if isinstance(part, syn.Truth) else _operand(part, syn.Logic)
+                for part in conditions
+            ]
             return f"not {parts[0]}" if word == "not" else f" {word} ".join(parts)
     raise TypeError(f"no expression: {node!r}")
 
@@ -75,33 +84,10 @@ def expression_text(node: Any) -> str:
 _SUM_NODES = syn.Cat | syn.Chain | syn.Given
 
 
-def _call_text(call: syn.Function) -> str:
-    first, *rest = call.arguments
-    if syn.FUNCTIONS[call.name].method:
-        own = _operand(first, syn.Cat | syn.Cut | syn.Given)
-        return f"{own}.{call.name}({', '.join(map(expression_text, rest))})"
-    return f"{call.name}({', '.join(map(expression_text, call.arguments))})"
-
-
-def _nested_condition(condition: syn.Condition) -> str:
-    """A condition inside another: statements as ``is_true``, and/or/not in parentheses."""
-    if isinstance(condition, syn.Truth):
-        return _truth_call(condition)
-    return _operand(condition, syn.Logic)
-
-
 # Operators associate to the left, so a right operand of the same rank stands in parentheses.
 def _operand(node: Any, needs_parentheses: Any) -> str:
     text = expression_text(node)
     return f"({text})" if isinstance(node, needs_parentheses) else text
-
-
-def _sum_text(terms: tuple[tuple[int, syn.Term], ...]) -> str:
-    (first_sign, first), *rest = terms
-    text = ("-" if first_sign < 0 else "") + expression_text(first)
-    for sign, term in rest:
-        text += (" - " if sign < 0 else " + ") + expression_text(term)
-    return text
 
 
 def _truth_call(truth: syn.Truth) -> str:

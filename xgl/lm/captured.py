@@ -21,14 +21,7 @@ from torch import Tensor
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from xgl.lm.language_model import (
-    UNBOUNDED,
-    LanguageModel,
-    PolicyPrompt,
-    distinct_prompts,
-    keeps_caches,
-    pad,
-)
+from xgl.lm.language_model import UNBOUNDED, LanguageModel, distinct_prompts, keeps_caches, pad
 from xgl.lm.memory import out_of_memory
 from xgl.lm.prefix_sharing import Ids
 
@@ -177,7 +170,7 @@ class SamplingPlace:
         return sum(int(s.keys.nbytes + s.values.nbytes) for s in self.slots)
 
     def start(
-        self, prompts: Sequence[PolicyPrompt], rows: Sequence[tuple[str, int, int, np.ndarray]]
+        self, prompts: Sequence[tuple[str, Ids]], rows: Sequence[tuple[str, int, int, np.ndarray]]
     ) -> list[int]:
         """Read different prompts and draw the first token of ``rows``: policy, index of the prompt,
         limit in tokens, numbers. Returns the place of each row."""

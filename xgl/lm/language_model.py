@@ -107,14 +107,10 @@ def cache_name(model: Any) -> str:
     return "cache" if "cache" in arguments else "past_key_values"
 
 
-def cached_encoder(lm: LanguageModel, max_bytes: int = ENCODED_BYTES) -> Callable[[str], Ids]:
+def cached_encoder(lm: LanguageModel) -> Callable[[str], Ids]:
     """``lm.encode`` with a cache of the most recently used texts."""
-
-    def size(ids: Ids) -> int:
-        """Bytes of an entry, about: per token a pointer, a number and a few letters of the text."""
-        return 400 + 48 * len(ids)
-
-    return cached(LRUCache(max_bytes, size))(lm.encode)
+    # An entry takes about, for each token, a pointer, a number and a few letters of the text.
+    return cached(LRUCache(ENCODED_BYTES, lambda ids: 400 + 48 * len(ids)))(lm.encode)
 
 
 def pad(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:

@@ -40,7 +40,8 @@ EXPECTED = (
 def resolve(reference: str) -> Path:
     """The local folder of a model; downloads where the reference needs it.
 
-    A folder that exists wins over a hub id of the same spelling. Raises ModelNotFoundError.
+    A folder that exists wins over a hub id of the same spelling. Raises ModelNotFoundError, and
+    ConfigError for a path with an unset variable.
     """
     folder = _find(reference)
     try:

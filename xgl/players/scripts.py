@@ -109,15 +109,6 @@ def _quote(scene: Scene) -> str:
     return scene.head(words[int(rng.integers(max(1, len(words) - scene.limit + 1))) :])
 
 
-def _content_words(index: int) -> Script:
-    """Words that a text is about, in its order; another attempt leaves the first ones out."""
-
-    def script(scene: Scene) -> str:
-        return _ranked(scene, corpus.content_words(scene.text(index)))
-
-    return script
-
-
 def _rare_words(scene: Scene) -> str:
     """Words that a text is about, the rarest in the corpus first."""
     rarity, words = _rarity(), corpus.content_words(scene.text(0))
@@ -165,9 +156,9 @@ SCRIPTS: Mapping[str, Script] = {
     "first_words": lambda scene: scene.head(scene.text(0).split()[scene.failures :]),
     "last_words": _last_words,
     "quote": _quote,
-    "content_words": _content_words(0),
-    "second_content_words": _content_words(1),
-    "last_content_words": _content_words(1 << 30),
+    "content_words": lambda scene: _ranked(scene, corpus.content_words(scene.text(0))),
+    "second_content_words": lambda scene: _ranked(scene, corpus.content_words(scene.text(1))),
+    "last_content_words": lambda scene: _ranked(scene, corpus.content_words(scene.text(1 << 30))),
     "one_word": lambda scene: _ranked(scene, corpus.content_words(scene.text(0)), most=1),
     "rare_words": _rare_words,
     "mixed_words": _mixed_words,

@@ -11,23 +11,12 @@ from contextlib import suppress
 
 from xgl.errors import OversizeError, PlayerError
 from xgl.language.canonical import Game
+from xgl.runtime import requests as req
 from xgl.runtime.lockstep import Cast, Instance, RunningMachine, advance, cut_move, turn_of
 from xgl.runtime.machine import Machine
 from xgl.runtime.presentation import Message, first_messages
-from xgl.runtime.requests import (
-    Event,
-    Judge,
-    Move,
-    Play,
-    Player,
-    Rounds,
-    Seeds,
-    StorySource,
-    Turn,
-    View,
-)
 
-Answer = str | Move | OversizeError
+Answer = str | req.Move | OversizeError
 """A move: its text, or the error value of a player that could not read its view."""
 
 
@@ -48,15 +37,15 @@ class Episode:
         self,
         game: Game,
         map_seed: int,
-        judge: Judge,
-        stories: StorySource,
+        judge: req.Judge,
+        stories: req.StorySource,
         *,
         play_seed: int = 0,
-        players: Mapping[str, Player] | None = None,
-        memory: Mapping[str, Rounds] | None = None,
+        players: Mapping[str, req.Player] | None = None,
+        memory: Mapping[str, req.Rounds] | None = None,
     ) -> None:
         self.game = game
-        self.instance = Instance(game, Seeds(map_seed, play_seed), memory=memory or {})
+        self.instance = Instance(game, req.Seeds(map_seed, play_seed), memory=memory or {})
         cast = Cast(judge, stories, dict(players or {}))
         self._machine = RunningMachine(self.instance, cast, Machine(game))
 
@@ -71,7 +60,7 @@ class Episode:
         return self._running_machine.play is not None
 
     @property
-    def turn(self) -> Turn | None:
+    def turn(self) -> req.Turn | None:
         """The open move request as a player gets it; None at the end."""
         request = self._running_machine.open_move
         return None if request is None else turn_of(self.instance, request)
@@ -82,7 +71,7 @@ class Episode:
         return self.turn.request.view.player if self.turn else ""
 
     @property
-    def view(self) -> View:
+    def view(self) -> req.View:
         """Everything that the player may see now. Raises :class:`PlayerError` at the end."""
         return self._open_turn().request.view
 
@@ -103,12 +92,12 @@ class Episode:
         return dict(running.machine.scores if running.play is None else running.play.scores)
 
     @property
-    def events(self) -> tuple[Event, ...]:
+    def events(self) -> tuple[req.Event, ...]:
         """Events so far."""
         return tuple(self._running_machine.machine.events)
 
     @property
-    def play(self) -> Play:
+    def play(self) -> req.Play:
         """The finished play. Raises :class:`PlayerError` while a move is awaited."""
         if self._running_machine.play is None:
             raise PlayerError(f"the play is not over: {self.player} is asked for a move")
@@ -121,7 +110,7 @@ class Episode:
         """
         step_all([self], [move])
 
-    def _open_turn(self) -> Turn:
+    def _open_turn(self) -> req.Turn:
         turn = self.turn
         if turn is None:
             raise PlayerError("the play is over, and nobody is asked for a move")
@@ -129,7 +118,7 @@ class Episode:
 
     def _hand_over(self, move: Answer) -> None:
         """Answer the open request, without playing on."""
-        move = Move(move) if isinstance(move, str) else move
+        move = req.Move(move) if isinstance(move, str) else move
         request, machine = self._open_turn().request, self._running_machine
         machine.answers[:] = [cut_move(move, request, machine)]
         machine.resume()

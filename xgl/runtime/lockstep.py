@@ -22,28 +22,10 @@ from xgl.escaping import well_formed
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.random_streams import stream
+from xgl.runtime import requests as req
 from xgl.runtime.machine import Machine, PreparedGame
 from xgl.runtime.predicates import decide
 from xgl.runtime.presentation import Sight
-from xgl.runtime.requests import (
-    DrawRequest,
-    Item,
-    Judge,
-    Move,
-    MoveRequest,
-    Play,
-    Player,
-    Predicate,
-    PrefixRequest,
-    Request,
-    Rounds,
-    ScoreRequest,
-    Seeds,
-    StoryRequest,
-    StorySource,
-    TruthRequest,
-    Turn,
-)
 
 BEYOND = 64
 """Characters of a move beyond its game's cap that a judge reads. A move that keeps one of them ends
@@ -56,18 +38,18 @@ class Instance:
     hold several; ``memory``: what players saw in earlier rounds, by their names."""
 
     game: Game
-    seeds: Seeds
+    seeds: req.Seeds
     policy: str = ""
-    memory: Mapping[str, Rounds] = field(default_factory=dict)
+    memory: Mapping[str, req.Rounds] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Cast:
     """The judge, the story source and the players by name, who answer the requests."""
 
-    judge: Judge
-    stories: StorySource
-    players: dict[str, Player]
+    judge: req.Judge
+    stories: req.StorySource
+    players: dict[str, req.Player]
 
 
 class RunningMachine:
@@ -79,20 +61,18 @@ class RunningMachine:
 
     def __init__(self, instance: Instance, cast: Cast, machine: Machine) -> None:
         self.instance, self.cast, self.machine = instance, cast, machine
-        self.generator: Generator[Any, Any, Play] = machine.play()
-        self.requests: tuple[Request, ...] = ()
+        self.generator: Generator[Any, Any, req.Play] = machine.play()
+        self.requests: tuple[req.Request, ...] = ()
         self.answers: list[Any] = []
-        self.play: Play | None = None
+        self.play: req.Play | None = None
         self.fault: FlowError | None = None
         """Why the program cannot go on; told again to who asks again."""
 
     @property
-    def open_move(self) -> MoveRequest | None:
+    def open_move(self) -> req.MoveRequest | None:
         """The open request for a move of a player who is not in the cast."""
-        for request in self.requests:
-            if isinstance(request, MoveRequest) and request.view.player not in self.cast.players:
-                return request
-        return None
+        moves = (each for each in self.requests if isinstance(each, req.MoveRequest))
+        return next((each for each in moves if each.view.player not in self.cast.players), None)
 
     def resume(self) -> None:
         """Begin, or hand the answers back, and run to the next question, or to the end."""
@@ -114,7 +94,7 @@ class RunningMachine:
 
 def play_all(
     instances: Sequence[Instance], cast: Cast, machines: Sequence[Machine] | None = None
-) -> list[Play]:
+) -> list[req.Play]:
     """Play all instances to their end; results in the order given.
 
     ``machines``: machines to use instead of new ones, for callers that watch them run. Raises
@@ -125,7 +105,7 @@ def play_all(
 
 def play_together(
     groups: Sequence[tuple[Sequence[Instance], Cast]], machines: Sequence[Machine] | None = None
-) -> list[list[Play]]:
+) -> list[list[req.Play]]:
     """The plays of several groups of instances, each with a cast of its own, all in lockstep: who
     is in several casts answers for all of them in one batch. Raises as :func:`play_all`."""
     unused = iter(machines or machines_of([each for instances, _ in groups for each in instances]))
@@ -137,7 +117,7 @@ def play_together(
     return [[_finished(each) for each in own] for own in running]
 
 
-def _finished(running: RunningMachine) -> Play:
+def _finished(running: RunningMachine) -> req.Play:
     if running.open_move is not None:
         name = running.open_move.view.player
         raise PlayerError(f"the program asks {name} for moves, but has no such player")
@@ -176,24 +156,24 @@ def _answer(running: Sequence[RunningMachine]) -> None:
     for machine in running:
         for position, request in enumerate(machine.requests):
             slots[type(request)].append((machine, position, request))
-    for judge, group in _group_slots(slots[ScoreRequest], lambda machine, _: machine.cast.judge):
+    for judge, group in _group_slots(slots[req.ScoreRequest], lambda each, _: each.cast.judge):
         _answer_unique(group, judge.score)
-    for judge, group in _group_slots(slots[TruthRequest], lambda machine, _: machine.cast.judge):
+    for judge, group in _group_slots(slots[req.TruthRequest], lambda each, _: each.cast.judge):
         _answer_unique(group, judge.truths)
-    for machine, place, rule in slots[Predicate]:
+    for machine, place, rule in slots[req.Predicate]:
         machine.answers[place] = decide(rule, machine.cast.judge.count)
-    for source, group in _group_slots(slots[StoryRequest], lambda machine, _: machine.cast.stories):
+    for source, group in _group_slots(slots[req.StoryRequest], lambda each, _: each.cast.stories):
         asked = [(machine.instance.seeds.map_seed, request) for machine, _, request in group]
         _fill(group, map(well_formed, source.story_texts(asked)))
-    for machine, place, request in slots[PrefixRequest]:
+    for machine, place, request in slots[req.PrefixRequest]:
         machine.answers[place] = machine.cast.judge.first_tokens(request.text, request.tokens)
-    for machine, place, request in slots[DrawRequest]:
+    for machine, place, request in slots[req.DrawRequest]:
         # A random order of indices: a function of the play's seeds, the same for every policy.
         seeds, key = machine.instance.seeds, (request.line, request.visit, request.draw)
         rng = stream("draw", seeds.map_seed, seeds.play_seed, *key)
         machine.answers[place] = tuple(map(int, rng.permutation(request.size)))
     for player, group in _group_slots(
-        slots[MoveRequest], lambda machine, request: machine.cast.players[request.view.player]
+        slots[req.MoveRequest], lambda machine, request: machine.cast.players[request.view.player]
     ):
         turns = [turn_of(machine.instance, request) for machine, _, request in group]
         moves = zip(group, player.moves(turns), strict=True)
@@ -223,17 +203,17 @@ def _answer_unique(slots: list[Slot], answer: Callable[[list[Any]], list[Any]]) 
     _fill(slots, (answers[request] for _, _, request in slots))
 
 
-def turn_of(instance: Instance, request: MoveRequest) -> Turn:
+def turn_of(instance: Instance, request: req.MoveRequest) -> req.Turn:
     """A move request as a player gets it: with the seeds, and with earlier rounds in view where
     the game is repeated."""
     if earlier := instance.memory.get(request.view.player):
         request = replace(request, view=replace(request.view, earlier=earlier))
-    return Turn(request, instance.seeds, instance.policy)
+    return req.Turn(request, instance.seeds, instance.policy)
 
 
 def cut_move(
-    move: Move | OversizeError, request: MoveRequest, machine: RunningMachine
-) -> Move | OversizeError:
+    move: req.Move | OversizeError, request: req.MoveRequest, machine: RunningMachine
+) -> req.Move | OversizeError:
     """A move cut to its limit in judge tokens, as the game's dialect cuts."""
     if isinstance(move, OversizeError):
         return move
@@ -250,17 +230,17 @@ class Round(NamedTuple):
     """One play of a series on one map; ``number`` counts from 1; ``control``: whether the
     earlier rounds in its view are those of another map."""
 
-    seeds: Seeds
+    seeds: req.Seeds
     number: int
     control: bool
-    play: Play
+    play: req.Play
 
 
 def play_rounds(
     game: Game,
     role: str,
     cast: Cast,
-    seeds: Sequence[Seeds],
+    seeds: Sequence[req.Seeds],
     rounds: int,
     control: bool = True,
     on_round: Callable[[int], None] = lambda number: None,
@@ -274,7 +254,7 @@ def play_rounds(
     """
     if control and len(seeds) < 2:
         raise ValueError(f"found {len(seeds)} maps, expected two or more for a control")
-    history: list[Rounds] = [()] * len(seeds)
+    history: list[req.Rounds] = [()] * len(seeds)
     results: list[Round] = []
     for number in range(1, rounds + 1):
         histories = [(False, history)]
@@ -299,6 +279,6 @@ def play_rounds(
     return results
 
 
-def visible_items(game: Game, play: Play, role: str) -> tuple[Item, ...]:
+def visible_items(game: Game, play: req.Play, role: str) -> tuple[req.Item, ...]:
     """All items of a play that ``role`` sees up to its end, the last reward too."""
     return Sight.for_game(game, role).visible_items(play.events)

@@ -24,28 +24,9 @@ from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import children, descendants, find, parts, transform
 from xgl.runtime import meter
+from xgl.runtime import requests as req
 from xgl.runtime.predicates import compare, named_texts, predicate
 from xgl.runtime.presentation import Sight
-from xgl.runtime.requests import (
-    Answer,
-    Assigned,
-    Ensured,
-    Event,
-    Item,
-    Move,
-    Moved,
-    MoveRequest,
-    Play,
-    Predicate,
-    Request,
-    Revealed,
-    Rewarded,
-    ScoreRequest,
-    StoryRequest,
-    TokenScores,
-    TruthRequest,
-    View,
-)
 from xgl.runtime.values import REQUEST_FUNCTIONS, Text, Value, Values
 
 
@@ -56,9 +37,9 @@ class PreparedGame:
     lines: tuple[syn.Instruction, ...]
     """Equal to the program's; no line holds a node twice, so a call is known by its identity."""
     cast: frozenset[str]
-    stories: tuple[tuple[tuple[syn.Story, StoryRequest], ...], ...]
+    stories: tuple[tuple[tuple[syn.Story, req.StoryRequest], ...], ...]
     """The ``story()`` calls of each line, and the texts that they ask for."""
-    constants: dict[str, StoryRequest]
+    constants: dict[str, req.StoryRequest]
     """The texts of the constants that the metadata fill by prompts, by register."""
     sizes: tuple[int, ...]
     """Parts of each line."""
@@ -69,10 +50,10 @@ class PreparedGame:
         usual, most = facts.story_tokens, facts.max_characters  # a longer text cannot be stored
         lines = tuple(map(_unshare, game.program.instructions))
 
-        def request(tokens: int, prompt: str) -> StoryRequest:
-            return StoryRequest(next(sites), tokens, prompt, facts.story_count)
+        def request(tokens: int, prompt: str) -> req.StoryRequest:
+            return req.StoryRequest(next(sites), tokens, prompt, facts.story_count)
 
-        def asked(story: syn.Story) -> StoryRequest:
+        def asked(story: syn.Story) -> req.StoryRequest:
             if not DIALECTS[game.dialect].story_arguments:
                 return request(usual, "")
             return request(min(story.tokens or usual, most), story.prompt)
@@ -89,7 +70,7 @@ class PreparedGame:
         )
 
 
-def asked_stories(game: Game) -> tuple[StoryRequest, ...]:
+def asked_stories(game: Game) -> tuple[req.StoryRequest, ...]:
     """The texts of a map of the game, in the order of their sites: its stories, then the constants
     that the metadata fill by prompts, in the order of their names."""
     prepared = PreparedGame.of(game)
@@ -117,7 +98,7 @@ def _request_calls(node: Any) -> Iterator[syn.Function]:
         yield node
 
 
-RequestGenerator = Generator[tuple[Request, ...], tuple[Answer, ...], Any]
+RequestGenerator = Generator[tuple[req.Request, ...], tuple[req.Answer, ...], Any]
 
 
 class _ForfeitError(Exception):
@@ -125,7 +106,9 @@ class _ForfeitError(Exception):
 
 
 Amount = tuple[
-    float, tuple[tuple[int, syn.XentKind, TokenScores], ...], tuple[tuple[int, TokenScores], ...]
+    float,
+    tuple[tuple[int, syn.XentKind, req.TokenScores], ...],
+    tuple[tuple[int, req.TokenScores], ...],
 ]
 """A sum in bits; sign, kind and per-token bits of each term; the signed cross-entropies."""
 
@@ -142,7 +125,7 @@ class Machine:
         self.values = Values(self.dialect, game.metadata)
         self.meter = self.values.meter
         self.scores: defaultdict[str, float] = defaultdict(float)
-        self.events: list[Event] = []
+        self.events: list[req.Event] = []
         self.lines: list[int] = []
         """The position of the line behind each event."""
         self.sights: dict[str, Sight] = {}
@@ -152,7 +135,7 @@ class Machine:
         self.last_elicit: tuple[int, str, Counter[int]] | None = None
         """What a failed ensure returns to: the elicit, its player, and the runs of each line."""
 
-    def play(self) -> Generator[tuple[Request, ...], tuple[Answer, ...], Play]:
+    def play(self) -> Generator[tuple[req.Request, ...], tuple[req.Answer, ...], req.Play]:
         """Run to the end; yields requests, takes their answers, returns the :class:`Play`."""
         outcome, forfeiter, reason = "finished", "", ""
         try:
@@ -166,7 +149,7 @@ class Machine:
             outcome, reason = "oversize", f"line {line}: {error}"
         scores = {name: self.scores[name] for name in sorted({*self.plan.cast, *self.scores})}
         registers, events = self.values.non_empty(), tuple(self.events)
-        return Play(outcome, scores, registers, events, self.steps, forfeiter, reason)
+        return req.Play(outcome, scores, registers, events, self.steps, forfeiter, reason)
 
     def _fill_constants(self) -> RequestGenerator:
         """Fill the constants for which the metadata have prompts (§2.4.4)."""
@@ -200,22 +183,22 @@ class Machine:
         self.visits[self.flow.position] += 1
         self.flow.advance()
 
-    def _log(self, event: Event, size: int, looks: float) -> None:
+    def _log(self, event: req.Event, size: int, looks: float) -> None:
         """Append an event of ``size`` bytes; ``looks``: work for each player to read it."""
         self.meter.spend(looks * (1 + len(self.plan.cast)))
         self.meter.write(meter.EVENT + size)
         self.events.append(event)
         self.lines.append(self.flow.position)
 
-    def _log_values(self, event: Assigned | Revealed) -> None:
+    def _log_values(self, event: req.Assigned | req.Revealed) -> None:
         size = sum(meter.PAIR + meter.size(name) + meter.size(text) for name, text in event.values)
         self._log(event, size, meter.ITEM * len(event.values))
 
     def _log_registers(self, names: Iterable[str]) -> None:
         pairs = tuple((name, self.values.register_text(name)) for name in names)
-        self._log_values(Assigned(pairs))
+        self._log_values(req.Assigned(pairs))
 
-    def _ask(self, requests: tuple[Request, ...]) -> Generator[Any, Any, tuple[Any, ...]]:
+    def _ask(self, requests: tuple[req.Request, ...]) -> Generator[Any, Any, tuple[Any, ...]]:
         """Yield requests and return their answers; without requests, nothing is yielded."""
         self.meter.spend(meter.REQUEST * len(requests))
         return (yield requests) if requests else ()
@@ -234,7 +217,7 @@ class Machine:
         for name, expression in assign.targets:
             self.values.store(name, (yield from self._value(expression)))
             pairs.append((name, self.values.register_text(name)))
-        self._log_values(Assigned(tuple(pairs)))
+        self._log_values(req.Assigned(tuple(pairs)))
 
     def _assign_at_once(self, assign: syn.Assign) -> RequestGenerator:
         """Evaluate all expressions, then store them; a register named twice keeps its first place
@@ -253,25 +236,25 @@ class Machine:
         metadata = self.game.metadata  # a longer text than the cap on characters cannot be stored
         max_len = min(elicit.max_len or metadata.max_len, metadata.max_characters)
         for name in elicit.registers:
-            view = View(elicit.player, self.shown, self._visible_items(elicit.player), name)
+            view = req.View(elicit.player, self.shown, self._visible_items(elicit.player), name)
             self.meter.spend(meter.MOVE)
-            request = MoveRequest(view, max_len, self.turns, self.flow.position)
+            request = req.MoveRequest(view, max_len, self.turns, self.flow.position)
             (answer,) = yield from self._ask((request,))
-            move = cast(Move, answer)
+            move = cast(req.Move, answer)
             self.turns += 1
             self.values.store(name, Text(self.values.within_limit(move.text)))
-            event = Moved(elicit.player, name, move, self.flow.position)
+            event = req.Moved(elicit.player, name, move, self.flow.position)
             self._log(event, meter.PAIR + meter.size(move.text), meter.ITEM)
             if holders := self.values.holders([name]):
                 self._log_registers(holders)
 
-    def _visible_items(self, player: str) -> tuple[Item, ...]:
+    def _visible_items(self, player: str) -> tuple[req.Item, ...]:
         """What the player sees: the constants, then of the events."""
         sight = self.sights.setdefault(player, Sight.for_game(self.game, player))
         items = sight.visible_items(self.events)
         self.meter.spend(len(items))
         constants = tuple(sorted(self.game.metadata.constants.items()))
-        return Sight(player).visible_items([Assigned(constants)]) + items
+        return Sight(player).visible_items([req.Assigned(constants)]) + items
 
     def _ensure(self, ensure: syn.Ensure) -> Generator[Any, Any, bool]:
         if self.last_elicit is None and not self.dialect.early_ensure:
@@ -285,7 +268,7 @@ class Machine:
             self.failures[key] += 1
         elif self.dialect.failures_per_line:
             self.failures[key] = 0
-        self._log(Ensured(player, holds, self.failures[key]), 0, meter.ITEM)
+        self._log(req.Ensured(player, holds, self.failures[key]), 0, meter.ITEM)
         if holds:
             return True
         if back is None or self.failures[key] > self.game.metadata.max_failures:
@@ -295,7 +278,7 @@ class Machine:
         return False
 
     def _conditions(self, conditions: tuple[syn.Condition, ...]) -> Generator[Any, Any, bool]:
-        truths = list[Request]()
+        truths = list[req.Request]()
         for condition in conditions:
             if isinstance(condition, syn.Truth):
                 truths.append((yield from self._truth_request(condition)))
@@ -329,7 +312,7 @@ class Machine:
         yield from self._settle(condition)
         return bool(self.values.plain(condition))
 
-    def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, Predicate | TruthRequest]:
+    def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, req.Request]:
         yield from self._settle(truth)
         model, statement = split_name(truth.statement)
         if model:
@@ -339,7 +322,7 @@ class Machine:
         self.meter.spend((meter.SEND + word) * sum(map(len, texts)))
         rule = predicate(truth, self.values.text, self.dialect.respelled_words)
         named = named_texts(truth, self.values.text)
-        return rule or TruthRequest(" ".join(texts), *named, self._model(model))
+        return rule or req.TruthRequest(" ".join(texts), *named, self._model(model))
 
     def _model(self, name: str) -> str:
         """The model of a name in the program, empty if it has none: that of the metadata then."""
@@ -365,14 +348,14 @@ class Machine:
             sum(len(part[-1].bits) for part in parts) for parts in (terms, xents)
         )
         size = meter.PAIR * (len(terms) + len(xents)) + meter.NUMBER * (term_tokens + xent_tokens)
-        self._log(Rewarded(player, bits, terms, xents), size, meter.TOKEN * term_tokens)
+        self._log(req.Rewarded(player, bits, terms, xents), size, meter.TOKEN * term_tokens)
 
     def _reveal(self, reveal: syn.Reveal) -> RequestGenerator:
         pairs = []
         for expression in reveal.values:
             value = yield from self._value(expression)
             pairs.append((expression_text(expression), self.values.as_text(value)))
-        self._log_values(Revealed(reveal.player, tuple(pairs)))
+        self._log_values(req.Revealed(reveal.player, tuple(pairs)))
 
     # -- expressions -----------------------------------------------------------------------
 
@@ -389,7 +372,7 @@ class Machine:
 
     def _amount(self, amount: syn.Sum) -> Generator[Any, Any, Amount]:
         """A signed sum."""
-        pairs = list[tuple[ScoreRequest, ...]]()
+        pairs = list[tuple[req.ScoreRequest, ...]]()
         for _, term in amount.terms:
             if isinstance(term, syn.Xent):
                 pairs.append((yield from self._score_requests(term)))
@@ -397,12 +380,12 @@ class Machine:
                 pairs.append(())
         answers = iter((yield from self._ask(tuple(chain(*pairs)))))
         bits, terms = 0.0, []
-        xents: list[tuple[int, TokenScores]] = []
+        xents: list[tuple[int, req.TokenScores]] = []
         for (sign, term), pair in zip(amount.terms, pairs, strict=True):
             if not isinstance(term, syn.Xent):
                 bits += sign * (yield from self._number(term))
                 continue
-            xent = [cast(TokenScores, next(answers)) for _ in pair]
+            xent = [cast(req.TokenScores, next(answers)) for _ in pair]
             self.meter.spend(meter.TOKEN * len(xent[0].bits))
             # xed(s|t,o) = xent(s,o) − xent(s|t,o); dex = −xed; nex = −xent (paper §2.4.3)
             scores = xent[0] - xent[1] if len(xent) == 2 else xent[0]
@@ -421,7 +404,7 @@ class Machine:
         yield from self._settle(term)
         return float(self.values.plain(term))
 
-    def _score_requests(self, term: syn.Xent) -> Generator[Any, Any, tuple[ScoreRequest, ...]]:
+    def _score_requests(self, term: syn.Xent) -> Generator[Any, Any, tuple[req.ScoreRequest, ...]]:
         """The request for the conditional score, after the unconditional one for differences."""
         yield from self._settle(term)
         name, before = split_name(term.outer)
@@ -436,6 +419,6 @@ class Machine:
         if not scoring.bos:
             contexts = [("".join(parts),) for parts in contexts]
         return tuple(
-            ScoreRequest(target.text, tuple(filter(None, parts)), scoring, model)
+            req.ScoreRequest(target.text, tuple(filter(None, parts)), scoring, model)
             for parts in contexts
         )

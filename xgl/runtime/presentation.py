@@ -15,18 +15,7 @@ from typing import Self
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import LIST_REGISTERS, OMNISCIENT, REGISTERS, viewers
-from xgl.runtime.requests import (
-    Assigned,
-    Ensured,
-    Event,
-    Item,
-    Judge,
-    Moved,
-    MoveRequest,
-    Revealed,
-    Rewarded,
-    View,
-)
+from xgl.runtime import requests as req
 
 STOP = "\n"
 """A move ends where a line ends."""
@@ -44,7 +33,7 @@ class Sight:
 
     def __init__(self, player: str, live: bool = False, token_bits: bool = True) -> None:
         self.player, self.live, self.token_bits = player, live, token_bits
-        self.items: list[Item] = []
+        self.items: list[req.Item] = []
         self._event_count = 0
         self._watched_names: set[str] = set()
         self.last_texts: dict[str, str] = {}
@@ -55,49 +44,49 @@ class Sight:
         """The sight of a player under the game's dialect and metadata."""
         return cls(player, DIALECTS[game.dialect].live_reveal, game.metadata.token_bits)
 
-    def visible_items(self, events: Sequence[Event]) -> tuple[Item, ...]:
+    def visible_items(self, events: Sequence[req.Event]) -> tuple[req.Item, ...]:
         """The visible items of the log; reads only the events since the last call."""
         for event in events[self._event_count :]:
             self._see(event)
         self._event_count = len(events)
         return tuple(self.items)
 
-    def _see(self, event: Event) -> None:
+    def _see(self, event: req.Event) -> None:
         for item in _items(event, self.player, self._watched_names, self.token_bits):
             # A retry assigns and reveals the same texts again; shown twice, they would tell how
             # often another player has failed.
             is_repeated = self.last_texts.get(item.label) == item.text
             self.last_texts[item.label] = item.text
-            if not (is_repeated and isinstance(event, Assigned | Revealed)):
+            if not (is_repeated and isinstance(event, req.Assigned | req.Revealed)):
                 self.items.append(item)
-        if self.live and isinstance(event, Revealed) and event.player == self.player:
+        if self.live and isinstance(event, req.Revealed) and event.player == self.player:
             self._watched_names.update(name for name, _ in event.values if name in _NAMES)
 
 
 _NAMES = frozenset((*REGISTERS, *LIST_REGISTERS))
 
 
-def _items(event: Event, player: str, watched_names: set[str], token_bits: bool) -> list[Item]:
+def _items(event: req.Event, player: str, watched: set[str], token_bits: bool) -> list[req.Item]:
     def is_seen(name: str) -> bool:
-        return name in watched_names or player in viewers(name)
+        return name in watched or player in viewers(name)
 
     match event:
-        case Assigned(values):
-            return [Item(name, text) for name, text in values if is_seen(name)]
-        case Moved(mover, register, move) if mover == player or is_seen(register):
-            return [Item(register, move.text)]
-        case Revealed(to, values) if to == player:
-            return [Item(label, text) for label, text in values]
-        case Ensured(by, passed, failures) if by == player and not passed:
-            return [Item("ensure", f"failed {failures}")]
-        case Rewarded(to, bits, _) if to == player:
-            return [Item("reward", _reward_text(event, bits, token_bits))]
-        case Rewarded(to, bits, _) if player in OMNISCIENT:
-            return [Item(f"reward {to}", _reward_text(event, bits, token_bits))]
+        case req.Assigned(values):
+            return [req.Item(name, text) for name, text in values if is_seen(name)]
+        case req.Moved(mover, register, move) if mover == player or is_seen(register):
+            return [req.Item(register, move.text)]
+        case req.Revealed(to, values) if to == player:
+            return [req.Item(label, text) for label, text in values]
+        case req.Ensured(by, passed, failures) if by == player and not passed:
+            return [req.Item("ensure", f"failed {failures}")]
+        case req.Rewarded(to, bits, _) if to == player:
+            return [req.Item("reward", _reward_text(event, bits, token_bits))]
+        case req.Rewarded(to, bits, _) if player in OMNISCIENT:
+            return [req.Item(f"reward {to}", _reward_text(event, bits, token_bits))]
     return []
 
 
-def _reward_text(event: Rewarded, bits: float, token_bits: bool) -> str:
+def _reward_text(event: req.Rewarded, bits: float, token_bits: bool) -> str:
     if not token_bits:
         return f"{bits:.1f}"
     per_token = "; ".join(
@@ -106,7 +95,7 @@ def _reward_text(event: Rewarded, bits: float, token_bits: bool) -> str:
     return f"{bits:.1f} ({per_token})" if per_token else f"{bits:.1f}"
 
 
-def render(view: View) -> str:
+def render(view: req.View) -> str:
     """The prompt of a local policy: code, one line for each visible item, the requested register.
 
     Items of earlier rounds come before those of this round, each round under a header line.
@@ -122,13 +111,13 @@ def render(view: View) -> str:
     return "\n".join([*lines, *item_lines(view.items), f"{view.register}:"])
 
 
-def item_lines(items: Sequence[Item]) -> list[str]:
+def item_lines(items: Sequence[req.Item]) -> list[str]:
     """One line for each item, for any text in it, so that no text can be mistaken for another
     item."""
     return [f"{item.label}: {' '.join(item.text.split())}" for item in items]
 
 
-def token_spans(judge: Judge, text: str, score_count: int) -> list[str]:
+def token_spans(judge: req.Judge, text: str, score_count: int) -> list[str]:
     """The parts of a text that its judge tokens cover; the last ``score_count`` have scores.
 
     Where the tokens do not cover the text, it is cut into ``score_count`` parts of equal length.
@@ -172,7 +161,7 @@ AGAIN = (
 )
 
 
-def first_messages(request: MoveRequest, later: Sequence[Ask] = ()) -> list[Message]:
+def first_messages(request: req.MoveRequest, later: Sequence[Ask] = ()) -> list[Message]:
     """The rules and the player's view, and nothing else of the game. ``later``: the moves that
     the same answer must hold after the one requested."""
     return [
@@ -181,7 +170,7 @@ def first_messages(request: MoveRequest, later: Sequence[Ask] = ()) -> list[Mess
     ]
 
 
-def view_text(view: View, limit: int, later: Sequence[Ask] = ()) -> str:
+def view_text(view: req.View, limit: int, later: Sequence[Ask] = ()) -> str:
     """A view as text: the program, one line for each visible item, and the request; items of
     earlier rounds, the oldest first, come before those of this one."""
     lines = ["The program:", view.code, ""]
@@ -195,14 +184,14 @@ def view_text(view: View, limit: int, later: Sequence[Ask] = ()) -> str:
     return "\n".join([*lines, "", _request(view, [(view.register, limit), *later])])
 
 
-def news_text(view: View, item_count: int, limit: int) -> str:
+def news_text(view: req.View, item_count: int, limit: int) -> str:
     """The next message of a conversation that has shown ``item_count`` items of the view."""
     news = item_lines(view.items[item_count:])
     lines = ["What you have seen since:", *news] if news else ["You have seen nothing new."]
     return "\n".join([*lines, "", _request(view, [(view.register, limit)])])
 
 
-def _request(view: View, asks: Sequence[Ask]) -> str:
+def _request(view: req.View, asks: Sequence[Ask]) -> str:
     moves = ", then ".join(f"{register}, at most {limit} tokens" for register, limit in asks)
     form = ", as" if len(asks) == 1 else f": {len(asks)} moves in this order, each as"
     return f"You are {view.player}. Write {moves}{form} <move>...</move>."

@@ -122,15 +122,19 @@ def test_a_server_that_is_away_or_serves_another_model_is_one_sentence(
 NO_SCORES = {
     "HTML": (HTML, "found 0 answers to 1 prompts (<html> <b>Welcome</b></html>)"),
     "NaN": (_choices(_choice([float("nan")] * 99)), "expected all, as numbers"),
+    "a key": (Sent(body=b'{"error": "hen-7"}'), '0 answers to 1 prompts ({"error": "[key]"})'),
     "a refusal": (Sent(400, b'{"detail": "no echo"}'), "refused with 400 (no echo)"),
 }
 
 
 @pytest.mark.parametrize(("answer", "reason"), NO_SCORES.values(), ids=NO_SCORES.keys())
-def test_an_answer_without_scores_is_one_sentence(answer: Sent, reason: str) -> None:
+def test_an_answer_without_scores_is_one_sentence(
+    answer: Sent, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEN_KEY", "hen-7")
     with ChatServer(lambda request: answer) as server:
         server.models = Sent(body=b'{"data": [{"id": "embedded", "max_model_len": 512}]}')
-        judge = load_judge(f"vllm:embedded@{server.url}")
+        judge = load_judge(f"vllm:embedded@{server.url}", key_variable="HEN_KEY")
         with pytest.raises(JudgeError, match=re.escape(reason)) as e:
             judge.score([ScoreRequest("A red hen ran.", (), DIALECTS["paper"].scoring)])
     assert str(e.value).startswith(f"judge.model: {server.url}, model 'embedded': ")
