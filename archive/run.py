@@ -362,8 +362,8 @@ def newest_run(experiment: str | None = None) -> Path:
     if (locate(here) / MARKER).is_file():
         return Path()
     for folder in (here, *here.parents):
-        found = [marker.parent for marker in folder.glob(f"runs/*/archive/{MARKER}")]
-        for archive in sorted(found, key=lambda each: -(each / COMMITS).stat().st_mtime):
+        commits = [each for each in folder.glob(f"runs/*/archive/{COMMITS}") if each.is_dir()]
+        for archive in (each.parent for each in sorted(commits, key=lambda c: -c.stat().st_mtime)):
             if experiment in (None, _experiment(archive)):
                 return Path(os.path.relpath(archive.parent, here))
     kind = f"run of +experiment={experiment}" if experiment else "run"
@@ -490,12 +490,8 @@ class ArchivedStories(NamedTuple):
 def longest_text(rows: Iterable[Mapping[str, Any]], request: StoryRequest) -> str | None:
     """The text of a site that answered a request, of the rows of maps there; None if none did."""
     asked = request.prompt, request.count
-    rows = [
-        row
-        for row in rows
-        if row["n_tokens"] <= request.tokens and asked_of(row["source"]) == asked
-    ]
-    return max(((row["n_tokens"], row["text"]) for row in rows), default=(0, None))[1]
+    own = ((row["n_tokens"], row["text"]) for row in rows if asked_of(row["source"]) == asked)
+    return max((each for each in own if each[0] <= request.tokens), default=(0, None))[1]
 
 
 def map_source(reference: str, prompt: str, count: int = 0) -> str:

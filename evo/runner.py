@@ -27,29 +27,13 @@ from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import Executor, WorkersLostError
 from evo.jobs.merged import pinned
+from evo.record import run_folder
 from evo.record.ledger import Callback
-from evo.record.run_folder import (
-    RunIdentity,
-    check_new,
-    log_to_folder,
-    open_archive,
-    record,
-    stored_config,
-    write_config,
-)
 from meta_sampler.base import MetaSampler, SamplerError
 from meta_sampler.registry import make
 from meta_sampler.settings import Caps
+from xgl import errors
 from xgl.console import Console
-from xgl.errors import (
-    BudgetError,
-    ConfigError,
-    JudgeError,
-    NotFiniteError,
-    PlayerError,
-    XGLError,
-    excerpt,
-)
 from xgl.models.resolve import ModelNotFoundError
 from xgl.streams import exit_code
 
@@ -57,7 +41,7 @@ log = logging.getLogger("evo")
 ENDS = (
     KeyboardInterrupt,
     SamplerError,
-    XGLError,
+    errors.XGLError,
     WorkersLostError,
     ArchiveError,
     OSError,
@@ -111,7 +95,7 @@ class RunSession(ABC):
     """A run at work in an open archive; entering starts what it works with. It starts nothing, has
     no budget and names no commands unless it says so."""
 
-    identity: RunIdentity
+    identity: run_folder.RunIdentity
 
     def __enter__(self) -> Self:
         return self
@@ -164,15 +148,15 @@ def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> 
         if word.startswith(("-", "~", "=", "+=", "hydra.")) or "=" not in word:
             close = get_close_matches(word, experiments, 1)
             hint = f", did you mean +experiment={close[0]}?" if close else ""
-            raise ConfigError(
-                f"{excerpt(word)}: expected key=value, --cfg job, --help or --version{hint}"
+            raise errors.ConfigError(
+                f"{errors.excerpt(word)}: expected key=value, --cfg job, --help or --version{hint}"
             )
     folders = [value for key, value in map(split_override, words) if key == RESUME]
     names = [value for key, value in map(split_override, words) if key == EXPERIMENT]
     if len(folders) > 1:
-        raise ConfigError(f"resume: found {len(folders)} folders, expected one")
+        raise errors.ConfigError(f"resume: found {len(folders)} folders, expected one")
     if folders == [""]:
-        raise ConfigError("resume: found none, expected resume=RUN_FOLDER")
+        raise errors.ConfigError("resume: found none, expected resume=RUN_FOLDER")
     overrides = tuple(each for each in words if split_override(each)[0] != RESUME)
     return CommandLine(names[-1] if names else None, next(iter(folders), None), overrides, show)
 
@@ -204,22 +188,22 @@ def complete(
     sentence for its user."""
     experiment, config = _configure(command, experiments)
     if services.callbacks and config.experiment not in MODEL_RUNS:
-        raise ConfigError(
+        raise errors.ConfigError(
             f"callbacks: a run of {config.experiment} reports no events, expected none of them"
         )
     resumed = command.resume_folder is not None
     if not resumed and "adapter:" in str(config):
         config = from_archive(type(config), _pinned(asdict(config)))
     if not resumed:
-        check_new(config.folder)
+        run_folder.check_new(config.folder)
     text, begin = experiment.plan(config, services, resumed)
     if text:
         services.console.print(text, highlight=False, markup=False, soft_wrap=True)
     folder: Path = config.folder
-    with open_archive(folder, resumed) as archive:
+    with run_folder.open_archive(folder, resumed) as archive:
         session = begin(archive)
-        write_config(folder, as_yaml(config))
-        with log_to_folder(folder):
+        run_folder.write_config(folder, as_yaml(config))
+        with run_folder.log_to_folder(folder):
             return folder, _work(session, archive, folder, resumed, services.console)
 
 
@@ -230,16 +214,16 @@ def _configure(
     if command.resume_folder is None:
         if (found := experiments.get(command.experiment or "")) is None:
             names = " or ".join(f"+experiment={name}" for name in experiments)
-            raise ConfigError(f"experiment: found {command.experiment!r}, expected {names}")
+            raise errors.ConfigError(f"experiment: found {command.experiment!r}, expected {names}")
         return found, found.load(command.overrides)
-    config, is_own = stored_config(command.resume_folder)
+    config, is_own = run_folder.stored_config(command.resume_folder)
     if config.get(EXPERIMENT) not in experiments:
-        raise ConfigError(
+        raise errors.ConfigError(
             f"resume: {command.resume_folder} holds the experiment {config.get(EXPERIMENT)!r}, "
             f"expected one of {', '.join(experiments)}"
         )
     if not (is_own or command.show or TRUSTED in command.overrides):
-        raise ConfigError(
+        raise errors.ConfigError(
             f"resume: {command.resume_folder} was not begun by you on this machine; to use the "
             f"models, addresses and accounts that it names (shown by --cfg job), add {TRUSTED}"
         )
@@ -261,7 +245,7 @@ def _work(
 ) -> RunOutcome:
     """Do a run's work; print why it ended, where everything is, and what to type next."""
     event = RunEvent.RESUMED if resumed else RunEvent.CREATED
-    record(archive, session.identity, event)
+    run_folder.record(archive, session.identity, event)
     log.info("%s %s", event, session.identity.run_id)
     try:
         with session, _terminable():
@@ -272,7 +256,7 @@ def _work(
         print(f"error: {outcome.message}", file=sys.stderr)
     if outcome.event:
         with suppress(ArchiveError):  # a commit that was cut short has spent the writer
-            record(archive, session.identity, outcome.event)
+            run_folder.record(archive, session.identity, outcome.event)
         session.show(outcome)
     log.info("ended: %s", outcome.message)
     lines = [] if outcome.failed else [("ended", outcome.message)]
@@ -291,17 +275,17 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
     match error:
         case KeyboardInterrupt():
             return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {COMMITS_STAY}", ())
-        case BudgetError():
+        case errors.BudgetError():
             return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), session.higher_budget())
-        case NotFiniteError() | ModelNotFoundError() | SamplerError():
+        case errors.NotFiniteError() | ModelNotFoundError() | SamplerError():
             return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)
-        case WorkersLostError() | PlayerError() | JudgeError():
+        case WorkersLostError() | errors.PlayerError() | errors.JudgeError():
             return RunOutcome(RunEvent.INTERRUPTED, 1, message, (), failed=True)
         case OSError():  # such as a full disk below the archive's
             place = f"{error.filename}: " if error.filename else ""
             message = f"{place}{error.strerror or error}; {COMMITS_STAY}"
             return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)
-        case XGLError():  # of a game, which a resumed run must keep
+        case errors.XGLError():  # of a game, which a resumed run must keep
             return RunOutcome(RunEvent.INTERRUPTED, 2, message, None, failed=True)
     return RunOutcome(None, 2, message, (), failed=True)
 

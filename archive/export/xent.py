@@ -74,10 +74,13 @@ def configurations(
             for each in some
         ]
         common = {"metadata": metadata, "players": [_player(role)], "games": games}
+        tokens = max(each.lowered_game.metadata.story_tokens for each in some)
+        drawn = {"generator_type": "JUDGE", "generator_config": {}, "max_length": tokens}
+        count = max(len(each.maps) for each in some)
         by_file[f"condensed{end}.json"] = {
             "config_type": "condensed_xent_config",
             **common,
-            "expansion_config": _drawn(some),
+            "expansion_config": {"num_maps_per_game": count, "text_generation_config": drawn},
         }
         maps = [
             {**a_game, "code": with_texts(a_game["code"], one), "map_seed": str(one.map_seed)}
@@ -92,14 +95,6 @@ def configurations(
 def _player(name: str) -> Json:
     """A mock player that makes one constant move, to be replaced."""
     return {"name": name, "id": f"mock-{name}", "player_type": "mock", "options": {}}
-
-
-def _drawn(members: Sequence[ExportedGame]) -> Json:
-    """Maps that the package draws by itself."""
-    tokens = max(member.lowered_game.metadata.story_tokens for member in members)
-    generation = {"generator_type": "JUDGE", "generator_config": {}, "max_length": tokens}
-    count = max(len(member.maps) for member in members)
-    return {"num_maps_per_game": count, "text_generation_config": generation}
 
 
 def with_texts(code: str, game_map: Map) -> str:

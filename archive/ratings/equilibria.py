@@ -83,7 +83,10 @@ def _limit(game: NormalFormGame, path: _Path) -> list[Array]:
         solution = _indifference_solution(path.game, path.strategies())
         candidates = [solution[0]] if solution else []
         if previous and solution and not solution[1]:
-            candidates.append(_extrapolate(previous[0], solution[0]))
+            # points that move as 1/λ, a decade of λ apart
+            pairs = zip(solution[0], previous[0], strict=True)
+            ahead = [np.maximum(x + (x - y) / 9, 0.0) for x, y in pairs]
+            candidates.append([x / x.sum() for x in ahead])
         for strategies in candidates:  # the best last
             if relative_exploitability(game, product(strategies)) <= TOLERANCE:
                 limit = strategies
@@ -149,10 +152,12 @@ class _Path:
             )
             if point[-1] > end and not last:
                 return False
-            tangent = self._tangent(point, self._metric(point) * self.tangent, derivative)
+            metric = self._metric(point)
+            tangent = self._tangent(point, metric * self.tangent, derivative)
         except LinAlgError:
             return False
-        alike = self._cosine(point, tangent)
+        before = self.tangent / np.sqrt((metric * self.tangent**2).sum())
+        alike = float((metric * before * tangent).sum())
         if alike < _STRAIGHT:
             if alike > -_STRAIGHT or self.step > _CROSSING_STEP:
                 return False
@@ -213,11 +218,6 @@ class _Path:
         tangent *= sign * self.orientation
         return tangent / np.sqrt((self._metric(point) * tangent**2).sum())
 
-    def _cosine(self, point: Array, tangent: Array) -> float:
-        metric = self._metric(point)
-        before = self.tangent / np.sqrt((metric * self.tangent**2).sum())
-        return float((metric * before * tangent).sum())
-
     @staticmethod
     def _metric(point: Array) -> Array:
         """Weights of squared steps: changes of probability, and of λ in proportion to it."""
@@ -258,12 +258,6 @@ def _indifference_solution(
             if regret < 0.1 * least:
                 best, least = solution, regret
     return best
-
-
-def _extrapolate(before: Sequence[Array], after: Sequence[Array]) -> list[Array]:
-    """The limit of points that move as 1/λ, a decade of λ apart."""
-    ahead = [np.maximum(x + (x - y) / 9, 0.0) for x, y in zip(after, before, strict=True)]
-    return [x / x.sum() for x in ahead]
 
 
 def _solve_indifference(

@@ -24,8 +24,7 @@ from archive.report.measures import histograms
 from archive.report.summary import RunReport, gather_report, kept_reason, summary
 from archive.run import Run, read_settings, stored_game
 from archive.schema import SCHEMA_VERSION
-from archive.statistics.programs import gather as gather_programs
-from archive.statistics.programs import program_tables
+from archive.statistics.programs import NAMES, program_tables
 from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
 from archive.store.files import save_text
@@ -51,7 +50,7 @@ def write_report(
         raise WriteError(problem)
     if path.exists() and not force:
         raise WriteError(f"{path} exists: found a file, expected a new name, or --force")
-    rows = gather_programs(run)
+    rows = {name: run.rows(name) for name in NAMES}
     if rows["gg_games"]:
         tables, run_id = program_tables(rows), run.run_id
         text = rendered("programs.html", rows=rows, tables=tables, run_id=run_id)

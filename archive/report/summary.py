@@ -63,6 +63,7 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     decisions, name = run.decisions, run.deciding_value[0].column
     with_limits = [row for row in decisions if None not in (row["alpha1"], row["alpha2"])]
     candidates = [row for row in decisions if None not in (row[name], row["gamma"])]
+    meanings = {row["reason"]: reason_of(row).meaning for row in decisions}
     games, matrix = gather_games(run)
     return RunReport(
         run=run,
@@ -70,15 +71,10 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
         matrix=matrix,
         limits=with_limits[-1] if with_limits else None,
         candidates=candidates if with_limits else (),
-        verdicts=_verdicts(run),
+        verdicts=[row | {"meaning": meanings[row["reason"]]} for row in run.verdict_counts()],
         measures=gather_measures(run, measured_archives),
         survivals=tuple(read_survivals(run)),
     )
-
-
-def _verdicts(run: Run) -> list[Row]:
-    meanings = {row["reason"]: reason_of(row).meaning for row in run.decisions}
-    return [row | {"meaning": meanings[row["reason"]]} for row in run.verdict_counts()]
 
 
 # -- in words --------------------------------------------------------------------------------------

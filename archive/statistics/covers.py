@@ -212,9 +212,17 @@ def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> S
 
     Raises CoverError naming games that nothing can cover, or the largest η in reach.
     """
-    matrix, skipped_targets = _matrix(run, scope, question)
+    sources = tuple(run.policies) if question.from_finetuned else tuple(scope)
+    matrix = transfer_matrix(run.plays, run.policies, sources, scope, question.gain)
+    values = matrix.values(question.definition)
+    known = np.isfinite(values).any(axis=0)
+    skipped, covered = ([scope[t] for t in np.flatnonzero(own).tolist()] for own in (~known, known))
+    if skipped:
+        if not question.skip_unplayable or not covered:
+            raise CoverError(_no_value(matrix, values, skipped))
+        matrix = transfer_matrix(run.plays, run.policies, sources, covered, question.gain)
     cover = best_cover(matrix.values(question.definition), question.eta)
-    return ScopeCover(question, matrix, skipped_targets, cover)
+    return ScopeCover(question, matrix, tuple(skipped), cover)
 
 
 def cover_rows(
@@ -236,25 +244,6 @@ def cover_rows(
         {**facts, **member._asdict(), "covers": [target.game_id for target in targets]}
         for member, targets in answer.covers.items()
     ]
-
-
-def _matrix(
-    run: Run, scope: Sequence[TaskId], question: CoverQuestion
-) -> tuple[TransferMatrix, tuple[TaskId, ...]]:
-    """Values for a cover of the scope, and the targets left out of it."""
-    sources = tuple(run.policies) if question.from_finetuned else tuple(scope)
-    matrix = transfer_matrix(run.plays, run.policies, sources, scope, question.gain)
-    values = matrix.values(question.definition)
-    known = np.isfinite(values).any(axis=0)
-    uncoverable, coverable = (
-        [scope[t] for t in np.flatnonzero(mask).tolist()] for mask in (~known, known)
-    )
-    if not uncoverable:
-        return matrix, ()
-    if not question.skip_unplayable or not coverable:
-        raise CoverError(_no_value(matrix, values, uncoverable))
-    matrix = transfer_matrix(run.plays, run.policies, sources, coverable, question.gain)
-    return matrix, tuple(uncoverable)
 
 
 def _no_value(matrix: TransferMatrix, values: Scores, uncoverable: Sequence[TaskId]) -> str:

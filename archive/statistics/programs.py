@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from archive.run import Row, Run
+from archive.run import Row
 from archive.schema import PairPurpose
 from archive.statistics.intervals import CONFIDENCE, Scores, percentile_bounds
 from archive.text import number
@@ -174,11 +174,6 @@ def program_id(*texts: str) -> str:
     """SHA-256 of a game's rules, source and moves, each with its length in bytes before it."""
     parts = [text.encode(errors="surrogatepass") for text in texts]
     return hashlib.sha256(b"".join(b"%d\n%b" % (len(part), part) for part in parts)).hexdigest()
-
-
-def gather(run: Run) -> dict[str, Rows]:
-    """The rows of one run."""
-    return {name: run.rows(name) for name in NAMES}
 
 
 def program_tables(rows: Mapping[str, Rows]) -> list[ProgramTable]:

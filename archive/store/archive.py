@@ -38,25 +38,7 @@ from archive.errors import (
     WriteError,
 )
 from archive.schema import SCHEMA_VERSION, TABLES
-from archive.store.files import (
-    ADAPTERS,
-    COMMITS,
-    HEAD,
-    Commit,
-    DataFile,
-    Row,
-    check_size,
-    make_folder,
-    read_batches,
-    read_commits,
-    read_head,
-    record_hash,
-    record_path,
-    to_arrow,
-    write_head,
-    write_table,
-    writing,
-)
+from archive.store import files as disk
 from xgl.files import TEMPORARY, read_bytes, read_json, user_path, write_whole
 
 MARKER, LOCK = "archive.json", "lock"
@@ -85,10 +67,10 @@ class Archive:
         self.folder = folder
         self._lock = lock
         self._failed = False
-        self.head = read_head(folder)  # first: it may not be newer than what is read next
-        self.commits = list(read_commits(folder))  # in order
+        self.head = disk.read_head(folder)  # first: it may not be newer than what is read next
+        self.commits = list(disk.read_commits(folder))  # in order
         # of small files, in batches, which hold their schema too
-        self._kept_rows = LRUCache[DataFile, list[pa.Table]](
+        self._kept_rows = LRUCache[disk.DataFile, list[pa.Table]](
             KEPT_ROWS, lambda parts: 4096 + sum(part.nbytes for part in parts)
         )
 
@@ -99,7 +81,7 @@ class Archive:
         Raises WriteError when `folder` is not empty or cannot be written, and LockedError.
         """
         folder = user_path(folder)
-        with writing(folder):
+        with disk.writing(folder):
             folder.mkdir(parents=True, exist_ok=True)
             names = strays(folder)
         if names:
@@ -124,7 +106,7 @@ class Archive:
         try:
             if is_new:
                 marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION}
-                with writing(folder):
+                with disk.writing(folder):
                     write_whole(folder / MARKER, json.dumps(marker).encode())
             archive = cls(folder, lock)
             archive._recover()
@@ -136,26 +118,27 @@ class Archive:
     def _recover(self) -> None:
         """Removes what a killed writer left; an archive without commits gets its first."""
         folder, newest = self.folder, len(self.commits) - 1
-        for name in (*TABLES, COMMITS, ADAPTERS):
+        for name in (*TABLES, disk.COMMITS, disk.ADAPTERS):
             # A writer deletes leftover files, but never in a folder behind a symbolic link.
             if (folder / name).is_symlink():
                 raise DamagedError(folder / name, "a link", "a folder")
         for file in (file for commit in self.commits for file in commit.files):
-            check_size(folder, file)
+            disk.check_size(folder, file)
         if self.head[0] > newest:
             raise DamagedError(
-                record_path(folder, self.head[0]),
+                disk.record_path(folder, self.head[0]),
                 f"commits up to {newest}",
-                f"the newest one, which {HEAD} names; without {HEAD} the archive goes on from here",
+                f"the newest one, which {disk.HEAD} names; without {disk.HEAD} the archive goes on "
+                "from here",
                 "missing",
             )
-        with writing(folder):
+        with disk.writing(folder):
             self._sweep()
             if self.head[0] < newest:
-                self.head = write_head(folder, newest)
+                self.head = disk.write_head(folder, newest)
         if not self.commits:
             # One empty file for each table, so that every glob of the documentation has a match.
-            self._write({name: to_arrow(name, []) for name in TABLES})
+            self._write({name: disk.to_arrow(name, []) for name in TABLES})
 
     def __enter__(self) -> Self:
         return self
@@ -171,7 +154,7 @@ class Archive:
 
     # Writing
 
-    def commit(self, rows: Mapping[str, Sequence[Row]]) -> int:
+    def commit(self, rows: Mapping[str, Sequence[disk.Row]]) -> int:
         """Appends rows to tables, all of them or none, and returns the number of the commit.
 
         `rows` maps a table to its rows; each row gives every declared column, null where null has
@@ -179,20 +162,20 @@ class Archive:
         this writer can then write no more, and the archive must be opened again.
         """
         self._require_writer()
-        return self._write({name: to_arrow(name, part) for name, part in rows.items() if part})
+        return self._write({name: disk.to_arrow(name, part) for name, part in rows.items() if part})
 
     def _write(self, tables: Mapping[str, pa.Table]) -> int:
         number = len(self.commits)
         # Until the record is on disk, the state that a later commit would build on is unknown.
         self._failed = True
-        with writing(self.folder):
-            files = tuple(write_table(self.folder, number, *item) for item in tables.items())
-            previous = record_hash(self.folder, number - 1)
-            commit = Commit(number, files, previous)
-            make_folder(self.folder / COMMITS)
+        with disk.writing(self.folder):
+            files = tuple(disk.write_table(self.folder, number, *item) for item in tables.items())
+            previous = disk.record_hash(self.folder, number - 1)
+            commit = disk.Commit(number, files, previous)
+            disk.make_folder(self.folder / disk.COMMITS)
             record = json.dumps(asdict(commit), indent=1).encode()
-            write_whole(record_path(self.folder, number), record)
-            self.head = write_head(self.folder, number)
+            write_whole(disk.record_path(self.folder, number), record)
+            self.head = disk.write_head(self.folder, number)
         self.commits.append(commit)
         self._failed = False
         return number
@@ -206,8 +189,8 @@ class Archive:
         digest = sha256(content).hexdigest()
         path = self._adapter_path(digest)
         # Equal content is rewritten on purpose: this repairs a damaged file.
-        with writing(path):
-            make_folder(path.parent)
+        with disk.writing(path):
+            disk.make_folder(path.parent)
             write_whole(path, content)
         return digest
 
@@ -215,7 +198,7 @@ class Archive:
         """Removes an adapter; one that is not there already is no error. Raises WriteError."""
         self._require_writer()
         path = self._adapter_path(digest)
-        with writing(path):
+        with disk.writing(path):
             path.unlink(missing_ok=True)
 
     def _require_writer(self) -> None:
@@ -230,7 +213,7 @@ class Archive:
     def _sweep(self) -> None:
         """Removes data files that no commit names, and temporary files."""
         named = {file.file for commit in self.commits for file in commit.files}
-        for folder in (*TABLES, COMMITS, ADAPTERS, "."):
+        for folder in (*TABLES, disk.COMMITS, disk.ADAPTERS, "."):
             for path in (self.folder / folder).glob("*"):
                 stray = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
                 if stray or path.suffix == TEMPORARY:
@@ -266,7 +249,7 @@ class Archive:
         return (rows if condition is None else rows.filter(condition)).select(selected)
 
     def _parts(
-        self, file: DataFile, columns: list[str], condition: pc.Expression | None
+        self, file: disk.DataFile, columns: list[str], condition: pc.Expression | None
     ) -> Iterator[pa.Table]:
         """The rows of a file; of a large one in batches that are filtered, to save memory.
 
@@ -274,16 +257,16 @@ class Archive:
         kept.
         """
         if file.bytes > SMALL_FILE:
-            for part in read_batches(self.folder, file, columns):
+            for part in disk.read_batches(self.folder, file, columns):
                 yield part if condition is None else part.filter(condition)
             return
-        check_size(self.folder, file)
+        disk.check_size(self.folder, file)
         yield from (part.select(columns) for part in self._small_file(file))
 
     @cachedmethod(lambda self: self._kept_rows)
-    def _small_file(self, file: DataFile) -> list[pa.Table]:
+    def _small_file(self, file: disk.DataFile) -> list[pa.Table]:
         """A committed file never changes: what was read need not be read again."""
-        return [*read_batches(self.folder, file, TABLES[file.table].schema.names)]
+        return [*disk.read_batches(self.folder, file, TABLES[file.table].schema.names)]
 
     def rows(
         self,
@@ -315,7 +298,7 @@ class Archive:
 
     def adapters(self) -> list[str]:
         """The hashes of all stored adapters, sorted."""
-        stems = (path.stem for path in (self.folder / ADAPTERS).glob(f"*{_SUFFIX}"))
+        stems = (path.stem for path in (self.folder / disk.ADAPTERS).glob(f"*{_SUFFIX}"))
         return sorted(name for name in stems if _DIGEST.fullmatch(name))
 
     def _adapter_path(self, digest: str) -> Path:
@@ -324,9 +307,9 @@ class Archive:
             raise LookupFailedError(
                 f"{self.folder}: found adapter name {digest!r}, expected 64 hexadecimal digits"
             )
-        return self.folder / ADAPTERS / f"{digest}{_SUFFIX}"
+        return self.folder / disk.ADAPTERS / f"{digest}{_SUFFIX}"
 
-    def files(self, name: str) -> list[DataFile]:
+    def files(self, name: str) -> list[disk.DataFile]:
         """The files that hold the rows of a table, in the order of their commits."""
         if name not in TABLES:
             raise LookupFailedError(f"found table {name!r}, expected one of {', '.join(TABLES)}")
@@ -348,7 +331,7 @@ def _acquire_lock(folder: Path) -> FileLock:
     """
     path = folder / LOCK
     lock = FileLock(path, thread_local=False)
-    with writing(path):
+    with disk.writing(path):
         try:
             lock.acquire(blocking=False)
         except Timeout:

@@ -67,7 +67,7 @@ def _cover(cover: Cover, sources: Sequence[TaskId]) -> dict[str, Any]:
 def show(answer: _Facts, programs: Mapping[str, str], console: Console) -> None:
     """Prints the cover, what is unknown and the simultaneous cover; ``programs`` by game id."""
     console.print(_members(answer, programs))
-    for line in (*_summary(answer), _unknown(answer), _simultaneous(answer["confident"])):
+    for line in (*_summary(answer), _simultaneous(answer["confident"])):
         console.print(line, soft_wrap=True)
 
 
@@ -97,13 +97,9 @@ def _summary(answer: _Facts) -> Iterator[str]:
     if answer["skipped"]:
         names = ", ".join(map(_short_id, answer["skipped"]))
         yield f"Left out, with no defined value: {names}. Δ of the whole scope is unknown."
-
-
-def _unknown(answer: _Facts) -> str:
-    if not (count := len(answer["unknown"])):
-        return "Every value is known."
-    total = answer["sources"] * answer["targets"]
-    return f"{count} of {total} values were not measured, and count for nothing here."
+    count, total = len(answer["unknown"]), answer["sources"] * answer["targets"]
+    unknown = f"{count} of {total} values were not measured, and count for nothing here."
+    yield unknown if count else "Every value is known."
 
 
 def _simultaneous(confident: _Facts) -> str:

@@ -13,7 +13,7 @@ from rich.table import Table
 
 from archive.run import Row, Run, explanation, games, runs
 from archive.schema import SCHEMA_VERSION, TABLES, ScopeRow, TaskId
-from archive.statistics.programs import gather as gather_programs
+from archive.statistics.programs import NAMES
 from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
 from archive.text import interval, number, percent, plural
@@ -58,7 +58,7 @@ def gather(run: Run, decisions: int = 10) -> dict[str, Any]:
         "verdicts": run.verdict_counts(),
         "decisions": run.decisions[: -decisions - 1 : -1],
         "rows": {name: archive.count(name) for name in TABLES},
-        "programs": gather_programs(run),
+        "programs": {name: run.rows(name) for name in NAMES},
     }
 
 

@@ -64,7 +64,7 @@ EXPERIMENTS = (
     ),
     ExperimentEntry(
         "long_growth",
-        "the same for two hours on two cores, from three games",
+        "the same for two hours on two cores, from five games",
         _ON_MODELS,
         "evo.experiments.scope_growth:plan_scope_growth",
         variant_of="scope_growth",

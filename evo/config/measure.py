@@ -82,11 +82,7 @@ class MeasureConfig:
     chat: Annotated[ChatConfig, Role.RESUMABLE] = ChatConfig()
 
 
-def _each_once(names: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(names))
-
-
-Names = Annotated[tuple[str, ...], AfterValidator(_each_once), Role.RESUMABLE]
+Names = Annotated[tuple[str, ...], AfterValidator(lambda n: (*dict.fromkeys(n),)), Role.RESUMABLE]
 
 
 @settings
@@ -150,8 +146,7 @@ def _long(argument: str) -> str:
     key, _, value = argument.partition("=")
     match key:
         case "measure" if value.startswith("["):
-            games = filter(None, map(str.strip, value[1:-1].split(",")))
-            return f"measure.games=[{','.join(map(_as_text, games))}]"
+            return f"measure.games={value}"
         case "measure" | "measure.folder":
             return f"measure.folder={_as_text(value)}"
         case "player":

@@ -32,11 +32,6 @@ from xgl.settings import (
 )
 
 
-def _check_source(reference: str) -> str:
-    check_stories(reference)
-    return reference
-
-
 def _check_others(others: dict[str, str]) -> dict[str, str]:
     if bad := next((n for n in others if n in RESERVED or not n.isidentifier()), None):
         raise ValueError(f"found the name {bad!r}, expected a word such as weak")
@@ -64,7 +59,7 @@ class JudgeConfig:
     """Which of a worker's GPUs it is on: cuda:0 for the first; auto: the worker's only device."""
     memory_mib: Mebibytes = 1024
     """MiB that one forward pass may take."""
-    stories: Annotated[str, AfterValidator(_check_source)] = "corpus"
+    stories: Annotated[str, AfterValidator(check_stories)] = "corpus"
     """Source of the texts of maps: corpus (held-out stories of the package); a file of texts in any
     language (.txt with one a line or blank lines between them); or who writes
     them, and can follow prompts: judge, or another model of this machine."""

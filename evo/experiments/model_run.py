@@ -43,7 +43,9 @@ class ModelPlan:
 
 
 class ModelSession(RunSession):
-    """A run on language models at work."""
+    """A run on language models at work; ``unshuffled``: see :class:`Collector`."""
+
+    unshuffled: frozenset[TaskId] = frozenset()
 
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
         """Raises :class:`ConfigError` if the initial games or a file of stories have changed, or a
@@ -71,16 +73,12 @@ class ModelSession(RunSession):
         executor = self.plan.services.executor(self.config.cluster, settings)
         self.ledger.callbacks += self.plan.services.callbacks
         self.collector = Collector(
-            self.config, self.ledger, executor, self.display, self.unshuffled()
+            self.config, self.ledger, executor, self.display, self.unshuffled
         )
         return self
 
     def __exit__(self, *_: object) -> None:
         self.collector.executor.close()
-
-    def unshuffled(self) -> frozenset[TaskId]:
-        """Games that are trained on their true rewards even under ``finetune.shuffle``: none."""
-        return frozenset()
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budgets that are spent, or else a meta-sampler's own, doubled."""

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 from archive import Archive, Run, RunEvent
-from archive.schema import Definition, GainKind, TaskId
 from archive.statistics.covers import CoverQuestion, cover_rows
 from archive.text import plural
 from evo.config.schema import RunConfig
@@ -39,17 +38,13 @@ class LedgerRunner:
 
     def __init__(self, collector: Collector) -> None:
         self.collector, self.executor = collector, collector.executor
-        self.joined_most = collector.policies_per_pass
+        self.joined_most, self.groups = collector.config.player.policies_per_pass, collector.groups
         self._running: dict[Group, int] = {}
         self._results: dict[int | None, Result[Any]] = {}
 
     def joins(self, group: Group) -> bool:
         """Whether a group is of fine-tunes, and passes have room for several."""
         return self.joined_most > 1 and group[0].joins
-
-    def groups(self, requests: Sequence[Request]) -> list[Group]:
-        """The requests grouped as jobs do them."""
-        return self.collector.groups(requests)
 
     def length(self, group: Group) -> float:
         """Expected duration of a group, in tokens of the player."""
@@ -115,11 +110,9 @@ class ScopeGrowth(ModelSession):
 
     def __init__(self, plan: ModelPlan, archive: Archive) -> None:
         super().__init__(plan, archive)
+        # in a null control only candidates have nothing to learn
+        self.unshuffled = frozenset(task.id for task in plan.initial)
         self.console.print(STAGES, highlight=False)
-
-    def unshuffled(self) -> frozenset[TaskId]:
-        """The initial games: in a null control only candidates have nothing to learn."""
-        return frozenset(task.id for task in self.plan.initial)
 
     def work(self) -> RunOutcome:
         """Grow to the schedule's end and return the reason; then, also if a budget ended it, score
@@ -190,15 +183,10 @@ class ScopeGrowth(ModelSession):
 
     def _commit_scope(self, number: int, members: Sequence[ScopeMember[Task]]) -> None:
         """A scope and its cover in one commit: a resumed run lacks both or neither."""
-        transfer, ledger = self.config.transfer, self.ledger
-        question = CoverQuestion(
-            self.config.growth.eta,
-            Definition(transfer.definition),
-            GainKind(transfer.gain),
-            skip_unplayable=True,
-        )
-        scope = [member.game.id for member in members]
-        ledger.commit(
+        archived, scope = Run(self.ledger.archive, self.ledger.run_id), [m.game.id for m in members]
+        decides = archived.deciding_value
+        question = CoverQuestion(self.config.growth.eta, *decides, skip_unplayable=True)
+        self.ledger.commit(
             scopes=[
                 {
                     "scope": number,
@@ -210,7 +198,7 @@ class ScopeGrowth(ModelSession):
                 }
                 for member in members
             ],
-            covers=cover_rows(Run(ledger.archive, ledger.run_id), scope, number, question),
+            covers=cover_rows(archived, scope, number, question),
         )
 
     def _outcome(self) -> RunOutcome:

@@ -12,7 +12,6 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
-from typing import Any
 
 from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
@@ -25,6 +24,7 @@ from evo.ggbench.chat import Author, Clusterer, usage_row
 from evo.ggbench.filters import FilterVerdict, digest, model_timeout, run_filters
 from evo.ggbench.game import ProgramGame, find_all, packaged
 from evo.ggbench.selfplay import Checkpoint, Pairing
+from evo.jobs.evaluation import Row
 from evo.jobs.job import Workers
 from evo.jobs.model_host import single_threaded
 from evo.measure.players import LocalPlayer, RemotePlayer
@@ -68,9 +68,6 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
         text += ", ".join(settings.players)
     facts = [*games.values()], players, models
     return text, partial(GGBenchSession, config, services.console, *facts)
-
-
-Row = dict[str, Any]
 
 
 def games_of(rows: Sequence[Row]) -> list[ProgramGame]:

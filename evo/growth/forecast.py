@@ -9,7 +9,7 @@ on it. Every bound that a decision rests on is taken as normal, and all of them 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from scipy import stats
@@ -82,36 +82,35 @@ def expected_coverage(leads: Iterable[float], scope_gains: Sequence[float]) -> f
 # -- the chance of an acceptance test --------------------------------------------------------------
 
 
-def power(evidence: Evidence, thresholds: Thresholds, doubled_looks: Looks) -> float:
-    """The chance that a test accepts if its plays continue to twice their number: the conditional
-    power of each bound that is still open, at its estimate (Spiegelhalter, Freedman and Blackburn
-    1986, Monitoring clinical trials: conditional or predictive power?, Controlled Clinical Trials
-    7), multiplied."""
-    return _of_all(_chance_if_continued, evidence, thresholds, doubled_looks)
+def power(evidence: Evidence, thresholds: Thresholds, test: Looks, is_fresh: bool = False) -> float:
+    """The chance that a test accepts at its last look: those of its bounds, multiplied.
 
-
-def first_power(evidence: Evidence, thresholds: Thresholds, test: Looks) -> float:
-    """The chance that a test on fresh plays accepts at its last look, after a selection: the
-    predictive power of each bound, as uncertain as the selection left it, multiplied. Bounds that
-    were decided before the last look of the selection count as if they were from it."""
-    return _of_all(_chance_if_fresh, evidence, thresholds, test)
-
-
-def _of_all(
-    chance: Callable[[Interval, float, float, float, float], float],
-    evidence: Evidence,
-    thresholds: Thresholds,
-    test: Looks,
-) -> float:
-    """The product over all bounds of ``chance``, a function of an interval, its bar, the normal
-    quantiles of the bounds now and then, and the ratio of the numbers of plays."""
+    If the plays of the evidence go on up to there: the conditional power of each bound that is
+    still open, at its estimate (Spiegelhalter, Freedman and Blackburn 1986, Monitoring clinical
+    trials: conditional or predictive power?, Controlled Clinical Trials 7). ``is_fresh``, on fresh
+    plays after a selection: the predictive power, as uncertain as the selection left it; bounds
+    that were decided before its last look count as if they were from it."""
     if evidence.looks is None:
         return 0.0
     now, then = (
         float(stats.norm.ppf(each.confidence(each.plays[-1]))) for each in (evidence.looks, test)
     )
-    ratio = test.plays[-1] / evidence.looks.plays[-1]
-    return math.prod(chance(*each, now, then, ratio) for each in _bounds(evidence, thresholds))
+    ratio, chance = test.plays[-1] / evidence.looks.plays[-1], 1.0
+    for interval, bar in _bounds(evidence, thresholds):
+        if interval.low >= bar and not is_fresh:
+            continue
+        if interval.value is None or not math.isfinite(interval.low):
+            return 0.0
+        spread = (interval.value - interval.low) / now
+        later = spread / math.sqrt(ratio)
+        if spread <= 0:
+            score = math.copysign(math.inf, interval.value - bar)
+        elif is_fresh:
+            score = (interval.value - bar - then * later) / math.hypot(spread, later)
+        else:
+            score = (interval.value - bar) / later - then
+        chance *= float(stats.norm.cdf(score))
+    return chance
 
 
 def _bounds(evidence: Evidence, thresholds: Thresholds) -> list[tuple[Interval, float]]:
@@ -126,30 +125,3 @@ def _bounds(evidence: Evidence, thresholds: Thresholds) -> list[tuple[Interval, 
         negative = None if each.value is None else -each.value
         above.append((Interval(negative, -each.high, -each.low), thresholds.alpha2 - 1))
     return above
-
-
-def _chance_if_continued(
-    interval: Interval, bar: float, now: float, then: float, ratio: float
-) -> float:
-    """Probability that the lower bound is at least ``bar`` after ``ratio`` times the plays, the
-    present ones included; 1 if it is already."""
-    if interval.low >= bar:
-        return 1.0
-    if interval.value is None or not math.isfinite(interval.low):
-        return 0.0
-    spread = (interval.value - interval.low) / now / math.sqrt(ratio)
-    return float(stats.norm.cdf((interval.value - bar) / spread - then))
-
-
-def _chance_if_fresh(
-    interval: Interval, bar: float, now: float, then: float, ratio: float
-) -> float:
-    """Probability that the lower bound is at least ``bar`` on ``ratio`` times as many fresh
-    plays."""
-    if interval.value is None or not math.isfinite(interval.low):
-        return 0.0
-    spread = (interval.value - interval.low) / now
-    if spread <= 0:
-        return float(interval.value >= bar)
-    fresh = spread / math.sqrt(ratio)
-    return float(stats.norm.cdf((interval.value - bar - then * fresh) / math.hypot(spread, fresh)))

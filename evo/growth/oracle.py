@@ -32,7 +32,7 @@ from archive.statistics.rule import (
 from archive.statistics.scripts import script_columns
 from evo.config.schema import RunConfig
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Selection
-from evo.growth.forecast import Forecast, first_power, power
+from evo.growth.forecast import Forecast, power
 from evo.growth.initial_scope import learn_initial_scope
 from evo.growth.stages import Stage
 from evo.jobs.evaluation import Task
@@ -269,7 +269,7 @@ class TransferOracle:
             helps=evidence.value(self.thresholds).value,
             gamma=evidence.gamma.interval.value,
             selection=outcome,
-            power=first_power(evidence, self.thresholds, self.acceptance.looks),
+            power=power(evidence, self.thresholds, self.acceptance.looks, is_fresh=True),
             evidence=evidence,
             decision=decision,
         )

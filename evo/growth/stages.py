@@ -223,21 +223,15 @@ class Stage:
 
     def scan_order(self, parent: Task, scope: Sequence[Task]) -> list[Task]:
         """The scope in the order in which its games may be expected to cover a relative of
-        ``parent``: the parent; then the others by their known gain on the parent; last the games
-        without a known gain."""
+        ``parent``: the parent; then the others by their gain on the parent at the latest look whose
+        plays are archived; last the games without one."""
 
         def promise(task: Task) -> tuple[int, float]:
             if task == parent:
-                return (0, 0.0)
-            gain = self._known_gain(task, parent)
-            return (2, 0.0) if gain is None else (1, -gain)
+                return 0, 0.0
+            for plays in reversed(self.looks.plays):
+                with suppress(KeyError):  # a play that was not made
+                    return 1, -float(self.gains(task, parent, plays, self.thresholds.gain).mean())
+            return 2, 0.0
 
         return sorted(scope, key=promise)
-
-    def _known_gain(self, source: Task, target: Task) -> float | None:
-        """Mean gain of the source on the target at the latest look whose plays are archived; None
-        if there is none."""
-        for plays in reversed(self.looks.plays):
-            with suppress(KeyError):  # a play that was not made
-                return float(self.gains(source, target, plays, self.thresholds.gain).mean())
-        return None

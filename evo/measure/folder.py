@@ -288,7 +288,9 @@ def read_benchmark(path: Path, judge: str | None = None) -> ExportedMeasure:
         where = f"measure.folder: {path}: {each.name}"
         task = Task(playable_game(each.code, ENGINE, where), config.players[0].name, origin=where)
         texts = [_texts(each.code, one.code, where) for one in config.maps if one.name == each.name]
-        if each.name in [member.name for member in members] or len(texts) < 2:
+        if each.name in [member.name for member in members]:
+            raise ConfigError(f"{where}: found twice, expected games of different names")
+        if len(texts) < 2:
             raise ConfigError(f"{where}: found {len(texts)} maps, expected two or more")
         seeds = tuple(range(1, 2 * len(texts), 2))
         stories = ArchivedStories(dict(zip(seeds, texts, strict=True)))

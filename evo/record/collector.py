@@ -23,18 +23,9 @@ from archive.statistics.rule import Calibration, Decision, Limits, refusal
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
 from evo.jobs.job import Executor, Result, StoredAdapter
+from evo.record import playability
 from evo.record.display import FINE_TUNING, Display
 from evo.record.ledger import Ledger, Row
-from evo.record.playability import (
-    SEARCHED_MAPS,
-    UNLIKELY,
-    FewShot,
-    few_shot,
-    ill_posed,
-    likely_best,
-    not_few_shot,
-    well_posed,
-)
 from evo.record.requests import (
     PlayRequest,
     Request,
@@ -104,11 +95,6 @@ class Collector:
         self.play_tokens: dict[TaskId, float] = {}
         """Mean tokens of the base player's plays of each calibrated game."""
         self.attempts = Attempts(config.seed)
-
-    @property
-    def policies_per_pass(self) -> int:
-        """Policies that one pass has room for."""
-        return self.config.player.policies_per_pass
 
     def at(self, share: float) -> Self:
         """The same collector, of the fine-tunes at another rung."""
@@ -188,11 +174,11 @@ class Collector:
             yield self._unlikely_requests(task)
             keeps_few = any(each.share <= few.best_kept for each in self.well_posed(task))
             if keeps_few and not self._cheap_refusal(task):
-                yield self._unlikely_requests(task, SEARCHED_MAPS)
+                yield self._unlikely_requests(task, playability.SEARCHED_MAPS)
         if few.few_shot_rounds and not self._cheap_refusal(task):
             seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
             yield [RoundsRequest(BASE_POLICY, task, seeds, few.few_shot_rounds)]
-        return self._cheap_refusal(task) or not_few_shot(self.few_shot(task), few)
+        return self._cheap_refusal(task) or playability.not_few_shot(self.few_shot(task), few)
 
     def calibrate(self, tasks: Sequence[Task]) -> list[Decision | None]:
         """Calibrate games; returns their refusals."""
@@ -218,30 +204,30 @@ class Collector:
                 SCRIPT_POLICY + name,
                 replace(task, role=player),
                 Purpose.CALIBRATION,
-                seeds[first : first + SEARCHED_MAPS],
+                seeds[first : first + playability.SEARCHED_MAPS],
                 floor=self._floors[task.id] if player == task.role else 0.0,
             )
             for player in surprise_writers(task.game.program, task.role)
-            for name in UNLIKELY
+            for name in playability.UNLIKELY
         ]
 
     def well_posed(self, task: Task) -> list[WellPosed]:
         """Whether ε-clipping changes the best calibration plays, and whether the best moves found
         by each search rest on it; nothing that was not computed."""
         base = self._base_plays(task)
-        found = [well_posed(base)]
+        found = [playability.well_posed(base)]
         for player in surprise_writers(task.game.program, task.role):
             of_game = TaskId(task.game_id, player), Purpose.CALIBRATION
-            keys = [PlaysKey(SCRIPT_POLICY + name, *of_game) for name in UNLIKELY]
+            keys = [PlaysKey(SCRIPT_POLICY + name, *of_game) for name in playability.UNLIKELY]
             best, median = (list(self.ledger.scores.get(key, {}).values()) for key in keys)
-            found.append(likely_best(best, median, base if player == task.role else ()))
+            found.append(playability.likely_best(best, median, base if player == task.role else ()))
         return [each for each in found if each is not None]
 
-    def few_shot(self, task: Task) -> FewShot | None:
+    def few_shot(self, task: Task) -> playability.FewShot | None:
         """Result of repeated play; None if the configuration asks for none."""
         config, key = self.config, PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)
         rows = self.ledger.rounds.get(key, [])
-        return few_shot(rows, config.playability, config.transfer.confidence)
+        return playability.few_shot(rows, config.playability, config.transfer.confidence)
 
     def _cheap_refusal(self, task: Task) -> Decision | None:
         """The refusal of a calibrated game that the base player cannot play, or not well enough."""
@@ -258,7 +244,7 @@ class Collector:
         plays, warm = settings.maps * settings.rollouts, settings.warm_start
         bounds = transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps
         limits = Limits(*bounds, warm.maps * warm.rollouts)
-        return refusal(calibration, limits) or ill_posed(
+        return refusal(calibration, limits) or playability.ill_posed(
             self.well_posed(task), self.config.playability, transfer.confidence
         )
 
@@ -297,7 +283,7 @@ class Collector:
 
     def groups(self, requests: Sequence[Request]) -> list[tuple[Request, ...]]:
         """The requests grouped as jobs do them."""
-        return jobs_of(requests, self.policies_per_pass)
+        return jobs_of(requests, self.config.player.policies_per_pass)
 
     def _missing(self, requests: Iterable[Request]) -> list[Request]:
         """The requests that the archive lacks; of plays one for each policy, game and purpose."""

@@ -18,14 +18,13 @@ from archive.plays import Plays
 from archive.run import games, map_source, stored_game
 from archive.schema import PlaysKey, TaskId
 from evo.config.schema import BudgetConfig
-from evo.jobs.evaluation import Task
+from evo.jobs.evaluation import Row, Task
 from evo.jobs.job import MapText
 from evo.record.budget import Cost, check
 from xgl.analysis.static_facts import analyse
 from xgl.language.canonical import metadata_json
 from xgl.runtime.requests import Seeds
 
-Row = dict[str, Any]
 Callback = Callable[[str, Row], None]
 """Is called with the table and each committed row of ``TOLD_TABLES``, in the process that drives
 the run; no result depends on it."""

@@ -8,7 +8,6 @@ so a filter can be applied again under another threshold.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import numpy as np
 from scipy import special
@@ -26,9 +25,8 @@ from archive.statistics.rounds import (
 )
 from archive.statistics.rule import Decision
 from evo.config.schema import PlayabilityConfig
-from evo.jobs.evaluation import series
+from evo.jobs.evaluation import Row, series
 
-Row = dict[str, Any]
 FewShot = tuple[Playability, Interval]
 """Of repeated play by the base player: whether arms rises, and how far it is above the control."""
 SEARCHED_MAPS = 8

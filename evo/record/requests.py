@@ -48,9 +48,7 @@ from evo.record.ledger import Ledger, Row
 from xgl.runtime.requests import Seeds
 
 if TYPE_CHECKING:
-    from evo.record.collector import (
-        Collector as RunFacts,  # what a request needs to know of its run
-    )
+    from evo.record.collector import Collector as RunFacts  # what a request needs of its run
 
 SeedSet = tuple[Seeds, ...]
 Tables = dict[str, list[Row]]

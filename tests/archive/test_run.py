@@ -9,8 +9,9 @@ from support.rows import row as make_row
 
 from archive import Archive, LookupFailedError, Run, resolve, runs
 from archive.__main__ import COMMANDS, main
-from archive.run import asked_of, longest_text, map_source, parents
+from archive.run import asked_of, longest_text, map_source, newest_run, parents
 from archive.schema import ScopeRow
+from archive.store.archive import MARKER
 from xgl.runtime.requests import StoryRequest
 
 
@@ -24,6 +25,17 @@ def test_the_last_touched_run_is_the_default(tmp_path: Path) -> None:
         assert Run(archive, "x").run_id == "x2"
         with pytest.raises(LookupFailedError, match=r"found no scope of run r1"):
             _ = Run(archive, "r1").newest_scope
+
+
+def test_a_run_that_was_killed_before_its_first_commit_is_not_the_newest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole, killed = (tmp_path / "runs" / name / "archive" for name in ("whole", "killed"))
+    Archive.create(whole).close()
+    killed.mkdir(parents=True)
+    (killed / MARKER).write_bytes((whole / MARKER).read_bytes())
+    monkeypatch.chdir(tmp_path)
+    assert newest_run() == Path("runs/whole")
 
 
 def test_ids_can_be_shortened() -> None:

@@ -145,15 +145,15 @@ def is_corpus(reference: str) -> bool:
     return reference == CORPUS or is_text_file(reference)
 
 
-def check_stories(reference: str) -> None:
+def check_stories(reference: str) -> str:
     """Raises ValueError for what names no source of stories."""
     if is_corpus(reference) or reference == JUDGE:
-        return
+        return reference
     with suppress(ConfigError):
         name = parse(reference)
         is_place = reference in BUILT_IN or "/" in reference or is_folder(reference)
         if name == LocalName(reference) and is_place:
-            return
+            return reference
     raise ValueError(
         f"found {reference!r}, expected {CORPUS}, a file of texts ({TEXT_FILE}), {JUDGE} or a "
         "model of this machine"

@@ -61,6 +61,14 @@ def test_composed_defaults_are_those_of_python(monkeypatch: pytest.MonkeyPatch) 
     assert load(MeasureRunConfig, MEASURE) == config
 
 
+def test_a_list_of_games_to_measure_is_read_as_every_other_list() -> None:
+    games = '["my,game.xent", message:bob, single_text]'
+    config = load(MeasureRunConfig, [MEASURE[0], f"measure={games}"])
+    assert config.measure.games == ("my,game.xent", "message:bob", "single_text")
+    with pytest.raises(ConfigError, match=r"measure\.games=\[single_text: cannot be read"):
+        load(MeasureRunConfig, [MEASURE[0], "measure=[single_text"])
+
+
 def test_where_a_run_is_done_is_no_science() -> None:
     config = load(RunConfig, [RUN])
     elsewhere = load(RunConfig, [RUN, "cluster.workers=7", "archive.root=/x", "name=other"])

@@ -15,7 +15,7 @@ from scipy import stats
 from archive.schema import DecisionRule, Definition, GainKind, TaskId
 from archive.statistics.intervals import Interval
 from archive.statistics.rule import Evidence, Looks, OwnGain, Thresholds
-from evo.growth.forecast import LEAST_WORTH, expected_coverage, expected_help, first_power, power
+from evo.growth.forecast import LEAST_WORTH, expected_coverage, expected_help, power
 from evo.growth.open_ended import draw_parent
 
 leads = st.lists(st.floats(-20, 20), min_size=3, max_size=3)
@@ -87,7 +87,7 @@ def evidence(captured_share: Interval, scope_value: Interval, looks: Looks = SEL
 @given(value=st.floats(0.2, 0.8), spread=st.floats(0.02, 0.3))
 def test_a_first_test_accepts_as_often_as_is_foretold(value: float, spread: float) -> None:
     """Truth is drawn around what selection saw, and a test of fresh plays around the truth."""
-    chance = first_power(evidence(estimate(value, spread), CERTAINLY_NEW), VALUES, TEST)
+    chance = power(evidence(estimate(value, spread), CERTAINLY_NEW), VALUES, TEST, is_fresh=True)
     rng, fresh = np.random.default_rng(0), spread * math.sqrt(96 / 192)
     truth = rng.normal(value, spread, 20_000)
     lower = rng.normal(truth, fresh) - quantile(TEST) * fresh
@@ -102,7 +102,7 @@ def test_more_help_and_less_coverage_are_likelier_to_pass(
     new = estimate(0.4, 0.1)
 
     def of(captured_share: Interval, scope_value: Interval) -> float:
-        return first_power(evidence(captured_share, scope_value), VALUES, TEST)
+        return power(evidence(captured_share, scope_value), VALUES, TEST, is_fresh=True)
 
     assert of(estimate(low, spread), new) <= of(estimate(high, spread), new)
     assert of(CERTAIN, estimate(high, spread)) <= of(CERTAIN, estimate(low, spread))
@@ -118,12 +118,20 @@ def test_a_bound_that_holds_already_holds_when_the_plays_go_on() -> None:
     assert power(open_one, VALUES, long_looks) == pytest.approx(float(expected))
 
 
+@pytest.mark.parametrize("is_fresh", [False, True])
+def test_plays_that_are_all_alike_settle_a_bound(is_fresh: bool) -> None:
+    alike = evidence(Interval(0.0, 0.0, 0.0), CERTAINLY_NEW)
+    assert power(alike, VALUES, TEST, is_fresh) == 0
+    above = replace(alike, values=alike.values._replace(captured=Interval(0.4, 0.4, 0.4)))
+    assert power(above, VALUES, TEST, is_fresh) > 0.99
+
+
 def test_the_cross_ratios_count_where_the_rule_asks_for_them() -> None:
     cross_rule = replace(VALUES, rule=DecisionRule.CROSS_RATIO)
     plain = replace(evidence(CERTAIN, CERTAINLY_NEW), help_gain=CERTAIN)
-    assert first_power(plain, cross_rule, TEST) == 0
+    assert power(plain, cross_rule, TEST, is_fresh=True) == 0
     scope = {PARENT: CERTAINLY_NEW}
     apart = replace(plain, parent_cross_ratio=CERTAINLY_NEW, scope_cross_ratios=scope)
     same = replace(apart, parent_cross_ratio=Interval(1.0, 0.9, 1.1))
-    assert first_power(apart, cross_rule, TEST) > 0.99
-    assert first_power(same, cross_rule, TEST) < 0.01
+    assert power(apart, cross_rule, TEST, is_fresh=True) > 0.99
+    assert power(same, cross_rule, TEST, is_fresh=True) < 0.01

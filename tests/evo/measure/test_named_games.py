@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -14,6 +15,7 @@ from archive import Archive
 from archive import __main__ as archive_cli
 from evo.measure.folder import read as folder_of
 from evo.measure.folder import read_benchmark
+from xgl.errors import ConfigError
 from xgl.judge.loading import load_judge
 from xgl.language.dialects import DIALECTS
 from xgl.runtime.requests import ScoreRequest, TokenScores
@@ -117,6 +119,11 @@ def test_a_measured_run_and_its_fewest_games_are_measures_again(capsys: Capsys) 
     assert export(Path("runs/whole"), Path("whole")) == 0
     whole, fewest = folder_of(Path("whole")), folder_of(Path("runs/whole-games"))
     assert len(whole.members) == 3
+    [first, *_] = sorted(Path("whole").glob("expanded*.json"))
+    facts = json.loads(first.read_text())
+    Path("twice.json").write_text(json.dumps(facts | {"games": facts["games"][:1] * 2}))
+    with pytest.raises(ConfigError, match="found twice, expected games of different names"):
+        read_benchmark(Path("twice.json"), "embedded")
     assert 1 <= len(fewest.members) < 3
     assert {each.name for each in fewest.members} < {each.name for each in whole.members}
     files = [read_benchmark(each, "embedded") for each in Path("whole").glob("expanded*.json")]
