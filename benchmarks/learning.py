@@ -1,10 +1,10 @@
 """Which games the player learns, and what this teaches on others.
 
     python benchmarks/learning.py games (--games rival one_way_cut … | --panel) [--at 0.1 0.3 1]
-                                        [--training-seeds 1] [--plays 96] [key=value …]
+                              [--training-seeds 1] [--plays 96] [--json FILE] [key=value …]
+    python benchmarks/learning.py curves FILE… [--figure FILE.svg]
     python benchmarks/learning.py matrix [key=value …]
     python benchmarks/learning.py scope RUN [--plays 128] [--json FILE] [key=value …]
-    python benchmarks/learning.py passed RUN [--plays 96] [--every 12] [key=value …]
 
 One process, one thread; fine-tunes are those of a search with the overrides given, and every player
 plays the same fresh maps of a game.
@@ -15,6 +15,8 @@ below learned beyond every scripted player? Each is fine-tuned on under each tra
 over each script is established, in all and about the map (one-sided bounds at 97.5 % over plays,
 given the fine-tune).
 
+``curves``: a table and a figure of what ``--json`` wrote; mean over training seeds [least, most].
+
 ``matrix``: gains of fine-tunes on six games over all of them, total and about the map.
 
 ``scope``: the same leads for the fine-tunes of a growth's newest scope, with what each game
@@ -22,30 +24,29 @@ descends from. *Effective skills* are the participation ratio (Σ σ²)² / Σ �
 σ of the matrix of gains about the map (fine-tunes, games): 1 where all fine-tunes teach the same,
 the number of games where each teaches its own game alone; the interval resamples plays. The models
 must be those of the growth (overrides as there).
-
-``passed``: each 12th candidate that a growth passed over because it seemed covered, in the order of
-its foreseen coverage, is fine-tuned on and held against the newest scope.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from argparse import Namespace
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from study import Study, bits, command_line, describe_machine, head, parse, row
 
 import xgl
 from archive import Archive
+from archive.charts import Panel, document, panels, series
 from archive.plays import Plays
 from archive.run import Run, ScopeRow, stored_game
-from archive.schema import GainKind, TaskId
+from archive.schema import GainKind
 from archive.statistics.intervals import Scores, gains, mean_interval, percentile_bounds
-from archive.statistics.scripts import SHOWN_CONFIDENCE, compare
+from archive.statistics.scripts import SHOWN_CONFIDENCE, ScriptComparison, compare
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import main_role, metadata, read_task
@@ -111,10 +112,10 @@ PANEL = {
 """Lines of small games with one player, by what they pay for."""
 MULTI = {"multi": (TWO, MOVE, "reward(xed(s | x) + xed(t | x))")}
 MATRIX = ("rival_8", "single", "first_of_two", "second_of_two", "multi", "contrast_8")
-SEEN = re.compile(r"expected help (-?[\d.]+), expected coverage (?:at least )?(-?[\d.]+)")
 LEVEL = 2 * SHOWN_CONFIDENCE - 1
 DRAWS = 2_000
 """Resamples of plays."""
+COLUMNS = ("seconds", "gain", "lead")
 LEAD = ("gain", "about the map", "best script", "lead over scripts", "about the map", "beyond")
 
 
@@ -141,9 +142,8 @@ def train(
         yield finetune, seconds
 
 
-def lead(own: Plays, base: Plays, scripts: Mapping[str, Plays]) -> tuple[list[str], bool]:
+def lead(beside: ScriptComparison, own: Plays, base: Plays) -> tuple[list[str], bool]:
     """Cells of ``LEAD``, and whether a fine-tune is beyond every script."""
-    beside = compare([own], scripts, base, SHOWN_CONFIDENCE)
     is_beyond = beside.total.low > 0 and beside.specific.low > 0
     cells = [bits(mean_interval(gains(own, base, kind), LEVEL)) for kind in GainKind]
     cells += [f"{beside.best} {beside.best_gain:+.1f}", bits(beside.total), bits(beside.specific)]
@@ -153,7 +153,7 @@ def lead(own: Plays, base: Plays, scripts: Mapping[str, Plays]) -> tuple[list[st
 def show_games(options: Namespace, overrides: Sequence[str]) -> None:
     """A row for each training seed and share of the budget of each game."""
     config = load(RunConfig, ["+experiment=scope_growth", *overrides])
-    study, found = Study(config, "families", in_process=True), []
+    study, found, points = Study(config, "families", True), list[str](), list[dict[str, Any]]()
     print(head(("program", "steps", "seed", "base forfeits", *LEAD, "s")), flush=True)
     for name in options.games or PANEL:
         task, unfinished_rate = study.calibrate(task_of(name, config))
@@ -162,11 +162,36 @@ def show_games(options: Namespace, overrides: Sequence[str]) -> None:
         for seed in range(options.training_seeds):
             for finetune, seconds in train(study, task, seed, options.at):
                 [own] = study.plays([(task, finetune.adapter)], options.plays)
-                cells, is_beyond = lead(own, base, scripts)
+                beside = compare([own], scripts, base, SHOWN_CONFIDENCE)
+                cells, is_beyond = lead(beside, own, base)
                 steps, forfeits = len(finetune.curve), f"{unfinished_rate:.0%}"
+                numbers = seconds, gains(own, base, GainKind.TOTAL).mean(), beside.total.value
+                point = {"game": name, "seed": seed, "steps": steps}
+                points.append(point | dict(zip(COLUMNS, numbers, strict=True)))
+                if options.json:
+                    options.json.write_text(json.dumps(points, indent=1))
                 print(row([name, steps, seed, forfeits, *cells, f"{seconds:.0f}"]), flush=True)
                 found += [name] if is_beyond else []
     print(f"\nbeyond every script under some seed: {', '.join(dict.fromkeys(found)) or 'none'}")
+
+
+def show_curves(options: Namespace, _: Sequence[str]) -> None:
+    """A row for each game and share, and a panel for each game."""
+    table = pd.concat(map(pd.read_json, options.files)).eval("script = gain - lead")
+    print(head(("game", "training seeds", "steps", *COLUMNS, "best script")))
+    for (name, steps), own in table.groupby(["game", "steps"], sort=False):
+        at = [own[column] for column in (*COLUMNS, "script")]
+        cells = [f"{each.mean():.3g} [{each.min():.3g}, {each.max():.3g}]" for each in at]
+        print(row([name, len(own), steps, *cells]))
+    if options.figure:
+        colours = {seed: f"series {series(seed)}" for seed in sorted(set(table.seed))}
+        every = []
+        for name, own in table.groupby("game", sort=False):
+            lines = [(each.seconds, each.lead, colours[i]) for i, each in own.groupby("seed")]
+            every.append(Panel(name.replace("_", " "), ("core-seconds", "lead, bits"), lines, [0]))
+        legend = {f"training seed {seed}": class_ for seed, class_ in colours.items()}
+        figure = panels("Lead over every script by core-seconds of training", every, legend, 3)
+        options.figure.write_text(document(figure), encoding="utf-8")
 
 
 def show_matrix(_: Namespace, overrides: Sequence[str]) -> None:
@@ -220,38 +245,9 @@ def learned(archive: Archive, run: Run) -> tuple[list[ScopeRow], list[Task], lis
     members = sorted(run.newest_scope[1], key=lambda each: each.generation)
     hashes = {each["finetune_id"]: each["adapter_hash"] for each in run.finetunes}
     adapters = [archive.get_adapter(hashes[run.policies[each.task_id][0]]) for each in members]
-    return members, tasks_of(run, [each.task_id for each in members]), adapters
-
-
-def tasks_of(run: Run, ids: Sequence[TaskId]) -> list[Task]:
-    rows = run.games(each.game_id for each in ids)
-    return [Task(stored_game(rows[each.game_id]), each.role) for each in ids]
-
-
-def show_passed(options: Namespace, overrides: Sequence[str]) -> None:
-    """A row for each candidate: foreseen coverage, own gain, largest γ and C with the scope."""
-    study = Study(load(RunConfig, ["+experiment=long_growth", *overrides]), "families", True)
-    with Archive.open(options.run / "archive") as archive:
-        _, scope, adapters = learned(archive, run := Run(archive))
-        found = [(SEEN.search(each["detail"] or ""), TaskId.of(each)) for each in run.decisions]
-        seen = sorted((float(each[2]), i) for each, i in found if each and float(each[1]) >= 0.7)
-        chosen = seen[:: options.every]
-        tasks = tasks_of(run, [each for _, each in chosen])
-
-    def specific(task: Task, *players: bytes) -> list[Scores]:
-        base, *plays = study.plays([(task, each) for each in (None, *players)], options.plays)
-        return [gains(each, base, GainKind.SPECIFIC).mean() for each in plays]
-
-    scope = [study.calibrate(each)[0] for each in scope]
-    own = [specific(task, each)[0] for task, each in zip(scope, adapters, strict=True)]
-    print(head(("candidate", "foreseen", "own gain about the map", "γ", "C")))
-    for (foreseen, task_id), plain in zip(chosen, tasks, strict=True):
-        task, _ = study.calibrate(plain)
-        [finetune] = study.do([Training(task, named_seed("training", 1))])
-        gain, *known = specific(task, finetune.adapter, *adapters)
-        helps = [specific(each, finetune.adapter)[0] for each in scope]
-        cells = max(known) / gain, max(np.divide(helps, own))
-        print(row([task_id.label, *(f"{each:.2f}" for each in (foreseen, gain, *cells))]))
+    rows = run.games(each.game_id for each in members)
+    tasks = [Task(stored_game(rows[each.game_id]), each.role) for each in members]
+    return members, tasks, adapters
 
 
 def show_scope(options: Namespace, overrides: Sequence[str]) -> None:
@@ -269,7 +265,9 @@ def show_scope(options: Namespace, overrides: Sequence[str]) -> None:
         [base] = study.plays([(task, None)], options.plays)
         taught = study.plays([(task, adapter) for adapter in adapters], options.plays)
         columns.append([gains(each, base, GainKind.SPECIFIC) for each in taught])
-        cells, is_beyond = lead(taught[place], base, study.script_plays(task, options.plays))
+        scripts = study.script_plays(task, options.plays)
+        beside = compare([taught[place]], scripts, base, SHOWN_CONFIDENCE)
+        cells, is_beyond = lead(beside, taught[place], base)
         beyond += [names[place]] if is_beyond else []
         above = names[origin(place, parents)]
         print(row([names[place], above, member.generation, *cells]), flush=True)
@@ -292,15 +290,18 @@ def main() -> None:
     games.add_argument("--at", nargs="+", type=float, default=[1.0], help="shares of the budget")
     games.add_argument("--training-seeds", type=int, default=1)
     games.add_argument("--plays", type=int, default=96)
+    games.add_argument("--json", type=Path, help="write a point for each seed and share")
     games.set_defaults(show=show_games)
+    curves = commands.add_parser("curves")
+    curves.add_argument("files", type=Path, nargs="+", help="of games --json")
+    curves.add_argument("--figure", type=Path, metavar="FILE.svg")
+    curves.set_defaults(show=show_curves)
     commands.add_parser("matrix").set_defaults(show=show_matrix)
-    scope, passed = commands.add_parser("scope"), commands.add_parser("passed")
-    for command, show, plays in ((scope, show_scope, 128), (passed, show_passed, 96)):
-        command.add_argument("run", type=Path, help="a run folder of a scope growth")
-        command.add_argument("--plays", type=int, default=plays)
-        command.set_defaults(show=show)
+    scope = commands.add_parser("scope")
+    scope.add_argument("run", type=Path, help="a run folder of a scope growth")
+    scope.add_argument("--plays", type=int, default=128)
     scope.add_argument("--json", type=Path, help="write gains about the map, and games beyond")
-    passed.add_argument("--every", type=int, default=12)
+    scope.set_defaults(show=show_scope)
     options, overrides = parse(parser)
     single_threaded()
     print(f"{describe_machine()}\n", flush=True)
