@@ -339,7 +339,7 @@ def refusal(calibration: Calibration, limits: Limits) -> Decision | None:
     steps = affordable_steps(calibration, limits)
     if limits.tokens and steps < limits.min_steps:
         detail = (
-            f"finetune.tokens pays for {steps} gradient steps, transfer.min_steps asks for "
+            f"finetune.tokens pays for {steps} steps, transfer.min_steps asks for "
             f"{limits.min_steps}"
         )
         return Decision(Reason.TOO_LONG, True, detail)

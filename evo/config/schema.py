@@ -125,7 +125,7 @@ class TransferConfig:
     """Largest share of plays that the base player may leave unfinished; games with more are
     refused."""
     min_steps: Natural = 5
-    """Gradient steps that finetune.tokens must pay for; games whose retries or long plays leave
+    """Steps that finetune.tokens must pay for; games whose retries or long plays leave
     fewer are refused, and a fine-tune that made fewer is not repeated."""
     confirmations: Count = 5
     """Most acceptance tests for the candidates of one list, which share its error. Candidates that
@@ -231,7 +231,8 @@ class GrowthConfig(GrowthSettings):
     depends on it."""
     unplayable_initial: Literal["stop", "keep"] = "stop"
     """What follows if fine-tuning does not improve an initial game: stop: the run ends; keep: the
-    run goes on, with the game in the archive but not in the scope."""
+    run goes on, with the game in the archive but not in the scope; then no list is opened before
+    all initial games are learned."""
 
 
 @settings

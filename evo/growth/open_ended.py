@@ -154,9 +154,9 @@ class _PoolEntry(Generic[AssessmentT]):
 
 
 class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
-    """One run of the schedule; ``tests`` acceptance tests share the error of one list. What one of
-    the ``initial`` games lacks ends the run or, with ``growth.unplayable_initial=keep``, leaves it
-    out of the scope; if it ends the run, lists are screened while the games are learned."""
+    """One run of the schedule; ``tests`` acceptance tests share the error of one list. An initial
+    game that is not learned ends the run or, with ``growth.unplayable_initial=keep``, is left out
+    of the scope; only in the first case are lists screened while the games are learned."""
 
     def __init__(
         self,
