@@ -6,8 +6,8 @@
     python benchmarks/learning.py matrix [key=value …]
     python benchmarks/learning.py scope RUN [--plays 128] [--json FILE] [key=value …]
 
-One process, one thread; fine-tunes are those of a search with the overrides given, and every player
-plays the same fresh maps of a game.
+One thread (``scope``: all workers); fine-tunes are those of a search with the overrides given, and
+every player plays the same fresh maps of a game.
 
 ``games``: are programs of the library (``message:bob`` names a role), of a file or of the panel
 below learned beyond every scripted player? Each is fine-tuned on under each training seed, and with
@@ -31,7 +31,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +43,7 @@ import xgl
 from archive import Archive
 from archive.charts import Panel, document, panels, series
 from archive.plays import Plays
-from archive.run import Run, ScopeRow, stored_game
+from archive.run import Run, stored_game
 from archive.schema import GainKind
 from archive.statistics.intervals import Scores, gains, mean_interval, percentile_bounds
 from archive.statistics.scripts import SHOWN_CONFIDENCE, ScriptComparison, compare
@@ -158,7 +158,7 @@ def show_games(options: Namespace, overrides: Sequence[str]) -> None:
     for name in options.games or PANEL:
         task, unfinished_rate = study.calibrate(task_of(name, config))
         [base] = study.plays([(task, None)], options.plays)
-        scripts = study.script_plays(task, options.plays)
+        [scripts] = study.script_plays([task], options.plays)
         for seed in range(options.training_seeds):
             for finetune, seconds in train(study, task, seed, options.at):
                 [own] = study.plays([(task, finetune.adapter)], options.plays)
@@ -240,37 +240,32 @@ def origin(place: int, parents: Sequence[int | None]) -> int:
     return place
 
 
-def learned(archive: Archive, run: Run) -> tuple[list[ScopeRow], list[Task], list[bytes]]:
-    """The newest scope by generation: members, games and adapters."""
-    members = sorted(run.newest_scope[1], key=lambda each: each.generation)
-    hashes = {each["finetune_id"]: each["adapter_hash"] for each in run.finetunes}
-    adapters = [archive.get_adapter(hashes[run.policies[each.task_id][0]]) for each in members]
-    rows = run.games(each.game_id for each in members)
-    tasks = [Task(stored_game(rows[each.game_id]), each.role) for each in members]
-    return members, tasks, adapters
-
-
 def show_scope(options: Namespace, overrides: Sequence[str]) -> None:
     """A row for each game of the newest scope, by generation, then effective skills."""
-    study = Study(load(RunConfig, ["+experiment=long_growth", *overrides]), "families", True)
     with Archive.open(options.run / "archive") as archive:
-        members, tasks, adapters = learned(archive, run := Run(archive))
-        names = [f"{run.titles[each.task_id]} ({each.game_id[:8]})" for each in members]
+        run = Run(archive)
+        members = sorted(run.newest_scope[1], key=lambda each: each.generation)
+        hashes = {each["finetune_id"]: each["adapter_hash"] for each in run.finetunes}
+        adapters = [archive.get_adapter(hashes[run.policies[each.task_id][0]]) for each in members]
+        rows = run.games(each.game_id for each in members)
+        games = [Task(stored_game(rows[each.game_id]), each.role) for each in members]
+        names = [f"{run.titles[each.task_id]} ({each.task_id.label})" for each in members]
     ids = [member.game_id for member in members]
     parents = [None if m.parent_game_id is None else ids.index(m.parent_game_id) for m in members]
+    study = Study(load(RunConfig, ["+experiment=long_growth", *overrides]), "families")
+    tasks = [study.calibrate(game)[0] for game in games]
+    plays = iter(study.plays([*product(tasks, [None, *adapters])], options.plays))
+    scripts = study.script_plays(tasks, options.plays)
+    study.close()
     print(head(("game", "descends from", "generation", *LEAD)))
     columns, beyond = [], []
-    for place, (task, member) in enumerate(zip(tasks, members, strict=True)):
-        task, _ = study.calibrate(task)
-        [base] = study.plays([(task, None)], options.plays)
-        taught = study.plays([(task, adapter) for adapter in adapters], options.plays)
+    for place, member in enumerate(members):
+        base, *taught = islice(plays, 1 + len(adapters))
         columns.append([gains(each, base, GainKind.SPECIFIC) for each in taught])
-        scripts = study.script_plays(task, options.plays)
-        beside = compare([taught[place]], scripts, base, SHOWN_CONFIDENCE)
+        beside = compare([taught[place]], scripts[place], base, SHOWN_CONFIDENCE)
         cells, is_beyond = lead(beside, taught[place], base)
         beyond += [names[place]] if is_beyond else []
-        above = names[origin(place, parents)]
-        print(row([names[place], above, member.generation, *cells]), flush=True)
+        print(row([names[place], names[origin(place, parents)], member.generation, *cells]))
     scores = np.array(columns).swapaxes(0, 1)
     value, (low, high) = skills(scores)
     print(f"\nbeyond every script: {len(beyond)} of {len(names)}: {'; '.join(beyond) or 'none'}")

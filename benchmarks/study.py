@@ -129,11 +129,11 @@ class Study:
         outcomes = self.do([Evaluation(task, (adapter,), (seeds,)) for task, adapter in pairs])
         return [sample(scores) for [scores] in outcomes]
 
-    def script_plays(self, task: Task, count: int) -> dict[str, Plays]:
-        """Of every script, by name."""
+    def script_plays(self, tasks: Sequence[Task], count: int) -> list[dict[str, Plays]]:
+        """Of every script, by name, on each game."""
         seeds = tuple(evaluation_seeds(self.purpose, self.config.seed, count))
-        [scores] = self.do([ScriptedEvaluation(task, tuple(SCRIPTS), seeds)])
-        return dict(zip(SCRIPTS, map(sample, scores), strict=True))
+        outcomes = self.do([ScriptedEvaluation(task, tuple(SCRIPTS), seeds) for task in tasks])
+        return [dict(zip(SCRIPTS, map(sample, scores), strict=True)) for scores in outcomes]
 
 
 def sample(scores: Sequence[ScoredPlay]) -> Plays:
