@@ -186,8 +186,9 @@ class GameFacts:
     ``title``: what it pays for. ``own``: what training on it gains, in all and about the map, as
     the decision on it says. ``rules``: in words, empty where this version of the language cannot
     read the program, for the reason ``faults``; ``rewards``: places of the rules that say what is
-    paid; ``pay``: its reward lines, for one line of a list. ``no_bits``: why the plays show no bits
-    for each token; empty if they do.
+    paid; ``pay``: its reward lines, for one line of a list; ``seat``: the role that is learned,
+    where other players move too. ``no_bits``: why the plays show no bits for each token; empty if
+    they do.
     """
 
     def __init__(
@@ -207,6 +208,7 @@ class GameFacts:
         self.decision, self.training, self.plays = run.accepted.get(task_id), training, plays
         self.own, self.scripts = own_gain(run, task_id), beside_scripts(run, task_id)
         self.rules: Sequence[str] = ()
+        self.seat = ""
         self.rewards: Sequence[int] = ()
         self.pay, self.faults = (row["code"].strip().splitlines() or [""])[-1], ""
         try:
@@ -221,6 +223,7 @@ class GameFacts:
         rewards = {n: line for n, line in enumerate(lines) if isinstance(line, syn.Reward)}
         own = [expression_text(line.amount) for line in rewards.values() if line.player == role]
         self.rules, self.rewards = in_words(whole, role), [*rewards]
+        self.seat = f" as {role}" if len(analyse(whole.program).players) > 1 else ""
         self.pay = " + ".join(own) or self.pay
         return unarchived_moves(whole, role) or "the run scores them when it finishes"
 

@@ -232,7 +232,9 @@ def _facts(
         lines.append(f"kept       {reason}")
     if game.own.total.value is not None:
         about = f"{signed(game.own.specific.value)} about the map (lost on other texts)"
-        lines.append(f"learned    training gains {_bits(game.own.total)} a play, {about}")
+        lines.append(
+            f"learned    training{game.seat} gains {_bits(game.own.total)} a play, {about}"
+        )
     if scripts := game.scripts:
         rule = scripts.best.removeprefix(SCRIPT_POLICY)
         lines.append(

@@ -56,6 +56,8 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
             clause = f"{mover}{seeing} writes {_list_text(line.registers)}, at most {limit}{each}"
         else:
             clause = _clause(line, player, mover, game)
+        if isinstance(line, syn.Reward) and (partner := syn.PARTNERS.get(player)) in movers:
+            clause += f"; {partner} is paid the negative"
         sentences.append(f"{clause[:1].upper()}{clause[1:]}.")
     return tuple(sentences)
 

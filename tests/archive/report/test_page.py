@@ -139,7 +139,16 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
 @pytest.mark.parametrize(
     ("name", "words"),
     [
-        ("few", ("Definition 37", "no move", "the whole scope", "normalised score")),
+        (
+            "few",
+            (
+                "Definition 37",
+                "no move",
+                "the whole scope",
+                "normalised score",
+                "Best play as black",
+            ),
+        ),
         ("one", ("No game has joined",)),
         ("attacks", ("cannot read it",)),
         ("example", ("token by token",)),

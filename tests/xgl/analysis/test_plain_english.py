@@ -106,6 +106,8 @@ def test_each_seat_is_paid_for_its_own() -> None:
     game_ = _game(source, "paper")
     assert title(game_, "black") == "the story"
     assert title(game_, "white") == "not the story after black's move"
+    paid = "Black is paid the bits that x saves on s; white is paid the negative."
+    assert in_words(game_)[-1] == paid
     hidden = library.find("fig_3_13_message")
     assert title(_game(hidden.text, hidden.dialect), "bob") == "an unseen story"
 
