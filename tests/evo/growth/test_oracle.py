@@ -36,7 +36,7 @@ VERDICTS = [
 BEFORE_FINE_TUNING = ("forfeit rate", "constant score", "too long to learn")
 DETAILS = {
     "forfeit rate": r"0\.\d+ above 0\.25",
-    "too long to learn": r"finetune\.tokens pays for \d+ gradient steps, .* asks for \d+",
+    "too long to learn": r"finetune\.tokens pays for \d+ steps, .* asks for \d+",
 }
 
 
