@@ -76,12 +76,20 @@ class NormalFormGame:
         )
 
 
-def check_memory(shape: Sequence[int], different: int = 0) -> None:
+def check_memory(shape: Sequence[int]) -> None:
     """Raises :class:`RatingError` if payoffs for ``shape`` actions of each player do not fit: as
-    given, rescaled and by pair of players; or, where it is given, four square matrices over
-    ``different``, the number of actions of all players with clones merged."""
-    what = f"{different:,} different" if different else " × ".join(f"{size:,}" for size in shape)
-    numbers = 4 * different**2 or prod(shape) * len(shape) * (len(shape) + 1)
+    given, rescaled and by pair of players."""
+    tables = len(shape) * (len(shape) + 1)
+    _refuse(" × ".join(f"{size:,}" for size in shape), prod(shape) * tables)
+
+
+def check_actions(actions: int) -> None:
+    """Raises :class:`RatingError` if the four square matrices over ``actions``, the number of
+    actions of all players with clones merged, do not fit."""
+    _refuse(f"{actions:,} different", 4 * actions**2)
+
+
+def _refuse(what: str, numbers: int) -> None:
     if 8 * numbers > MEMORY:
         raise RatingError(
             f"a game of {what} actions takes {8 * numbers / 2**30:,.1f} GiB, expected at most "

@@ -23,7 +23,7 @@ from archive.ratings.normal_form import (
     CloneClasses,
     Indices,
     NormalFormGame,
-    check_memory,
+    check_actions,
     clone_classes,
     distances,
     exploitability,
@@ -112,7 +112,7 @@ def rate(
     :class:`RatingError` if no equilibrium is reached."""
     classes = clone_classes(game)
     small = classes.reduce(game)
-    check_memory(small.shape, sum(small.shape))
+    check_actions(sum(small.shape))
     targets = [_target(small, classes, player, selection) for player in game.players]
     if solution is EquilibriumKind.CCE:
         joint = nearest_cce(small, targets)
