@@ -4,7 +4,7 @@
                               [--training-seeds 1] [--plays 96] [--json FILE] [key=value …]
     python benchmarks/learning.py curves FILE… [--figure FILE.svg]
     python benchmarks/learning.py matrix [key=value …]
-    python benchmarks/learning.py scope RUN [--plays 128] [--json FILE] [key=value …]
+    python benchmarks/learning.py scope RUN [--plays 128] [--lead-plays 512] [--json FILE]
 
 One thread (``scope``: all workers); fine-tunes are those of a search with the overrides given, and
 every player plays the same fresh maps of a game.
@@ -255,15 +255,17 @@ def show_scope(options: Namespace, overrides: Sequence[str]) -> None:
     study = Study(load(RunConfig, ["+experiment=long_growth", *overrides]), "families")
     tasks = [study.calibrate(game)[0] for game in games]
     plays = iter(study.plays([*product(tasks, [None, *adapters])], options.plays))
-    scripts = study.script_plays(tasks, options.plays)
+    bases = study.plays([(task, None) for task in tasks], options.lead_plays)
+    owns = study.plays([*zip(tasks, adapters, strict=True)], options.lead_plays)
+    scripts = study.script_plays(tasks, options.lead_plays)
     study.close()
     print(head(("game", "descends from", "generation", *LEAD)))
     columns, beyond = [], []
     for place, member in enumerate(members):
         base, *taught = islice(plays, 1 + len(adapters))
         columns.append([gains(each, base, GainKind.SPECIFIC) for each in taught])
-        beside = compare([taught[place]], scripts[place], base, SHOWN_CONFIDENCE)
-        cells, is_beyond = lead(beside, taught[place], base)
+        beside = compare([owns[place]], scripts[place], bases[place], SHOWN_CONFIDENCE)
+        cells, is_beyond = lead(beside, owns[place], bases[place])
         beyond += [names[place]] if is_beyond else []
         print(row([names[place], names[origin(place, parents)], member.generation, *cells]))
     scores = np.array(columns).swapaxes(0, 1)
@@ -294,7 +296,8 @@ def main() -> None:
     commands.add_parser("matrix").set_defaults(show=show_matrix)
     scope = commands.add_parser("scope")
     scope.add_argument("run", type=Path, help="a run folder of a scope growth")
-    scope.add_argument("--plays", type=int, default=128)
+    scope.add_argument("--plays", type=int, default=128, help="of each fine-tune on each game")
+    scope.add_argument("--lead-plays", type=int, default=512, help="of each on its own game")
     scope.add_argument("--json", type=Path, help="write gains about the map, and games beyond")
     scope.set_defaults(show=show_scope)
     options, overrides = parse(parser)
