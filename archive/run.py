@@ -34,6 +34,7 @@ from xgl.files import may_use, read_json
 from xgl.language.canonical import Game, read_metadata
 from xgl.language.canonical import game as make_game
 from xgl.language.parser import parse
+from xgl.language.syntax import MAIN_PLAYER
 from xgl.runtime.machine import asked_stories
 from xgl.runtime.requests import StoryRequest
 
@@ -306,6 +307,17 @@ class Run:
         if known_ids is None:
             known_ids = self.table("games", ["game_id"])["game_id"].to_pylist()
         return resolve(ids.get(text.casefold(), text), known_ids, self.names.values())
+
+    def find_task(self, text: str) -> TaskId:
+        """The fine-tuned game in a role that ``text`` names, as for :meth:`find_game`; an id may
+        have ``:role`` after it, by default the role that was trained first."""
+        tasks = {name.casefold(): task_id for task_id, name in self.names.items()}
+        if text.casefold() in tasks:
+            return tasks[text.casefold()]
+        name, _, role = text.partition(":")
+        game_id = self.find_game(name)
+        roles = (task_id.role for task_id in self.policies if task_id.game_id == game_id)
+        return TaskId(game_id, role or next(roles, MAIN_PLAYER))
 
     # -- policies ----------------------------------------------------------------------------
 

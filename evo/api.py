@@ -33,8 +33,9 @@ class Run(ReadRun):
     def player(
         self, game: str, judge: Judge | None = None, *, model: str = "", device: str = "cpu"
     ) -> Player:
-        """The player that was trained on a game, by the fine-tune that stands for it: something
-        that plays, for :func:`xgl.play` and in a cast. Its weights are loaded at each call.
+        """The player that was trained on a game (``id:role`` where it was in several roles), by the
+        fine-tune that stands for it: something that plays, for :func:`xgl.play` and in a cast. Its
+        weights are loaded at each call.
 
         ``judge``: counts the tokens of moves, where its tokenizer is not the player's. ``model``:
         the base, to be named for a run that another user began. Raises
@@ -47,11 +48,10 @@ class Run(ReadRun):
         from xgl.lm.sampling import Decoding
         from xgl.players.local import LocalPolicy
 
-        game_id = self.read.find_game(game)
-        ids = [ids for task, ids in self.read.policies.items() if task.game_id == game_id]
+        ids = self.read.policies.get(self.read.find_task(game), ())
         if not ids:
             raise LookupFailedError(f"{game}: found no fine-tune of it, expected a trained game")
-        name = AdapterName(str(self.folder), ids[0][0], model=model)
+        name = AdapterName(str(self.folder), ids[0], model=model)
         _, adapter, settings = adapter_of(name)
         lm = load_model(settings.model, "float32", device)
         AdaptedModel(lm, settings).merge(adapter)

@@ -154,8 +154,9 @@ def _known_plays(run: Run, whole: Game, role: str) -> tuple[float, Base | None, 
     base = Base(float(np.mean(scores)), spread, len(scores)) if scores else None
     ended = [row for row in of_base if row["outcome"] == "finished"]
     calibration = [row for row in ended if row["purpose"] == "calibration"]
-    lowest: float = min((row["score"] for row in calibration or ended), default=0.0)
-    return lowest - analyse(whole.program, whole.metadata, role).move_tokens, base, plays
+    least = [row["score"] for row in calibration or ended]
+    move_tokens = analyse(whole.program, whole.metadata, role).move_tokens
+    return min(least) - move_tokens if least else 0.0, base, plays
 
 
 def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:

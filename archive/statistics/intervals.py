@@ -70,7 +70,7 @@ def ratio_interval(
         rest = numerator - a / b * denominator
         freedom = min(freedom, mean_covariance(rest, rest)[1])
     plays, error = numerator.shape[-1], math.sqrt(max(below, 0.0))
-    if b <= 0 or b <= _t(defined_at or confidence, own_freedom) * error:
+    if b <= 0 or b <= _t(confidence if defined_at is None else defined_at, own_freedom) * error:
         return replace(UNDEFINED, plays=plays)
     t = _t(confidence, freedom)
     if b <= t * error:

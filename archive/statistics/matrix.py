@@ -102,7 +102,8 @@ def transfer_matrix(
     Whether a value is defined is tested at the one-sided ``confidence``; each bound holds at
     ``bounds_at`` (default: the same), so that stricter bounds make no value undefined.
     """
-    levels = two_sided(bounds_at or confidence), two_sided(confidence)
+    level = confidence if bounds_at is None else bounds_at
+    levels = two_sided(level), two_sided(confidence)
     pairing = partial(_pairing, plays, policies, kind)
     own, cells = {source: pairing(source, source) for source in sources}, {}
     for target, source in product(targets, sources):

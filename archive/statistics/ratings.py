@@ -112,7 +112,7 @@ def measure_block(archives: Sequence[Archive], preference: Preference) -> RatedB
         raise RatingError(
             f"no game was played by a model on {FEWEST_MAPS} maps: found fewer, expected more maps"
         )
-    lost = left_out("game", [each.game_id for each in played], rows)
+    lost = left_out("game", [each.key for each in played], rows)
     lost += left_out("model", names, columns)
     names, tasks = [names[column] for column in columns], [[*played][row] for row in rows]
     check_memory((len(tasks), len(names), len(names)))
@@ -421,10 +421,10 @@ def largest_contributions(
 
 
 def rating_id(ratings: MeasureRatings) -> str:
-    """Hash of the models, games and settings of a rating, 16 hexadecimal digits."""
+    """Hash of the settings, the models with their ratings, and the games, 16 hexadecimal digits."""
     facts = [
         *map(str, ratings.question),
-        *sorted(model.model for model in ratings.models),
+        *sorted(f"{model.model} {model.rating.value:.6g}" for model in ratings.models),
         *sorted(f"{game.task_id.game_id} {game.task_id.role}" for game in ratings.games),
     ]
     return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:16]

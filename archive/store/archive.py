@@ -215,7 +215,8 @@ class Archive:
         named = {file.file for commit in self.commits for file in commit.files}
         for folder in (*TABLES, disk.COMMITS, disk.ADAPTERS, "."):
             for path in (self.folder / folder).glob("*"):
-                stray = path.suffix == ".parquet" and f"{folder}/{path.name}" not in named
+                ours = path.suffix == ".parquet" and folder in TABLES
+                stray = ours and f"{folder}/{path.name}" not in named
                 if stray or path.suffix == TEMPORARY:
                     path.unlink()
 

@@ -9,27 +9,13 @@ from rich.console import Console
 
 from archive.errors import LookupFailedError
 from archive.run import Row, Run, explanation
-from archive.schema import DecisionRule, GainKind, Verdict
+from archive.schema import DecisionRule, GainKind, TaskId, Verdict
 from archive.statistics.intervals import Interval
-from archive.statistics.replay import (
-    Case,
-    MissingPlaysError,
-    RaceReplay,
-    cases,
-    replay,
-)
+from archive.statistics.replay import Case, MissingPlaysError, RaceReplay, cases, replay
 from archive.statistics.rule import Answer, helps, is_new
 from archive.text import listed
 from archive.views.inspection import verdict_text
-from archive.views.tables import (
-    LEGEND,
-    SHORT,
-    add,
-    judged,
-    short,
-    stacked,
-    table,
-)
+from archive.views.tables import LEGEND, add, judged, short, stacked, table
 
 Step = dict[str, Any]
 """One question of the rule: the ``question``, the estimate (``value``, ``low``, ``high``) with the
@@ -54,7 +40,6 @@ def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:
     why |= {"again": None, "failed": (), "missing": None}
     if case is None:
         return why
-    why["purpose"] = case.purpose
     try:
         result = replay(case, run.plays, run.policies_at(row))
     except (MissingPlaysError, ValueError) as error:
@@ -81,15 +66,13 @@ def _steps(case: Case, result: RaceReplay) -> Iterator[Step]:
             yield _gain("plays its parent better in all", evidence.help_gain)
         value, asks = evidence.value(rule), f"low ≥ alpha1 = {rule.alpha1:g}"
         yield _step("helps its parent", value, asks, helps(value, rule.alpha1))
-    shares = {f"is not taught by {g.game_id[:SHORT]}": v for g, v in evidence.scope_values.items()}
+    shares = {f"is not taught by {game.label}": v for game, v in evidence.scope_values.items()}
     if evidence.parent_cross_ratio.plays:
         most, (with_parent, with_most) = evidence.gamma.task_id, evidence.ratios
         ratios = {case.parent: with_parent}
         if most is not None:
             ratios.setdefault(most, with_most)
-        shares |= {
-            f"is no copy of {game.game_id[:SHORT]} (C·γ)": value for game, value in ratios.items()
-        }
+        shares |= {f"is no copy of {game.label} (C·γ)": value for game, value in ratios.items()}
     asks = f"high ≤ 1 − alpha2 = {1 - rule.alpha2:g}"
     for question, value in shares.items():
         yield _step(question, value, asks, is_new(value, rule.alpha2))
@@ -110,7 +93,7 @@ def show_list(rows: Sequence[Row], console: Console) -> None:
     columns = ("generation", "game", "verdict", "helps parent", "known already")
     view = table(f"Decisions ({len(rows):,})", *columns)
     for row in rows:
-        game = f"{short(row['game_id'])}\n← {short(row['parent_game_id'])}"
+        game = f"{TaskId.of(row).label}\n← {short(row['parent_game_id'])}"
         add(view, row["generation"], game, verdict_text(row), *judged(row)[:2])
     console.print(view)
     console.print(LEGEND)

@@ -38,8 +38,8 @@ State = Mapping[str, Any]
 
 def gather(run: Run, decisions: int = 10) -> dict[str, Any]:
     """The state of a run with its newest `decisions` decisions: `scopes` by number, `codes` by game
-    id, `titles` (what a game pays for) by game and role, `accepted` (the decision that took each
-    game into the scope) by game id, `rows` by table.
+    id, `titles` (what a game pays for) and `accepted` (the decision that took each game into the
+    scope) by game and role, `rows` by table.
 
     Raises LookupFailedError when a game of its scope is not archived.
     """
@@ -54,7 +54,7 @@ def gather(run: Run, decisions: int = 10) -> dict[str, Any]:
         "scopes": run.scopes,
         "codes": {game_id: row["code"] for game_id, row in rows.items()},
         "titles": {task_id.key: title for task_id, title in run.titles.items()},
-        "accepted": {task_id.game_id: row for task_id, row in run.accepted.items()},
+        "accepted": {task_id.key: row for task_id, row in run.accepted.items()},
         "verdicts": run.verdict_counts(),
         "decisions": run.decisions[: -decisions - 1 : -1],
         "rows": {name: archive.count(name) for name in TABLES},
@@ -99,7 +99,7 @@ def _member(state: State, member: ScopeRow) -> str:
     if member.parent_game_id is not None:
         known = f"known games taught {percent(member.gamma)} of it"
         origin = f"from {short(member.parent_game_id)}, {known} (γ {number(member.gamma, 3)})"
-    decision = state["accepted"].get(member.game_id)
+    decision = state["accepted"].get(member.task_id.key)
     gains = "" if decision is None else _gains(decision)
     title = state["titles"].get(member.task_id.key, "")
     head = f"  {short(member.game_id)} ({member.role}) {title}: {origin}{gains}"
@@ -155,8 +155,9 @@ def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
     game = games(archive, [game_id])[game_id]
     its: list[tuple[str, str, object]] = [("game_id", "=", game_id)]
     finetunes = archive.rows("finetunes", filters=its)
+    stored = archive.adapters()
     for row in finetunes:
-        row["adapter_stored"] = row["adapter_hash"] in archive.adapters()
+        row["adapter_stored"] = row["adapter_hash"] in stored
     keys = ["run_id", "policy_id", "purpose"]
     groups = archive.table("scores", [*keys, "score"], its).group_by(keys, use_threads=False)
     counts = groups.aggregate([("score", "count"), ("score", "mean")])

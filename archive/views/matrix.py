@@ -14,7 +14,7 @@ from archive.schema import GainKind, TaskId
 from archive.statistics.intervals import CONFIDENCE, Interval
 from archive.statistics.matrix import Cell, TransferMatrix, links, transfer_matrix
 from archive.text import plural
-from archive.views.tables import SHORT, add, finite, short, stacked, table
+from archive.views.tables import add, finite, short, stacked, table
 
 WIDE = 8
 """Games that a square table has room for."""
@@ -67,10 +67,8 @@ def gather(
     policies = [run.policies.get(task_id, ("",)) for task_id in matrix.sources]
     pairs = [
         {
-            "source": source.game_id,
-            "target": target.game_id,
-            "source_role": source.role,
-            "target_role": target.role,
+            "source": source.key,
+            "target": target.key,
             **estimates(cell),
             "purpose": cell.purpose,
             "plays": cell.plays,
@@ -79,12 +77,12 @@ def gather(
     ]
     return {
         "run_id": run.run_id,
-        "games": _ids(matrix.sources),
+        "games": _keys(matrix.sources),
         "shares": [shares.get(each[0], 1.0) for each in policies],
         "gain_kind": kind,
         "confidence": confidence,
         "pairs": pairs,
-        "unmeasured": [_ids(pair) for pair in matrix.unmeasured_pairs()],
+        "unmeasured": [_keys(pair) for pair in matrix.unmeasured_pairs()],
     }
 
 
@@ -97,8 +95,8 @@ def gather_components(run: Run, alpha: float) -> dict[str, Any]:
     values = matrix.values(definition)
     edges, paths = links(values, alpha)
 
-    def ids(chosen: Any) -> list[str]:
-        return _ids(matrix.sources[place] for place in np.flatnonzero(chosen))
+    def keys(chosen: Any) -> list[str]:
+        return _keys(matrix.sources[place] for place in np.flatnonzero(chosen))
 
     start = np.array([task_id in initial for task_id in matrix.sources])
     others = values[~np.eye(len(values), dtype=bool)]
@@ -107,20 +105,20 @@ def gather_components(run: Run, alpha: float) -> dict[str, Any]:
         "alpha": alpha,
         "definition": definition,
         "games": [
-            game._asdict() | {"downstream": ids(paths[place]), "upstream": ids(paths[:, place])}
+            {"game": game.key, "downstream": keys(paths[place]), "upstream": keys(paths[:, place])}
             for place, game in enumerate(matrix.sources)
         ],
-        "links": [_ids(matrix.sources[place] for place in edge) for edge in np.argwhere(edges)],
-        "initial": ids(start),
-        "downstream": ids(paths[start].any(axis=0)),
-        "upstream": ids(paths[:, start].any(axis=1)),
+        "links": [_keys(matrix.sources[place] for place in edge) for edge in np.argwhere(edges)],
+        "initial": keys(start),
+        "downstream": keys(paths[start].any(axis=0)),
+        "upstream": keys(paths[:, start].any(axis=1)),
         "unmeasured": int(np.isnan(others).sum()),
         "undefined": int((others == -np.inf).sum()),
     }
 
 
-def _ids(task_ids: Iterable[TaskId]) -> list[str]:
-    return [task_id.game_id for task_id in task_ids]
+def _keys(task_ids: Iterable[TaskId]) -> list[str]:
+    return [task_id.key for task_id in task_ids]
 
 
 # -- for people ------------------------------------------------------------------------------------
@@ -168,14 +166,14 @@ def _cell(pair: Mapping[str, Any] | None, name: str) -> str:
 
 def show_components(graph: Mapping[str, Any], console: Console) -> None:
     """For each game what it reaches and what reaches it."""
-    down: dict[str, list[str]] = {game["game_id"]: [] for game in graph["games"]}
+    down: dict[str, list[str]] = {game["game"]: [] for game in graph["games"]}
     for source, target in graph["links"]:
-        down[source].append(target[:SHORT])
+        down[source].append(short(target))
     title = f"Links where {graph['definition']} ≥ {graph['alpha']:g}"
     view = table(title, "game", "links to", "down", "up")
     for game in graph["games"]:
         below, above = len(game["downstream"]), len(game["upstream"])
-        add(view, short(game["game_id"]), "\n".join(down[game["game_id"]]) or "–", below, above)
+        add(view, short(game["game"]), "\n".join(down[game["game"]]) or "–", below, above)
     console.print(view)
     console.print(
         f"Run {graph['run_id']}: the initial scope reaches "

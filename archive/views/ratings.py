@@ -23,7 +23,7 @@ MOST_TASKS = 40
 def as_json(ratings: MeasureRatings) -> dict[str, Any]:
     """Everything, tables by name of their rows and columns."""
     models = [model.model for model in ratings.models]
-    games = [game.task_id.game_id for game in ratings.games]
+    games = [game.task_id.key for game in ratings.games]
     return {
         **ratings.__dict__,
         "notes": list(notes(ratings)),

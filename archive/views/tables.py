@@ -83,9 +83,10 @@ def terminal_tables(rows: Mapping[str, Rows]) -> list[Table]:
     return views
 
 
-def short(game_id: str | None) -> str:
-    """An id as tables show it; – for None."""
-    return (game_id or "–")[:SHORT]
+def short(key: str | None) -> str:
+    """An id, or the key of a game in a role, as tables show it; – for None."""
+    game_id, *role = (key or "–").split(":")
+    return ":".join([game_id[:SHORT], *role])
 
 
 def labels(names: Iterable[str]) -> dict[str, str]:

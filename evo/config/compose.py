@@ -76,7 +76,9 @@ def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str
         *groups, key = each.key_or_group.split(".")
         target = settings
         for group in groups:
-            target = target.setdefault(group, {})
+            if not isinstance(target.get(group), dict):
+                target[group] = {}
+            target = target[group]
         target[key] = each.value()
     return from_archive(kind, settings)
 

@@ -4,12 +4,14 @@ follow from the GPUs and the processor of this machine, for a new run that does 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated
 
@@ -217,19 +219,23 @@ MOST_GPUS = 64
 """Of a worker; more are a mistake, which the other settings' checks say."""
 
 
+_GPU_NAME = re.compile(r"\s*(\d|GPU-|MIG-)")
+
+
 def find_gpus() -> tuple[int, int]:
     """Number of the GPUs, all alike, that this process may use, and MiB of memory of each; (0, 0)
     without any, or with a torch for CPUs."""
-    with suppress(PackageNotFoundError):
+    with suppress(PackageNotFoundError, OSError, subprocess.SubprocessError):
         if shutil.which("nvidia-smi") and not version("torch").endswith("+cpu"):
             query = ["nvidia-smi", "--query-gpu=memory.total", "--format=csv,noheader,nounits"]
-            listed = subprocess.run(
-                query, capture_output=True, text=True, timeout=30
-            ).stdout.split()
+            listed = subprocess.check_output(query, text=True, timeout=30).splitlines()
             visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-            named = listed if visible is None else [v for v in visible.split(",") if v.strip()]
-            if count := min(len(named), len(listed)):
-                return count, int(listed[0])
+            # as CUDA reads it: names up to the first that names no GPU
+            named = listed if visible is None else takewhile(_GPU_NAME.match, visible.split(","))
+            if count := min(len([*named]), len(listed)):
+                memory = listed[0].strip()  # [N/A] where it is that of the processor
+                pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 20
+                return count, int(memory) if memory.isdigit() else pages
     return 0, 0
 
 

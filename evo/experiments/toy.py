@@ -175,7 +175,7 @@ class ToySession(RunSession):
 
     def __init__(self, config: ToyRunConfig, console: Console, archive: Archive) -> None:
         self.config, self.console, self.archive = config, console, archive
-        self.identity = replace(RunIdentity.of(config, config.name, archive), run_id=config.name)
+        self.identity = RunIdentity.of(config, config.name, archive)
         self.growths: list[tuple[float, int, Scope]] = []
         """Share of the grid that the last scope covers at 1 − α2, seed, and that scope."""
 

@@ -265,7 +265,7 @@ def check(cluster: ClusterConfig) -> None:
     host, _, port = cluster.address.rpartition(":")
     if host and port.isdigit() and "//" not in host:
         try:
-            socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+            socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
         except (OSError, OverflowError) as error:
             raise ConfigError(
                 f"cluster.address: {cluster.address} does not answer ({error}), {expected}"

@@ -182,6 +182,7 @@ class Collector:
 
     def calibrate(self, tasks: Sequence[Task]) -> list[Decision | None]:
         """Calibrate games; returns their refusals."""
+        self.ledger.commit(games=self.ledger.game_rows(tasks))  # all or none, whenever it is killed
         return run(together([self.calibration(task) for task in tasks]), self.do)
 
     def _fix_floor(self, task: Task) -> None:

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import io
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
+from rich.console import Console
 from support.rows import row as make_row
+from support.rows import write
 
 from archive import Archive, LookupFailedError, Run, resolve, runs
 from archive.__main__ import COMMANDS, main
 from archive.run import asked_of, longest_text, map_source, newest_run, parents
-from archive.schema import ScopeRow
+from archive.schema import GainKind, ScopeRow, TaskId
 from archive.store.archive import MARKER
+from archive.views import inspection, matrix
 from xgl.runtime.requests import StoryRequest
+
+
+def printed(show: Callable[[Any, Console], None], what: Any) -> str:
+    console = Console(record=True, width=200, file=io.StringIO())
+    show(what, console)
+    return console.export_text()
 
 
 def test_the_last_touched_run_is_the_default(tmp_path: Path) -> None:
@@ -69,6 +81,44 @@ def test_a_member_of_a_scope_descends_from_the_seat_that_its_decision_names() ->
     child = ScopeRow("b", "bob", "a", 0.1, 1, "alice")
     assert parents([bob, alice, child]) == [None, None, 1]
     assert parents([bob, alice, ScopeRow("b", "bob", "a", 0.1, 1)]) == [None, None, 0]
+
+
+def test_a_game_in_two_roles_is_two_games_everywhere(tmp_path: Path) -> None:
+    tasks = [TaskId("aaaa11110000ffff", role) for role in ("black", "alice")]
+    keys = [task.key for task in tasks]
+    gains = {("f0", 0): 4.0, ("f0", 1): 3.0, ("f1", 0): 2.0, ("f1", 1): 8.0}
+    scores = [
+        make_row(
+            "scores", policy_id=policy, **tasks[task]._asdict(), purpose="acceptance",
+            map_seed=seed, play_seed=seed, score=seed % 3 + gain, raw_score=seed % 3 + gain,
+        )
+        for (policy, task), gain in {("base", 0): 0.0, ("base", 1): 0.0, **gains}.items()
+        for seed in range(8)
+    ]  # fmt: skip
+    own = [task._asdict() for task in tasks]
+    rows = {
+        "runs": [make_row("runs", event="created")],
+        "games": [make_row("games", game_id=tasks[0].game_id, dialect="xent", code="elicit(s, 9)")],
+        "finetunes": [make_row("finetunes", finetune_id=f"f{n}", **own[n]) for n in (0, 1)],
+        "decisions": [make_row("decisions", verdict="accepted", **each) for each in own],
+        "scopes": [make_row("scopes", **each) for each in own],
+        "scores": scores,
+    }
+    with Archive.open(write(tmp_path / "archive", **rows)) as archive:
+        run = Run(archive)
+        found = matrix.gather(run, kind=GainKind.TOTAL)
+        assert found["games"] == keys
+        measured = {(p["source"], p["target"]): p["gain"]["value"] for p in found["pairs"]}
+        assert measured == {(keys[int(f[1])], keys[t]): gain for (f, t), gain in gains.items()}
+        shown = printed(matrix.show, found)
+        assert all(f"{gain:.1f}" in shown for gain in gains.values())
+        assert "aaaa1111:alice" in shown
+        graph = matrix.gather_components(run, 0.2)
+        assert {each["game"] for each in graph["games"]} == set(keys)
+        assert printed(matrix.show_components, graph).count("aaaa1111:alice") == 2
+        assert set(inspection.gather(run)["accepted"]) == set(keys)
+        assert [run.find_task(key) for key in keys] == tasks
+        assert run.find_task("aaaa") == tasks[0]
 
 
 # -- A game's name in the report is accepted wherever a game is named ------------------------------

@@ -58,9 +58,10 @@ class Engine(ABC):
         known = {one: tuple(bits) for one, bits in found.items() if bits is not None}
         new = [one for one in keys if one not in known]
         for sequence, bits in self.compute(new):
-            known[sequence] = bits
+            kept = array("f", bits)
+            known[sequence] = tuple(kept)  # rounded now too, or scores would depend on the cache
             with suppress(ValueError):  # larger than all the room there is
-                self._scores[keys[sequence]] = array("f", bits)
+                self._scores[keys[sequence]] = kept
         return [known[sequence] for sequence in sequences]
 
     def forget(self) -> None:

@@ -147,6 +147,17 @@ def test_appending_to_an_archive_with_a_missing_file_is_refused(archive: Archive
         Archive.open(archive.folder, "a")
 
 
+def test_a_writer_removes_no_file_that_is_not_of_a_table(archive: Archive) -> None:
+    folder = archive.folder
+    archive.close()
+    own = [folder / "export.parquet", folder / "commits" / "mine.parquet"]
+    stray = folder / "games" / "half.parquet"
+    for each in (*own, stray):
+        each.write_bytes(b"")
+    Archive.open(folder, "a").close()
+    assert [each.exists() for each in (*own, stray)] == [True, True, False]
+
+
 def test_a_file_of_another_table_is_damage(archive: Archive) -> None:
     games, scopes = (archive.folder / name / "000000.parquet" for name in ("games", "scopes"))
     record = archive.folder / "commits" / "000000.json"

@@ -203,6 +203,8 @@ def test_a_run_goes_on_with_its_own_settings_whatever_this_machine_has(
     assert resumed == replace(expected, growth=growth, budget=resumed.budget)
     with pytest.raises(ConfigError, match=r"budget.tokens=1,2: expected one value"):
         resume(RunConfig, values, ["budget.tokens=1,2"])
+    with pytest.raises(ConfigError, match=r"^cluster\.address: "):  # null, no group
+        resume(RunConfig, values, ["cluster.address.x=1"])
 
 
 @pytest.mark.parametrize(
@@ -226,7 +228,14 @@ def test_devices_that_a_worker_has_not_are_refused(
 
 @pytest.mark.parametrize(
     ("memory", "visible", "expected"),
-    [(["81559"], None, H100), (["9", "9"], "1", (1, 9)), (["9"], "", (0, 0)), ([], None, (0, 0))],
+    [
+        (["81559"], None, H100),
+        (["9", "9"], "1", (1, 9)),
+        (["9"], "", (0, 0)),
+        (["9"], "-1", (0, 0)),
+        (["9", "9"], "GPU-1f, 1", (2, 9)),
+        ([], None, (0, 0)),
+    ],
 )
 def test_the_driver_says_what_is_here(
     tmp_path: Path,
@@ -245,6 +254,20 @@ def test_the_driver_says_what_is_here(
     for build, found in (("2.11.0+cu130", expected), ("2.13.0+cpu", (0, 0))):
         monkeypatch.setattr(models, "version", lambda name, build=build: build)
         assert find_gpus() == found
+
+
+def test_a_driver_that_fails_or_shares_the_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = tmp_path / "nvidia-smi"
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(models, "version", lambda name: "2.11.0+cu130")
+    for text in ("echo No devices were found; exit 6", "echo '[N/A]'"):
+        command.write_text(f"#!/bin/sh\n{text}\n")
+        command.chmod(0o755)
+        count, memory = find_gpus()
+        assert (count > 0) == (memory > 0) == ("N/A" in text)
 
 
 # -- What errors advise can be done, and what Hydra cannot read -----------------------------------

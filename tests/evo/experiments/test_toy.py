@@ -179,5 +179,5 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(
     assert (one / "figure.svg").read_bytes() == (other / "figure.svg").read_bytes()
     assert rows(one) == rows(other)
     with Archive.open(tmp_path / "cut" / "toy" / "archive") as archive:
-        events = [row["event"] for row in archive.rows("runs") if row["run_id"] == "toy"]
+        events = [row["event"] for row in archive.rows("runs") if not row["run_id"].startswith("Fig")]
     assert events == ["created", "interrupted", "resumed", "finished"]

@@ -220,15 +220,16 @@ def test_no_token_has_less_than_no_bits(lm: LanguageModel) -> None:
 
 
 class Counted(Engine):
-    """An engine whose sequences have one score of a half for each of their target tokens."""
+    """An engine whose sequences have one ``score`` for each of their target tokens."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, score: float = 0.5) -> None:
         super().__init__(limit)
+        self.score = score
         self.computed: Sequences = []
 
     def compute(self, sequences: Sequence[ScoredSequence]) -> Any:
         self.computed += sequences
-        return [(each, (0.5,) * each.target_count) for each in sequences]
+        return [(each, (self.score,) * each.target_count) for each in sequences]
 
 
 @settings(max_examples=40)
@@ -240,6 +241,13 @@ def test_scores_never_take_more_bytes_than_the_limit(
     for token, length in asked:
         assert engine.bits([ScoredSequence((token, *range(length)), length)]) == [(0.5,) * length]
         assert engine._scores.currsize <= limit
+
+
+def test_a_kept_score_is_the_one_that_was_computed() -> None:
+    """A server answers in double precision."""
+    engine, asked = Counted(10_000, score=1 / 3), [ScoredSequence((1, 2), 1)]
+    assert engine.bits(asked) == engine.bits(asked)
+    assert len(engine.computed) == 1
 
 
 def test_the_scores_that_were_used_last_stay() -> None:
