@@ -16,8 +16,7 @@ from dataclasses import fields
 from typing import Any, NamedTuple
 
 from archive.errors import ArchiveError, RatingError
-from archive.export.folder import FORMATS, Options
-from archive.export.folder import export as write_export
+from archive.export.folder import FORMATS, Options, export as write_export
 from archive.run import Run, newest_run
 from archive.store.archive import Archive
 from archive.text import number
@@ -249,9 +248,7 @@ _EXPORT = (
     ),
     count("--maps", "of a game, at most; default: 20 (rows to train on: 256)", 1),
     Argument(
-        "--judge",
-        "the run's judge, to be named where another user began the run",
-        metavar="MODEL",
+        "--judge", "the run's judge, to be named where another user began the run", metavar="MODEL"
     ),
     flag("--allow-inexact", "also games that are nearly the same in the authors' engine"),
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),

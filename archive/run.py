@@ -31,8 +31,7 @@ from archive.store.files import COMMITS
 from xgl.analysis.plain_english import title, unique
 from xgl.errors import ProgramError, StoryError, XGLError
 from xgl.files import may_use, read_json
-from xgl.language.canonical import Game, read_metadata
-from xgl.language.canonical import game as make_game
+from xgl.language.canonical import Game, game as make_game, read_metadata
 from xgl.language.parser import parse
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.runtime.machine import asked_stories

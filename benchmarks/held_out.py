@@ -39,8 +39,7 @@ from evo.experiments.curriculum import library_tasks
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Finetune, Training
 from xgl.errors import ConfigError, XGLError
-from xgl.random_streams import seed as named_seed
-from xgl.random_streams import stream
+from xgl.random_streams import seed as named_seed, stream
 
 CLARITY = 0.4
 """The lower bound of a program's own gain is above this share of it: C is a share of gains."""

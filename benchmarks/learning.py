@@ -53,8 +53,7 @@ from evo.growth.initial_scope import main_role, metadata, read_task
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Finetune, Training
 from evo.jobs.model_host import single_threaded
-from xgl.random_streams import seed as named_seed
-from xgl.random_streams import stream
+from xgl.random_streams import seed as named_seed, stream
 
 ONE, TWO = "assign(s=story())", "assign(s=story(), t=story())"
 THREE = "assign(s=story(), t=story(), y=story())"

@@ -41,9 +41,9 @@ from archive.statistics.race import (
     Question,
     RaceSettings,
     acceptance,
+    run as run_race,
     selection,
 )
-from archive.statistics.race import run as run_race
 from archive.statistics.rule import Evidence, Looks, Thresholds
 from evo.config.compose import load
 from evo.config.models import ModelHostSettings

@@ -15,8 +15,7 @@ from typing import Any
 
 from mkdocs.structure.files import File, Files
 
-from archive.__main__ import COMMANDS as ARCHIVE
-from archive.__main__ import main as archive
+from archive.__main__ import COMMANDS as ARCHIVE, main as archive
 from evo.config.__main__ import tables
 from meta_sampler.lint import RULES
 from xgl.cli import main as xgl

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archive.errors import LookupFailedError
-from archive.notebook import Run as ReadRun
-from archive.notebook import chosen_backend
+from archive.notebook import Run as ReadRun, chosen_backend
 from evo.config import BY_NAME
 from xgl.models.references import AdapterName
 from xgl.runtime.requests import Player

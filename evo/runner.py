@@ -17,12 +17,14 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
+from pkgutil import resolve_name
 from shlex import quote
 from typing import Any, Self
 
 from archive import Archive, ArchiveError, RunEvent
+from archive.store.files import save_text
 from evo.config import MODEL_RUNS, ExperimentEntry
-from evo.config.compose import as_yaml, from_archive, split_override
+from evo.config.compose import as_yaml, from_archive, load, resume, split_override
 from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import Executor, WorkersLostError
@@ -38,14 +40,7 @@ from xgl.models.resolve import ModelNotFoundError
 from xgl.streams import exit_code
 
 log = logging.getLogger("evo")
-ENDS = (
-    KeyboardInterrupt,
-    SamplerError,
-    errors.XGLError,
-    WorkersLostError,
-    ArchiveError,
-    OSError,
-)
+ENDS = (KeyboardInterrupt, SamplerError, errors.XGLError, WorkersLostError, ArchiveError, OSError)
 """Errors that end a run before it is finished; committed rows stay."""
 COMMITS_STAY = "what was committed stays"
 RESUME, EXPERIMENT = "resume", "experiment"
@@ -196,13 +191,13 @@ def complete(
         config = from_archive(type(config), _pinned(asdict(config)))
     if not resumed:
         run_folder.check_new(config.folder)
-    text, begin = experiment.plan(config, services, resumed)
+    text, begin = resolve_name(experiment.planner)(config, services, resumed)
     if text:
         services.console.print(text, highlight=False, markup=False, soft_wrap=True)
     folder: Path = config.folder
     with run_folder.open_archive(folder, resumed) as archive:
         session = begin(archive)
-        run_folder.write_config(folder, as_yaml(config))
+        save_text(folder / run_folder.CONFIG, as_yaml(config))
         with run_folder.log_to_folder(folder):
             return folder, _work(session, archive, folder, resumed, services.console)
 
@@ -215,7 +210,7 @@ def _configure(
         if (found := experiments.get(command.experiment or "")) is None:
             names = " or ".join(f"+experiment={name}" for name in experiments)
             raise errors.ConfigError(f"experiment: found {command.experiment!r}, expected {names}")
-        return found, found.load(command.overrides)
+        return found, load(resolve_name(found.settings), command.overrides)
     config, is_own = run_folder.stored_config(command.resume_folder)
     if config.get(EXPERIMENT) not in experiments:
         raise errors.ConfigError(
@@ -228,7 +223,8 @@ def _configure(
             f"models, addresses and accounts that it names (shown by --cfg job), add {TRUSTED}"
         )
     experiment = experiments[config[EXPERIMENT]]
-    return experiment, experiment.resume(config, [w for w in command.overrides if w != TRUSTED])
+    words = [word for word in command.overrides if word != TRUSTED]
+    return experiment, resume(resolve_name(experiment.settings), config, words)
 
 
 def _pinned(settings: Any, key: str = "") -> Any:

@@ -44,41 +44,26 @@ class OperatorEntry(NamedTuple):
         return has.get(self.needs, True)
 
 
-OPERATORS: MappingProxyType[str, OperatorEntry] = MappingProxyType(
+_NEEDS = {
+    **dict.fromkeys(("retarget_player", "add_reveal", "zero_sum"), "players"),
+    "wrap_loop": "loops",
+    "crossover": "donor",
+}
+_LINES = (
+    *(ops.insert_reward, ops.insert_assign, ops.insert_elicit, ops.insert_story),
+    *(ops.insert_distractor, ops.permute_stories, ops.delete_line, ops.replace_line),
+    *(ops.swap_lines, ops.retarget_register, ops.retarget_player, ops.change_bound, ops.wrap_loop),
+    *(ops.add_ensure, ops.add_reveal, ops.negate_reward, ops.split_reward),
+)
+_SCORES = (
+    *(ops.change_kind, ops.swap_target_prefix, ops.replace_operand, ops.add_term, ops.drop_term),
+    *(ops.add_prefix, ops.drop_prefix),
+)
+_GAMES = (ops.crossover, ops.compose, ops.add_turn, ops.rescale, ops.zero_sum, ops.update)
+OPERATORS = MappingProxyType(
     {
-        # lines
-        "insert_reward": OperatorEntry(ops.insert_reward),
-        "insert_assign": OperatorEntry(ops.insert_assign),
-        "insert_elicit": OperatorEntry(ops.insert_elicit),
-        "insert_story": OperatorEntry(ops.insert_story),
-        "insert_distractor": OperatorEntry(ops.insert_distractor),
-        "permute_stories": OperatorEntry(ops.permute_stories),
-        "delete_line": OperatorEntry(ops.delete_line),
-        "replace_line": OperatorEntry(ops.replace_line),
-        "swap_lines": OperatorEntry(ops.swap_lines),
-        "retarget_register": OperatorEntry(ops.retarget_register),
-        "retarget_player": OperatorEntry(ops.retarget_player, "players"),
-        "change_bound": OperatorEntry(ops.change_bound),
-        "wrap_loop": OperatorEntry(ops.wrap_loop, "loops"),
-        "add_ensure": OperatorEntry(ops.add_ensure),
-        "add_reveal": OperatorEntry(ops.add_reveal, "players"),
-        "negate_reward": OperatorEntry(ops.negate_reward),
-        "split_reward": OperatorEntry(ops.split_reward),
-        # scores
-        "change_kind": OperatorEntry(ops.change_kind),
-        "swap_target_prefix": OperatorEntry(ops.swap_target_prefix),
-        "replace_operand": OperatorEntry(ops.replace_operand),
-        "add_term": OperatorEntry(ops.add_term),
-        "drop_term": OperatorEntry(ops.drop_term),
-        "add_prefix": OperatorEntry(ops.add_prefix),
-        "drop_prefix": OperatorEntry(ops.drop_prefix),
-        # games
-        "crossover": OperatorEntry(ops.crossover, "donor"),
-        "compose": OperatorEntry(ops.compose),
-        "add_turn": OperatorEntry(ops.add_turn),
-        "rescale": OperatorEntry(ops.rescale),
-        "zero_sum": OperatorEntry(ops.zero_sum, "players"),
-        "update": OperatorEntry(ops.update),
+        each.__name__: OperatorEntry(each, _NEEDS.get(each.__name__, ""))
+        for each in (*_LINES, *_SCORES, *_GAMES)
     }
 )
 

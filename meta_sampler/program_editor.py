@@ -9,8 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from random import Random
-from typing import Any, NamedTuple, TypeVar
-from typing import Literal as OneOf
+from typing import Any, Literal as OneOf, NamedTuple, TypeVar
 
 from meta_sampler.settings import MutateSettings
 from meta_sampler.soundness import Lines, foreign, splice

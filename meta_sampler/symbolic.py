@@ -22,8 +22,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain, count
-from typing import Any, NamedTuple, TypeVar
-from typing import Literal as OneOf
+from typing import Any, Literal as OneOf, NamedTuple, TypeVar
 
 from xgl.errors import FlowError
 from xgl.language import syntax as syn

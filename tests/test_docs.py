@@ -18,13 +18,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from pkgutil import resolve_name
 
 import pytest
 from support.chat_server import ChatServer, in_order, move
 
 import evo.run
 from archive.__main__ import main as archive
-from evo.config import ALL_SETTINGS, find
+from evo.config import ALL_SETTINGS
 from evo.config.compose import setting_roles
 from xgl import ProgramError, parse
 from xgl.cli import main as xgl
@@ -252,7 +253,7 @@ def carry_out(command: str) -> int:
 RESUMABLE = {
     key
     for place in ALL_SETTINGS
-    for key, role in setting_roles(find(place)).items()
+    for key, role in setting_roles(resolve_name(place)).items()
     if role is not Role.SCIENCE
 }
 

@@ -22,8 +22,7 @@ from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.canonical import Game
 from xgl.models import corpus
 from xgl.players.scripts import SCRIPTS, ScriptPlayer, visible_texts
-from xgl.random_streams import seed as named_seed
-from xgl.random_streams import stream
+from xgl.random_streams import seed as named_seed, stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.presentation import STOP
 from xgl.runtime.requests import Move, Play, Player, Seeds, Turn

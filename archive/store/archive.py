@@ -227,10 +227,7 @@ class Archive:
         return sum(file.rows for file in self.files(name))
 
     def table(
-        self,
-        name: str,
-        columns: Sequence[str] | None = None,
-        filters: Sequence[Filter] = (),
+        self, name: str, columns: Sequence[str] | None = None, filters: Sequence[Filter] = ()
     ) -> pa.Table:
         """The rows of a table in the order of their commits, as one Arrow table, uncopied.
 
@@ -270,10 +267,7 @@ class Archive:
         return [*disk.read_batches(self.folder, file, TABLES[file.table].schema.names)]
 
     def rows(
-        self,
-        name: str,
-        columns: Sequence[str] | None = None,
-        filters: Sequence[Filter] = (),
+        self, name: str, columns: Sequence[str] | None = None, filters: Sequence[Filter] = ()
     ) -> list[dict[str, Any]]:
         """Like `table`, as one dict for each row."""
         return list(self.table(name, columns, filters).to_pylist())

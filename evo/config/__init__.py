@@ -7,9 +7,7 @@ and plans by text (``module:name``) and loads nothing itself: ``--help`` is answ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from importlib import import_module
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 
 class ExperimentEntry(NamedTuple):
@@ -25,19 +23,6 @@ class ExperimentEntry(NamedTuple):
     planner: str
     usage: str = "[key=value …]"
     variant_of: str | None = None
-
-    def load(self, words: Sequence[str]) -> Any:
-        """The settings of a new run; raises :class:`~xgl.errors.ConfigError`."""
-        return find("evo.config.compose:load")(find(self.settings), words)
-
-    def resume(self, archived: Mapping[str, Any], words: Sequence[str]) -> Any:
-        """The archived settings, changed where a resumed run may change; raises
-        :class:`~xgl.errors.ConfigError`."""
-        return find("evo.config.compose:resume")(find(self.settings), archived, words)
-
-    def plan(self, config: Any, services: Any, resumed: bool) -> Any:
-        """Find everything that the run needs; raises errors of its user, one sentence each."""
-        return find(self.planner)(config, services, resumed)
 
 
 _ON_MODELS = "evo.config.schema:RunConfig"
@@ -60,20 +45,20 @@ EXPERIMENTS = (
         "scope_growth",
         "a search for games that teach, from one game (the scope: the known games)",
         _ON_MODELS,
-        "evo.experiments.scope_growth:plan_scope_growth",
+        "evo.experiments.scope_growth:ScopeGrowth.planned",
     ),
     ExperimentEntry(
         "long_growth",
         "the same for two hours on two cores, from five games",
         _ON_MODELS,
-        "evo.experiments.scope_growth:plan_scope_growth",
+        "evo.experiments.scope_growth:ScopeGrowth.planned",
         variant_of="scope_growth",
     ),
     ExperimentEntry(
         "transfer_triplet",
         "what three games of the paper teach each other",
         _ON_MODELS,
-        "evo.experiments.transfer_triplet:plan_transfer_triplet",
+        "evo.experiments.transfer_triplet:TransferTriplet.planned",
     ),
     ExperimentEntry(
         "curriculum",
@@ -118,9 +103,3 @@ MODEL_RUNS = tuple(
     each.name for each in EXPERIMENTS if each.settings == _ON_MODELS and each.variant_of is None
 )
 """Experiments under whose names runs on language models are archived."""
-
-
-def find(place: str) -> Any:
-    """What ``module:name`` stands for; the module is imported now."""
-    module, _, name = place.partition(":")
-    return getattr(import_module(module), name)

@@ -10,11 +10,12 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from inspect import cleandoc, getsource
 from itertools import pairwise
+from pkgutil import resolve_name
 from textwrap import dedent
 from types import NoneType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from evo.config import ALL_SETTINGS, find
+from evo.config import ALL_SETTINGS
 from evo.config.compose import setting_roles
 from meta_sampler.settings import SETTINGS, Caps
 from xgl.settings import Role, bounds_of, limits, value_text
@@ -27,7 +28,7 @@ def tables() -> str:
     """Every setting of every kind of run, group by group, in Markdown."""
     parts = list[str]()
     for place, title in ALL_SETTINGS.items():
-        kind = find(place)
+        kind = resolve_name(place)
         parts += [f"### {title}\n", *_groups(kind, "", setting_roles(kind))]
     return "\n".join(parts)
 

@@ -425,7 +425,4 @@ class RunConfig(NamedRun):
 
     @staticmethod
     def found_here(words: Sequence[str]) -> Sequence[str]:
-        return (
-            *models.settings_for(*models.find_gpus(), words),
-            *models.reward_settings(words),
-        )
+        return (*models.settings_for(*models.find_gpus(), words), *models.reward_settings(words))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -23,7 +24,7 @@ from evo.record.collector import Collector
 from evo.record.display import Display
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
-from evo.runner import RunOutcome, RunSession, Services, shown
+from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from meta_sampler.base import MetaSampler
 from xgl.errors import ConfigError
 from xgl.judge.stories import check_source, texts_digest
@@ -67,6 +68,11 @@ class ModelSession(RunSession):
             uses = f"GPUs     {share:g} for a worker, {player.dtype}, {passes}"
             self.console.print(uses, highlight=False)
         self.display = Display(self.console, len(self.ledger.finetunes))
+
+    @classmethod
+    def planned(cls, config: RunConfig, services: Services, resumed: bool) -> Plan:
+        """Find the initial games and models; raises what :func:`plan_models` raises."""
+        return "", partial(cls, plan_models(config, services, resumed))
 
     def __enter__(self) -> Self:
         settings = ModelHostSettings(self.config.judge, self.config.player, self.config.finetune)

@@ -9,8 +9,7 @@ from typing import Any
 from archive import Archive, Run, RunEvent
 from archive.statistics.covers import CoverQuestion, cover_rows
 from archive.text import plural
-from evo.config.schema import RunConfig
-from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
+from evo.experiments.model_run import ModelPlan, ModelSession
 from evo.growth.algorithm import ScopeMember, grow
 from evo.growth.initial_scope import calibrate_initial_scope, can_play
 from evo.growth.open_ended import End, OpenEnded
@@ -23,7 +22,7 @@ from evo.record.collector import Collector
 from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
 from evo.record.steps import run
-from evo.runner import Plan, RunOutcome, Services
+from evo.runner import RunOutcome
 from xgl.errors import BudgetError
 
 # -- work for free workers -------------------------------------------------------------------------
@@ -90,11 +89,6 @@ class LedgerRunner:
 
 
 # -- the experiment --------------------------------------------------------------------------------
-
-
-def plan_scope_growth(config: RunConfig, services: Services, resumed: bool) -> Plan:
-    """Find the initial games and models; raises what :func:`plan_models` raises."""
-    return "", partial(ScopeGrowth, plan_models(config, services, resumed))
 
 
 STAGES = (

@@ -7,7 +7,6 @@ plays every game on common fresh maps. All facts are rows; gains and values are 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 
 import numpy as np
 
@@ -18,18 +17,13 @@ from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.store.files import save_text
 from archive.views import matrix
 from evo.config.schema import RunConfig
-from evo.experiments.model_run import ModelSession, plan_models
+from evo.experiments.model_run import ModelSession
 from evo.growth.initial_scope import short_name
 from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet, WatchedTrainingRequest
-from evo.runner import Plan, RunOutcome, Services
+from evo.runner import RunOutcome
 from xgl.diagram.svg import Element
-
-
-def plan_transfer_triplet(config: RunConfig, services: Services, resumed: bool) -> Plan:
-    """Find the games and models; raises what :func:`plan_models` raises."""
-    return "", partial(TransferTriplet, plan_models(config, services, resumed))
 
 
 class TransferTriplet(ModelSession):

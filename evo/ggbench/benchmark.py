@@ -31,8 +31,7 @@ from evo.ggbench.box import (
 from evo.ggbench.chat import prompt
 from evo.ggbench.game import ProgramGame
 from evo.ggbench.selfplay import AGENTS, keep_policies
-from evo.measure.players import LocalPlayer, RemotePlayer
-from evo.measure.players import find_player as find_model
+from evo.measure.players import LocalPlayer, RemotePlayer, find_player as find_model
 from meta_sampler.chat import PaidAnswers, UnusableAnswerError
 from xgl.chat.answers import parse_number
 from xgl.chat.client import Message, RequestBatch, follow_up

@@ -6,7 +6,6 @@ only itself: each fault raises :class:`GameFaultError`, and its process is kille
 
 from __future__ import annotations
 
-import base64
 import math
 import reprlib
 import subprocess
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, NonNegativeInt, ValidationError
 
 from evo.ggbench.game import ProgramGame
-from evo.ggbench.guest.serve import BOOT, MOST_PLAYER, MOST_TEXT, line
+from evo.ggbench.guest.serve import BOOT, MOST_PLAYER, MOST_TEXT, as_text, line
 from xgl.errors import ConfigError, excerpt
 from xgl.escaping import printable
 
@@ -212,7 +211,8 @@ class Box:
 
     def keep_policy(self, name: str, layers: Sequence[tuple[NDArray[Any], NDArray[Any]]]) -> None:
         """Give the guest a policy: weights (inputs, outputs) and biases (outputs,) by layer."""
-        texts = [{"weights": _as_base64(w), "biases": _as_base64(b)} for w, b in layers]
+        numbers = ((np.asarray(w, np.float32), np.asarray(b, np.float32)) for w, b in layers)
+        texts = [{"weights": as_text(w), "biases": as_text(b)} for w, b in numbers]
         self._ask(_Answer, "policy", name=name, layers=texts)
 
     def match(self, agents: tuple[Agent, Agent], seed: int) -> tuple[tuple[int, ...], int | None]:
@@ -353,8 +353,3 @@ def _floats(content: bytes, shape: tuple[int, ...]) -> Floats:
     if not np.isfinite(values).all():
         raise GameFaultError("an observation holds a number that is not finite")
     return values.reshape(shape)
-
-
-def _as_base64(values: NDArray[Any]) -> str:
-    """The numbers as base 64, for a request."""
-    return base64.b64encode(np.ascontiguousarray(values, np.float32).tobytes()).decode()

@@ -27,8 +27,7 @@ from evo.ggbench.selfplay import Checkpoint, Pairing
 from evo.jobs.evaluation import Row
 from evo.jobs.job import Workers
 from evo.jobs.model_host import single_threaded
-from evo.measure.players import LocalPlayer, RemotePlayer
-from evo.measure.players import find_player as find_model
+from evo.measure.players import LocalPlayer, RemotePlayer, find_player as find_model
 from evo.record.budget import Cost, budget_limits, check, check_prices, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity

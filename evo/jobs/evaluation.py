@@ -24,19 +24,9 @@ from xgl.analysis.static_facts import analyse
 from xgl.errors import ConfigError, OversizeError
 from xgl.language.canonical import Game
 from xgl.players import FixedMovesPlayer
-from xgl.random_streams import seed as named_seed
-from xgl.random_streams import stream
+from xgl.random_streams import seed as named_seed, stream
 from xgl.runtime.lockstep import Cast, Instance, Round, play_all, play_together
-from xgl.runtime.requests import (
-    Move,
-    Moved,
-    MoveRequest,
-    Play,
-    Player,
-    Rewarded,
-    Seeds,
-    Turn,
-)
+from xgl.runtime.requests import Move, Moved, MoveRequest, Play, Player, Rewarded, Seeds, Turn
 
 if TYPE_CHECKING:
     from xgl.judge.transformer_judge import TransformerJudge
@@ -163,12 +153,7 @@ def check_fits(task: Task, plays: Sequence[tuple[str, str]]) -> None:
 
 
 def scored_play(
-    task: Task,
-    seeds: Seeds,
-    play: Play,
-    permuted: Play | None,
-    most_bits: float,
-    seconds: float,
+    task: Task, seeds: Seeds, play: Play, permuted: Play | None, most_bits: float, seconds: float
 ) -> ScoredPlay:
     """What a play earned and cost; ``permuted``: the one with moves made for another map."""
     bits, outcome = play.scores.get(task.role, 0.0), play.outcome_for(task.role)

@@ -17,8 +17,7 @@ from typing import Any
 
 import ray
 from cachetools import LRUCache
-from ray._private import ray_constants
-from ray._private import worker as ray_worker
+from ray._private import ray_constants, worker as ray_worker
 from ray.exceptions import (
     NodeDiedError,
     ObjectLostError,
@@ -31,15 +30,7 @@ from ray.exceptions import (
 from archive import ArchiveError
 from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig
-from evo.jobs.job import (
-    MOST_WORKERS,
-    Adapter,
-    Job,
-    Outcome,
-    Result,
-    WorkersLostError,
-    content,
-)
+from evo.jobs.job import MOST_WORKERS, Adapter, Job, Outcome, Result, WorkersLostError, content
 from xgl.errors import ConfigError, XGLError
 
 RETRIES = 3

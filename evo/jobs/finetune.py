@@ -31,13 +31,7 @@ from torch import Tensor
 from evo.jobs.evaluation import Task, finite_score, seated, seconds_of_work
 from evo.jobs.job import Finetune, Training, content
 from evo.jobs.lora import AdaptedModel, NotByRowError
-from evo.jobs.policy_gradient import (
-    Credit,
-    credits_of,
-    shuffle_rewards,
-    training_seeds,
-    update,
-)
+from evo.jobs.policy_gradient import Credit, credits_of, shuffle_rewards, training_seeds, update
 from evo.jobs.warm_start import (
     ExploringPolicy,
     Propose,
@@ -49,8 +43,7 @@ from evo.jobs.warm_start import (
 )
 from xgl.lm.language_model import LanguageModel
 from xgl.players.local import LocalPolicy
-from xgl.random_streams import seed as named_seed
-from xgl.random_streams import stream
+from xgl.random_streams import seed as named_seed, stream
 from xgl.runtime.lockstep import Cast, Instance, play_together
 from xgl.runtime.requests import Move, Moved, Play, Seeds
 

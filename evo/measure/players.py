@@ -21,8 +21,15 @@ from xgl.files import user_path
 from xgl.judge.loading import load_model
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
-from xgl.models.references import EXPECTED, AdapterName, ChatName, InstructName, LocalName, PeftName
-from xgl.models.references import parse as parse_player
+from xgl.models.references import (
+    EXPECTED,
+    AdapterName,
+    ChatName,
+    InstructName,
+    LocalName,
+    PeftName,
+    parse as parse_player,
+)
 from xgl.models.resolve import load_tokenizer, resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import ChatTemplate, LocalPolicy

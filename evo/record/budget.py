@@ -25,9 +25,7 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         return Cost(
-            self.tokens + other.tokens,
-            self.seconds + other.seconds,
-            self.dollars + other.dollars,
+            self.tokens + other.tokens, self.seconds + other.seconds, self.dollars + other.dollars
         )
 
     @classmethod

@@ -17,7 +17,6 @@ from typing import Any
 from archive import SCHEMA_VERSION, Archive, ArchiveError, RunEvent
 from archive.run import read_settings
 from archive.store.archive import MARKER, strays
-from archive.store.files import save_text
 from evo.config.schema import AnyRun
 from xgl import files
 from xgl.errors import ConfigError
@@ -112,12 +111,6 @@ def record(archive: Archive, identity: RunIdentity, event: RunEvent) -> None:
 
 LOG, CONFIG = "run.log", "config.yaml"
 """Files next to the archive, for people: the log, and the composed configuration."""
-
-
-def write_config(folder: Path, text: str) -> None:
-    """Write the run's current configuration into its folder; raises
-    :class:`archive.ArchiveError`."""
-    save_text(folder / CONFIG, text)
 
 
 @contextmanager

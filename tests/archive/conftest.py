@@ -123,15 +123,9 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "maps": maps,
         "finetunes": [row("finetunes", **place, finetune_id=attack, curve=[1.0, 2.0, 4.0])],
         "scores": plays,
-        "proposals": [
-            row("proposals", **place, **proposal),
-            row("proposals", outcome=attack),
-        ],
+        "proposals": [row("proposals", **place, **proposal), row("proposals", outcome=attack)],
         "decisions": [row("decisions", **place, verdict="accepted", **decision), refused],
-        "scopes": [
-            row("scopes", game_id=bad_id, role=attack),
-            row("scopes", **place, **child),
-        ],
+        "scopes": [row("scopes", game_id=bad_id, role=attack), row("scopes", **place, **child)],
     }
     return write(folder / "archive", **rows).parent
 

@@ -18,8 +18,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import yaml
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from markdown_it import MarkdownIt
 from safetensors.numpy import save
 from support.markup import Markup

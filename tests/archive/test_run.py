@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
-from support.rows import row as make_row
-from support.rows import write
+from support.rows import row as make_row, write
 
 from archive import Archive, LookupFailedError, Run, resolve, runs
 from archive.__main__ import COMMANDS, main

@@ -6,8 +6,7 @@ import math
 import re
 from functools import partial
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from archive.statistics.intervals import UNDEFINED, Interval
 from archive.text import bounds, interval, number, percent, signed

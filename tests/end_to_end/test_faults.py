@@ -109,10 +109,7 @@ WAITING = "no worker is ready yet"
 """How a line begins that a busy machine adds."""
 ERRORS = {
     "NaN in the judge": ("judge.model=bad", r"model 'bad': bad does not load.*model\.norm\.weight"),
-    "a game": (
-        "growth.initial_scope=[long.xent]",
-        r"long\.xent: no play fits; line 3: [\d,]+",
-    ),
+    "a game": ("growth.initial_scope=[long.xent]", r"long\.xent: no play fits; line 3: [\d,]+"),
 }
 
 

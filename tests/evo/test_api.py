@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support.search import PARENT, FakeExecutor, Listed, Nature, Search, code
-from support.search import SMALL as WORDS
+from support.search import PARENT, SMALL as WORDS, FakeExecutor, Listed, Nature, Search, code
 
 import evo
 import xgl

@@ -8,8 +8,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support import parents
 from support.fuzz import SOURCES
 from support.thoughts import THOUGHTS

@@ -14,8 +14,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support import parents
 from support.doubles import NumberedStories, WordJudge, number
 

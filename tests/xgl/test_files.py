@@ -9,19 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from xgl.errors import ConfigError
-from xgl.files import (
-    MOST_DEPTH,
-    may_use,
-    read_bytes,
-    read_json,
-    remember,
-    user_path,
-    wrote,
-)
+from xgl.files import MOST_DEPTH, may_use, read_bytes, read_json, remember, user_path, wrote
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),

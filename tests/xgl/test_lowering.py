@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import pytest
-from hypothesis import HealthCheck, assume, given, reject, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, reject, settings, strategies as st
 from support.doubles import NumberedStories, WordJudge
 from support.programs import PROGRAMS
 

@@ -25,8 +25,7 @@ from xgl.chat.answers import content_text
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import PlayerError
 from xgl.escaping import printable
-from xgl.random_streams import seed as named_seed
-from xgl.random_streams import stream
+from xgl.random_streams import seed as named_seed, stream
 
 if TYPE_CHECKING:
     import httpx2  # loads slowly: only where a request is sent

@@ -22,8 +22,7 @@ from itertools import chain
 from cachetools import LRUCache
 
 from xgl.judge.forward import Bits, supports_prefix_sharing, tree_bits
-from xgl.lm import memory
-from xgl.lm import prefix_sharing as sharing
+from xgl.lm import memory, prefix_sharing as sharing
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.prefix_sharing import MAX_TREE_TOKENS, ScoredSequence, prefix_trees, tree_batches
 

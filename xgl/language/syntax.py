@@ -7,8 +7,7 @@ compare by meaning: their :class:`Span` takes no part in equality or hashing.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal as OneOf
-from typing import NamedTuple
+from typing import Literal as OneOf, NamedTuple
 
 MAX_LINES = 64
 MAX_CHARACTERS = 1_000_000

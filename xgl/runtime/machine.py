@@ -23,8 +23,7 @@ from xgl.language.control_flow import Flow
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import children, descendants, find, parts, transform
-from xgl.runtime import meter
-from xgl.runtime import requests as req
+from xgl.runtime import meter, requests as req
 from xgl.runtime.predicates import compare, named_texts, predicate
 from xgl.runtime.presentation import Sight
 from xgl.runtime.values import REQUEST_FUNCTIONS, Text, Value, Values

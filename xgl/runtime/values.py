@@ -312,9 +312,7 @@ class Values:
                 whole = self._read(first)
                 self.spend(meter.ITEM * len(whole))
                 self.meter.search(whole, mark or "")
-                parts = (
-                    [whole] if mark == "" else whole.split(mark)
-                )  # in one piece at an empty mark
+                parts = [whole] if mark == "" else whole.split(mark)  # in one piece at an empty one
                 return self._within_limits(tuple(map(Text, parts)))
         return self.answers[id(call)]
 

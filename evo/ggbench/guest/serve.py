@@ -226,7 +226,7 @@ class Guest:
             mask[slot.position.legal] = True
         features = np.stack([slot.position.features() for slot in self.slots])
         rewards, ended = zip(*results, strict=True)
-        arrays = {"features": _text_of(features), "masks": _text_of(np.packbits(masks))}
+        arrays = {"features": as_text(features), "masks": as_text(np.packbits(masks))}
         return {**arrays, "rewards": rewards, "ended": ended}
 
     def _view(self) -> Answer:
@@ -247,7 +247,7 @@ class Guest:
         if position.env.render() != text:
             raise GameError("render or valid_moves changes the game")
         return {
-            "observation": _text_of(observation),
+            "observation": as_text(observation),
             "text": _whole_text(text),
             "legal": [_whole(move) for move in position.legal],
             "result": position.result,
@@ -255,7 +255,8 @@ class Guest:
         }
 
 
-def _text_of(values: NDArray[Any]) -> str:
+def as_text(values: NDArray[Any]) -> str:
+    """The numbers as base 64, for an answer or a request."""
     return base64.b64encode(values.tobytes()).decode()
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from xml.etree import ElementTree
 
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from support.markup import Markup
 
 from archive.charts import LinearScale, canvas, document, text

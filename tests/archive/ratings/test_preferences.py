@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as npst
 from support.payoffs import antisymmetric, judge_means
 
 from archive.errors import RatingError
-from archive.ratings.paper import (
-    System,
-    improvement_path,
-    utilities,
-)
+from archive.ratings.paper import System, improvement_path, utilities
 from archive.ratings.preferences import KING, REBEL, TASK, elo, king_of_the_hill, margins, wins
 from archive.ratings.rating import EquilibriumKind, bootstrap, cross_fit, rate, rate_models
 

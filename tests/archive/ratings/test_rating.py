@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.payoffs import judge_means, preference_tables, random_game
 
 from archive.ratings.normal_form import NormalFormGame

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 from support.markup import Markup
-from support.measured import CONFIG, Given
-from support.measured import build as build_played
+from support.measured import CONFIG, Given, build as build_played
 from support.rated import CODE, THREE, build, draw_scores
 from support.rows import game_row, row, write
 
@@ -124,10 +123,7 @@ def _write_one(folder: Path) -> Path:
 def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[str, str]:
     """What is written about several runs, by name."""
     folder = tmp_path_factory.mktemp("pages")
-    runs = {
-        "few": _write_few(folder / "few"),
-        "one": _write_one(folder / "one"),
-    }
+    runs = {"few": _write_few(folder / "few"), "one": _write_one(folder / "one")}
     measured = {"few": _write_measured(folder / "measured", runs["few"])}
     texts = {}
     for name, run in {**runs, "attacks": hostile_run, "example": EXAMPLE}.items():

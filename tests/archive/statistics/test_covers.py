@@ -8,8 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from archive import CoverError
 from archive.statistics.covers import best_cover, discriminating_games, largest_eta, transfer_cover

@@ -6,8 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from archive.statistics.measure import ceiling_gap, xent_measure
 from archive.statistics.rounds import (

@@ -15,8 +15,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.rows import row as make_row
 
 from archive import TABLES, Archive, DamagedError, LockedError, LookupFailedError, RowError

@@ -16,14 +16,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import evo.run
 from archive import TABLES, Archive, DamagedError
 from archive.__main__ import main
-from archive.store.files import read_commits, record_path
-from evo.record.run_folder import log_to_folder, write_config
+from archive.store.files import read_commits, record_path, save_text
+from evo.record.run_folder import CONFIG, log_to_folder
 from xgl.files import write_whole
 
 TEXT = "x" * (1 << 20)
@@ -187,6 +186,6 @@ def test_no_run_follows_a_planted_link(run_folder: Path, tmp_path: Path) -> None
         (run_folder / name).symlink_to(victim)
     with log_to_folder(run_folder):
         logging.getLogger("evo").info("a line")
-    write_config(run_folder, "name: small")
+    save_text(run_folder / CONFIG, "name: small")
     evo.run.main([f"resume={run_folder}"])
     assert victim.read_text() == "precious"

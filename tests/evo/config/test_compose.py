@@ -7,18 +7,17 @@ import shlex
 from dataclasses import asdict, replace
 from importlib.resources import files
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from omegaconf import OmegaConf
 
 import evo.run
 from evo.api import overrides
 from evo.config import ALL_SETTINGS, BY_NAME, EXPERIMENTS, MODEL_RUNS, models
-from evo.config import find as found_at
 from evo.config.compose import from_archive, load, resume, setting_roles
 from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.config.models import find_gpus, reward_settings, settings_for
@@ -133,8 +132,8 @@ def test_every_file_has_an_entry_with_settings_and_a_plan_and_every_entry_a_file
     names = [each.name.removesuffix(".yaml") for each in FILES.iterdir()]
     assert sorted(BY_NAME) == sorted(name for name in names if not name.startswith("_"))
     for entry in EXPERIMENTS:
-        assert callable(found_at(entry.planner))
-        kind, experiment = found_at(entry.settings), entry.variant_of or entry.name
+        assert callable(resolve_name(entry.planner))
+        kind, experiment = resolve_name(entry.settings), entry.variant_of or entry.name
         file = FILES.joinpath(f"{entry.name}.yaml").read_text(encoding="utf-8")
         assert OmegaConf.create(file).experiment == experiment
         with pytest.raises(ConfigError, match=f"experiment: found 'other'.*{experiment}"):
@@ -272,7 +271,7 @@ def test_a_driver_that_fails_or_shares_the_memory(
 
 # -- What errors advise can be done, and what Hydra cannot read -----------------------------------
 
-ROLES = {place: setting_roles(found_at(place)) for place in ALL_SETTINGS}
+ROLES = {place: setting_roles(resolve_name(place)) for place in ALL_SETTINGS}
 WHEN_RESUMED = """
 budget.dollars budget.seconds budget.tokens cluster.address cluster.gpus_per_worker
 cluster.workers curriculum.run ggbench.chat.prices

@@ -10,8 +10,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import evo.run
 from archive import Archive
@@ -179,5 +178,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(
     assert (one / "figure.svg").read_bytes() == (other / "figure.svg").read_bytes()
     assert rows(one) == rows(other)
     with Archive.open(tmp_path / "cut" / "toy" / "archive") as archive:
-        events = [row["event"] for row in archive.rows("runs") if not row["run_id"].startswith("Fig")]
+        events = [
+            row["event"] for row in archive.rows("runs") if not row["run_id"].startswith("Fig")
+        ]
     assert events == ["created", "interrupted", "resumed", "finished"]

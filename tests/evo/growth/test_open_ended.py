@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from support.algorithm1 import FiniteWorld, transcription
 from support.open_world import (
     Bench,

@@ -29,12 +29,7 @@ from evo.jobs.executor import (
     start_local,
     worker_count,
 )
-from evo.jobs.job import (
-    Evaluation,
-    StoredAdapter,
-    Workers,
-    WorkersLostError,
-)
+from evo.jobs.job import Evaluation, StoredAdapter, Workers, WorkersLostError
 from xgl.errors import ConfigError
 
 

@@ -12,8 +12,7 @@ from safetensors.torch import load
 from torch.testing import assert_close
 
 from evo.config.models import WarmStartConfig
-from evo.jobs import finetune as finetune_module
-from evo.jobs import lora
+from evo.jobs import finetune as finetune_module, lora
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Finetune, Training, Trainings
 from evo.jobs.model_host import ModelHost

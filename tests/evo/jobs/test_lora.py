@@ -24,11 +24,7 @@ from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from evo.config.models import PlayerConfig
-from evo.jobs.lora import (
-    CONFIG,
-    AdaptedModel,
-    with_peft_folder,
-)
+from evo.jobs.lora import CONFIG, AdaptedModel, with_peft_folder
 from xgl.errors import ConfigError, ModelNotFoundError
 from xgl.judge.loading import load_judge
 from xgl.lm.language_model import LanguageModel

@@ -10,8 +10,7 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from torch import nn
 
 from evo.config.models import FinetuneConfig, PlayerConfig, WarmStartConfig

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from evo.config.compose import load
 from evo.config.models import ModelHostSettings, WarmStartConfig
@@ -23,13 +22,7 @@ from evo.jobs.evaluation import Task, evaluation_seeds, finite_score
 from evo.jobs.job import Evaluation, Training
 from evo.jobs.model_host import ModelHost
 from evo.jobs.policy_gradient import Credit
-from evo.jobs.warm_start import (
-    bare,
-    best_of_groups,
-    edit,
-    mixed_batches,
-    words_in_view,
-)
+from evo.jobs.warm_start import bare, best_of_groups, edit, mixed_batches, words_in_view
 from xgl import game, parse
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, play_all

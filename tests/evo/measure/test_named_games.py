@@ -11,10 +11,8 @@ import pytest
 from support.weak_model import weak_model
 
 import evo.run
-from archive import Archive
-from archive import __main__ as archive_cli
-from evo.measure.folder import read as folder_of
-from evo.measure.folder import read_benchmark
+from archive import Archive, __main__ as archive_cli
+from evo.measure.folder import read as folder_of, read_benchmark
 from xgl.errors import ConfigError
 from xgl.judge.loading import load_judge
 from xgl.language.dialects import DIALECTS

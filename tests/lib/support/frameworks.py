@@ -55,11 +55,7 @@ class Framework:
 def run(command: list[str | Path], cwd: Path | None = None) -> str:
     """Standard output; an assertion with both streams where it fails."""
     process = subprocess.run(
-        list(map(str, command)),
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
+        list(map(str, command)), capture_output=True, text=True, check=False, cwd=cwd
     )
     assert process.returncode == 0, f"{command}\n{process.stdout[-4000:]}\n{process.stderr[-6000:]}"
     return process.stdout

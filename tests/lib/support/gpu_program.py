@@ -287,11 +287,7 @@ def main() -> None:
     programs = {"growth": growth, "jobs": jobs, "finetunes": finetunes}
     torch.set_num_threads(1)
     captured.DEVICES = ("gpu",) if mode == "in place" else ()
-    with (
-        PretendedGPU(),
-        patch.object(model_host, "load_model", load_model),
-        counting(),
-    ):
+    with PretendedGPU(), patch.object(model_host, "load_model", load_model), counting():
         told = programs[what](device, *more)
     print(json.dumps(told))
 

@@ -102,10 +102,7 @@ def _patched(line: str) -> str:
 
 
 NO_PERMISSION, SILENT = "PermissionError", "deadline"
-_LINE = (
-    "import json, os",
-    "def say(message): os.write(1, json.dumps(message).encode() + b'\\n')",
-)
+_LINE = ("import json, os", "def say(message): os.write(1, json.dumps(message).encode() + b'\\n')")
 
 ATTACKS = _refused(
     "execution",
@@ -155,25 +152,16 @@ ATTACKS = _refused(
     ),
     loops_and_swallows_everything=(
         _step(
-            "while True:",
-            "    try:",
-            "        while True: pass",
-            "    except BaseException: pass",
+            "while True:", "    try:", "        while True: pass", "    except BaseException: pass"
         ),
         SILENT,
     ),
     sleeps=(_step("import time", "time.sleep(1000)"), SILENT),
     computes_in_c=(_first("x = 7 ** 7 ** 9"), SILENT),
     allocates=(_first("x = bytearray(1 << 34)"), "MemoryError"),
-    allocates_without_end=(
-        _step("x = []", "while True: x.append(bytes(1 << 26))"),
-        "MemoryError",
-    ),
+    allocates_without_end=(_step("x = []", "while True: x.append(bytes(1 << 26))"), "MemoryError"),
     recurses=(_method("valid_moves", "return self.valid_moves()"), "RecursionError"),
-    crashes_the_interpreter=(
-        _first("import ctypes", "ctypes.string_at(0)"),
-        "ended by signal 11",
-    ),
+    crashes_the_interpreter=(_first("import ctypes", "ctypes.string_at(0)"), "ended by signal 11"),
     leaves=(_step("import os", "os._exit(0)"), "ended with code 0"),
     exits=(_step("raise SystemExit"), "SystemExit"),
     closes_the_pipe=(_step("import os", "os.close(1)"), "ended with code 1"),
@@ -183,10 +171,7 @@ ATTACKS = _refused(
     ),
     forges_an_answer_to_nothing=(_first(*_LINE, "say({'number': 77})"), "not asked"),
     sends_no_json=(_first("import os", "os.write(1, b'abc')"), "no JSON"),
-    sends_deep_json=(
-        _first("import os", "os.write(1, b'[' * 60000)"),
-        "no JSON",
-    ),
+    sends_deep_json=(_first("import os", "os.write(1, b'[' * 60000)"), "no JSON"),
     sends_a_flood=(
         _first("import os", "while True: os.write(1, b'x' * 4096)"),
         "an answer of more than",
@@ -222,10 +207,7 @@ ATTACKS = _refused(
     ),
     draws_answers_out_to_the_last_second=(_step("import time", "time.sleep(1.5)"), SILENT),
     sends_byte_after_byte=(
-        _first(
-            "import os, time",
-            "while True: os.write(1, b' '); time.sleep(0.1)",
-        ),
+        _first("import os, time", "while True: os.write(1, b' '); time.sleep(0.1)"),
         SILENT,
     ),
     hooks_the_collector=(
@@ -282,10 +264,7 @@ ATTACKS = _refused(
         _patched("view['text'] = 'x' * 900_000"),
         "at most 20000 characters",
     ),
-    names_a_long_player=(
-        _patched("view['player'] = 'x' * 900_000"),
-        "at most 200 characters",
-    ),
+    names_a_long_player=(_patched("view['player'] = 'x' * 900_000"), "at most 200 characters"),
 )
 
 FAULTS = _refused(
@@ -399,8 +378,7 @@ OTHERS = [
         never_ends=(GOOD.replace("max(0, self.left - action - 1)", "9"), "goes on after"),
     ),
     *_refused(
-        "undecided",
-        ends_undecided=(GOOD.replace("int(not self.left), not", "0, not"), "no winner"),
+        "undecided", ends_undecided=(GOOD.replace("int(not self.left), not", "0, not"), "no winner")
     ),
     *_refused(
         "execution",

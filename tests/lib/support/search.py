@@ -28,6 +28,7 @@ from evo.jobs.job import (
     Finetune,
     Job,
     MapText,
+    Outcome as JobOutcome,
     Repetition,
     Rescoring,
     Result,
@@ -38,12 +39,10 @@ from evo.jobs.job import (
     Trainings,
     content,
 )
-from evo.jobs.job import Outcome as JobOutcome
 from evo.runner import Services
 from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, make
 from xgl import Game, ProgramError, game, parse
-from xgl.random_streams import seed as named_seed
-from xgl.random_streams import stream
+from xgl.random_streams import seed as named_seed, stream
 from xgl.runtime.requests import Play, Seeds
 
 PARENT = 8

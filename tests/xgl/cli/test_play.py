@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from rich.console import Console
 from support.chat_server import ChatServer, in_order, move, reply
 from support.doubles import EchoPlayer, seated

@@ -6,18 +6,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from xgl import Metadata, game, parse
 from xgl.errors import ConfigError, StoryError
 from xgl.judge.loading import JudgeStories, load_stories
-from xgl.judge.stories import (
-    CorpusStories,
-    check_prompts,
-    check_source,
-    read_texts,
-)
+from xgl.judge.stories import CorpusStories, check_prompts, check_source, read_texts
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.lm.language_model import LanguageModel
 from xgl.runtime.requests import StoryRequest

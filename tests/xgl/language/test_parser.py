@@ -210,10 +210,7 @@ def test_a_replay_above_its_beacon_goes_to_line_1_until_the_flag_stands() -> Non
 
 @pytest.mark.parametrize(
     ("code", "line"),
-    [
-        ("beacon(flag_2)\nbeacon(flag_1)", 2),
-        ("beacon(flag_1)\nbeacon(flag_2)\nbeacon(flag_1)", 3),
-    ],
+    [("beacon(flag_2)\nbeacon(flag_1)", 2), ("beacon(flag_1)\nbeacon(flag_2)\nbeacon(flag_1)", 3)],
 )
 def test_flag_1_must_not_stand_after_flag_2(code: str, line: int) -> None:
     with pytest.raises(FlowError, match=f"^line {line}: flag_1 stands after flag_2$"):

@@ -17,12 +17,7 @@ from torch import Tensor, nn
 
 from xgl.judge.engine import ScoringEngine
 from xgl.lm import language_model as tiled
-from xgl.lm.language_model import (
-    LanguageModel,
-    continuation_logits,
-    keeps_caches,
-    target_logprobs,
-)
+from xgl.lm.language_model import LanguageModel, continuation_logits, keeps_caches, target_logprobs
 from xgl.lm.prefix_sharing import ScoredSequence
 
 SHARED = tuple(range(1, 60))

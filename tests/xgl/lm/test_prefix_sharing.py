@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from itertools import combinations, pairwise
 
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from xgl.lm.prefix_sharing import (
     MIN_SAVED_SHARE,

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from xgl.models import corpus
 from xgl.players.scripts import SCRIPTS, ScriptPlayer, visible_texts

@@ -8,8 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from support.doubles import EchoPlayer, NumberedStories, WordJudge, seated
 from support.programs import PROGRAMS
 
@@ -35,15 +34,7 @@ from xgl.players import FixedMovesPlayer
 from xgl.players.local import LocalPolicy
 from xgl.runtime.lockstep import play_rounds, visible_items
 from xgl.runtime.presentation import render, view_text
-from xgl.runtime.requests import (
-    Item,
-    Move,
-    MoveRequest,
-    Rewarded,
-    TokenScores,
-    Turn,
-    View,
-)
+from xgl.runtime.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View
 
 SINGLE = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"))
 
@@ -214,7 +205,7 @@ def test_the_control_shows_the_rounds_of_the_next_map() -> None:
     player = EchoPlayer()
     rounds = play_rounds(GAME, "black", seated(player), MAPS, 3)
     assert [(r.number, r.control) for r in rounds[::3]] == [
-        *((1, False), (2, False), (2, True), (3, False), (3, True)),
+        *((1, False), (2, False), (2, True), (3, False), (3, True))
     ]
     own = {(r.seeds, r.number): r.play for r in rounds if not r.control}
     _, second, control, third, third_control = player.views[MAPS[0]]

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, assume, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from support.doubles import WordJudge, number
 
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
