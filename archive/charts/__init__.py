@@ -120,16 +120,6 @@ def polyline(corners: Iterable[Point], class_: str) -> Element:
     return el("polyline", points=points(corners), class_=class_)
 
 
-def rect(x: float, y: float, width: float, height: float, class_: str) -> Element:
-    """A rectangle with its top left corner at (x, y)."""
-    return el("rect", x=x, y=y, width=width, height=height, class_=class_)
-
-
-def circle(x: float, y: float, radius: float, class_: str) -> Element:
-    """A circle."""
-    return el("circle", cx=x, cy=y, r=radius, class_=class_)
-
-
 def key(x: float, y: float, words: str, class_: str) -> Iterator[Element]:
     """A sample of a line, and its meaning."""
     yield line(x, y, x + 24, y, class_)

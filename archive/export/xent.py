@@ -10,7 +10,7 @@ import ast
 import json
 import platform
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import partial
 from hashlib import sha256
@@ -100,23 +100,15 @@ def _player(name: str) -> Json:
 def with_texts(code: str, game_map: Map) -> str:
     """The program with each ``story()`` replaced by the map's text, as the authors' package
     expands it: a literal, escaped so that it can neither end nor break its line."""
-    texts = iter(game_map.stories)
-    return "\n".join(_fill_stories(line, texts) for line in code.split("\n"))
-
-
-def _fill_stories(line: str, texts: Iterator[str]) -> str:
-    tree = ast.parse(line, mode="eval")
-    nodes = (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+    nodes = (node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call))
     calls = [n for n in nodes if isinstance(n.func, ast.Name) and n.func.id == "story"]
-    if not calls:
-        return line
     # In the order written, which is that of sites; from the end, so that places stay.
-    calls.sort(key=lambda node: node.col_offset)
-    replacements = [(node, next(texts)) for node in calls]
-    raw = line.encode()
-    for node, text in reversed(replacements):
-        raw = raw[: node.col_offset] + ascii(text).encode() + raw[node.end_col_offset or 0 :]
-    return raw.decode()
+    calls.sort(key=lambda node: (node.lineno, node.col_offset))
+    lines = [line.encode() for line in code.split("\n")]
+    for node, text in reversed([*zip(calls, game_map.stories, strict=False)]):
+        line, end = lines[node.lineno - 1], node.end_col_offset or 0
+        lines[node.lineno - 1] = line[: node.col_offset] + ascii(text).encode() + line[end:]
+    return b"\n".join(lines).decode()
 
 
 TEMPLATE = template("presentation.py")

@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 from itertools import count
 
-from archive.charts import canvas, circle, line, text
+from archive.charts import canvas, line, text
 from archive.report.games import GameFacts
 from archive.schema import Definition
 from archive.statistics.matrix import Cell
@@ -70,8 +70,8 @@ def _node(game: GameFacts, x: float, y: float) -> Element:
     return el(
         "a",
         el("title", f"{label}: {game.pay}"),
-        circle(x, y, 12, "hit"),
-        circle(x, y, 6.5, f"node {kind}"),
+        el("circle", cx=x, cy=y, r=12, class_="hit"),
+        el("circle", cx=x, cy=y, r=6.5, class_=f"node {kind}"),
         name,
         href=f"#game-{game.place}",
         class_="mark",

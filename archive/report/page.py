@@ -28,7 +28,7 @@ from archive.statistics.programs import NAMES, program_tables
 from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
 from archive.store.files import save_text
-from archive.text import bounds, cell, duration, interval, listed, number, percent, plural, signed
+from archive.text import bounds, cell, duration, number, plural, signed
 from xgl.diagram import draw
 from xgl.errors import wrong_ending
 from xgl.escaping import visible_lines
@@ -112,8 +112,6 @@ def _environment() -> Environment:
         "bounds_of": bounds_of,
         "cell": cell,
         "plural": plural,
-        "list_text": listed,
-        "percent": lambda share: interval(share, percent),
         "plain": plain,
         "duration": duration,
         "shade": token_shade,

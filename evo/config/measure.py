@@ -29,12 +29,6 @@ class ChatConfig(Requests):
     """Dollars per million tokens of prompt and of answer, by model: {gpt-4o-mini: [0.15, 0.6]}."""
 
 
-def _check_prices(budget: PaidBudget, chat: ChatConfig, key: str) -> None:
-    if budget.dollars is not None and not chat.prices:
-        expected = f"expected {key}={{MODEL:[prompt,answer]}}"
-        raise ValueError(f"budget.dollars: found an amount and no price, {expected}")
-
-
 @settings
 class MeasureConfig:
     """The measure, and how it is played."""
@@ -101,7 +95,6 @@ class MeasureRunConfig(AnyRun):
     budget: Annotated[PaidBudget, Role.RESUMABLE] = PaidBudget()
 
     def __post_init__(self) -> None:
-        _check_prices(self.budget, self.measure.chat, "measure.chat.prices")
         if self.measure.folder and self.measure.games:
             raise ValueError("measure.games: found games and a folder, expected one of them")
         if not (self.measure.folder or self.measure.games):
@@ -233,6 +226,3 @@ class GGBenchRunConfig(NamedRun):
     """Name of the experiment."""
     ggbench: GGBenchConfig = GGBenchConfig()
     budget: Annotated[BudgetConfig, Role.RESUMABLE] = BudgetConfig()
-
-    def __post_init__(self) -> None:
-        _check_prices(self.budget, self.ggbench.chat, "ggbench.chat.prices")

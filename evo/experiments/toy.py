@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from archive import Archive, Reason, RunEvent, Verdict
-from archive.charts import Plot, canvas, circle, document, line, rect, series, text
+from archive.charts import Plot, canvas, document, line, series, text
 from archive.store.files import save_text
 from archive.text import percent
 from archive.views.tables import add, table
@@ -270,7 +270,8 @@ def figure(share: float, seed: int, members: Scope, least: float) -> Element:
     shapes += [text(plot.x.start + 8, plot.y.end + 8, "skill 2", "axis"), *_games(members, plot)]
     shapes += [text(x, y + 19 * n, each, "" if n else "heading") for n, each in enumerate(about)]
     for row, (class_, words) in enumerate(marks.items()):
-        shapes += [rect(LEFT, below - 7 + 20 * row, 14, 14, class_)]
+        at = {"x": LEFT, "y": below - 7 + 20 * row}
+        shapes += [el("rect", **at, width=14, height=14, class_=class_)]
         shapes += [text(LEFT + 22, below + 4 + 20 * row, words)]
     title = "Scope growth on the toy model: what the last scope covers, games by generation"
     return canvas((LEFT + SIDE + 16, below + 64), title, *shapes, class_="toy")
@@ -281,7 +282,8 @@ def _squares(members: Scope, plot: Plot, least: float) -> Iterator[Element]:
     covered = coverage(skills_of(members), squares) >= least
     for centre, is_covered in zip(squares.tolist(), covered.tolist(), strict=True):
         x, y = (round(each - side / 2, 1) for each in plot.place(*centre))
-        yield rect(x, y, side, side, "covered" if is_covered else "uncovered")
+        class_ = "covered" if is_covered else "uncovered"
+        yield el("rect", x=x, y=y, width=side, height=side, class_=class_)
 
 
 def _games(members: Scope, plot: Plot) -> Iterator[Element]:
@@ -294,4 +296,4 @@ def _games(members: Scope, plot: Plot) -> Iterator[Element]:
         dark, class_ = round(0.2 + 0.8 * member.generation / last, 2), f"game solid {series(0)}"
         yield el("circle", cx=x, cy=y, r=3.4, class_=class_, fill_opacity=dark)
         if not member.parent:
-            yield circle(x, y, 7, "start")
+            yield el("circle", cx=x, cy=y, r=7, class_="start")
