@@ -175,13 +175,16 @@ def show_games(options: Namespace, overrides: Sequence[str]) -> None:
 
 
 def show_curves(options: Namespace, _: Sequence[str]) -> None:
-    """A row for each game and share, and a panel for each game."""
+    """A row and a panel for each game: leads by steps, the warm start's one among them."""
     table = pd.concat(map(pd.read_json, options.files)).eval("script = gain - lead")
-    print(head(("game", "training seeds", "steps", *COLUMNS, "best script")))
-    for (name, steps), own in table.groupby(["game", "steps"], sort=False):
-        at = [own[column] for column in (*COLUMNS, "script")]
-        cells = [f"{each.mean():.3g} [{each.min():.3g}, {each.max():.3g}]" for each in at]
-        print(row([name, len(own), steps, *cells]))
+    depths = sorted(set(table.steps))
+    print(head(("game", "best script", *(f"{depth:,} steps" for depth in depths))))
+    for name, own in table.groupby("game", sort=False):
+        cells = [f"{name}, {own.seed.nunique()} seeds", f"{own.script.mean():+.1f}"]
+        for _, at in own.groupby("steps"):
+            lead, seconds = at["lead"], at.seconds.mean()
+            cells += [f"{lead.mean():+.1f} [{lead.min():.1f}, {lead.max():.1f}], {seconds:.0f} s"]
+        print(row(cells))
     if options.figure:
         colours = {seed: f"series {series(seed)}" for seed in sorted(set(table.seed))}
         every = []

@@ -17,14 +17,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from pkgutil import resolve_name
 from shlex import quote
 from typing import Any, Self
 
 from archive import Archive, ArchiveError, RunEvent
 from archive.store.files import save_text
 from evo.config import MODEL_RUNS, ExperimentEntry
-from evo.config.compose import as_yaml, from_archive, load, resume, split_override
+from evo.config.compose import as_yaml, from_archive, split_override
 from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import Executor, WorkersLostError
@@ -191,7 +190,7 @@ def complete(
         config = from_archive(type(config), _pinned(asdict(config)))
     if not resumed:
         run_folder.check_new(config.folder)
-    text, begin = resolve_name(experiment.planner)(config, services, resumed)
+    text, begin = experiment.plan(config, services, resumed)
     if text:
         services.console.print(text, highlight=False, markup=False, soft_wrap=True)
     folder: Path = config.folder
@@ -210,7 +209,7 @@ def _configure(
         if (found := experiments.get(command.experiment or "")) is None:
             names = " or ".join(f"+experiment={name}" for name in experiments)
             raise errors.ConfigError(f"experiment: found {command.experiment!r}, expected {names}")
-        return found, load(resolve_name(found.settings), command.overrides)
+        return found, found.load(command.overrides)
     config, is_own = run_folder.stored_config(command.resume_folder)
     if config.get(EXPERIMENT) not in experiments:
         raise errors.ConfigError(
@@ -224,7 +223,7 @@ def _configure(
         )
     experiment = experiments[config[EXPERIMENT]]
     words = [word for word in command.overrides if word != TRUSTED]
-    return experiment, resume(resolve_name(experiment.settings), config, words)
+    return experiment, experiment.resume(config, words)
 
 
 def _pinned(settings: Any, key: str = "") -> Any:

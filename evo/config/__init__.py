@@ -7,7 +7,9 @@ and plans by text (``module:name``) and loads nothing itself: ``--help`` is answ
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from pkgutil import resolve_name
+from typing import Any, NamedTuple
 
 
 class ExperimentEntry(NamedTuple):
@@ -23,6 +25,20 @@ class ExperimentEntry(NamedTuple):
     planner: str
     usage: str = "[key=value …]"
     variant_of: str | None = None
+
+    def load(self, words: Sequence[str]) -> Any:
+        """The settings of a new run; raises :class:`~xgl.errors.ConfigError`."""
+        return resolve_name("evo.config.compose:load")(resolve_name(self.settings), words)
+
+    def resume(self, archived: Mapping[str, Any], words: Sequence[str]) -> Any:
+        """The archived settings, changed where a resumed run may change; raises
+        :class:`~xgl.errors.ConfigError`."""
+        resume = resolve_name("evo.config.compose:resume")
+        return resume(resolve_name(self.settings), archived, words)
+
+    def plan(self, config: Any, services: Any, resumed: bool) -> Any:
+        """Find everything that the run needs; raises errors of its user, one sentence each."""
+        return resolve_name(self.planner)(config, services, resumed)
 
 
 _ON_MODELS = "evo.config.schema:RunConfig"
