@@ -28,6 +28,7 @@ from archive.views.tables import (
     table,
     terminal_tables,
 )
+from xgl.language.syntax import MAIN_PLAYER
 
 if TYPE_CHECKING:
     from archive.verification import Verification
@@ -150,15 +151,15 @@ def show_verification(verification: Verification, console: Console) -> None:
 
 
 def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
-    """Rows about one game, over all runs: ``scopes`` once for each run, ``plays`` counted by policy
-    and purpose with mean scores. Raises LookupFailedError for an id that no game has."""
+    """Rows about one game, over all runs: ``scopes`` once for each run, ``plays`` counted by
+    policy, role and purpose with mean scores. Raises LookupFailedError for an unknown id."""
     game = games(archive, [game_id])[game_id]
     its: list[tuple[str, str, object]] = [("game_id", "=", game_id)]
     finetunes = archive.rows("finetunes", filters=its)
     stored = archive.adapters()
     for row in finetunes:
         row["adapter_stored"] = row["adapter_hash"] in stored
-    keys = ["run_id", "policy_id", "purpose"]
+    keys = ["run_id", "policy_id", "role", "purpose"]
     groups = archive.table("scores", [*keys, "score"], its).group_by(keys, use_threads=False)
     counts = groups.aggregate([("score", "count"), ("score", "mean")])
     scopes = archive.rows("scopes", filters=its)
@@ -191,7 +192,8 @@ def _finetuned(rows: Sequence[Row]) -> Table:
         curve = row["curve"]
         bits = f"{number(curve[0])} → {number(curve[-1])}" if curve else "–"
         effort = (f"{row['share']:.0%}", row["steps"], f"{row['tokens']:,}", bits)
-        add(view, row["finetune_id"], *effort, "stored" if row["adapter_stored"] else "not stored")
+        stored = "stored" if row["adapter_stored"] else "not stored"
+        add(view, f"{row['finetune_id']}{_seat(row)}", *effort, stored)
     return view
 
 
@@ -199,7 +201,8 @@ def _decided(rows: Sequence[Row]) -> Table:
     columns = ("run", "generation", "verdict", "helps parent", "known already")
     view = table("Decided", *columns, "beyond fixed rules", "gain (bits), about the map")
     for row in rows:
-        place = (row["run_id"], row["generation"], f"{row['verdict']}\n{explanation(row)}")
+        verdict = f"{row['verdict']}{_seat(row)}\n{explanation(row)}"
+        place = (row["run_id"], row["generation"], verdict)
         *values, lead = judged(row)
         beyond = f"{lead}\n{row['best_script'] or ''}".rstrip()
         gains = f"{number(row['total_gain'])}\n{number(row['specific_gain'])}"
@@ -211,14 +214,22 @@ def _in_scopes(rows: Sequence[Row]) -> Table:
     view = table("In the scope", "run", "generation", "known already (γ)", "parent")
     for row in rows:
         parent = short(row["parent_game_id"] or "– (initial)")
-        add(view, row["run_id"], row["generation"], number(row["gamma"], 3), parent)
+        place = f"{row['generation']}{_seat(row)}"
+        add(view, row["run_id"], place, number(row["gamma"], 3), parent)
     return view
 
 
+def _seat(row: Row) -> str:
+    """The role of a row, where it is not the usual one."""
+    return "" if row["role"] == MAIN_PLAYER else f" ({row['role']})"
+
+
 def _played(rows: Sequence[Row]) -> Table:
-    names = ("run_id", "policy_id", "purpose", "plays")
-    cells = ([*(row[name] for name in names), number(row["mean"])] for row in rows)
-    return table("Played", "run", "player", *names[2:], "mean score (bits)", rows=cells)
+    view = table("Played", "run", "player", "purpose", "plays", "mean score (bits)")
+    for row in rows:
+        player = f"{row['policy_id']}{_seat(row)}"
+        add(view, row["run_id"], player, row["purpose"], row["plays"], number(row["mean"]))
+    return view
 
 
 GAME_TABLES: Mapping[str, Callable[[Sequence[Row]], Table]] = {

@@ -116,6 +116,10 @@ def test_a_game_in_two_roles_is_two_games_everywhere(tmp_path: Path) -> None:
         assert {each["game"] for each in graph["games"]} == set(keys)
         assert printed(matrix.show_components, graph).count("aaaa1111:alice") == 2
         assert set(inspection.gather(run)["accepted"]) == set(keys)
+        sheet = inspection.gather_game(archive, tasks[0].game_id)
+        means = {(row["policy_id"], row["role"]): row["mean"] for row in sheet["plays"]}
+        assert means["f1", "alice"] - means["base", "alice"] == 8.0
+        assert printed(inspection.show_game, sheet).count("(alice)") == 6
         assert [run.find_task(key) for key in keys] == tasks
         assert run.find_task("aaaa") == tasks[0]
 
