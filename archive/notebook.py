@@ -16,6 +16,7 @@ from archive import run
 from archive.errors import LookupFailedError
 from archive.report.page import write_report
 from archive.report.summary import gather_report, summary
+from archive.schema import TaskId
 from archive.statistics.covers import CoverQuestion, scope_cover
 from archive.store.archive import Archive
 from archive.views import matrix as views
@@ -158,22 +159,22 @@ class Run:
         answer = scope_cover(self.read, members, question)
         facts = {"eta": eta, "delta": answer.delta, "exact": answer.cover.exact}
         rows = [
-            {**source._asdict(), "covers": [target.game_id for target in targets], **facts}
+            {**source._asdict(), "covers": [target.key for target in targets], **facts}
             for source, targets in answer.covers.items()
         ]
         return self._frame(self._with_programs(pa.Table.from_pylist(rows)))
 
     def plays(self, game: str) -> DataFrame:
         """A row for each play of a game: who played, on which map, the moves, the score;
-        ``trained_on`` is the game whose fine-tune played, null of the base player and of
-        scripts."""
+        ``trained_on`` is the game (``id:role`` unless it is black) whose fine-tune played, null of
+        the base player and of scripts."""
         rows = self._rows("scores", [("game_id", "=", self.read.find_game(game))])
         if not rows.num_rows and not self.read.table("scores", ["score"]).num_rows:
             expected = f"a run of +experiment={run.GROWTH}, not of {self.read.experiment}"
             raise LookupFailedError(
                 f"run {self.run_id}: found no play in scores, expected {expected}"
             )
-        games = {row["finetune_id"]: row["game_id"] for row in self.read.finetunes}
+        games = {row["finetune_id"]: TaskId.of(row).key for row in self.read.finetunes}
         trained_on = [games.get(policy_id) for policy_id in rows["policy_id"].to_pylist()]
         rows = rows.drop_columns(["game_id"])
         return self._frame(rows.add_column(1, "trained_on", pa.array(trained_on, pa.string())))
