@@ -30,7 +30,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice, product
 from pathlib import Path
 from typing import Any
@@ -50,14 +50,10 @@ from archive.statistics.scripts import SHOWN_CONFIDENCE, ScriptComparison, compa
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import main_role, metadata, read_task
-from evo.jobs import finetune
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Finetune, Training
-from evo.jobs.model_host import ModelHost, single_threaded
-from evo.jobs.warm_start import Propose
-from xgl.players.scripts import SCRIPTS, ScriptPlayer
+from evo.jobs.model_host import single_threaded
 from xgl.random_streams import seed as named_seed, stream
-from xgl.runtime.requests import Turn
 
 ONE, TWO = "assign(s=story())", "assign(s=story(), t=story())"
 THREE = "assign(s=story(), t=story(), y=story())"
@@ -132,18 +128,6 @@ def task_of(name: str, config: RunConfig) -> Task:
     return Task(xgl.game(program, facts), main_role(program, "", name))
 
 
-def scripts_in_plays(study: Study) -> Callable[[int], Propose]:
-    """A warm start that begins with the scripts' moves in the place of words in view."""
-    assert isinstance(study.executor, ModelHost)
-    player, names = ScriptPlayer(study.executor.judge.count), tuple(SCRIPTS)
-
-    def propose(turn: Turn) -> str | None:
-        place = turn.seeds.play_seed
-        return player.text(turn, names[place]) if place < len(names) else None
-
-    return lambda count: propose
-
-
 def train(
     study: Study, task: Task, seed: int, shares: Sequence[float]
 ) -> Iterator[tuple[Finetune, float]]:
@@ -169,19 +153,17 @@ def show_games(options: Namespace, overrides: Sequence[str]) -> None:
     """A row for each training seed and share of the budget of each game."""
     config = load(RunConfig, ["+experiment=scope_growth", *overrides])
     study, found, points = Study(config, "families", True), list[str](), list[dict[str, Any]]()
-    if options.scripts:
-        finetune.words_in_plays = scripts_in_plays(study)
     print(head(("program", "steps", "seed", "base forfeits", *LEAD, "s")), flush=True)
     for name in options.games or PANEL:
         task, unfinished_rate = study.calibrate(task_of(name, config))
         [base] = study.plays([(task, None)], options.plays)
         [scripts] = study.script_plays([task], options.plays)
         for seed in range(options.training_seeds):
-            for trained, seconds in train(study, task, seed, options.at):
-                [own] = study.plays([(task, trained.adapter)], options.plays)
+            for finetune, seconds in train(study, task, seed, options.at):
+                [own] = study.plays([(task, finetune.adapter)], options.plays)
                 beside = compare([own], scripts, base, SHOWN_CONFIDENCE)
                 cells, is_beyond = lead(beside, own, base)
-                steps, forfeits = len(trained.curve), f"{unfinished_rate:.0%}"
+                steps, forfeits = len(finetune.curve), f"{unfinished_rate:.0%}"
                 numbers = seconds, gains(own, base, GainKind.TOTAL).mean(), beside.total.value
                 point = {"game": name, "seed": seed, "steps": steps}
                 points.append(point | dict(zip(COLUMNS, numbers, strict=True)))
@@ -307,7 +289,6 @@ def main() -> None:
     games.add_argument("--at", nargs="+", type=float, default=[1.0], help="shares of the budget")
     games.add_argument("--training-seeds", type=int, default=1)
     games.add_argument("--plays", type=int, default=96)
-    games.add_argument("--scripts", action="store_true", help="begin with the scripts' moves")
     games.add_argument("--json", type=Path, help="write a point for each seed and share")
     games.set_defaults(show=show_games)
     curves = commands.add_parser("curves")
