@@ -157,11 +157,13 @@ def test_of_a_pair(seen: Seen, capsys: Capsys) -> None:
     """Matrix, report, notebook and cards have one value for each pair of games."""
     pairs = seen.says(capsys, "matrix")["pairs"]
     frame = Run.open(seen.folder, backend="pyarrow").transfer_matrix().to_pylist()
-    in_frame = {(row["source"], row["target"]): row for row in frame}
+    in_frame = {
+        tuple(TaskId(row[end], row[f"{end}_role"]).key for end in ENDS): row for row in frame
+    }
+    cells = {(one.key, other.key): cell for (one, other), cell in seen.report.matrix.cells.items()}
     for pair in pairs:
         key = pair["source"], pair["target"]
-        ids = [TaskId(game, pair[f"{end}_role"]) for game, end in zip(key, ENDS, strict=True)]
-        values = seen.report.matrix.cells[tuple(ids)].values  # type: ignore[index]
+        values = cells[key].values
         for name in ("gain", "captured", "def37"):
             value = pair[name]["value"]
             assert in_frame[key][name] == value == getattr(values, name).value
