@@ -21,7 +21,7 @@ from archive.statistics.matrix import TransferMatrix
 from archive.statistics.replay import Survival, read_survivals, surviving
 from archive.store.archive import Archive
 from archive.text import interval, listed, percent, plural, signed
-from archive.views.tables import SHORT, plain_text
+from archive.views.tables import plain_text, short
 from xgl.escaping import visible
 
 
@@ -208,7 +208,7 @@ def show(
         full = index < FULL or game in initial
         for line in _facts(game, games, judged, full):
             _line(console, line, 4)
-        command = f"    more       python -m archive show {run} {game.member.game_id[:SHORT]}"
+        command = f"    more       python -m archive show {run} {short(game.member.game_id)}"
         console.print(command, soft_wrap=True)  # a broken line could not be pasted
 
 
@@ -219,7 +219,7 @@ def _line(console: Console, text: str, margin: int, style: str = "") -> None:
 def _title(game: GameFacts) -> str:
     member, origin = game.member, "the run began with it"
     if member.parent_game_id is not None:
-        origin = f"generation {member.generation}, found from {member.parent_game_id[:SHORT]}"
+        origin = f"generation {member.generation}, found from {short(member.parent_game_id)}"
     return f"{game.title} ({member.task_id.label}): {origin}".lstrip()
 
 
@@ -261,9 +261,9 @@ def _play(game: GameFacts) -> list[str]:
     """The texts of the map of the best play, what the trained player wrote, and both scores."""
     best = game.plays[0]
     heads = ["best play  on", *["            "] * len(best.texts)]
-    texts = [" ".join(text.split()) for text in best.texts]
-    short = [t if len(t) <= LETTERS else f"{t[:LETTERS].rstrip()}…" for t in texts]
-    lines = [f"{head} “{text}”" for head, text in zip(heads, short, strict=False)]
+    texts = (" ".join(text.split()) for text in best.texts)
+    cut = (t if len(t) <= LETTERS else f"{t[:LETTERS].rstrip()}…" for t in texts)
+    lines = [f"{head} “{text}”" for head, text in zip(heads, cut, strict=False)]
     moves = ", ".join(f"“{visible(move)}”" for move in best.moves)
     lines.append(f"  trained    {signed(best.score):>7} bits  {moves}")
     if best.base is not None:

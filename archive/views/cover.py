@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -78,8 +78,7 @@ def _members(answer: _Facts, programs: Mapping[str, str]) -> Table:
     view = table(title, "game", "teaches", "program")
     cover = answer["cover"]
     for (game_id, role), targets in zip(cover["members"], cover["covers"], strict=True):
-        names = "\n".join(map(_short_id, targets))
-        add(view, f"{game_id[:12]}\n({role})", names, programs[game_id])
+        add(view, TaskId(game_id, role).label, "\n".join(_labels(targets)), programs[game_id])
     return view
 
 
@@ -95,7 +94,7 @@ def _summary(answer: _Facts) -> Iterator[str]:
         f"With all games it could be {number(answer['largest_eta'], 3)}."
     )
     if answer["skipped"]:
-        names = ", ".join(map(_short_id, answer["skipped"]))
+        names = ", ".join(_labels(answer["skipped"]))
         yield f"Left out, with no defined value: {names}. Δ of the whole scope is unknown."
     count, total = len(answer["unknown"]), answer["sources"] * answer["targets"]
     unknown = f"{count} of {total} values were not measured, and count for nothing here."
@@ -110,9 +109,9 @@ def _simultaneous(confident: _Facts) -> str:
         where = "nor at any other" if reach is None else f"only up to η = {number(reach, 3)}"
         return f"{lead}no cover at this η, {where}."
     games = plural(len(cover["members"]), "game")
-    names = ", ".join(map(_short_id, cover["members"]))
+    names = ", ".join(_labels(cover["members"]))
     return f"{lead}{games}, Δ ≥ {number(cover['delta'], 3)}: {names}."
 
 
-def _short_id(task_id: Sequence[str]) -> str:
-    return task_id[0][:12]
+def _labels(tasks: Iterable[Sequence[str]]) -> Iterator[str]:
+    return (TaskId(*task).label for task in tasks)

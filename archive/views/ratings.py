@@ -12,7 +12,7 @@ from rich.table import Table
 from archive.statistics.intervals import Scores
 from archive.statistics.ratings import GameRating, MeasureRatings, largest_contributions, notes
 from archive.text import number, percent, plural, signed
-from archive.views.tables import SHORT, labels, show_labels, stacked, table
+from archive.views.tables import labels, show_labels, stacked, table
 
 MOST_CONTRIBUTIONS = 6
 """Games whose contributions are shown."""
@@ -116,6 +116,8 @@ def _contributions(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
 
 
 def _task(ratings: MeasureRatings, game: GameRating) -> str:
-    """The first letters of a game's id, or the name of a table's task."""
+    """A game's label, or the name of a table's task."""
     name = game.task_id.game_id
-    return name[:SHORT] if ratings.noun == "game" else name if len(name) <= 24 else name[:23] + "…"
+    if ratings.noun == "game":
+        return game.task_id.label
+    return name if len(name) <= 24 else name[:23] + "…"

@@ -28,9 +28,6 @@ from xgl.escaping import json_text, visible, visible_lines
 
 LABEL = 14
 """Characters of the longest name of a player in a table of 80 columns."""
-SHORT = 8
-"""Letters of an id that tables show."""
-
 
 LEGEND = (
     "How to read it: a scope is the set of known games; a parent is the known game that a game "
@@ -86,7 +83,7 @@ def terminal_tables(rows: Mapping[str, Rows]) -> list[Table]:
 def short(key: str | None) -> str:
     """An id, or the key of a game in a role, as tables show it; – for None."""
     game_id, *role = (key or "–").split(":")
-    return ":".join([game_id[:SHORT], *role])
+    return ":".join([game_id[:8], *role])
 
 
 def labels(names: Iterable[str]) -> dict[str, str]:

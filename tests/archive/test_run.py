@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,9 @@ from archive import Archive, LookupFailedError, Run, resolve, runs
 from archive.__main__ import COMMANDS, main
 from archive.run import asked_of, longest_text, map_source, newest_run, parents
 from archive.schema import GainKind, ScopeRow, TaskId
+from archive.statistics.covers import CoverQuestion
 from archive.store.archive import MARKER
-from archive.views import inspection, matrix
+from archive.views import cover, inspection, matrix
 from xgl.runtime.requests import StoryRequest
 
 
@@ -116,6 +118,10 @@ def test_a_game_in_two_roles_is_two_games_everywhere(tmp_path: Path) -> None:
         assert {each["game"] for each in graph["games"]} == set(keys)
         assert printed(matrix.show_components, graph).count("aaaa1111:alice") == 2
         assert set(inspection.gather(run)["accepted"]) == set(keys)
+        answer = cover.gather(run, CoverQuestion(0.9, *run.deciding_value, False, False))
+        show = partial(cover.show, programs={tasks[0].game_id: ""})
+        taught = printed(lambda what, console: show(what, console=console), answer)
+        assert taught.count("aaaa1111:alice") == 3
         sheet = inspection.gather_game(archive, tasks[0].game_id)
         means = {(row["policy_id"], row["role"]): row["mean"] for row in sheet["plays"]}
         assert means["f1", "alice"] - means["base", "alice"] == 8.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 from itertools import combinations
 from pathlib import Path
@@ -10,11 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from rich.console import Console
 from support.rated import THREE, Scores, build, draw_scores, games
 
 from archive import Archive
 from archive.__main__ import main
 from archive.ratings.preferences import Preference, wins
+from archive.schema import TaskId
 from archive.statistics.ratings import (
     MeasureRatings,
     RatedBlock,
@@ -22,7 +25,9 @@ from archive.statistics.ratings import (
     largest_block,
     measure_block,
     rate_block,
+    rating_id,
 )
+from archive.views.ratings import as_json, show
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -86,6 +91,28 @@ def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
     assert ratings.by_game.sum(axis=1) == pytest.approx([m.rating.value for m in ratings.models])
 
 
+def test_a_game_in_two_roles_is_two_tasks() -> None:
+    tasks = tuple(TaskId("aaaa11110000ffff", role) for role in ("black", "alice"))
+    outcomes = tuple(wins(np.array([[0.0, 0.0], [first, 1.0]])) for first in (2.0, 0.0))
+    block = RatedBlock(("ann", "bob"), tasks, outcomes, np.zeros(2), ())
+    ratings = rate_block(block, QUESTION)
+    assert set(as_json(ratings)["by_game"]["ann"]) == {task.key for task in tasks}
+    console = Console(record=True, width=200, file=io.StringIO())
+    show(ratings, console)
+    assert "aaaa1111:alice" in console.export_text()
+
+
+def test_an_id_names_settings_models_games_and_outcomes(tmp_path: Path) -> None:
+    first, again = (rate(build(tmp_path / n, draw_scores(0, THREE))) for n in "ab")
+    others = [
+        rate(build(tmp_path / "c", draw_scores(1, THREE))),
+        rate(build(tmp_path / "d", draw_scores(0, {"eve": THREE["ann"]} | THREE))),
+        rate(tmp_path / "a", QUESTION._replace(seed=1)),
+    ]
+    assert rating_id(first) == rating_id(again)
+    assert rating_id(first) not in map(rating_id, others)
+
+
 # -- ``python -m archive ratings``: tables that are hardly any, and those that are none ------------
 
 
@@ -120,6 +147,11 @@ def test_a_nearly_empty_table_is_rated(
     )
     assert sum(game["mass"]["value"] for game in document["games"]) == pytest.approx(1)
     assert main(["ratings", str(folder), "--resamples", "0"]) == 0
+
+
+def test_resamples_are_drawn_with_the_seed_of_the_run(tmp_path: Path, capsys: Capsys) -> None:
+    document = ratings_json(capsys, build(tmp_path / "a", PLAIN, seed=7))
+    assert RatingQuestion(*document["question"].values()).seed == 7
 
 
 @pytest.mark.parametrize(
