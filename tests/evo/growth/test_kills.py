@@ -90,6 +90,17 @@ def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, growt
     assert set(events[1:-1]) == {"resumed"}
 
 
+def test_a_run_killed_after_its_first_commit_has_all_its_initial_games(search: Search) -> None:
+    second = search.folder / "second.xent"
+    second.write_text(code(PARENT + 1))
+    initial = f"growth.initial_scope=[{search.folder / 'parent.xent'},{second}]"
+    tired = Tired(1)
+    with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+        patch.setattr(Archive, "commit", lambda archive, rows: tired(archive, rows))
+        search.run(by_hash, *GROWING, initial)
+    assert search.run(by_hash, resume=True) == 0
+
+
 def test_a_run_does_not_go_on_from_another_game_or_with_other_stories(
     search: Search, capsys: Capsys
 ) -> None:
