@@ -11,6 +11,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from archive.schema import TABLES, GainKind, PlaysKey, TaskId
+from xgl.analysis.static_facts import analyse
+from xgl.language.canonical import Game
 
 Scores = NDArray[np.float64]
 SCORE_COLUMNS = (*TABLES["scores"].key[1:], "score", "permuted_score")
@@ -106,3 +108,14 @@ def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
         PlaysKey.of(row): Plays(seeds[group], own[group], permuted_scores[group])
         for row, group in zip(scores.select(names).take(first).to_pylist(), groups, strict=True)
     }
+
+
+def floor_of(plays: Iterable[tuple[str, float]], game: Game, role: str) -> float:
+    """The lowest finished score, minus one bit for each move token of the role; 0 if none finished.
+
+    ``plays`` are (outcome, bits) of the base player's calibration plays, before any fine-tuning
+    (docs/specification.md, "The floor").
+    """
+    finished = [bits for outcome, bits in plays if outcome == "finished"]
+    move_tokens = analyse(game.program, game.metadata, role).move_tokens
+    return min(finished) - move_tokens if finished else 0.0

@@ -16,11 +16,11 @@ import numpy as np
 import torch
 from scipy import stats
 
-from archive.plays import Plays
+from archive.plays import Plays, floor_of
 from archive.statistics.intervals import Interval
 from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig
-from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds, floor_of
+from evo.jobs.evaluation import ScoredPlay, Task, evaluation_seeds
 from evo.jobs.executor import RayExecutor
 from evo.jobs.job import Evaluation, Job, ScriptedEvaluation
 from evo.jobs.model_host import ModelHost
@@ -119,7 +119,7 @@ class Study:
         count = self.config.transfer.calibration_plays
         seeds = tuple(evaluation_seeds("calibration", self.config.seed, count))
         [[scores]] = self.do([Evaluation(replace(task, floor=0.0), (None,), (seeds,))])
-        floor = floor_of([(each.outcome, each.score) for each in scores], task)
+        floor = floor_of([(each.outcome, each.score) for each in scores], task.game, task.role)
         unfinished_rate = sum(each.outcome != "finished" for each in scores) / count
         return replace(task, floor=floor), unfinished_rate
 

@@ -25,10 +25,10 @@ import numpy as np
 from archive.errors import ExportError
 from archive.export.folder import ROWS, Files, Options, json_lines, reference_of, template
 from archive.export.selection import archived_game, choose, maps_of
+from archive.plays import floor_of
 from archive.run import Run
 from archive.schema import BASE_POLICY, SEARCH_POLICIES, TaskId
 from archive.text import listed, plural
-from xgl.analysis.static_facts import analyse
 from xgl.environments.rows import METRICS, Base, Row
 from xgl.errors import JudgeError
 from xgl.escaping import code_span, json_text
@@ -152,11 +152,9 @@ def _known_plays(run: Run, whole: Game, role: str) -> tuple[float, Base | None, 
     scores = [row["score"] for row in of_base]
     spread = float(np.std(scores, ddof=1)) if len(scores) > 1 else 0.0
     base = Base(float(np.mean(scores)), spread, len(scores)) if scores else None
-    ended = [row for row in of_base if row["outcome"] == "finished"]
-    calibration = [row for row in ended if row["purpose"] == "calibration"]
-    least = [row["score"] for row in calibration or ended]
-    move_tokens = analyse(whole.program, whole.metadata, role).move_tokens
-    return min(least) - move_tokens if least else 0.0, base, plays
+    calibration = [row for row in of_base if row["purpose"] == "calibration"]
+    played = ((row["outcome"], row["score"]) for row in calibration or of_base)
+    return floor_of(played, whole, role), base, plays
 
 
 def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from archive import TABLES
+from archive.plays import floor_of
 from archive.schema import TaskId
 from archive.statistics.intervals import Scores
 from xgl.analysis.static_facts import analyse
@@ -204,18 +205,6 @@ def replay(
     return instances, seated(cast, task, FixedMovesPlayer(silent))
 
 
-def floor_of(scores: Sequence[tuple[str, float]], task: Task) -> float:
-    """The lowest feasible score, minus one bit for each move token of the task's role; 0 if none is
-    feasible.
-
-    ``scores`` are (outcome, bits) of the base player's calibration plays, before any
-    fine-tuning (docs/specification.md, "The floor").
-    """
-    feasible = [bits for outcome, bits in scores if outcome == "finished"]
-    facts = analyse(task.game.program, task.game.metadata, task.role)
-    return min(feasible) - facts.move_tokens if feasible else 0.0
-
-
 def with_floor(score: ScoredPlay, floor: float) -> ScoredPlay:
     """A calibration score with its unfinished plays, own and permuted, at the floor."""
     bits = "score", "permuted_score", "clipped_score", "permuted_clipped_score"
@@ -259,7 +248,7 @@ def round_floor(plays: Sequence[tuple[int, str, float]], task: Task) -> float:
     from those of round 1, before it saw other rounds; from those of all rounds if none of these
     finished, and 0 if none did (docs/specification.md, "The floor")."""
     first = [each for each in plays if each[:2] == (1, "finished")]
-    return floor_of([play[1:] for play in first or plays], task)
+    return floor_of([play[1:] for play in first or plays], task.game, task.role)
 
 
 def with_round_floor(score: RoundScore, floor: float) -> RoundScore:

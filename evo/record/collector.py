@@ -16,12 +16,12 @@ from itertools import chain
 from typing import Any, Self
 
 from archive import Purpose
-from archive.plays import Plays
+from archive.plays import Plays, floor_of
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
 from archive.statistics.rounds import WellPosed
 from archive.statistics.rule import Calibration, Decision, Limits, refusal
 from evo.config.schema import RunConfig
-from evo.jobs.evaluation import Task, evaluation_seeds, floor_of
+from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Executor, Result, StoredAdapter
 from evo.record import playability
 from evo.record.display import FINE_TUNING, Display
@@ -188,7 +188,9 @@ class Collector:
     def _fix_floor(self, task: Task) -> None:
         """The floor of a game whose calibration plays are in the archive."""
         rows = self._base_plays(task)
-        self._floors[task.id] = floor_of([(row["outcome"], row["score"]) for row in rows], task)
+        self._floors[task.id] = floor_of(
+            [(row["outcome"], row["score"]) for row in rows], task.game, task.role
+        )
         self.play_tokens[task.id] = sum(row["tokens"] for row in rows) / len(rows)
 
     def _base_plays(self, task: Task) -> list[Row]:

@@ -20,16 +20,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from archive import Purpose
+from archive.plays import floor_of
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey
-from evo.jobs.evaluation import (
-    RANDOM_MOVES,
-    ScoredPlay,
-    Task,
-    floor_of,
-    play_row,
-    round_rows,
-    with_floor,
-)
+from evo.jobs.evaluation import RANDOM_MOVES, ScoredPlay, Task, play_row, round_rows, with_floor
 from evo.jobs.job import (
     Evaluation,
     Finetune,
@@ -161,7 +154,9 @@ class PlayRequest(Request):
         return {"scores": rows, "maps": facts.map_rows(result, self.purpose)}
 
     def _floor(self, plays: Sequence[ScoredPlay]) -> float:
-        return floor_of([(play.outcome, play.score) for play in plays], self.task)
+        return floor_of(
+            [(play.outcome, play.score) for play in plays], self.task.game, self.task.role
+        )
 
 
 @dataclass(frozen=True)

@@ -7,14 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from archive import Purpose
-from evo.jobs.evaluation import (
-    ScoredPlay,
-    Task,
-    evaluate_together,
-    evaluation_seeds,
-    finite_score,
-    floor_of,
-)
+from archive.plays import floor_of
+from evo.jobs.evaluation import ScoredPlay, Task, evaluate_together, evaluation_seeds, finite_score
 from evo.jobs.policy_gradient import training_seeds
 from xgl import Cast, Instance, play_all
 from xgl.errors import OversizeError
@@ -112,5 +106,5 @@ def test_the_floor_is_the_worst_feasible_score_less_a_bit_for_each_token(
 ) -> None:
     task = make_task("elicit(s, 5)\nelicit(t, 3)\nreward(xed(s | t))\n")
     plays = [("finished", -2.0), ("forfeit", -99.0), ("finished", 7.0), ("oversize", -80.0)]
-    assert floor_of(plays, task) == -2.0 - 8
-    assert floor_of(plays[1:2], task) == floor_of([], task) == 0
+    assert floor_of(plays, task.game, task.role) == -2.0 - 8
+    assert floor_of(plays[1:2], task.game, task.role) == 0 == floor_of([], task.game, task.role)
