@@ -43,7 +43,7 @@ import xgl
 from archive import Archive
 from archive.charts import Panel, document, panels, series
 from archive.plays import Plays
-from archive.run import Run, stored_game
+from archive.run import Run, parents, stored_game
 from archive.schema import GainKind
 from archive.statistics.intervals import Scores, gains, mean_interval, percentile_bounds
 from archive.statistics.scripts import SHOWN_CONFIDENCE, ScriptComparison, compare
@@ -235,9 +235,9 @@ def skills(scores: Scores, draws: int = DRAWS) -> tuple[float, tuple[float, floa
     return participation_ratio(scores.mean(-1)), percentile_bounds(np.array(resampled), 0.95)
 
 
-def origin(place: int, parents: Sequence[int | None]) -> int:
+def origin(place: int, ancestors: Sequence[int | None]) -> int:
     """The initial game that a member of the scope descends from."""
-    while (parent := parents[place]) is not None:
+    while (parent := ancestors[place]) is not None:
         place = parent
     return place
 
@@ -252,8 +252,7 @@ def show_scope(options: Namespace, overrides: Sequence[str]) -> None:
         rows = run.games(each.game_id for each in members)
         games = [Task(stored_game(rows[each.game_id]), each.role) for each in members]
         names = [f"{run.titles[each.task_id]} ({each.task_id.label})" for each in members]
-    ids = [member.game_id for member in members]
-    parents = [None if m.parent_game_id is None else ids.index(m.parent_game_id) for m in members]
+    ancestors = parents(members)
     study = Study(load(RunConfig, ["+experiment=long_growth", *overrides]), "families")
     tasks = [study.calibrate(game)[0] for game in games]
     plays = iter(study.plays([*product(tasks, [None, *adapters])], options.plays))
@@ -269,7 +268,7 @@ def show_scope(options: Namespace, overrides: Sequence[str]) -> None:
         beside = compare([owns[place]], scripts[place], bases[place], SHOWN_CONFIDENCE)
         cells, is_beyond = lead(beside, owns[place], bases[place])
         beyond += [names[place]] if is_beyond else []
-        print(row([names[place], names[origin(place, parents)], member.generation, *cells]))
+        print(row([names[place], names[origin(place, ancestors)], member.generation, *cells]))
     scores = np.array(columns).swapaxes(0, 1)
     value, (low, high) = skills(scores)
     print(f"\nbeyond every script: {len(beyond)} of {len(names)}: {'; '.join(beyond) or 'none'}")
