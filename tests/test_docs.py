@@ -22,6 +22,7 @@ from pkgutil import resolve_name
 
 import pytest
 from support.chat_server import ChatServer, in_order, move
+from support.example import EXAMPLE, GAMES
 
 import evo.run
 from archive.__main__ import main as archive
@@ -179,7 +180,7 @@ CLUSTERS = "docs/how-to/scaling.md"
 INSIDE = re.compile(r"python -m evo\.run (?:.|\n)*?name=\w+")
 """A run in a file for SLURM or Kubernetes, which only the page of clusters shows."""
 RUN = "runs/scope_growth-seed0"
-FAKE_PLACES = {r"\b(runs/NAME|RUN)\b": RUN, r"\bGAME\b": "334f5179"}
+FAKE_PLACES = {r"\b(runs/NAME|RUN)\b": RUN, r"\bGAME\b": GAMES[-1][:8]}
 """Names that a reader replaces, and what the example has there."""
 OTHERS = (
     *("pip", "pytest", "mkdocs", "ray", "kubectl", "sbatch", "vllm", "vf-eval", "prime"),
@@ -206,7 +207,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where commands are typed: with a finished run, as the README's first command leaves it."""
     for each in ("conf", "benchmarks", "docs", "xgl"):
         (tmp_path / each).symlink_to(ROOT / each)
-    shutil.copytree(ROOT / "docs/example/run", tmp_path / RUN)
+    shutil.copytree(EXAMPLE, tmp_path / RUN)
     (tmp_path / "my-game.xent").write_text("assign(s=story())\nelicit(t, 8)\nreward(xed(s | t))\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("OPENAI_API_KEY", "a key")

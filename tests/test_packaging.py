@@ -10,6 +10,7 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
+from support.example import EXAMPLE
 
 import xgl
 import xgl.errors
@@ -110,9 +111,8 @@ assert evo.run.main(["+experiment=scope_growth"]) == 2
 
 
 def test_reading_needs_the_base_alone(tmp_path: Path) -> None:
-    run = Path(__file__).parents[1] / "docs" / "example" / "run"
     text = PART.format(missing=sorted(set().union(*EXTRA.values())), code=READING)
-    command = [sys.executable, "-c", text, str(run), str(tmp_path / "page.html")]
+    command = [sys.executable, "-c", text, str(EXAMPLE), str(tmp_path / "page.html")]
     process = subprocess.run(command, capture_output=True, text=True)
     assert process.returncode == 0, process.stderr
     messages = [line for line in process.stderr.splitlines() if "not installed" in line]

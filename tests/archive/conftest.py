@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.example import EXAMPLE
 from support.measured import Given
 from support.rows import AT, game_row, row, write
 
@@ -132,5 +133,5 @@ def hostile_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def grown_run() -> Path:
-    """A finished run of three games."""
-    return Path(__file__).parents[2] / "docs" / "example" / "run"
+    """A finished run of several games."""
+    return EXAMPLE

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
+from support.example import EXAMPLE
 from support.search import PARENT, SMALL as WORDS, FakeExecutor, Listed, Nature, Search, code
 
 import evo
@@ -17,7 +18,6 @@ from evo.runner import Services
 from xgl.judge.loading import load_judge
 from xgl.players.local import LocalPolicy
 
-EXAMPLE = Path(__file__).parents[2] / "docs" / "example" / "run"
 SMALL = {name: yaml.safe_load(value) for name, value in (each.split("=") for each in WORDS[1:])}
 SMALL["growth.list_size"] = 2
 LIMITS = (20, 21)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.example import EXAMPLE
 from support.search import GROWING, Nature, Search, World, by_hash
 
 from archive import Archive
@@ -26,7 +27,6 @@ from xgl import Game
 Capsys = pytest.CaptureFixture[str]
 
 ROOT = Path(__file__).parents[2]
-EXAMPLE = ROOT / "docs" / "example" / "run"
 LOOKS = ("transfer.acceptance_plays=[16,32,64]", "transfer.selection_plays=[8,16,32]")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from support.example import EXAMPLE
 from support.markup import Markup
 from support.measured import CONFIG, Given, build as build_played
 from support.rated import CODE, THREE, build, draw_scores
@@ -79,7 +80,6 @@ def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) 
 
 
 DUEL = "assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward(xed(s | t) - xed(s | x))"
-EXAMPLE = Path(__file__).parents[3] / "docs" / "example" / "run"
 
 
 def _write_measured(folder: Path, run: Path) -> Path:

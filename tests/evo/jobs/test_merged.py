@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import torch
 from omegaconf import OmegaConf
+from support.example import EXAMPLE, FINETUNE, FINETUNES, GAMES, SHA
 from support.search import Listed, Search, code, of_limits
 
 from archive import Archive
@@ -20,9 +21,16 @@ from xgl.judge.loading import load_model
 from xgl.models.references import AdapterName
 from xgl.models.resolve import resolve
 
-EXAMPLE = Path(__file__).parents[3] / "docs" / "example" / "run"
-SHA = "75a2d2a49d65391d3f94d07424b90d89e3009e3a007ce52bec3168d1fece00a2"
-"""Of the adapter of its first game."""
+GAME = GAMES[0][:8]
+
+
+def named_by(digit: str) -> set[str]:
+    ids = [[row[name] for name in ("finetune_id", "adapter_hash", "game_id")] for row in FINETUNES]
+    return {each[1] for each in ids if any(name.startswith(digit) for name in each)}
+
+
+DIGIT = max("0123456789abcdef", key=lambda digit: len(named_by(digit)))
+"""Begins the ids of several fine-tunes."""
 
 
 @pytest.fixture(autouse=True)
@@ -48,20 +56,19 @@ def test_the_new_base_gives_the_log_probabilities_of_base_and_adapter() -> None:
 
 
 def test_it_is_merged_once_and_holds_whatever_names_it(tmp_path: Path) -> None:
-    names = ["81fbe478", "dacc19ec", SHA[:8], SHA]  # game, fine-tune, adapter
+    names = [GAME, FINETUNE[:8], SHA[:8], SHA]  # game, fine-tune, adapter
     folders = {resolve(f"adapter:{EXAMPLE}:{name}") for name in names}
     assert len(folders) == 1
     [folder] = folders
     assert folder.parent == tmp_path / "cache" / "merged"
     assert len(list(folder.parent.iterdir())) == 1
     assert pinned("embedded") == "embedded"
-    assert pinned(f"adapter:{EXAMPLE}:81fbe478") == f"adapter:{EXAMPLE}:{SHA}"
+    assert pinned(f"adapter:{EXAMPLE}:{GAME}") == f"adapter:{EXAMPLE}:{SHA}"
 
 
 FAULTS = {
-    "adapter:RUN:abc": "0 fine-tunes of RUN begin with 'abc', expected one",
-    "adapter:RUN:f230": "2 fine-tunes of RUN begin with 'f230', expected one",
-    "adapter:RUN:add9": "found no such adapter, expected one of the 3 stored",
+    "adapter:RUN:none": "0 fine-tunes of RUN begin with 'none', expected one",
+    f"adapter:RUN:{DIGIT}": f"{len(named_by(DIGIT))} fine-tunes of RUN begin with '{DIGIT}'",
     f"adapter:RUN:{SHA}@smollm2": "found @smollm2, expected the base of RUN, embedded",
 }
 
@@ -101,7 +108,7 @@ def test_a_strangers_run_names_no_base_that_the_user_does_not_name(tmp_path: Pat
 def test_a_run_pins_its_base_and_finds_it_again(
     search: Search, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    reference = f"adapter:{EXAMPLE}:81fbe478"
+    reference = f"adapter:{EXAMPLE}:{GAME}"
     models = (f"player.model={reference}", f"player.npc={reference}", f"judge.second={reference}")
     sampler = Listed([code(7)])
     assert search.run(of_limits(), *models, "growth.max_accepted=1", sampler=sampler) == 0

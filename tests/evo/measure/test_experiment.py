@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from support.chat_server import ChatServer, Received, Sent, move, refusal, reply
+from support.example import EXAMPLE, GAMES as GAMES_OF_EXAMPLE
 from support.exported import GAMES, write_measure
 from support.printed import execute, printed_commands
 
@@ -28,7 +29,6 @@ from xgl.players.local import LocalPolicy
 Capsys = pytest.CaptureFixture[str]
 
 ONE = {"first": GAMES["first"]}
-EXAMPLE = Path(__file__).parents[3] / "docs/example/run"
 SAID = ("dog", "cat", "bird")
 FAST = ["measure.rounds=3", "measure.m=2"]
 Run = Callable[..., int]
@@ -203,7 +203,7 @@ def test_no_game_begins_with_the_caches_of_another(
 
 def test_an_adapter_of_a_run_is_measured(run: Run) -> None:
     write_measure(Path("OUT"), ONE)
-    trained = f"adapter:{EXAMPLE}:81fbe478"
+    trained = f"adapter:{EXAMPLE}:{GAMES_OF_EXAMPLE[0][:8]}"
     names = f"players=[embedded,'{trained}']"
     assert run("+experiment=measure", "measure=OUT", names, *FAST) == 0
     moves: dict[str, list[list[str]]] = {}
