@@ -314,10 +314,10 @@ def verify(archive: Archive) -> Verification:
     stored_adapters = frozenset(archive.adapters())
     counts = {"commits": len(archive.commits), "adapters": len(stored_adapters)}
     if not faults:
-        Run(archive)  # raises if there is no run
-        counts |= {name: archive.count(name) for name in TABLES}
+        runs = [*Run.all(archive)] or [Run(archive)]  # which raises without a run
+        counts |= {name: archive.count(name) for name in TABLES} | {"runs": len(runs)}
         faults = [each for check in _ROWS for each in islice(check(archive), LIMIT)]
-        for run in Run.all(archive):
+        for run in runs:
             faults += islice(scopes(run), LIMIT)
             faults += islice(decisions(run, unchecked_counts), LIMIT)
             faults += kept_adapters(run, stored_adapters)

@@ -80,7 +80,9 @@ def _parts(line: syn.Instruction) -> Iterator[syn.Instruction]:
         case syn.Reveal():
             yield line
         case _:
-            raise DerivationError(f"found a line of {type(line).__name__.lower()}, expected none")
+            raise DerivationError(
+                f"found {type(line).__name__.lower()}, expected a game without loops and statements"
+            )
 
 
 def _moves(line: syn.Instruction) -> Iterator[tuple[str, list[syn.Instruction]]]:

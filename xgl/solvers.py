@@ -24,7 +24,7 @@ from xgl.models import corpus
 from xgl.players.scripts import SCRIPTS, ScriptPlayer, visible_texts
 from xgl.random_streams import seed as named_seed, stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
-from xgl.runtime.presentation import STOP
+from xgl.runtime.presentation import STOP, one_line
 from xgl.runtime.requests import Move, Play, Player, Seeds, Turn
 
 BATCH = 256
@@ -141,15 +141,6 @@ class MapTrials:
         return Attempt(tuple(play.accepted_moves(self.role)), play.scores.get(self.role, 0.0))
 
 
-def one_line(text: str) -> str:
-    """A text as a player could say it: a move ends where a line ends.
-
-    >>> one_line(" a cat\\nreward: 9")
-    'a cat'
-    """
-    return text.strip().split(STOP)[0].strip()
-
-
 class _CandidatePlayer:
     """Plays candidates; a turn's policy is the index of one. Gives up after a failed ensure."""
 
@@ -163,7 +154,7 @@ class _CandidatePlayer:
 
     def _move(self, turn: Turn) -> Move | OversizeError:
         moves, index = self.candidates[int(turn.policy)], self._move_counts[turn.policy]
-        has_failed = any(item.label == "ensure" for item in turn.request.view.items)
+        has_failed = turn.request.view.has_failed
         if has_failed or index >= len(moves):
             return OversizeError("a candidate has no second attempt")
         self._move_counts[turn.policy] += 1

@@ -68,13 +68,17 @@ def ratio_interval(
     freedom = own_freedom if paired else min(freedom, own_freedom)
     if paired and numerator.ndim > 1 and b > 0:
         rest = numerator - a / b * denominator
-        freedom = min(freedom, mean_covariance(rest, rest)[1])
+        around, rest_freedom = mean_covariance(rest, rest)
+        freedom = min(freedom, rest_freedom)
     plays, error = numerator.shape[-1], math.sqrt(max(below, 0.0))
     if b <= 0 or b <= _t(confidence if defined_at is None else defined_at, own_freedom) * error:
         return replace(UNDEFINED, plays=plays)
     t = _t(confidence, freedom)
     if b <= t * error:
         return Interval(a / b, -math.inf, math.inf, plays)
+    if joint * joint > above * below:  # each variance is at least its parts', their covariance not
+        half = t * math.sqrt(around) / b
+        return Interval(a / b, a / b - half, a / b + half, plays)
     # the roots of (a − θb)² = t²(above − 2θ joint + θ² below)
     quadratic = b * b - t * t * below
     half = a * b - t * t * joint

@@ -97,7 +97,7 @@ def _summary(answer: _Facts) -> Iterator[str]:
         names = ", ".join(_labels(answer["skipped"]))
         yield f"Left out, with no defined value: {names}. Δ of the whole scope is unknown."
     count, total = len(answer["unknown"]), answer["sources"] * answer["targets"]
-    unknown = f"{count} of {total} values were not measured, and count for nothing here."
+    unknown = f"Not measured, counting for nothing here: {count} of {plural(total, 'value')}."
     yield unknown if count else "Every value is known."
 
 

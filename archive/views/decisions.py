@@ -9,7 +9,7 @@ from rich.console import Console
 
 from archive.errors import LookupFailedError
 from archive.run import Row, Run, explanation
-from archive.schema import DecisionRule, GainKind, TaskId, Verdict
+from archive.schema import DecisionRule, Definition, GainKind, TaskId, Verdict
 from archive.statistics.intervals import Interval
 from archive.statistics.replay import Case, MissingPlaysError, RaceReplay, cases, replay
 from archive.statistics.rule import Answer, helps, is_new
@@ -121,9 +121,10 @@ def show_why(explanations: Sequence[Mapping[str, Any]], console: Console) -> Non
 def _show_steps(why: Mapping[str, Any], console: Console) -> None:
     row, again = why["row"], why["again"]
     looks = listed([str(look) for look in row["looks"]])
+    value = Definition(row["definition"]).symbol
     console.print(
         f"  on {why['purpose']} plays, looked at after {looks}; {row['gain_kind']} gains; "
-        f"values by {row['definition']}; bounds hold at {row['confidence']:g} over all looks"
+        f"values of {value}; bounds hold at {row['confidence']:g} over all looks"
     )
     view = table("Questions", "question", "value", "plays", "asks", "answer")
     for step in why["steps"]:

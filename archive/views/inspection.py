@@ -143,7 +143,8 @@ def show_verification(verification: Verification, console: Console) -> None:
     """Mismatches as tables, then what was checked and the verdict."""
     if faults := verification.faults:
         console.print(table("Does not fit", "where", "found", "expected", rows=faults))
-    checks = ", ".join(f"{count:,} {name}" for name, count in verification.checked.items() if count)
+    checked = {n.removesuffix("s") if c == 1 else n: c for n, c in verification.checked.items()}
+    checks = ", ".join(f"{count:,} {name}" for name, count in checked.items() if count)
     console.print(f"{verification.folder}: checked {checks}.")
     for reason, count in verification.unchecked.items():
         console.print(f"{plural(count, 'decision')} not taken again: {reason}.")

@@ -236,6 +236,10 @@ def _one_sentence(message: str, kind: type) -> str:
 
 def _nearest_key(key: str, kind: type) -> str:
     keys = list(setting_roles(kind))
+    if key in keys and key.startswith("meta_sampler.settings."):
+        name = key.rpartition(".")[2]
+        others = (n for n, kind in SETTINGS.items() if name in kind.__dataclass_fields__)
+        return f"{key}: unknown key of this sampler, expected meta_sampler={' or '.join(others)}"
     if key in keys:  # such as experiment=…, which chooses from a group that is not there yet
         return f"{key}: expected +{key}=…"
     close = get_close_matches(key, keys, 1)

@@ -11,6 +11,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
@@ -79,6 +80,8 @@ def _check_looks(plays: tuple[int, ...]) -> tuple[int, ...]:
     return plays
 
 
+BLOCK = 64
+"""Most plays of one policy on one game in one job."""
 LookCounts = Annotated[tuple[Annotated[int, Strict()], ...], AfterValidator(_check_looks)]
 
 
@@ -130,6 +133,16 @@ class TransferConfig:
     confirmations: Count = 5
     """Most acceptance tests for the candidates of one list, which share its error. Candidates that
     are likeliest to pass come first (growth.schedule=paper: those with the smallest γ)."""
+
+    def __post_init__(self) -> None:
+        looks = {*self.selection_plays, *self.acceptance_plays, self.script_plays}
+        edges = sorted(looks | {*range(BLOCK, max(looks), BLOCK)})
+        for one, other in pairwise(edges):
+            if other - one == 1:  # a play alone would be its own control
+                raise ValueError(
+                    f"found plays that end at {one} and {other} (of selection_plays, acceptance_"
+                    f"plays, script_plays and every {BLOCK}th), expected at least two plays between"
+                )
 
 
 @settings
@@ -335,7 +348,7 @@ def _check_name(name: str) -> str:
         # typed again as a path, it would be another folder
         raise ValueError(f"found {value_text(name)}, expected a name without ~ before and $ in it")
     if not plain or len(os.fsencode(name)) > 255:
-        raise ValueError(f"found {value_text(name)}, expected the name of a new folder")
+        raise ValueError(f"found {value_text(name)}, expected a folder's name, without the path")
     return name
 
 

@@ -73,7 +73,9 @@ def find_all(name: str) -> list[ProgramGame]:
     if folder.name.isdecimal() and (folder.parent / "envs").is_dir():
         return [_released(folder.parent, int(folder.name))]
     names = ", ".join(packaged())
-    raise ConfigError(f"game: found {name!r}, expected a folder with a game, or one of {names}")
+    raise ConfigError(
+        f"ggbench.games: found {name!r}, expected a folder with a game, or one of {names}"
+    )
 
 
 def _released(folder: Path, number: int) -> ProgramGame:

@@ -108,7 +108,8 @@ def power(evidence: Evidence, thresholds: Thresholds, test: Looks, is_fresh: boo
         elif is_fresh:
             score = (interval.value - bar - then * later) / math.hypot(spread, later)
         else:
-            score = (interval.value - bar) / later - then
+            # conditional power: a share 1/ratio of the plays is known
+            score = (interval.value - bar - then * later) / (later * math.sqrt(1 - 1 / ratio))
         chance *= float(stats.norm.cdf(score))
     return chance
 

@@ -66,8 +66,8 @@ def draw_parent(
     of candidates of each parent's lists so far; the prior mean of its rate is the run's.
     ``parents`` must not be empty."""
     own = [(accepted.get(each, 0), decided.get(each, 0)) for each in parents]
-    n_accepted, n_decided = map(sum, zip(*own, strict=True))
-    rate = (n_accepted + STRENGTH * FIRST_GUESS) / (n_decided + STRENGTH)
+    prior = STRENGTH * FIRST_GUESS
+    rate = (sum(accepted.values()) + prior) / (sum(decided.values()) + STRENGTH)
     chance = stream("parent", *key)
     draws = [chance.beta(STRENGTH * rate + a, STRENGTH * (1 - rate) + n - a) for a, n in own]
     return parents[max(range(len(parents)), key=draws.__getitem__)]
@@ -152,6 +152,11 @@ class _PoolEntry(Generic[AssessmentT]):
     comparing: bool = False
     results: list[AcceptanceResult] = field(default_factory=list)
 
+    @property
+    def latest(self) -> AssessmentT | AcceptanceResult:
+        """Of the last test, or of the selection."""
+        return self.results[-1] if self.results else self.assessment
+
 
 class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
     """One run of the schedule; ``tests`` acceptance tests share the error of one list. An initial
@@ -234,7 +239,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         if not ready:
             return False
         # The likeliest first, among equals the smallest γ, then the earliest proposal.
-        entry = min(ready, key=lambda e: (-e.assessment.power, e.assessment.gamma or 0.0, e.order))
+        entry = min(ready, key=lambda e: (-e.latest.power, e.assessment.gamma or 0.0, e.order))
         self._testing = True
         entry.origin.tests -= 1
         self.order.start(self._test(entry), (0,))
@@ -252,8 +257,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
     def _has_future(self, entry: _PoolEntry[AssessmentT]) -> bool:
         """Whether its list has a test left and its chance of acceptance is at least
         ``LEAST_POWER``."""
-        latest = entry.results[-1] if entry.results else entry.assessment
-        return latest.power >= LEAST_POWER and entry.origin.tests > 0
+        return entry.latest.power >= LEAST_POWER and entry.origin.tests > 0
 
     def _pays(self, entry: _PoolEntry[AssessmentT]) -> bool:
         """Whether the next test of a candidate is worth its plays. The first test always is. A
@@ -464,6 +468,7 @@ def yield_bound(accepted_at: Sequence[float], now: float, least: float) -> float
     """
     if now <= 0 or least <= 0:
         return float("inf")
-    window = min(now, float(stats.gamma.ppf(0.95, 3)) / least)
-    recent = sum(at > now - window for at in accepted_at)
-    return float(stats.gamma.ppf(0.95, recent + 1)) / window
+    of_two = float(stats.gamma.ppf(0.95, 3))
+    window = min(now * least / of_two, 1.0)  # in units of the longest one, so that no rounding ends
+    recent = sum(at > now - window * of_two / least for at in accepted_at)
+    return least * float(stats.gamma.ppf(0.95, recent + 1) / of_two) / window

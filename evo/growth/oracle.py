@@ -30,7 +30,7 @@ from archive.statistics.rule import (
     decision_columns,
 )
 from archive.statistics.scripts import script_columns
-from evo.config.schema import RunConfig
+from evo.config.schema import BLOCK, RunConfig
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Selection
 from evo.growth.forecast import Forecast, power
 from evo.growth.initial_scope import learn_initial_scope
@@ -40,7 +40,7 @@ from evo.record.budget import Cost
 from evo.record.collector import Collector
 from evo.record.ledger import Row, decision_key
 from evo.record.playability import evidence_columns
-from evo.record.requests import BLOCK, PlayRequest, Request
+from evo.record.requests import PlayRequest, Request
 from evo.record.steps import Steps, together
 
 UNLEARNED = (Reason.NOT_LEARNED, Reason.NOT_ABOUT_MAP)
@@ -240,8 +240,8 @@ class TransferOracle:
         too few of them are no bad luck."""
         policy_ids = self._reached(task).collector.policy_ids(task)
         finetunes = [self.ledger.finetunes[each] for each in policy_ids]
-        least = self.config.transfer.min_steps
-        if any(row["steps"] < least * row["share"] for row in finetunes):
+        least, warm = self.config.transfer.min_steps, self.config.finetune.warm_start.maps > 0
+        if any(row["steps"] - warm < least * row["share"] for row in finetunes):
             return False
         is_unknown = self.config.transfer.headroom is None
         return is_unknown or self.selection.headroom(task).low > 0

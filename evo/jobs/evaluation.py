@@ -187,8 +187,14 @@ def all_moves(play: Play, role: str) -> list[Move]:
 
 def moves_made(play: Play, role: str) -> tuple[str, ...]:
     """The role's moves that stood and, where the game ended in a forfeit, its last attempt."""
-    last = all_moves(play, role)[-1:] if play.outcome_for(role) == "forfeit" else []
-    return (*play.accepted_moves(role), *(move.text for move in last))
+    last: dict[str, str] = {}  # by register: one elicit may ask for several
+    if play.outcome_for(role) == "forfeit":
+        moved = [e for e in play.events if isinstance(e, Moved) and e.player == role]
+        for event in reversed(moved):
+            if event.register in last or event.line != moved[-1].line:
+                break
+            last[event.register] = event.move.text
+    return (*play.accepted_moves(role), *reversed(last.values()))
 
 
 def seated(cast: Cast, task: Task, player: Player) -> Cast:
@@ -199,10 +205,20 @@ def seated(cast: Cast, task: Task, player: Player) -> Cast:
 def replay(
     cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
 ) -> tuple[list[Instance], Cast]:
-    """What to play: each map with given moves of the role."""
+    """What to play: each map with given moves of the role, once each."""
     silent = {each: play_moves or ("",) for each, play_moves in zip(seeds, moves, strict=True)}
     instances = [Instance(task.game, each) for each in seeds]
-    return instances, seated(cast, task, FixedMovesPlayer(silent))
+    return instances, seated(cast, task, _Replay(silent))
+
+
+class _Replay(FixedMovesPlayer):
+    """Fixed moves; gives up after a failed ensure: the next move was made for another elicit."""
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        no_more = OversizeError("a replay has no second attempt")
+        failed = [turn.request.view.has_failed for turn in turns]
+        made = super().moves(turns)
+        return [no_more if bad else move for bad, move in zip(failed, made, strict=True)]
 
 
 def with_floor(score: ScoredPlay, floor: float) -> ScoredPlay:
@@ -311,7 +327,7 @@ def search_unlikely_moves(
     players: dict[str, Player] = {name: _Once(player) for name, player in cast.players.items()}
     seats = seated(Cast(cast.judge, cast.stories, players), task, _RandomTokens(judge))
     plays = play_all([Instance(task.game, each, name) for each in seeds for name in names], seats)
-    seconds = (seconds_of_work() - start) / max(1, len(plays))
+    seconds = (seconds_of_work() - start) / max(1, 2 * len(seeds))  # of the two that are kept
     found: list[tuple[ScoredPlay, ScoredPlay]] = []
     for index, each in enumerate(seeds):
         own = plays[index * count : (index + 1) * count]
@@ -332,7 +348,7 @@ class _RandomTokens:
         return [self._move(turn) for turn in turns]
 
     def _move(self, turn: Turn) -> Move | OversizeError:
-        if any(item.label == "ensure" for item in turn.request.view.items):
+        if turn.request.view.has_failed:
             return OversizeError("random tokens have no second attempt")
         rng = stream("random tokens", *turn.key, int(turn.policy))
         ids = rng.integers(len(self.lm.tokenizer), size=turn.request.max_len)

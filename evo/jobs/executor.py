@@ -284,6 +284,8 @@ def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> No
             f"{key}, but no node of the cluster has more than {most:g} GPUs, expected a share that "
             "a node has"
         )
+    if share and not sum(gpus):
+        raise ConfigError(f"{key}, but {whose} has no GPU, expected 0, which keeps to CPUs")
     if (total := (cluster.workers or 1) * share) > sum(gpus) + 1e-6:
         raise ConfigError(
             f"{key}: all workers, with their judges, take {total:g} GPUs, expected at most the "

@@ -197,7 +197,7 @@ class _FineTune:
         together: one after another, the last game would undo the others."""
         warm, adapted_model = self.settings.warm_start, self.adapted_model
         by_game = dict[_Game, list[Credit]]()
-        for game in self.games if warm.maps else ():
+        for game in self.games if warm.maps and self.settings.tokens else ():
             if moves := (yield from game.imitations()):
                 by_game[game] = moves
         if not by_game:

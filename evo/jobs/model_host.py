@@ -72,6 +72,8 @@ class ModelHost:
         if isinstance(self.stories.source, JudgeStories):
             self.stories.source.forget()
         self.judge.forget()
+        if "second_judge" in self.__dict__:
+            self.second_judge.forget()
 
     def repeat(
         self,

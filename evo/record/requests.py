@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from archive import Purpose
 from archive.plays import floor_of
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey
+from evo.config.schema import BLOCK
 from evo.jobs.evaluation import RANDOM_MOVES, ScoredPlay, Task, play_row, round_rows, with_floor
 from evo.jobs.job import (
     Evaluation,
@@ -47,8 +48,6 @@ SeedSet = tuple[Seeds, ...]
 Tables = dict[str, list[Row]]
 UNKNOWN_TOKENS = 100.0
 """Tokens of one play of a game that is not calibrated yet."""
-BLOCK = 64
-"""Most plays of one policy on one game in one job."""
 JUDGED_PLAY = 70.0
 """Time of an evaluated play beyond that of its tokens: the judge, with permuted moves too."""
 SCRIPTED_PLAY = 65.0
@@ -208,7 +207,7 @@ class TrainingRequest(Request):
         budget, warm = settings.tokens or math.inf, settings.warm_start
         needed = 0.0 if self.continues else min(warm.maps * warm.rollouts * tokens, budget / 4)
         needed += part * settings.steps * settings.maps * settings.rollouts * tokens
-        return TRAINED_TOKEN * min(needed, budget)
+        return TRAINED_TOKEN * min(needed, budget * part)
 
     def job(self, facts: RunFacts, together: Sequence[TrainingRequest]) -> Job[Any]:
         trainings = tuple(each.training(facts) for each in together)

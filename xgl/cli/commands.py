@@ -124,7 +124,8 @@ def notes(program: Program, reports: list[StaticFacts]) -> list[str]:
 def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
     """Lines for a person; line numbers are those of the file."""
     stories = "1 story" if report.stories == 1 else f"{report.stories} stories"
-    yield f"{report.steps} steps, {stories}; players: {', '.join(report.players)}"
+    steps = "1 step" if report.steps == 1 else f"{report.steps} steps"
+    yield f"{steps}, {stories}; players: {', '.join(report.players)}"
     for request in report.elicits:
         times = "" if request.times == 1 else f", {request.times} times"
         sees = f"sees {' '.join(request.sees)}" if request.sees else "sees no text"
@@ -158,7 +159,7 @@ _PLAY = (
     count("--rounds", "on one map; default 1", 1),
     Argument("--moves", "JSON: moves instead of asking for them", metavar="FILE"),
     Argument("--chat", "a model behind an OpenAI-compatible API", metavar="MODEL"),
-    Argument("--local", "embedded, smollm2, a folder", metavar="MODEL"),
+    Argument("--local", "embedded, smollm2, a folder, adapter:RUN:ID", metavar="MODEL"),
     Argument("--base-url", "of that API; default: OpenAI's", metavar="URL"),
     Argument("--key-variable", "environment variable with its key", metavar="NAME"),
     Argument("--body", "further parameters of requests to it", metavar="JSON"),

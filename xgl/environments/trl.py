@@ -17,7 +17,7 @@ from xgl.environments.rows import Info, Row, read_row
 from xgl.errors import OversizeError, PlayerError
 from xgl.runtime.episode import Episode
 from xgl.runtime.lockstep import Cast, Instance, play_together
-from xgl.runtime.presentation import RULES
+from xgl.runtime.presentation import RULES, one_line
 from xgl.runtime.requests import Judge, Move, Player, Seeds, Turn
 
 Completion = object
@@ -77,7 +77,7 @@ class _Attempt:
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         [turn] = turns
-        if any(item.label == "ensure" for item in turn.request.view.items):
+        if turn.request.view.has_failed:
             return [OversizeError("an answer is one attempt")]
         text = next(self.texts, None)
         return [Move(text or "", format_failure=text is None)]
@@ -127,7 +127,7 @@ class GameEnvironment:
         if self._episode.done:
             return "The game is over."
         move = parse_move(text)
-        self._episode.step(Move(remove_thoughts(text).strip() if move is None else move))
+        self._episode.step(Move(one_line(remove_thoughts(text)) if move is None else move))
         return self._ask()
 
     def get_reward(self) -> float:

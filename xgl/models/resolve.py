@@ -232,7 +232,9 @@ def fuse_norms(model: Any) -> None:
 
 def main() -> int:
     """Print the folder of the model that the command line names."""
-    parser = argparse.ArgumentParser(description="Get a model; print the folder it is in.")
+    parser = argparse.ArgumentParser(
+        prog="python -m xgl.models.resolve", description="Get a model; print the folder it is in."
+    )
     parser.add_argument("reference", help="embedded, smollm2, a folder, or a hub id")
     print(resolve(parser.parse_args().reference))
     return 0

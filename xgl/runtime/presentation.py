@@ -23,6 +23,15 @@ EARLIER, PRESENT = "earlier round", "this round"
 """Header lines of rounds in repeated play; unlike the lines of items they have no colon."""
 
 
+def one_line(text: str) -> str:
+    """A text as a player could say it.
+
+    >>> one_line(" a cat\\nreward: 9")
+    'a cat'
+    """
+    return text.strip().split(STOP)[0].strip()
+
+
 class Sight:
     """The items that one player may see of a growing event log, in order.
 

@@ -82,6 +82,14 @@ def test_over_training_seeds_intervals_cover_what_other_seeds_would_give(seeds: 
     assert np.mean(one) < 0.8, "one training seed cannot speak of others"
 
 
+@given(st.integers(0, 10_000), st.integers(2, 4), st.integers(2, 40))
+def test_no_interval_over_training_seeds_is_a_point(seed: int, seeds: int, plays: int) -> None:
+    rng = np.random.default_rng(seed)
+    own, cross = crossed_gains(rng, seeds, plays, 20.0), crossed_gains(rng, seeds, plays, 14.0)
+    bounds = ratio_interval(cross + rng.normal(0, 3, plays), own, 0.95)
+    assert bounds.value is None or bounds.low < bounds.value < bounds.high
+
+
 def _holds(interval: Interval, truth: float) -> bool:
     return interval.low <= truth <= interval.high
 

@@ -82,6 +82,7 @@ MISTAKES = [
     (["seed=abc"], r"seed: found 'abc', expected a whole number"),
     (["finetune=none"], r"finetune: found 'none', expected one of"),
     (["seed=1,2"], r"seed: found '1,2', expected one value: a command is one run"),
+    (["transfer.selection_plays=[16,63]"], r"found plays that end at 63 and 64 .*, expected"),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
 ]
 

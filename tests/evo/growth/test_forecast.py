@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import assume, given, strategies as st
 from scipy import stats
 
 from archive.schema import DecisionRule, Definition, GainKind, TaskId
@@ -93,6 +93,18 @@ def test_a_first_test_accepts_as_often_as_is_foretold(value: float, spread: floa
     assert chance == pytest.approx(float(np.mean(lower >= 0.3)), abs=0.015)
 
 
+@given(value=st.floats(0.3, 0.6), spread=st.floats(0.04, 0.2))
+def test_more_plays_accept_as_often_as_is_foretold(value: float, spread: float) -> None:
+    """The plays so far count again, as a half of those of the longer test."""
+    so_far = evidence(estimate(value, spread, TEST), CERTAINLY_NEW, TEST)
+    assume(so_far.values.captured.low < 0.3)
+    longer = Looks((2 * TEST.plays[-1],), 0.01)
+    chance = power(so_far, VALUES, longer)
+    rest = np.random.default_rng(0).normal(value, spread, 20_000)
+    lower = (value + rest) / 2 - quantile(longer) * spread / math.sqrt(2)
+    assert chance == pytest.approx(float(np.mean(lower >= 0.3)), abs=0.015)
+
+
 @given(value=st.floats(0.0, 1.2), other=st.floats(0.0, 1.2), spread=st.floats(0.02, 0.5))
 def test_more_help_and_less_coverage_are_likelier_to_pass(
     value: float, other: float, spread: float
@@ -112,8 +124,8 @@ def test_a_bound_that_holds_already_holds_when_the_plays_go_on() -> None:
     sure_evidence = evidence(estimate(0.8, 0.05, TEST), CERTAINLY_NEW, TEST)
     assert power(sure_evidence, VALUES, long_looks) == 1
     open_one = evidence(estimate(0.4, 0.05, TEST), CERTAINLY_NEW, TEST)
-    spread = 0.05 / math.sqrt(2)
-    expected = stats.norm.cdf(0.1 / spread - quantile(long_looks))
+    later = 0.05 / math.sqrt(2)
+    expected = stats.norm.cdf((0.1 - quantile(long_looks) * later) / (later * math.sqrt(0.5)))
     assert power(open_one, VALUES, long_looks) == pytest.approx(float(expected))
 
 

@@ -26,7 +26,7 @@ from archive import Reason, Verdict
 from evo.config.schema import GrowthConfig, GrowthSettings
 from evo.growth.algorithm import AcceptanceResult, Assessment, Place, grow
 from evo.growth.forecast import Forecast
-from evo.growth.open_ended import End, OpenEnded, yield_bound
+from evo.growth.open_ended import End, OpenEnded, draw_parent, yield_bound
 from evo.growth.virtual_order import Steps, VirtualOrder
 
 Grown = OpenEnded[int, Assessment[int], Work]
@@ -314,6 +314,20 @@ def test_it_ends_when_the_yield_is_surely_small() -> None:
 )
 def test_the_bound_is_garwoods(times: list[float], now: float, least: float, bound: float) -> None:
     assert yield_bound(times, now, least) == pytest.approx(bound, rel=1e-3)
+
+
+@given(st.floats(0.01, 10.0))
+def test_two_games_in_its_window_end_no_run(least: float) -> None:
+    now = 1000.0 / least
+    assert yield_bound([now, now], now, least) == least
+
+
+def test_the_prior_rate_is_the_runs_with_games_that_yielded_nothing() -> None:
+    """A game with 9,000 refused candidates, of which no list comes any more, lowers what others are
+    expected to yield, so that one with an accepted candidate stands out."""
+    accepted, decided = {1: 1}, {0: 9000, 1: 1}
+    drawn = [draw_parent((1, 2), accepted, decided, number) for number in range(50)]
+    assert set(drawn) == {1}
 
 
 # -- One order of works, whatever the workers do ---------------------------------------------------

@@ -90,6 +90,27 @@ def test_a_move_of_another_map_that_the_rules_refuse_counts_as_the_floor(
     assert [score.permuted_score for score in scores] == [-33.0] * len(SEEDS)
 
 
+def test_a_replay_has_no_second_attempt(cast: Cast, make_task: MakeTask) -> None:
+    """Else the second move would be the first one's second attempt."""
+    before = {each: SEEDS[place - 1].map_seed for place, each in enumerate(SEEDS)}
+    code = UNLIKE.replace("reward(xed(s | t))", "elicit(x, 8)\nreward(xed(s | x))")
+    task = make_task(code, floor=-33.0, dialect="paper")
+    player = FixedMovesPlayer({each: (f"say {before[each]}", "plain words") for each in SEEDS})
+    scores = evaluate(player, cast, task, SEEDS)
+    assert [score.outcome for score in scores] == ["finished"] * len(SEEDS)
+    assert [score.permuted_score for score in scores] == [-33.0] * len(SEEDS)
+
+
+def test_the_last_attempt_of_a_forfeit_has_all_its_registers(
+    cast: Cast, make_task: MakeTask
+) -> None:
+    task = make_task("elicit(x, y, 4)\nensure(x == y)\nreward(xed(x | y))\n", floor=-33.0)
+    player = FixedMovesPlayer(dict.fromkeys(SEEDS, ("a", "b") * 40))
+    for score in evaluate(player, cast, task, SEEDS):
+        assert (score.outcome, score.moves) == ("forfeit", ("a", "b"))
+        assert score.score == score.permuted_score == -33.0
+
+
 def test_seeds_are_odd_named_by_purpose_and_grow_at_the_end() -> None:
     sets = {purpose: evaluation_seeds(purpose, 3, 40) for purpose in Purpose}
     maps = [{each.map_seed for each in seeds} for seeds in sets.values()]

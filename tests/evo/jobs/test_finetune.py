@@ -80,7 +80,8 @@ def test_a_budget_of_nothing_is_the_base_player(
     make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     """The null control 𝒯 = 0 (docs/specification.md, "Null control")."""
-    task, model_host = make_task(), make_model_host(tokens=0)
+    task = make_task()
+    model_host = make_model_host(tokens=0, warm_start=WarmStartConfig(maps=2, rollouts=2))
     finetune = train(model_host, task)
     assert (finetune.tokens, finetune.curve) == (0, [])
     assert (finetune.forfeit_rate, finetune.distinct_moves) == (None, None)

@@ -123,7 +123,9 @@ def test_a_move_is_a_tool_call_and_a_retry_a_turn() -> None:
     again = environment.move("too long a move")
     assert "ensure: failed 1" in again
     assert again.endswith("calling the tool `move`, once for each request.")
-    assert environment.move("<move>hen</move>").startswith("The game is over (finished): ")
+    assert environment.move("hen\nor a line that no measured player writes").startswith(
+        "The game is over (finished): "
+    )
     assert environment.move("more") == "The game is over."
     episode = read_row(RETRY).episode(WordJudge())
     episode.step("too long a move")
