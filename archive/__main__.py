@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from archive.errors import ArchiveError, RatingError
+from archive.errors import ArchiveError, ExportError, RatingError
 from archive.export.folder import FORMATS, Options, export as write_export
 from archive.run import Run, newest_run
 from archive.store.archive import Archive
@@ -189,6 +189,8 @@ def export(arguments: Namespace) -> CommandResult:
     """Games as files, as a measure for an evaluation, or as rows and environments to train on."""
     names = [field.name for field in fields(Options)]
     options = Options(**{name: getattr(arguments, name) for name in names})
+    if arguments.run is None and (user_path(arguments.folder) / "archive").is_dir():
+        raise ExportError(f"{arguments.folder}: found a run, expected FOLDER after it")
     with open_run(arguments) as run:
         return _lines(*write_export(run, arguments.folder, options))
 

@@ -217,7 +217,8 @@ def _bytes(folder: Path, name: str) -> bytes:
         return read_bytes(_inside(folder, name))
     except OSError as error:
         found = f"measure.folder: {folder / name} cannot be read ({error.strerror})"
-        raise ConfigError(f"{found}, expected {EXPECTED}") from None
+        listed = f", or a list of games: measure=[{folder}]" if not folder.exists() else ""
+        raise ConfigError(f"{found}, expected {EXPECTED}{listed}") from None
 
 
 def _member(folder: Path, member: _Member) -> MeasureGame:
