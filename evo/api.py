@@ -91,8 +91,8 @@ def resume(
 ) -> Run:
     """Continue the run in a run folder, as :func:`grow` does.
 
-    ``settings`` may change only settings that earlier results do not depend on: cluster, budget,
-    growth.generations, growth.max_accepted, judge.second.
+    ``settings`` may change only settings that earlier results do not depend on: those marked ↻ by
+    ``python -m evo.config``.
     """
     words = [f"resume={folder}", *overrides(settings or {})]
     return _run(words, callbacks, quiet, backend)
