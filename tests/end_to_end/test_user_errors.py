@@ -22,7 +22,7 @@ MISTAKES = {
     "cut weights": ([*RUN, "judge.model=cut"], r"cut/model\.safetensors is damaged"),
     "no GPU": (
         [*RUN, "cluster.gpus_per_worker=0.5"],
-        r"gpus_per_worker: found 0\.5.*0 of this machine",
+        r"gpus_per_worker: found 0\.5.*this machine has no GPU",
     ),
     "no cluster": ([*RUN, "cluster.address=127.0.0.1:1"], r"127\.0\.0\.1:1 does not answer"),
     "existing run": ([*RUN, "name=old"], r"name: runs/old exists already"),
