@@ -481,7 +481,7 @@ def story_texts(game: Mapping[str, Any], texts: MapTexts) -> tuple[str, ...]:
         asked = asked_stories(stored_game(game))
     except DamagedError:
         return ()
-    found = [longest_text(texts.get(request.site, ()), request) for request in asked]
+    found = [longest_text(texts.get(each.site, ()), each, game["game_id"]) for each in asked]
     return tuple(text for text in found if text is not None)
 
 
@@ -498,11 +498,15 @@ class ArchivedStories(NamedTuple):
             raise StoryError(f"no text is archived for map or site {missing}") from None
 
 
-def longest_text(rows: Iterable[Mapping[str, Any]], request: StoryRequest) -> str | None:
-    """The text of a site that answered a request, of the rows of maps there; None if none did."""
-    asked = request.prompt, request.count
-    own = ((row["n_tokens"], row["text"]) for row in rows if asked_of(row["source"]) == asked)
-    return max((each for each in own if each[0] <= request.tokens), default=(0, None))[1]
+def longest_text(
+    rows: Iterable[Mapping[str, Any]], request: StoryRequest, game_id: str
+) -> str | None:
+    """The text of a site that answered a request of a game, of the rows of maps there; None if none
+    did."""
+    asked, its = (request.prompt, request.count), (None, game_id)
+    own = (each for each in rows if asked_of(each["source"]) == asked)
+    found = ((each["n_tokens"], each["text"]) for each in own if _game_of(each["source"]) in its)
+    return max((each for each in found if each[0] <= request.tokens), default=(0, None))[1]
 
 
 def map_source(reference: str, prompt: str, count: int = 0) -> str:
@@ -510,6 +514,15 @@ def map_source(reference: str, prompt: str, count: int = 0) -> str:
     few, and below it the prompt."""
     of_few = f" ({count} maps)" if count else ""
     return f"{reference}{of_few}\n{prompt}" if prompt else f"{reference}{of_few}"
+
+
+def measure_source(digest: str, game_id: str) -> str:
+    """The source of the maps of a measured game: the measure, in which each game has its own."""
+    return f"measure {digest} {game_id}"
+
+
+def _game_of(source: str) -> str | None:
+    return found[1] if (found := re.match(r"measure \S+ (\w+)", source)) else None
 
 
 _OF_FEW = re.compile(r" \((\d+) maps\)$")

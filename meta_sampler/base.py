@@ -122,5 +122,6 @@ class MetaSampler(ABC):
         """Raises :class:`~xgl.errors.PlayerError` if a service that it needs cannot be used, so
         that a run with a wrong key, model or address does not begin."""
 
-    def charge(self, tokens: int, dollars: float) -> None:  # noqa: B027
-        """Count the cost of an earlier session's proposals towards its budget, if it has one."""
+    def charge(self, sampler: str, tokens: int, dollars: float) -> None:  # noqa: B027
+        """Count the cost of a proposal that a sampler of this name made in an earlier session
+        towards its budget, if it has one."""

@@ -2,26 +2,13 @@
 
 One request asks for a list of games; every program of the answer is checked. Given the cache of
 answers, proposals are a function of state and arguments.
-
-Paid answers are on disk, one small file each, named by the request. The key is everything that
-an answer depends on: endpoint and model, messages, sampling parameters, the seed of the round
-and the place of the draw within it. A resumed run makes the same requests and pays nothing;
-another round, or another draw of this one, has another key. So has another endpoint: a server
-may call any model by a famous name.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
-import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from functools import partial
-from pathlib import Path
-
-from pydantic import NonNegativeInt, TypeAdapter
 
 from meta_sampler.base import (
     Fate,
@@ -36,111 +23,14 @@ from meta_sampler.base import (
 from meta_sampler.chat_texts import MAX_ANSWER, Brief, messages, programs_in
 from meta_sampler.settings import ChatSamplerSettings
 from meta_sampler.soundness import KnownGames, child_of
-from xgl.chat.client import ChatClient, Fault, Message, RequestBatch, ask_once, read_key
-from xgl.chat.settings import ChatSettings, Usage
+from xgl.chat.client import RequestBatch, ask_once, read_key
+from xgl.chat.paid_answers import PaidAnswers, UnusableAnswerError
+from xgl.chat.settings import Usage
 from xgl.errors import excerpt
-from xgl.files import read_bytes, read_json, user_path
+from xgl.files import user_path
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.random_streams import stream
-
-_VERSION = 3
-
-
-@dataclass(frozen=True, slots=True)
-class CachedAnswer:
-    """A model's answer, with its cost in tokens read and written, and in seconds."""
-
-    text: str
-    cut: bool
-    prompt_tokens: NonNegativeInt
-    new_tokens: NonNegativeInt
-    seconds: float
-
-
-_ANSWER = TypeAdapter(CachedAnswer)
-
-
-def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int) -> str:
-    """Name of the answer to ``messages`` under ``draw``; it does not depend on the key of an
-    account."""
-    request = {
-        "version": _VERSION,
-        "endpoint": settings.base_url.rstrip("/"),
-        "model": settings.model,
-        "messages": list(messages),
-        "temperature": settings.temperature,
-        "top_p": settings.top_p,
-        "answer_tokens": settings.answer_tokens,
-        "limit": settings.limit_name,
-        "seeded": settings.send_seed,
-        "reasoning_effort": settings.reasoning_effort,
-        "extra_body": settings.extra_body,
-        "draw": list(draw),
-    }
-    return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()
-
-
-class UnusableAnswerError(Exception):
-    """An answer without the text that was asked for; the message says what is missing."""
-
-
-class PaidAnswers(ChatClient):
-    """Answers of one endpoint, none of which is paid for twice: they lie in ``folder``; None: none
-    are stored. ``usage`` adds up their cost, that of stored ones included. Several processes may
-    write."""
-
-    def __init__(self, settings: ChatSettings, folder: Path | None) -> None:
-        super().__init__(settings)
-        self.folder = folder
-
-    async def answer(
-        self, batch: RequestBatch, messages: list[Message], *draw: str | int
-    ) -> tuple[CachedAnswer, Usage]:
-        """The answer and what it costs, whether it was paid for now or earlier.
-
-        Raises :class:`UnusableAnswerError` for a request beyond the model's window, and OSError if
-        the folder cannot be written.
-        """
-        key, began = key_of(self.settings, messages, *draw), time.perf_counter()
-        if answer := self.stored(key):
-            prompt, new = answer.prompt_tokens, answer.new_tokens
-            dollars = self.settings.dollars(prompt, new)
-            usage = Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
-            self.usage += replace(usage, requests=0)
-            return answer, usage
-        reply, usage = await batch.reply(messages, *draw)
-        if isinstance(reply, Fault):
-            too_long = f"the request is too long for the model ({reply.message})"
-            raise UnusableAnswerError(too_long)
-        cost = usage.prompt_tokens, usage.new_tokens, time.perf_counter() - began
-        answer = CachedAnswer(reply.text, reply.cut, *cost)
-        self._store(key, messages, answer)
-        return answer, usage
-
-    def stored(self, key: str) -> CachedAnswer | None:
-        """The answer; None if there is none, or if its file is damaged."""
-        if (path := self._path(key)) is None:
-            return None
-        try:
-            record = read_json(read_bytes(path))
-            return _ANSWER.validate_python(record["answer"])
-        except (OSError, ValueError, KeyError, TypeError):
-            return None
-
-    def _store(self, key: str, messages: Sequence[Message], answer: CachedAnswer) -> None:
-        """Write an answer with its request: whole or not at all."""
-        if (path := self._path(key)) is None:
-            return
-        record = {"messages": list(messages), "answer": asdict(answer)}
-        aside = path.with_suffix(f".{os.getpid()}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside.write_text(json.dumps(record, ensure_ascii=False), encoding="utf-8")
-        os.replace(aside, path)
-
-    def _path(self, key: str) -> Path | None:
-        return self.folder and self.folder / key[:2] / f"{key}.json"
-
 
 NAME = "chat"
 MOST_REFUSED = 200
@@ -170,7 +60,7 @@ class Chat(PaidAnswers, MetaSampler):
         """By one short request, which counts towards no budget."""
         ask_once([self.settings])
 
-    def charge(self, tokens: int, dollars: float) -> None:
+    def charge(self, sampler: str, tokens: int, dollars: float) -> None:
         self.usage += Usage(prompt_tokens=tokens, dollars=dollars)
 
     def propose(

@@ -133,11 +133,15 @@ def decided_condition(play: SymbolicPlay) -> bool:
 
 def _is_constant(form: Any, comparator: str) -> bool:
     counts = [count for key, count in form.terms if key != sym.BIT]
-    if comparator in ("==", "!="):
+    if not counts or comparator in ("==", "!="):
         return not counts
+    if any(key.unit == "count" for key, _ in form.terms):  # which may be 0, a cross-entropy not
+        comparators = (">=", "<") if min(counts) > 0 else ("<=", ">")
+        if comparator not in comparators:
+            return False
     never_negative = all(count > 0 for count in counts) and form.bits >= 0
     never_positive = all(count < 0 for count in counts) and form.bits <= 0
-    return never_negative or never_positive or not counts
+    return never_negative or never_positive
 
 
 @_rule("a condition that the last move cannot change")
@@ -247,10 +251,13 @@ def late_stories(play: SymbolicPlay) -> bool:
 
 @_rule("a move that is neither rewarded nor shown")
 def unused_move(play: SymbolicPlay) -> bool:
-    """It also binds no other player's move by a condition."""
+    """It also binds no other player's move by a condition, and none moves while it is in view."""
     used_turns = set(chain(*(key.turns for key in play.rewarded_quantities)))
     for event, reveal in play.executed_lines(syn.Reveal):
         used_turns |= sym.turns_in(*(string_of(value, event.registers) for value in reveal.values))
+    for event, elicit in play.executed_lines(syn.Elicit):
+        seen = (s for n, s in event.registers.items() if elicit.player in syn.viewers(n))
+        used_turns |= {t for t in sym.turns_in(*seen) if play.movers[t] != elicit.player}
     for event, ensure in play.executed_lines(syn.Ensure):
         mover = play.movers[event.turn - 1] if event.turn else ""
         strings = (event.registers.get(name, ()) for name in reads(ensure))
@@ -263,15 +270,23 @@ def unused_move(play: SymbolicPlay) -> bool:
 
 @_rule("a stored value is never used")
 def unused_value(play: SymbolicPlay) -> bool:
-    """No iteration reads it; a story in view of a later move is a distractor, and allowed."""
+    """No iteration reads it; what another's later move may be about is allowed: a story in view, or
+    a move."""
     lines = play.program.instructions
     holder: dict[str, tuple[int, str]] = {}
     unread = {(i, name) for i, line in enumerate(lines) for name in writes(line)}
     for position in path(play.program):
         line = lines[position]
         unread -= {holder[name] for name in reads(line) if name in holder}
+        if isinstance(line, syn.Elicit):
+            seen = {at for name, at in holder.items() if line.player in syn.viewers(name)}
+            unread -= {at for at in seen if _mover(lines[at[0]]) not in ("", line.player)}
         holder |= {name: (position, name) for name in writes(line)}
     return bool(unread - _distractors(lines))
+
+
+def _mover(line: syn.Instruction) -> str:
+    return line.player if isinstance(line, syn.Elicit) else ""
 
 
 def _distractors(lines: tuple[syn.Instruction, ...]) -> set[tuple[int, str]]:

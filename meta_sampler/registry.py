@@ -61,9 +61,10 @@ class Portfolio(MetaSampler):
         for member in self.members.values():
             member.check()
 
-    def charge(self, tokens: int, dollars: float) -> None:
-        for member in self.members.values():
-            member.charge(tokens, dollars)
+    def charge(self, sampler: str, tokens: int, dollars: float) -> None:
+        for name, member in self.members.items():
+            if name == sampler:
+                member.charge(name, tokens, dollars)
 
 
 def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSampler:

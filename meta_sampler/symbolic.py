@@ -29,7 +29,7 @@ from xgl.language import syntax as syn
 from xgl.language.control_flow import path
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import to_text
-from xgl.language.visitors import children, find, writes
+from xgl.language.visitors import children, draws, find, writes
 
 MAX_SIZE = 96
 """Most parts of a symbolic string; a loop that doubles a string is stopped here."""
@@ -393,7 +393,7 @@ def _demands(condition: syn.Condition, event: Event) -> Iterator[Demand]:
 
 NormalForm = tuple[Hashable, ...]
 """Steps in order, each a tuple that begins with its kind; only the canonical text if symbolic play
-fails."""
+fails, or where texts are drawn during a play: equal calls draw different ones."""
 
 
 @lru_cache(maxsize=4096)
@@ -404,7 +404,7 @@ def normal_form(program: syn.Program) -> NormalForm:
     write about the first of two stories has not learned to write about the second.
     """
     try:
-        return tuple(_steps(program))
+        return (to_text(program),) if draws(program) else tuple(_steps(program))
     except (TooLongError, FlowError):
         return (to_text(program),)
 
@@ -422,10 +422,12 @@ def _steps(program: syn.Program) -> Iterator[NormalForm]:
             case syn.Elicit(player, registers, max_len):
                 # The order of payments between two moves has no meaning: no player sees it sooner.
                 yield _pay(unpaid)
-                parts = {part for text in event.registers.values() for part in all_parts(text)}
+                seen = (text for n, text in event.registers.items() if player in syn.viewers(n))
+                parts = {part for text in seen for part in all_parts(text)}
                 stories = [part for part in parts if isinstance(part, StoryText)]
                 in_view = tuple(sorted(stories, key=lambda story: story.site))
-                yield "elicit", player, len(registers), max_len, in_view
+                moves = frozenset(part for part in parts if isinstance(part, MoveText))
+                yield "elicit", player, len(registers), max_len, in_view, moves
                 unpaid = {}
             case syn.Ensure(conditions):
                 yield "ensure", _bag(_condition_form(c, event.registers) for c in conditions)
@@ -455,8 +457,8 @@ def _condition_form(condition: syn.Condition, registers: Registers) -> NormalFor
                 return "sum", comparator.replace("<", ">"), -form
             return "sum", comparator, form
         case syn.Truth(statement, params, expected):
-            parts = _bag(string_of(part, registers) for part in (statement, *params))
-            return "truth", expected, parts
+            said, *texts = (string_of(part, registers) for part in (statement, *params))
+            return "truth", expected, said, tuple(texts)
         case syn.Logic(word, conditions):
             return word, _bag(_condition_form(part, registers) for part in conditions)
         case syn.Test(left, comparator, right):

@@ -23,7 +23,7 @@ from xgl.language.canonical import LIST_POOL, POOL, Game, Metadata, canonicalise
 from xgl.language.dialects import DIALECTS, PAPER
 from xgl.language.parser import parse
 from xgl.language.unparse import expression_text, instruction_text
-from xgl.language.visitors import descendants, find, reads, rebuild, transform, writes
+from xgl.language.visitors import descendants, draws, find, reads, rebuild, transform, writes
 from xgl.runtime.predicates import predicate
 from xgl.runtime.requests import Predicate
 
@@ -91,7 +91,7 @@ def _notes(game: Game) -> Iterable[str]:
         )
     if name := game.metadata.npc:
         yield f"who plays the other roles, here the model {name!r}, is named elsewhere there"
-    if any(call.name in ("sample", "shuffle") for call in find(game.program, syn.Function)):
+    if draws(game.program):
         yield "sample and shuffle draw otherwise there, whatever the seed"
 
 

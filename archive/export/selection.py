@@ -24,7 +24,6 @@ from xgl.language.syntax import MAX_LINES
 from xgl.lowering import LoweredProgram, LoweringError, lower
 from xgl.random_streams import stream
 from xgl.runtime.machine import asked_stories
-from xgl.runtime.requests import StoryRequest
 
 
 def played_tasks(run: Run) -> list[TaskId]:
@@ -71,17 +70,16 @@ class Map(NamedTuple):
     stories: tuple[str, ...]
 
 
-def maps_of(
-    texts: Mapping[int, MapTexts], seeds: Iterable[int], asked: Sequence[StoryRequest]
-) -> Iterator[Map]:
-    """The maps of a game that asks for these texts, without those of which one is not archived.
+def maps_of(texts: Mapping[int, MapTexts], seeds: Iterable[int], game: Game) -> Iterator[Map]:
+    """The maps of a game, without those of which a text is not archived.
 
-    A seed has one text at a site, cut to the length that each game asks for: the longest
-    archived one that fits is the game's own.
+    A seed of a growth has one text at a site, cut to the length that each game asks for: the
+    longest archived one that fits is the game's own.
     """
+    asked = asked_stories(game)
     for seed in seeds:
         by_site = texts.get(seed, {})
-        found = [longest_text(by_site.get(request.site, ()), request) for request in asked]
+        found = [longest_text(by_site.get(each.site, ()), each, game.game_id) for each in asked]
         stories = tuple(text for text in found if text is not None)
         if len(stories) == len(asked):
             yield Map(seed, stories)
@@ -250,14 +248,14 @@ def _maps(
 ) -> tuple[tuple[Map, ...], str]:
     """Maps that a game was evaluated on, in the order of play seeds, and the purpose of the plays:
     the most careful of those whose texts are archived."""
-    table, asked = "rounds" if run.is_measured else "scores", asked_stories(source)
+    table = "rounds" if run.is_measured else "scores"
     rows = run.rows_of(task_id, table, ["purpose", "map_seed", "play_seed"])
     for purpose in EVALUATED:
         first: dict[int, int] = {}
         for row in (row for row in rows if row["purpose"] == purpose):
             first.setdefault(row["map_seed"], row["play_seed"])
         seeds = sorted(first, key=first.__getitem__)
-        if found := tuple(islice(maps_of(texts, seeds, asked), count)):
+        if found := tuple(islice(maps_of(texts, seeds, source), count)):
             return found, purpose
     raise ExportError(
         f"game {task_id.game_id} ({task_id.role}): found no map whose texts are archived, "

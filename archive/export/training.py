@@ -34,6 +34,7 @@ from xgl.errors import JudgeError
 from xgl.escaping import code_span, json_text
 from xgl.language.canonical import Game, model_names
 from xgl.language.syntax import PLAYERS
+from xgl.language.visitors import draws
 from xgl.runtime.machine import asked_stories
 from xgl.runtime.presentation import first_messages, render
 from xgl.runtime.requests import Judge, MoveRequest
@@ -118,8 +119,7 @@ def task_rows(run: Run, options: Options) -> list[TaskRow]:
         texts = run.map_texts("purpose", purposes)
         by_game: list[list[TaskRow]] = []
         for (whole, role), (floor, base, plays) in zip(games, known, strict=True):
-            asked = asked_stories(whole)
-            maps = maps_of(texts, texts if asked else [*texts][:1], asked)
+            maps = maps_of(texts, texts if asked_stories(whole) else [*texts][:1], whole)
             own = (Row(whole, role, *each, floor, base) for each in islice(maps, most))
             by_game.append([TaskRow(split, row, plays) for row in own])
         rows += (row for turn in zip_longest(*by_game) for row in turn if row is not None)
@@ -251,8 +251,8 @@ def _moves_row(task_row: TaskRow, kind: str) -> dict[str, Any] | None:
     asks, seed = task_row.row.asks, task_row.row.map_seed
     plays = [play for play in task_row.known.get(seed, ()) if len(play[1]) == len(asks)]
     request = first_request(task_row.row)
-    if isinstance(request, str) or not plays:
-        return None
+    if isinstance(request, str) or not plays or draws(task_row.row.game.program):
+        return None  # of draws the prompt would show others than the moves were made for
     prompt = first_messages(request, later=asks[1:])
     row = {"id": task_row.id, **task_row.task_id._asdict(), "map_seed": seed, "prompt": prompt}
     (worst, said_worst), (best, said_best) = plays[0], plays[-1]

@@ -25,7 +25,7 @@ Several = Annotated[int, Strict(), Field(ge=2)]
 class ChatConfig(Requests):
     """Settings of all chat players."""
 
-    prices: dict[str, Price] = Field(default_factory=dict)
+    prices: Annotated[dict[str, Price], Role.RESUMABLE] = Field(default_factory=dict)
     """Dollars per million tokens of prompt and of answer, by model: {gpt-4o-mini: [0.15, 0.6]}."""
 
 
@@ -73,7 +73,7 @@ class MeasureConfig:
     """Judge calls of each of two solvers that search each map for the best possible score; a call
     is one play of one candidate. 0: no search, and the best known scores are those of the folder
     and of what was played."""
-    chat: Annotated[ChatConfig, Role.RESUMABLE] = ChatConfig()
+    chat: ChatConfig = ChatConfig()
 
 
 Names = Annotated[tuple[str, ...], AfterValidator(lambda n: (*dict.fromkeys(n),)), Role.RESUMABLE]
@@ -215,7 +215,7 @@ class GGBenchConfig:
     """Time limit of one game's filters, or of one of its jobs, in seconds."""
     train: TrainConfig = TrainConfig()
     opponent: OpponentConfig = OpponentConfig()
-    chat: Annotated[ChatConfig, Role.RESUMABLE] = ChatConfig()
+    chat: ChatConfig = ChatConfig()
 
 
 @settings

@@ -32,9 +32,9 @@ from evo.ggbench.chat import prompt
 from evo.ggbench.game import ProgramGame
 from evo.ggbench.selfplay import AGENTS, keep_policies
 from evo.measure.players import LocalPlayer, RemotePlayer, find_player as find_model
-from meta_sampler.chat import PaidAnswers, UnusableAnswerError
 from xgl.chat.answers import parse_number
 from xgl.chat.client import Message, RequestBatch, follow_up
+from xgl.chat.paid_answers import PaidAnswers, UnusableAnswerError
 from xgl.chat.settings import Usage
 from xgl.errors import ConfigError, excerpt
 from xgl.lm.language_model import LanguageModel, continuation_logits
@@ -98,9 +98,9 @@ class ProgramPlay:
             self.outcome, self.reason = "broken", str(fault)
 
 
-def new_plays(game_id: str, plays: int, run_seed: int) -> list[ProgramPlay]:
+def new_plays(game_id: str, plays: int, run_seed: int, purpose: str = "play") -> list[ProgramPlay]:
     """The plays of every player on a game: the same seeds, the same seats."""
-    key = ("ggbench", "play", run_seed, game_id)
+    key = ("ggbench", purpose, run_seed, game_id)
     return [ProgramPlay(number, number % 2, seed(*key, number, bits=32)) for number in range(plays)]
 
 
@@ -259,7 +259,7 @@ class ChatMover(PaidAnswers):
         messages = messages_of(game, view.text, view.legal)
         usage, found = Usage(), ""
         for attempt in range(ATTEMPTS):
-            draw = (game.game_id, play.number, len(play.moves), attempt)
+            draw = (game.game_id, play.seed, len(play.moves), attempt)
             try:
                 answer, cost = await self.answer(batch, messages, *draw)
             except UnusableAnswerError as error:

@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 
 from evo.ggbench.game import MOST_BYTES, ProgramGame
 from evo.ggbench.guest.serve import STANDARD
-from meta_sampler.chat import CachedAnswer, PaidAnswers, UnusableAnswerError
 from xgl.chat.answers import blocks, document, final_text
 from xgl.chat.client import Message, RequestBatch
+from xgl.chat.paid_answers import CachedAnswer, PaidAnswers, UnusableAnswerError
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import PlayerError, excerpt
 from xgl.escaping import well_formed

@@ -179,7 +179,7 @@ def model_timeout(
     1.5 hours, or of which more than 20 % end in an exception. An answer that is no legal number
     becomes a random move. Raises what the model's endpoint raises."""
     count = MODEL_GAMES
-    plays = new_plays(game.game_id, count, run_seed)
+    plays = new_plays(game.game_id, count, run_seed, "filter")  # a paid answer counts once
     play_in_box(game, limits, {}, RANDOM_MOVES, plays, mover, forgives=True)
     reason, broken = None, [play for play in plays if play.outcome == "broken"]
     if len(broken) > MOST_EXCEPTIONS * count:

@@ -64,7 +64,8 @@ class Proposer:
         for row in rows:
             parent = TaskId(row["parent_game_id"], row["parent_role"])
             self._archived_rows[row["generation"], parent, row["round"]].append(row)
-        sampler.charge(sum(r["tokens"] for r in rows), sum(r["dollars"] for r in rows))
+        for row in rows:
+            sampler.charge(row["sampler"], row["tokens"], row["dollars"])
 
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
         """At most ``n`` games that are new in this run, each in a role that moves and may learn

@@ -5,7 +5,6 @@ A commit holds all rounds of one player on one game; committed rounds are not pl
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -20,7 +19,7 @@ from archive import Archive, Purpose, RunEvent
 from archive.charts import document
 from archive.errors import ExportError, RatingError
 from archive.export.selection import discriminating
-from archive.run import Run, read_settings
+from archive.run import Run, measure_source, read_settings
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.intervals import CONFIDENCE
 from archive.statistics.measure import read_ceilings
@@ -206,6 +205,7 @@ class MeasureSession(RunSession):
         facts = {"digest": plan.export.digest, "judge_model": plan.export.judge}
         self.identity = RunIdentity.of(plan.config, plan.config.run_name, archive, **facts)
         self.ledger = Ledger(archive, self.identity.run_id)
+        self.answers = plan.config.folder / "answers"
         self.ratings: MeasureRatings | None = None
 
     def __enter__(self) -> Self:
@@ -224,7 +224,7 @@ class MeasureSession(RunSession):
             ask_once(player.settings for player, _ in waiting if isinstance(player, RemotePlayer))
         for player, missing in waiting:
             dtype, budget = self.plan.config.measure.dtype, self._remaining_budget()
-            with player.seat(self.host, dtype, budget) as seat:
+            with player.seat(self.host, dtype, budget, self.answers) as seat:
                 for member in missing:
                     self._remaining_budget()
                     self._play(player, seat, member)
@@ -288,7 +288,7 @@ class MeasureSession(RunSession):
         floor, sets_levels = task.floor, player is plan.base and plan.base_plays(member)
         if sets_levels:
             evaluation.check_fits(task, [(each.outcome, each.reason) for each in scores])
-        if sets_levels or not math.isfinite(floor):  # the base finished no play that would fix it
+        if sets_levels:
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
         floored = [evaluation.with_round_floor(score, floor) for score in scores]
         rows = evaluation.round_rows(player.name, task, Purpose.MEASURE, floored)
@@ -298,7 +298,7 @@ class MeasureSession(RunSession):
             dollars = seat.usage.dollars - dollars_before if isinstance(seat, ChatPlayer) else None
             score = results.result(player.name, member, levels[0], rows)
             measures = [results.measures_row(score, levels, rows, dollars)]
-        self._commit(rounds=rows, measures=measures)
+        self._commit(member, rounds=rows, measures=measures)
         self.lines.say(f"{player.name} {member.name}: {_outcome(measures, floored)}")
 
     @contextmanager
@@ -309,9 +309,9 @@ class MeasureSession(RunSession):
         if isinstance(seat, LocalPolicy):
             seat.clear_caches()
 
-    def _commit(self, **tables: Sequence[Row]) -> None:
+    def _commit(self, member: MeasureGame, **tables: Sequence[Row]) -> None:
         """One commit of rows on a game, with the texts of its maps."""
-        source = f"measure {self.plan.export.digest}"
+        source = measure_source(self.plan.export.digest, member.task.game.game_id)
         maps = self.ledger.map_rows(self.host.stories.map_texts, Purpose.MEASURE, source)
         self.ledger.commit(maps=maps, **tables)
 
@@ -328,12 +328,13 @@ class MeasureSession(RunSession):
         missing = [each for each in members if calls.get(each.task.id, 0) < config.ceiling_calls]
         if not missing:
             return
-        with self.plan.base.seat(self.host, config.dtype, self._remaining_budget()) as seat:
+        budget = self._remaining_budget()
+        with self.plan.base.seat(self.host, config.dtype, budget, self.answers) as seat:
             for member in missing:
                 with self._maps_of(member, seat):
                     facts = seat, member, config.maps, config.ceiling_calls
                     rows = results.solution_rows(self.host, *facts)
-                self._commit(ceilings=rows)
+                self._commit(member, ceilings=rows)
                 self.lines.say(f"ceiling of {member.name}: {plural(len(rows), 'solution')}")
 
     def _rate(self) -> MeasureRatings | None:
@@ -370,10 +371,9 @@ class MeasureSession(RunSession):
             return member, (member.levels, member.base, None)
         if not (rows := base_rows or self._rows(plan.base.name, member)):
             return member, None
-        if any(row["outcome"] == "finished" for row in rows):
-            plays = [(row["round"], row["outcome"], row["score"]) for row in rows]
-            task = replace(member.task, floor=round_floor(plays, member.task))
-            member = replace(member, task=task)
+        plays = [(row["round"], row["outcome"], row["score"]) for row in rows]
+        task = replace(member.task, floor=round_floor(plays, member.task))
+        member = replace(member, task=task)
         return member, results.levels_of(rows, plan.base.name, plan.config.measure.m)
 
     def _remaining_budget(self) -> ChatBudget:

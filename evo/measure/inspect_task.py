@@ -21,7 +21,6 @@ from inspect_ai.scorer import Score, grouped, mean, metric, scorer, stderr
 from inspect_ai.solver import solver
 
 from archive.statistics.rounds import arms, narms
-from evo.jobs.evaluation import round_floor
 from evo.measure.folder import read
 from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError
@@ -66,9 +65,8 @@ class MeasureHost:
             plays.append(play)
             earlier = (*earlier, visible_items(task.game, play, role))
         outcomes, floor = [play.outcome_for(role) for play in plays], task.floor
-        if not np.isfinite(floor):  # the folder has no levels
-            scores = [play.scores.get(role, 0.0) for play in plays]
-            floor = round_floor([*zip(range(1, count + 1), outcomes, scores, strict=True)], task)
+        if not np.isfinite(floor):  # the folder has no levels; the same on every map
+            floor = -float(analyse(task.game.program, task.game.metadata, role).move_tokens)
         return {
             "scores": [play.score_for(role, floor) for play in plays],
             "outcomes": outcomes,

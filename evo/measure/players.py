@@ -64,7 +64,9 @@ class LocalPlayer:
             yield base
 
     @contextmanager
-    def seat(self, lab: ModelHost, dtype: str, budget: ChatBudget) -> Iterator[Player]:
+    def seat(
+        self, lab: ModelHost, dtype: str, budget: ChatBudget, answers: Path
+    ) -> Iterator[Player]:
         """The player, with the model host's judge. The budget is checked between games."""
         is_base = not (self.adapter or self.folder) and self.reference == lab.settings.player.model
         loaded = self.load(dtype, lab.settings.device)
@@ -89,9 +91,12 @@ class RemotePlayer:
     settings: ChatSettings
 
     @contextmanager
-    def seat(self, lab: ModelHost, dtype: str, budget: ChatBudget) -> Iterator[ChatPlayer]:
-        """The player, which sends no further request once ``budget`` is spent."""
-        yield ChatPlayer(replace(self.settings, **budget))
+    def seat(
+        self, lab: ModelHost, dtype: str, budget: ChatBudget, answers: Path
+    ) -> Iterator[ChatPlayer]:
+        """The player, which sends no further request once ``budget`` is spent. Its answers lie in
+        the folder ``answers``: those of a game that was cut off are not paid again."""
+        yield ChatPlayer(replace(self.settings, **budget), answers)
 
 
 MeasuredPlayer = LocalPlayer | RemotePlayer

@@ -168,8 +168,8 @@ def decision_key(row: Row) -> tuple[Any, ...]:
     return tuple(row[name] for name in names)
 
 
-def _map_key(row: Row) -> tuple[int, int, str]:
-    return (row["map_seed"], row["site"], row["text"])
+def _map_key(row: Row) -> tuple[int, int, str, str]:
+    return (row["map_seed"], row["site"], row["source"], row["text"])
 
 
 LEDGER_TABLES = ("scores", "rounds", "finetunes", "curricula", "decisions", "proposals", "scopes")

@@ -15,7 +15,7 @@ from support.rows import row as make_row, write
 
 from archive import Archive, LookupFailedError, Run, resolve, runs
 from archive.__main__ import COMMANDS, main
-from archive.run import asked_of, longest_text, map_source, newest_run, parents
+from archive.run import asked_of, longest_text, map_source, measure_source, newest_run, parents
 from archive.schema import GainKind, ScopeRow, TaskId
 from archive.statistics.covers import CoverQuestion
 from archive.store.archive import MARKER
@@ -74,7 +74,16 @@ def test_a_map_of_few_maps_and_one_of_any_number_have_texts_of_their_own() -> No
     assert list(map(asked_of, sources)) == list(asked)
     for place, (prompt, few) in enumerate(asked):
         for tokens, expected in ((2, None), (4, f"{place} 3"), (9, f"{place} 5")):
-            assert longest_text(rows, StoryRequest(0, tokens, prompt, few)) == expected
+            assert longest_text(rows, StoryRequest(0, tokens, prompt, few), "a1") == expected
+
+
+def test_the_maps_of_a_measure_are_those_of_each_game() -> None:
+    rows = [
+        {"source": measure_source("digest", game), "n_tokens": len(text), "text": text}
+        for game, text in (("a1", "a cat"), ("b2", "a longer text"))
+    ]
+    for game, text in (("a1", "a cat"), ("b2", "a longer text"), ("c3", None)):
+        assert longest_text(rows, StoryRequest(0, 99), game) == text
 
 
 def test_a_member_of_a_scope_descends_from_the_seat_that_its_decision_names() -> None:

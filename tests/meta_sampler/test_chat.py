@@ -175,7 +175,7 @@ def test_the_budget_stops_before_the_next_request_and_what_came_is_kept(ask: Ask
     assert len(propose(richer, 3)) == 3
     assert len(server.received) == 3
     poor, _ = ask(reply("nothing"), budget_tokens=1000, cache=None, **few)
-    poor.charge(tokens=1000, dollars=0.1)
+    poor.charge("chat", tokens=1000, dollars=0.1)
     with pytest.raises(BudgetError, match="1000 tokens"):
         propose(poor, 1)
 

@@ -77,7 +77,8 @@ def test_a_model_behind_an_endpoint_is_a_member_with_its_budget(
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     paid: Any = make("portfolio", {"model": "some", "price_prompt": 1.0, "budget_tokens": 10})
     assert [*paid.members] == ["mutate", "local", "chat"]
-    paid.charge(10, 0.0)
+    paid.charge("local", 90, 0.0)
+    paid.charge("chat", 10, 0.0)
     assert paid.members["chat"].usage.tokens == 10
 
 

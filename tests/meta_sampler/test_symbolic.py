@@ -227,6 +227,9 @@ def test_one_normal_form(one: str, other: str) -> None:
     assert normal_form(program(HEAD + one)) == normal_form(program(HEAD + other))
 
 
+ORDERED = [('is_true("only uses the words of", s, x)', 'is_true("only uses the words of", x, s)')]
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -236,6 +239,7 @@ def test_one_normal_form(one: str, other: str) -> None:
         ("reward(xed(s | x))", "ensure(xed(s | x) > 4)\nreward(xed(s | x))"),
         ("reward(xed(s // x | x))", "reward(xed(s % x | x))"),
         ("reward(xed(s | x))", "elicit(x, 8)\nreward(xed(s | x))"),
+        *[(f"ensure({one})", f"ensure({other})") for one, other in ORDERED],
     ],
 )
 def test_two_normal_forms(one: str, other: str) -> None:
@@ -248,6 +252,9 @@ def test_what_a_move_sees_is_part_of_the_normal_form() -> None:
         for stories in ("s=story()", "s=story(), t=story()", "t=story(), s=story()")
     )
     assert len({alone, before, after}) == 3
+    talk = "assign(t=story())\nelicit(alice, {}, 5)\nelicit(bob, x, 8)\nreward(bob, xed(t | x))"
+    heard, unheard = (normal_form(program(talk.format(register))) for register in ("p", "s"))
+    assert heard != unheard
 
 
 # -- Each lint rule, in the smallest game that breaks it -------------------------------------------
@@ -311,6 +318,8 @@ def test_every_rule_is_broken_above() -> None:
         'ensure("no common words between"+s+"&"+x)\nreward(xed(s | x) - xent(x | t))',
         "reveal(bob, x)\nelicit(bob, y, 4)\nreward(bob, xed(s | y))\nreward(xed(t | x))",
         "elicit(white, y, 4)\nensure(xed(y | x) < 8)\nreward(xed(s + t | y))",
+        "ensure(len(common_word_set(s, x)) > 0)\nreward(xed(s | x) - xed(t | x))",
+        "elicit(bob, p, 4)\nelicit(y, 4)\nreward(bob, xed(t | y))\nreward(xed(s | x) + xed(t | y))",
     ],
 )
 def test_sensible_games_have_no_warnings(rest: str) -> None:

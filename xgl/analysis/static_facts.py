@@ -169,7 +169,8 @@ class StaticFacts:
 
     @cached_property
     def unused_moves(self) -> tuple[str, ...]:
-        """Registers that the main player fills and nothing reads before they are set again."""
+        """Registers that the main player fills and, before they are set again, nothing reads and no
+        other player sees at a move."""
         unused: dict[int, str] = {}
         pending: dict[str, int] = {}
         numbers = count()
@@ -177,6 +178,10 @@ class StaticFacts:
             for name in names_read:
                 unused.pop(pending.get(name, -1), None)
             own = isinstance(line, syn.Elicit) and line.player == self.role
+            if isinstance(line, syn.Elicit) and not own:
+                for name, number in pending.items():
+                    if line.player in syn.viewers(name):
+                        unused.pop(number, None)
             for name in writes(line):
                 pending.pop(name, None)
                 if own:

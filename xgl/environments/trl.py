@@ -48,9 +48,9 @@ class Rewards:
         other players, and for what is no completion."""
         rows = [read_row(each) for each in info]
         groups = list[tuple[list[Instance], Cast]]()
-        for index, (completion, row) in enumerate(zip(completions, rows, strict=True)):
+        for completion, row in zip(completions, rows, strict=True):
             player = _Attempt(_moves(row, completion, self.plain))
-            instance = Instance(row.game, Seeds(row.map_seed, index))
+            instance = Instance(row.game, Seeds(row.map_seed, 0))  # whose draws the prompt shows
             groups.append(([instance], Cast(self.judge, row, {row.role: player})))
         return [
             row.reward(row.score(play), self.normalise)

@@ -133,4 +133,5 @@ def _window(settings: ChatSettings) -> int:
     listed = models if isinstance(models, list) else []
     own = [each for each in listed if lookup(each, "id") == settings.model]
     window = lookup(own, 0, "max_model_len")
-    return window if isinstance(window, int) and window > 0 else UNBOUNDED
+    # less the token that is asked for, which servers count too
+    return window - 1 if isinstance(window, int) and window > 0 else UNBOUNDED

@@ -10,6 +10,8 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
+from itertools import count
+from math import gcd
 
 from xgl.errors import ConfigError, StoryError, excerpt
 from xgl.files import MOST_BYTES, read_bytes, user_path
@@ -103,8 +105,11 @@ class CorpusStories:
     def _passage(self, map_seed: int, request: StoryRequest) -> str:
         texts = self.divisions[map_seed & 1]
         first = int(stream("map", map_seed).integers(len(texts)))
-        # Sites step through the corpus by a seventh of it, so that the few of one map never meet.
-        text = texts[(first + request.site * (1 + len(texts) // 7)) % len(texts)]
+        if request.site >= len(texts):
+            raise StoryError(f"found {len(texts)} texts for a map, expected one for each story")
+        # Sites step through the corpus by about a seventh of it, and meet only after all texts.
+        step = next(s for s in count(1 + len(texts) // 7) if gcd(s, len(texts)) == 1)
+        text = texts[(first + request.site * step) % len(texts)]
         # Sentences with enough after them, and the beginning always.
         ends = [match.end() for match in re.finditer(r"[.!?]\s+|[。！？।]\s*", text)]
         starts = [0, *(end for end in ends if len(text) - end >= 4 * request.tokens)]

@@ -43,6 +43,11 @@ def find(root: object, kind: type[Found]) -> list[Found]:
     return [node for node in descendants(root) if isinstance(node, kind)]
 
 
+def draws(program: syn.Program) -> bool:
+    """Whether texts are drawn at random during a play, beside its map."""
+    return any(call.name in ("sample", "shuffle") for call in find(program, syn.Function))
+
+
 def joined_parts(node: Any) -> Iterator[Any]:
     """The strings or lists of a concatenation, which is associative, from left to right; any other
     node alone."""

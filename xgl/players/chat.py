@@ -8,14 +8,15 @@ from dataclasses import replace
 from functools import partial
 
 from xgl.chat.answers import ASK_AGAIN, missing_text, parse_move
-from xgl.chat.client import ChatClient, Fault, RequestBatch, follow_up
+from xgl.chat.client import RequestBatch, follow_up
+from xgl.chat.paid_answers import PaidAnswers, UnusableAnswerError
 from xgl.chat.settings import Usage
 from xgl.errors import OversizeError
 from xgl.runtime.presentation import Message, first_messages
 from xgl.runtime.requests import Move, Turn
 
 
-class ChatPlayer(ChatClient):
+class ChatPlayer(PaidAnswers):
     """Asks ``settings.model`` for moves, several turns at once."""
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
@@ -35,11 +36,12 @@ class ChatPlayer(ChatClient):
 
         async def ask(messages: list[Message], attempt: int) -> tuple[str, bool] | OversizeError:
             nonlocal usage
-            reply, cost = await batch.reply(messages, *turn.key, attempt)
+            try:
+                answer, cost = await self.answer(batch, messages, *turn.key, attempt)
+            except UnusableAnswerError as error:
+                return OversizeError(str(error))
             usage += cost
-            if isinstance(reply, Fault):
-                return OversizeError(reply.message)
-            return reply.text, reply.cut
+            return answer.text, answer.cut
 
         move = await asked_move(turn, ask)
         if isinstance(move, OversizeError):

@@ -6,6 +6,7 @@ import json
 import re
 import shlex
 import shutil
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from archive.statistics.rounds import arms, narms, thresholds
 from evo.jobs.evaluation import series
 from evo.jobs.model_host import ModelHost
 from evo.measure import results
+from xgl.chat.client import QUESTION
 from xgl.files import remember
 from xgl.models.resolve import EMBEDDED
 from xgl.players.local import LocalPolicy
@@ -143,7 +145,10 @@ def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(run: Run, capsys: 
     write_measure(Path("OUT"))
     up = [True]
 
+    answered = Counter[str]()
+
     def script(request: Received) -> Sent:
+        answered[json.dumps(request.body)] += up[0] and request.last != QUESTION[-1]["content"]
         return move("the dog") if up[0] else refusal(401, "who are you")
 
     with ChatServer(script) as server:
@@ -151,6 +156,7 @@ def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(run: Run, capsys: 
         overrides = ["+experiment=measure", "measure=OUT", f"players=[embedded,{chat}]", *FAST]
         assert run(*overrides, "name=whole") == 0
         whole = len(server.received)
+        answered.clear()
         # 35 tokens an answer: the budget ends in the second round of the chat model's first game
         token_count = sum(
             r["tokens"] for r in tables("whole")["rounds"] if r["policy_id"] == "embedded"
@@ -170,6 +176,7 @@ def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(run: Run, capsys: 
             printed = capsys.readouterr().out
         for table in ("rounds", "measures"):
             assert plays(tables("parts")[table]) == plays(tables("whole")[table])
+        assert max(answered.values()) == 1, "an answer is paid for once"
         server.received.clear()
         assert run("resume=runs/parts") == 0
         assert not server.received, f"nothing of {whole} requests is asked again"

@@ -63,6 +63,7 @@ def test_degenerate_games(code: str, reason: str) -> None:
         "elicit(x)\nreward(xed(s | x) - xent(s | x))",
         'elicit(x)\nensure("x" + x)\nelicit(t)\nreward(xent(t))',
         "elicit(x)\nreveal(bob, x)\nelicit(t)\nreward(xent(t))",
+        "elicit(p)\nelicit(bob, t)\nreward(xent(t))",
     ],
 )
 def test_games_that_may_teach_something(code: str) -> None:

@@ -67,6 +67,16 @@ def test_maps_of_a_file_are_its_passages_and_divided_like_the_corpus(
     assert any(text in whole for whole in source.divisions[seed & 1])
 
 
+@pytest.mark.parametrize("texts", range(4, 60, 4))
+def test_the_sites_of_a_map_tell_different_texts(texts: int) -> None:
+    source = CorpusStories([f"Text {number}" for number in range(texts)], lambda text, _: text)
+    sites = range(len(source.divisions[1]))
+    told = source.story_texts([(3, StoryRequest(site, 9)) for site in sites])
+    assert len({*told}) == len(sites)
+    with pytest.raises(StoryError, match="texts for a map, expected one for each story"):
+        source.story_texts([(3, StoryRequest(len(sites), 9))])
+
+
 PROMPTED = 'assign(s=story("a provable statement"))\nelicit(t, 5)\nreward(xed(s | t))'
 
 
