@@ -150,7 +150,7 @@ class WarmStartConfig:
 class FinetuneConfig:
     """The learner: budget, warm start, policy gradient."""
 
-    tokens: Natural = 4000000
+    tokens: Natural = 2000000
     """Budget 𝒯 of one fine-tune: prompt and move tokens of the player, over all rollouts."""
     steps: Count | None = 96
     """Most steps after the warm start, so that games with short views and games with long views are
