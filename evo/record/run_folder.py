@@ -164,7 +164,7 @@ def _in_use(folder: Path) -> ConfigError:
 
 def _never_begun(folder: Path) -> bool:
     """Whether a run was killed after it made its folder and before its first commit."""
-    own_names = {"archive", LOG, CONFIG}
+    own_names = {"archive", LOG, CONFIG, CONFIG + files.TEMPORARY}
     if not folder.is_dir() or not {path.name for path in folder.iterdir()} <= own_names:
         return False
     archive = folder / "archive"

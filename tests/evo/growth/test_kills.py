@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 import pytest
@@ -11,6 +14,7 @@ from support.search import GROWING, PARENT, Killed, Listed, Search, by_hash, cod
 
 from archive import Archive
 from evo.jobs.job import Evaluation, Trainings
+from evo.record.run_folder import check_new, open_archive
 
 Capsys = pytest.CaptureFixture[str]
 GROWN = (*GROWING, "growth.max_candidates=3")
@@ -121,26 +125,41 @@ def test_a_run_does_not_go_on_from_another_game_or_with_other_stories(
     assert search.run(by_hash, resume=True) == 0
 
 
-LEFTOVERS = {
-    "an empty folder": [],
-    "an empty archive": ["archive/"],
-    "a locked one": ["archive/lock"],
-    "half a marker": ["archive/lock", "archive/archive.json.tmp"],
-    "an archive in which no run began": [],
-}
+def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(search: Search) -> None:
+    """A run may begin in a folder where one was killed before any change of the disk until it had
+    begun."""
+    growth: dict[str, Any] = {"world": of_limits(), "sampler": Listed([code(7)])}
+    assert search.run(**growth, name="imports") == 0
+    left: set[str] = set()
+    for step in count():
+        folder = search.folder / f"killed{step}"
+        with pytest.MonkeyPatch.context() as patch, suppress(Killed):
+            _kill_at(patch, step)
+            search.run(**growth, name=folder.name)
+        if folder.exists():
+            left |= {str(path.relative_to(folder)) for path in folder.rglob("*")}
+        if (folder / "archive" / "archive.json").exists() and search.rows("runs", folder.name):
+            break
+        check_new(folder)
+        open_archive(folder, resumed=False).close()
+    assert left > {"archive/archive.json.tmp", "archive/head.json.tmp", "config.yaml.tmp"}
+    assert search.run(**growth, name=folder.name, resume=True) == 0
 
 
-@pytest.mark.parametrize("what", LEFTOVERS)
-def test_what_a_kill_at_the_very_beginning_leaves_is_no_obstacle(search: Search, what: str) -> None:
-    (search.folder / "run").mkdir()
-    if what.startswith("an archive"):
-        Archive.create(search.folder / "run" / "archive").close()
-    for path in LEFTOVERS[what]:
-        (search.folder / "run" / "archive").mkdir(exist_ok=True)
-        if not path.endswith("/"):
-            (search.folder / "run" / path).write_text("{")
-    assert search.run(of_limits(), "growth.list_size=1", sampler=Listed([code(7)])) == 0
-    assert [row["event"] for row in search.rows("runs")] == ["created", "finished"]
+def _kill_at(patch: pytest.MonkeyPatch, step: int) -> None:
+    """Kill the process instead of its ``step``-th change of the disk."""
+    calls = count()
+
+    def or_killed(change: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*words: Any, **options: Any) -> Any:
+            if next(calls) >= step:
+                raise Killed
+            return change(*words, **options)
+
+        return call
+
+    for name in ("mkdir", "fsync", "replace"):
+        patch.setattr(os, name, or_killed(getattr(os, name)))
 
 
 # -- Budgets: reaching one ends the run at a commit, raising it goes on to the same end ------------
