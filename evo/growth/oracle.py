@@ -186,6 +186,9 @@ class TransferOracle:
             for parent in (yield from self._helped(assessment.candidate.game, chunk)):
                 variant = replace(assessment, parent=parent, scope=tuple(scope))
                 result = yield from self._select(variant)
+                is_for_pool = result.selection is Selection.PASSED
+                if is_for_pool and (yield from self._train_parent_again(parent, [result])):
+                    result = yield from self._select(variant)
                 if result.selection is not Selection.UNHELPFUL:
                     return self._record(result)
         return self._record(assessment)
@@ -334,23 +337,16 @@ class TransferOracle:
         self, assessment: TransferAssessment, scope: Sequence[Task], doublings: int = 0
     ) -> Steps[Request, AcceptanceResult]:
         """The acceptance test on its list's fresh seeds, first with the games that seem to teach it
-        most; repeated if it shows that the parent was badly trained."""
+        most."""
         candidate, parent = assessment.candidate, assessment.parent
         stage = self._acceptance(doublings).of_list(candidate.place)
         values = assessment.evidence.scope_values
         order = sorted(scope, key=lambda task: -(values[task.id].value or 0.0))
-        tested, requests = replace(assessment, scope=tuple(scope)), list[PlayRequest]()
-        while True:
-            decision, evidence, plays = yield from self._race(
-                acceptance, stage, candidate.game, parent, order
-            )
-            assert decision is not None
-            requests += plays
-            tested = replace(tested, decision=decision, evidence=evidence)
-            if decision.reason is Reason.COVERED:
-                break
-            if not (yield from self._train_parent_again(parent, [tested])):
-                break
+        decision, evidence, requests = yield from self._race(
+            acceptance, stage, candidate.game, parent, order
+        )
+        assert decision is not None
+        tested = replace(assessment, scope=tuple(scope), decision=decision, evidence=evidence)
         if decision.verdict is Verdict.ACCEPTED:  # what it earns beyond scripts is archived
             yield self._blocks(stage.contender_requests(candidate.game, stage.script_plays))
         gamma = evidence.gamma.interval.value

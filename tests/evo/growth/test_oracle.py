@@ -8,11 +8,21 @@ from collections import defaultdict
 from typing import Any
 
 import pytest
-from support.search import GROWING, PARENT, Listed, Nature, Search, by_hash, code, of_limits
+from support.search import (
+    GROWING,
+    PARENT,
+    PURPOSES,
+    Listed,
+    Nature,
+    Search,
+    by_hash,
+    code,
+    of_limits,
+)
 
-from archive import Reason
+from archive import Purpose, Reason
 from archive.schema import BASE_POLICY, SCRIPT_POLICY
-from evo.jobs.job import ScriptedEvaluation, Training
+from evo.jobs.job import Evaluation, ScriptedEvaluation, Training
 from evo.jobs.merged import adapter_of
 from meta_sampler import Progress
 from xgl.models.references import AdapterName
@@ -217,6 +227,28 @@ def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search
     assert row["scope_finetunes"] == finetune_ids[::-1], "the better one first"
     assert row["gamma"] == pytest.approx(1, abs=0.1)
     assert search.faults() == []
+
+
+def test_another_parent_is_trained_again_before_the_acceptance_test(search: Search) -> None:
+    """Not after it, since a second look at its plays would double its error."""
+    games = [search.folder / name for name in ("parent.xent", "other.xent")]
+    games[1].write_text(code(9))
+    scope = f"growth.initial_scope=[{','.join(map(str, games))}]"
+    world = of_limits(l8=Nature(weak=1 / 3))
+    how = ("growth.schedule=open_ended", "growth.examined_share=1", scope)
+    assert search.run(world, *how, sampler=Listed([code(7)])) == 0
+    [row] = search.rows("decisions")
+    own = finetunes_of(search, row["parent_game_id"])
+    assert (row["verdict"], len(own)) == ("accepted", 2)
+    jobs = search.executor.jobs
+    trained = [at for at, job in enumerate(jobs) if isinstance(job, Training)]
+    played = (
+        at
+        for at, job in enumerate(jobs)
+        if isinstance(job, Evaluation)
+        and PURPOSES[job.seeds[0][0].map_seed] is Purpose.ACCEPTANCE
+    )
+    assert trained[-1] < next(played)
 
 
 # -- Fine-tunes that pause at a first rung, and the comparisons at the whole budget ----------------
