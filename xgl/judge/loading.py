@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from xgl.errors import ConfigError, JudgeError, ModelNotFoundError
+from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, StoryError
 from xgl.judge.server_judge import connect
 from xgl.judge.stories import CorpusStories, read_texts
 from xgl.judge.transformer_judge import TransformerJudge
@@ -113,8 +113,14 @@ class JudgeStories:
         self._texts.clear()
 
     def _write(self, batch: Sequence[tuple[int, StoryRequest]]) -> list[str]:
-        limits = [request.tokens for _, request in batch]
         prompts = [(self.lm.bos, *self.lm.encode(request.prompt)) for _, request in batch]
+        left = [self.lm.window - len(prompt) for prompt in prompts]
+        if min(left) < 1:
+            raise StoryError(
+                f"story: found a prompt of {self.lm.window - min(left):,} tokens, expected less "
+                f"than the writer's window of {self.lm.window:,}"
+            )
+        limits = [min(each, r.tokens) for each, (_, r) in zip(left, batch, strict=True)]
         uniforms = [stream("story", seed, r.site).random(max(limits)) for seed, r in batch]
         continuations = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
         texts = [" ".join(self.lm.decode(each.ids).split()) for each in continuations]

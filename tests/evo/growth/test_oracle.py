@@ -245,8 +245,7 @@ def test_another_parent_is_trained_again_before_the_acceptance_test(search: Sear
     played = (
         at
         for at, job in enumerate(jobs)
-        if isinstance(job, Evaluation)
-        and PURPOSES[job.seeds[0][0].map_seed] is Purpose.ACCEPTANCE
+        if isinstance(job, Evaluation) and PURPOSES[job.seeds[0][0].map_seed] is Purpose.ACCEPTANCE
     )
     assert trained[-1] < next(played)
 

@@ -150,3 +150,19 @@ def test_the_judge_tells_the_same_story_for_the_same_map(
     for text in first:
         assert judge.count(text) <= 12
         assert "\n" not in text
+
+
+def test_a_story_ends_with_the_window_of_its_writer(
+    lm: LanguageModel, judge: TransformerJudge
+) -> None:
+    """Beyond it the writer would have no positions."""
+    size = len(lm.encode(" cat" * 10)) // 10
+    most = (lm.window - 4) // size
+    long, short = (StoryRequest(0, 40, " cat" * count) for count in (most, 1))
+    alone = JudgeStories(lm, judge.truncate).story_texts([(2, long)])
+    assert judge.count(alone[0]) < 4 + size
+    beside = JudgeStories(lm, judge.truncate).story_texts([(2, long), (2, short)])
+    assert beside[0] == alone[0]
+    assert judge.count(beside[1]) > 4 + size
+    with pytest.raises(StoryError, match=r"a prompt of [\d,]+ tokens, expected less than"):
+        JudgeStories(lm, judge.truncate).story_texts([(2, StoryRequest(0, 1, " cat" * 2 * most))])
