@@ -250,8 +250,11 @@ class TransferOracle:
         return is_unknown or self.selection.headroom(task).low > 0
 
     def _select(self, assessment: TransferAssessment) -> Steps[Request, TransferAssessment]:
-        """The selection race with the assessment's parent and scope."""
+        """The selection race with the assessment's parent and scope, unless the candidate was
+        refused at the first rung."""
         task, parent = assessment.candidate.game, assessment.parent
+        if self._reached(task) is self.pause:
+            return assessment
         order = self.selection.scan_order(parent, assessment.scope)
         decision, evidence, _ = yield from self._race(
             selection, self.selection, task, parent, order

@@ -261,6 +261,21 @@ def finetunes_of(search: Search, game_id: str) -> list[dict[str, Any]]:
     return [row for row in search.rows("finetunes") if row["game_id"] == game_id]
 
 
+def test_a_pause_refuses_while_the_parent_is_trained_again(search: Search) -> None:
+    """The parent's own gain is not clear; the candidate has no fine-tune on the whole budget."""
+    world = of_limits(l8=Nature(own=0.8), l7=Nature(own=0.0))
+    settings = (
+        *RUNGS,
+        "growth.schedule=open_ended",
+        "growth.examined_share=1",
+        "growth.initial_attempts=1",
+    )
+    assert search.run(world, *settings, sampler=Listed([code(7)])) == 0
+    [row] = search.rows("decisions")
+    assert row["reason"] in DECIDED_AT_A_PAUSE
+    assert len(finetunes_of(search, row["parent_game_id"])) > 1
+
+
 def test_help_that_appears_after_the_pause_is_enough(search: Search) -> None:
     """Nor does it matter that the scope teaches all of it so far: verdicts are of the whole
     budget."""
