@@ -77,6 +77,18 @@ def test_rows_tell_where_a_game_came_from(
     assert KEY not in str([search.rows(table) for table in ("runs", "proposals")])
 
 
+def test_what_a_proposal_cost_stands_once_for_all_of_its_roles(
+    search: Search, server: ChatServer, script: Scripted, tmp_path: Path
+) -> None:
+    two = f"{code(7)}reveal(alice, s)\nelicit(alice, x, 7)\nreward(alice, xed(x | s))\n"
+    script.answer = lambda request: reply(f"Both say what fits.\n```\n{two}```")
+    assert search.run(WORLD, *asking(server, tmp_path)) == 0
+    rows = search.rows("proposals")
+    assert [row["role"] for row in rows[:2]] == ["black", "alice"]
+    assert sum(row["tokens"] for row in rows) == 35 * (len(server.received) - 1)
+    assert rows[1]["dollars"] == rows[1]["seconds"] == 0 < rows[0]["dollars"]
+
+
 def test_a_server_that_goes_down_stops_the_run_and_resuming_pays_nothing_twice(
     search: Search, server: ChatServer, script: Scripted, tmp_path: Path, capsys: Capsys
 ) -> None:
