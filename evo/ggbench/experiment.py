@@ -309,11 +309,16 @@ def prepare(
     checkpoints: list[Checkpoint] = []
     pairings: list[Pairing] = []
     stage, began = "training", monotonic()
+
+    def rest(rows: Sequence[Checkpoint | Pairing]) -> float:
+        """Seconds of the stage besides those that stand in its own rows."""
+        return monotonic() - began - sum(each.seconds for each in rows)
+
     try:
         with Box(game, limits) as box:
             checkpoints += selfplay.train(box, config.train, run_seed)
         reason = f"{checkpoints[-1].steps} steps without an error"
-        verdicts.append(FilterVerdict(stage, True, reason, monotonic() - began))
+        verdicts.append(FilterVerdict(stage, True, reason, rest(checkpoints)))
         stage, began = "opponent", monotonic()
         with Box(game, limits) as box:
             selfplay.keep_policies(box, {each.quarter: each.weights for each in checkpoints})
@@ -321,5 +326,5 @@ def prepare(
         passed, reason = selfplay.opponent_verdict(pairings)
     except GameFaultError as fault:
         passed, reason = False, str(fault)
-    verdicts.append(FilterVerdict(stage, passed, reason, monotonic() - began))
+    verdicts.append(FilterVerdict(stage, passed, reason, rest(pairings)))
     return verdicts, checkpoints, pairings

@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +19,14 @@ from support.purse_game import PURSE, PURSE_FOLDER
 
 from archive import Archive
 from archive.__main__ import main as archive_main
+from archive.schema import PairPurpose
 from archive.statistics.programs import NAMES
-from evo.config.measure import OpponentConfig, TrainConfig
-from evo.ggbench.box import Box, GameFaultError
+from evo.config.measure import GGBenchConfig, OpponentConfig, TrainConfig
+from evo.ggbench import experiment, selfplay
+from evo.ggbench.box import Box, BoxLimits, GameFaultError
 from evo.ggbench.selfplay import (
+    Checkpoint,
+    Pairing,
     TrainingGames,
     contest,
     find_opponent,
@@ -141,6 +147,18 @@ def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
     assert parts == whole
     assert run(folder, resume)[0] == 0
     assert science(folder / "parts" / "archive") == parts
+
+
+def test_seconds_of_a_stage_and_of_its_parts_stand_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both are rows, and a budget counts all rows."""
+    parts = [Checkpoint(n, n, b"", 100.0) for n in (1, 2)]
+    pair = Pairing("4", 5, "1", PairPurpose.SELECTION, 2, 1, 0, True, 50.0)
+    monkeypatch.setattr(experiment, "Box", lambda *_: nullcontext())
+    monkeypatch.setattr(selfplay, "keep_policies", lambda *_: None)
+    monkeypatch.setattr(selfplay, "train", lambda *_: parts)
+    monkeypatch.setattr(selfplay, "find_opponent", lambda *_: [pair])
+    rows = chain(*experiment.prepare(PURSE, GGBenchConfig(), BoxLimits(), 0))
+    assert sum(row.seconds for row in rows) < 50
 
 
 # -- Self-play: Table 4's settings, the same result twice, a policy that beats random moves --------
