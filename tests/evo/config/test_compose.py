@@ -47,6 +47,19 @@ def test_every_variant_composes_and_a_model_of_size_takes_part_in_proposing(
     assert load(RunConfig, [RUN, *words]).meta_sampler.name == name
 
 
+MODELS = sorted(path.name.removesuffix(".yaml") for path in files("conf.model").iterdir())
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_with_every_model_the_triplet_is_the_papers(model: str) -> None:
+    """What a model's preset says comes after ``finetune=reinforce``."""
+    config = load(RunConfig, ["+experiment=transfer_triplet", f"model={model}"])
+    assert (config.finetune.warm_start.maps, config.finetune.maps) == (0, 4)
+    curriculum = load(RunConfig, ["+experiment=curriculum", f"model={model}"]).finetune
+    own = load(RunConfig, [RUN, f"model={model}"]).finetune
+    assert 0 < curriculum.learning_rate <= own.learning_rate
+
+
 def test_composed_defaults_are_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "reward_settings", lambda words: ())
     for experiment in MODEL_RUNS:
