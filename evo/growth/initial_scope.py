@@ -160,9 +160,10 @@ def _learn(selection: Stage, tasks: Sequence[Task]) -> Steps[Request, None]:
     seeds = selection.seeds(looks.plays[-1])
     base = [PlayRequest(BASE_POLICY, task, selection.purpose, seeds) for task in tasks]
     scripts = [each for task in tasks for each in selection.script_requests(task, looks.plays[0])]
-    yield [*finetunes, *base, *scripts]
+    yield [*finetunes, *selection.blocks([*base, *scripts])]
     question = Question(looks.plays[-1], own=True)
-    yield [plays for task in tasks for plays in selection.plays(task, task, (), question)]
+    plays = (each for task in tasks for each in selection.plays(task, task, (), question))
+    yield selection.blocks(plays)
 
 
 def metadata(settings: GameConfig) -> Metadata:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import chain, pairwise, product
+from itertools import chain, product
 from typing import Any
 
 from archive import Purpose, Reason, Verdict
@@ -30,7 +30,7 @@ from archive.statistics.rule import (
     decision_columns,
 )
 from archive.statistics.scripts import script_columns
-from evo.config.schema import BLOCK, RunConfig
+from evo.config.schema import RunConfig
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Selection
 from evo.growth.forecast import Forecast, power
 from evo.growth.initial_scope import learn_initial_scope
@@ -323,7 +323,7 @@ class TransferOracle:
         yield requests
         policies = [BASE_POLICY, *collector.policy_ids_in_force(parent)]
         policies += [request.policy_id for request in requests]
-        yield self._blocks(PlayRequest(policy, parent, *at) for policy in policies)
+        yield self.selection.blocks(PlayRequest(policy, parent, *at) for policy in policies)
         # The fine-tunes in force change in one step, once all plays that they are judged by exist.
         collector.attempts.in_force[parent.id] = (*collector.attempts.of(parent.id), number)
         stage.prefer_best(parent)
@@ -351,7 +351,7 @@ class TransferOracle:
         assert decision is not None
         tested = replace(assessment, scope=tuple(scope), decision=decision, evidence=evidence)
         if decision.verdict is Verdict.ACCEPTED:  # what it earns beyond scripts is archived
-            yield self._blocks(stage.contender_requests(candidate.game, stage.script_plays))
+            yield stage.blocks(stage.contender_requests(candidate.game, stage.script_plays))
         gamma = evidence.gamma.interval.value
         result = AcceptanceResult(decision.verdict, gamma, tested=tested)
         if decision.verdict is Verdict.UNDECIDED:
@@ -397,7 +397,7 @@ class TransferOracle:
             race = kind(race_settings, [each.id for each in scope], start)
             question = next(race)
             while True:
-                blocks = self._blocks(stage.plays(task, parent, scope, question))
+                blocks = stage.blocks(stage.plays(task, parent, scope, question))
                 requests += blocks
                 yield blocks
                 if stage.no_evidence(parent, scope) != start:
@@ -416,23 +416,7 @@ class TransferOracle:
         ids = None
         while ids != (now := self.collector.attempt_ids(sources)):
             ids = now
-            yield self._blocks(requests())
-
-    def _blocks(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
-        """Requests cut at the looks of their purpose and of forecasts, so that the same plays are
-        always requested in the same blocks, and after every ``BLOCK`` plays, so that workers share
-        a game whose plays are long."""
-        transfer = self.config.transfer
-        looks = {*transfer.selection_plays, *transfer.acceptance_plays, self.selection.script_plays}
-        most = transfer.acceptance_plays[-1]
-        blocks: list[PlayRequest] = []
-        for request in requests:
-            count = len(request.seeds)
-            doublings = {most * 2**k for k in range(count.bit_length())}
-            inner = looks | doublings | {*range(BLOCK, count, BLOCK)}
-            edges = sorted({0, count, *(edge for edge in inner if edge < count)})
-            blocks += [replace(request, seeds=request.seeds[a:b]) for a, b in pairwise(edges)]
-        return blocks
+            yield self.selection.blocks(requests())
 
     # -- rows ----------------------------------------------------------------------------------
 

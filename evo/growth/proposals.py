@@ -117,7 +117,8 @@ class Proposer:
                         rows[-1]["outcome"] = ProposalOutcome.PASSED_OVER
             if len(candidates) >= n:
                 break
-        self.ledger.commit(proposals=rows)
+        games = self.ledger.game_rows([task for task, _ in candidates])
+        self.ledger.commit(proposals=rows, games=games)
         return candidates
 
     def _request(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Self
 
 from archive import Purpose
@@ -21,6 +22,7 @@ from archive.statistics.scripts import (
     headroom,
     script_confidence,
 )
+from evo.config.schema import BLOCK
 from evo.growth.algorithm import Place
 from evo.growth.forecast import Forecast, expected_coverage, expected_help
 from evo.jobs.evaluation import Task
@@ -87,6 +89,22 @@ class Stage:
                 for rank in range(self.attempts(task)):
                     requests += collector.own_plays(task, *at, rank)
         return requests
+
+    def blocks(self, requests: Iterable[PlayRequest]) -> list[PlayRequest]:
+        """Requests of this stage cut at its looks, so that the same plays are always requested in
+        the same blocks, and after every ``BLOCK`` plays, so that workers share a game whose plays
+        are long."""
+        transfer, is_selection = self.collector.config.transfer, self.purpose is Purpose.SELECTION
+        looks = {*transfer.selection_plays, self.screening_plays}
+        looks = looks if is_selection else {*transfer.acceptance_plays}
+        blocks: list[PlayRequest] = []
+        for request in requests:
+            count = len(request.seeds)
+            doublings = {max(looks) * 2**k for k in range(count.bit_length())}
+            inner = looks | doublings | {*range(BLOCK, count, BLOCK)}
+            edges = sorted({0, count, *(edge for edge in inner if edge < count)})
+            blocks += [replace(request, seeds=request.seeds[a:b]) for a, b in pairwise(edges)]
+        return blocks
 
     @property
     def script_plays(self) -> int:

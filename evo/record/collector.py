@@ -166,7 +166,6 @@ class Collector:
         the configuration asks for it and no cheaper filter refuses the game. Returns the refusal of
         a game that is not worth a fine-tune; None if it is."""
         few = self.config.playability
-        self.ledger.commit(games=self.ledger.game_rows([task]))
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
         yield [PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds)]
         self._fix_floor(task)

@@ -59,7 +59,10 @@ class Ledger:
     # -- writing ---------------------------------------------------------------------------
 
     def commit(self, **tables: Sequence[Row]) -> None:
-        """Write rows of any tables as one commit; rows that name a run get this one."""
+        """Write rows of any tables as one commit, if there are any; rows that name a run get this
+        one."""
+        if not any(tables.values()):
+            return
         rows_by_table = {
             name: [
                 row if name in ("games", "maps") else {"run_id": self.run_id} | row for row in rows

@@ -160,10 +160,10 @@ class PlayRequest(Request):
 
 @dataclass(frozen=True)
 class UnlikelyRequest(PlayRequest):
-    """The best, or the median, of random moves on given seeds: both are one job. ``floor``: bits of
-    an unfinished play."""
+    """The best, or the median, of random moves on given seeds: both are one job, which candidates
+    of several roles share. ``floor``: bits of an unfinished play."""
 
-    floor: float = 0.0
+    floor: float = field(default=0.0, compare=False)
 
     def duration(self, facts: RunFacts) -> float:
         return len(self.seeds) * SCRIPTED_PLAY * RANDOM_MOVES / 2
