@@ -38,7 +38,7 @@ class Caps:
     max_lines: Lines = 6
     """Most instructions of a child (a proposed game)."""
     max_terms: Count = 4
-    """Most terms of one reward."""
+    """Most terms of one reward or comparison."""
     max_joined: Count = 5
     """Most strings that are joined in one expression."""
     players: Players = (syn.MAIN_PLAYER,)

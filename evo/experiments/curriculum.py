@@ -6,7 +6,7 @@ learned under several training seeds with equal tokens.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
@@ -45,8 +45,7 @@ def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Pla
     held_out = library_tasks(config, config.curriculum.held_out)
     courses = read_courses(config, held_out)
     every = [task for tasks in (*courses.values(), held_out.values()) for task in tasks]
-    plan = plan_models(config, services, resumed)
-    plan = replace(plan, initial=list({task.id: task for task in every}.values()))
+    plan = plan_models(config, services, resumed, [*{task.id: task for task in every}.values()])
     return "", partial(CurriculumSession, plan, courses=courses, held_out=held_out)
 
 

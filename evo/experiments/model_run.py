@@ -19,13 +19,15 @@ from evo.config.models import ModelHostSettings
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
 from evo.jobs.evaluation import Task
-from evo.record.budget import Cost, amount, exhausted_budgets, raised
+from evo.record.budget import Cost, amount, check_prices, exhausted_budgets, raised
 from evo.record.collector import Collector
 from evo.record.display import Display
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from meta_sampler.base import MetaSampler
+from meta_sampler.settings import PortfolioSettings
+from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError
 from xgl.judge.stories import check_source, texts_digest
 from xgl.models.references import is_server
@@ -118,9 +120,16 @@ class ModelSession(RunSession):
         return [*commands.items()]
 
 
-def plan_models(config: RunConfig, services: Services, resumed: bool) -> ModelPlan:
-    """Find games, sampler, models and cluster; raises what each of them raises."""
-    initial, judge = initial_tasks(config), config.judge
+def plan_models(
+    config: RunConfig, services: Services, resumed: bool, initial: list[Task] | None = None
+) -> ModelPlan:
+    """Find the initial games, unless they are given, sampler, models and cluster; raises what each
+    of them raises."""
+    initial = initial_tasks(config) if initial is None else initial
+    judge, settings = config.judge, config.meta_sampler.settings
+    members = settings.members().values() if isinstance(settings, PortfolioSettings) else [settings]
+    paid = [each for each in members if isinstance(each, ChatSettings)]
+    check_prices(config.budget, paid, "meta_sampler.settings.price_prompt=… and .price_new=…")
     if is_server(judge.model):
         from xgl.judge.loading import check_judge  # loads torch: only where a server is the judge
 
@@ -131,7 +140,7 @@ def plan_models(config: RunConfig, services: Services, resumed: bool) -> ModelPl
     others = judge.second, *judge.others.values()
     for reference in filter(None, (own, config.player.model, npc, *others)):
         resolve(reference)
-    sampler = services.sampler(config.meta_sampler.name, config.meta_sampler.settings)
+    sampler = services.sampler(config.meta_sampler.name, settings)
     from evo.jobs.executor import check  # loads Ray: when everything else is right
 
     check(config.cluster)

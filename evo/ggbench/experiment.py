@@ -58,7 +58,7 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
     games = {game.game_id: game for name in names for game in find_all(name)}
     players = [benchmark.find_player(name, settings) for name in settings.players]
     chats = [*models.values(), *(p.settings for p in players if isinstance(p, RemotePlayer))]
-    check_prices(config.budget, chats, "ggbench.chat.prices")
+    check_prices(config.budget, chats, "ggbench.chat.prices={MODEL:[prompt,answer]}")
     if not resumed:
         ask_once(chats)
     text = f"{len(games) + settings.count * ('author' in models)} games"

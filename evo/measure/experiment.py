@@ -137,7 +137,7 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     base = LocalPlayer(config.measure.base or config.measure.judge or export.judge_name, reference)
     players = tuple(find_player(name, config.measure.chat) for name in config.players)
     remote = [player.settings for player in players if isinstance(player, RemotePlayer)]
-    check_prices(config.budget, remote, "measure.chat.prices")
+    check_prices(config.budget, remote, "measure.chat.prices={MODEL:[prompt,answer]}")
     if config.measure.ceiling_calls and is_server(judge):
         raise ConfigError(
             f"measure.ceiling_calls: found {config.measure.ceiling_calls} and a judge on a server, "

@@ -73,14 +73,13 @@ def remaining(budget: PaidBudget, cost: Cost) -> ChatBudget:
     }
 
 
-def check_prices(budget: PaidBudget, models: Iterable[ChatSettings], key: str) -> None:
+def check_prices(budget: PaidBudget, models: Iterable[ChatSettings], prices: str) -> None:
     """Raises :class:`ConfigError` for a budget in dollars and a model without a price, whose
-    requests it could not bound; ``key``: the setting that holds the prices."""
+    requests it could not bound; ``prices``: the setting that holds them, with its form."""
     unpriced = [each.model for each in models if not each.has_prices]
     if budget.dollars is not None and unpriced:
         raise ConfigError(
-            f"budget.dollars: found an amount and no price of {unpriced[0]}, expected "
-            f"{key}={{MODEL:[prompt,answer]}}"
+            f"budget.dollars: found an amount and no price of {unpriced[0]}, expected {prices}"
         )
 
 

@@ -60,6 +60,18 @@ def test_with_every_model_the_triplet_is_the_papers(model: str) -> None:
     assert 0 < curriculum.learning_rate <= own.learning_rate
 
 
+@pytest.mark.parametrize(
+    "sampler",
+    ["chat", "portfolio meta_sampler.settings.model=m meta_sampler.settings.base_url=http://u/v1"],
+)
+def test_a_budget_in_dollars_needs_the_prices_of_who_proposes(
+    tmp_path: Path, capsys: Capsys, sampler: str
+) -> None:
+    words = f"{RUN} budget.dollars=1 archive.root={tmp_path} meta_sampler={sampler}".split()
+    assert evo.run.main(words) == 2
+    assert "expected meta_sampler.settings.price_prompt=" in capsys.readouterr().err
+
+
 def test_composed_defaults_are_those_of_python(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(models, "reward_settings", lambda words: ())
     for experiment in MODEL_RUNS:
