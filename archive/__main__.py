@@ -264,11 +264,11 @@ _EXPORT = (
         dest="scores",
         action="store_false",
     ),
-    count("--playable", "so many games, drawn from all learned ones, instead of a cover", 0),
+    count("--playable", "of a measure: so many games, drawn from all learned ones", 0),
     numeric(
         "--discriminating",
-        "of a measured run: the fewest games that rank its players as all do, with no mean narms "
-        "off by more than this share; default: all games",
+        "of the measure of a measured run: the fewest games that rank its players as all do, with "
+        "no mean narms off by more than this share; default: all games",
         "a share from 0 to 1, such as 0.1",
         lambda share: 0 <= share <= 1,
         metavar="SHARE",

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pyarrow.compute as pc
 
-from archive.errors import DamagedError
+from archive.errors import DamagedError, LookupFailedError
 from archive.run import Row, Run
 from archive.schema import (
     BASE_POLICY,
@@ -104,6 +104,8 @@ def stored_adapters(archive: Archive) -> Iterator[Mismatch]:
     for digest in archive.adapters():
         try:
             archive.get_adapter(digest)
+        except LookupFailedError:
+            continue  # a run that goes on has dropped it since
         except DamagedError as error:
             path = archive.folder / ADAPTERS / f"{digest}.safetensors"
             yield Mismatch(str(path), error.found, f"SHA-256 {digest}")
@@ -190,10 +192,10 @@ def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
         policies = run.policies_at(row)
         try:
             result = replay(case, run.plays, policies)
+            scripts = replay_script_comparison(case, row, run.plays, policies)
         except (MissingPlaysError, ValueError) as error:
             yield Mismatch(where(row), "plays missing", f"what it was decided on ({error})")
             continue
-        scripts = replay_script_comparison(case, row, run.plays, policies)
         columns = value_columns(result.evidence, len(case.scope)) | script_columns(scripts)
         for name, value in columns.items():
             if not same(row[name], value):
@@ -307,7 +309,7 @@ def verify(archive: Archive) -> Verification:
     """Recomputes every hash, follows every reference, and recomputes scopes and decisions.
 
     Rows are checked only if all files are intact. Raises LookupFailedError for an archive without
-    runs, and DamagedError if a commit record cannot be read.
+    runs, and DamagedError for a commit record that cannot be read, and looks that no run can have.
     """
     faults = [each for check in _FILES for each in islice(check(archive), LIMIT)]
     unchecked_counts: Counter[str] = Counter()

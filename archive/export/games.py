@@ -33,7 +33,9 @@ def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     not known.
     """
     scope_number, scope = run.newest_scope
-    selection = choose(run, Options(eta=options.eta)).covers
+    selection = choose(
+        run, Options(eta=options.eta, skip_unplayable=options.skip_unplayable)
+    ).covers
     members = [member for member in scope if member.task_id in selection]
     by_id = run.games(member.game_id for member in members)
     contents: Files = {}
@@ -74,7 +76,7 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
 
     Raises ExportError if no game of it was fine-tuned.
     """
-    tasks = choose(run, Options(eta=options.eta)).covers
+    tasks = choose(run, Options(eta=options.eta, skip_unplayable=options.skip_unplayable)).covers
     stored = {*run.archive.adapters()}  # those of attempts that were given up are removed
     whole = [row for row in run.finetunes if row["state_hash"] is None]  # not those of a pause
     own = [row for row in whole if TaskId.of(row) in tasks]
@@ -106,12 +108,15 @@ def _player(run: Run) -> dict[str, Any]:
     """The player's settings in the run's configuration."""
     try:
         player = read_settings(run.config_json)["player"]
-        return {name: player[name] for name in ("model", "lora_rank", "lora_alpha")}
+        kinds = {"model": str, "lora_rank": int, "lora_alpha": int | float}
+        if all(isinstance(player[name], kind) for name, kind in kinds.items()):
+            return {name: player[name] for name in kinds}
     except (KeyError, TypeError):
-        raise ExportError(
-            "the run has no adapters: found no player in its configuration, expected a run of a "
-            "language model"
-        ) from None
+        pass
+    raise ExportError(
+        "the run has no adapters: found no player in its configuration, expected a run of a "
+        "language model"
+    )
 
 
 def _write(run: Run, adapter_hash: str, player: Mapping[str, Any], folder: Path) -> None:
@@ -128,7 +133,9 @@ def adapter_config(adapter: bytes, player: Mapping[str, Any]) -> dict[str, Any]:
     """PEFT's ``adapter_config.json`` of an archived adapter: the names of its tensors tell which
     layers it belongs to."""
     size = int.from_bytes(adapter[:8], "little")
-    keys = [key for key in read_json(adapter[8 : 8 + size]) if key.endswith("lora_A.weight")]
+    keys: list[str] = []
+    with suppress(ValueError, TypeError, AttributeError):  # an adapter may be a stranger's
+        keys = [key for key in read_json(adapter[8 : 8 + size]) if key.endswith("lora_A.weight")]
     matches = [match for key in keys if (match := _KEY.fullmatch(key))]
     if len(matches) != len(keys) or not keys:
         raise ExportError("an adapter holds tensors that are no LoRA of blocks, expected such ones")

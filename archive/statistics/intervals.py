@@ -76,7 +76,8 @@ def ratio_interval(
     t = _t(confidence, freedom)
     if b <= t * error:
         return Interval(a / b, -math.inf, math.inf, plays)
-    if joint * joint > above * below:  # each variance is at least its parts', their covariance not
+    # with training seeds each variance is at least its parts', their covariance not
+    if numerator.ndim > 1 and joint * joint > above * below:
         half = t * math.sqrt(around) / b
         return Interval(a / b, a / b - half, a / b + half, plays)
     # the roots of (a − θb)² = t²(above − 2θ joint + θ² below)

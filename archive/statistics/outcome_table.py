@@ -120,23 +120,25 @@ def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
     verdicts = np.array([table.verdict(place, columns) for place in places])
     parts = map(table.names, [named] if isinstance(named, str) else named or ())
     names = [", ".join(each) for each in zip(*parts, strict=True)] or [POOLED] * len(judged)
-    tasks, rows = np.unique([names[place] for place in places], return_inverse=True)
+    tasks = sorted({names[place] for place in places})
+    row_of = {task: row for row, task in enumerate(tasks)}
+    rows = np.array([row_of[names[place]] for place in places], int)
     notes = [f"{len(judged) - len(places):,} rows without a winner"] * (len(places) < len(judged))
     preferences, known = _mean_verdicts(rows, pairs, verdicts, (len(tasks), len(models)))
     kept, seats = np.flatnonzero(known.all(axis=(1, 2))).tolist(), list(range(len(models)))
     if places and not kept and not table.choice.task:
         notes.append("all judgements count as one task, since no task has some of every pair")
-        tasks, kept = np.array([POOLED]), [0]
+        tasks, kept = [POOLED], [0]
         preferences, known = _mean_verdicts(0 * rows, pairs, verdicts, (1, len(models)))
         while not (present := known[0][np.ix_(seats, seats)]).all():
             seats.pop(int(np.argmin(present.sum(axis=1))))
     if not kept or len(seats) < 2:
         raise RatingError("found no two models that were compared on one task, expected some")
     preferences = preferences[np.ix_(kept, seats, seats)]
-    notes += left_out("task", tasks.tolist(), kept) + left_out("model", models, seats)
+    notes += left_out("task", tasks, kept) + left_out("model", models, seats)
     return RatedBlock(
         models=tuple(models[seat] for seat in seats),
-        tasks=tuple(TaskId(str(tasks[row]), "") for row in kept),
+        tasks=tuple(TaskId(tasks[row], "") for row in kept),
         outcomes=tuple(preferences[:, None]),
         means=(1 + preferences.mean(axis=0).sum(axis=1) / (len(seats) - 1)) / 2,
         left_out=tuple(notes),

@@ -178,8 +178,8 @@ def _outcomes(
     preference: Preference,
 ) -> Array:
     """Outcomes (maps, models, models) of one game on the maps that all models played."""
-    fewest_rounds = min(max(rounds) for maps in played.values() for rounds in maps.values())
-    last = min([fewest_rounds, *(row["at_round"] for row in measures)])
+    fewest_rounds = min(max(rounds) for name in names for rounds in played[name].values())
+    last = min([fewest_rounds, *(r["at_round"] for r in measures if r["policy_id"] in names)])
     common = sorted(set.intersection(*({*played[name]} for name in names)))
     best = [
         [max(s for r, s in played[name][seeds].items() if r <= last) for seeds in common]

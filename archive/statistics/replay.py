@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from archive.errors import DamagedError
 from archive.plays import SCORE_COLUMNS, Plays, on_common_seeds, plays_of
 from archive.run import Row, Run, stored_game
 from archive.schema import (
@@ -24,7 +25,14 @@ from archive.schema import (
     TaskId,
     Verdict,
 )
-from archive.statistics.intervals import CONFIDENCE, Interval, Scores, over_seeds, ratio_interval
+from archive.statistics.intervals import (
+    CONFIDENCE,
+    Interval,
+    Scores,
+    over_seeds,
+    ratio_interval,
+    replicated_gains,
+)
 from archive.statistics.race import (
     Bounds,
     CandidateBounds,
@@ -110,7 +118,7 @@ class _Reader:
     ) -> Scores:
         base = self._sample(BASE_POLICY, target, plays)
         samples = [self._sample(policy, target, plays) for policy in self._attempts(source)[rank]]
-        return over_seeds([sample.kind(kind) - base.kind(kind) for sample in samples])
+        return replicated_gains(samples, base, kind)
 
     def attempts(self, source: TaskId) -> int:
         return len(self._attempts(source))
@@ -178,12 +186,17 @@ def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
         return None
     if row["parent_game_id"] is None or row["parent_role"] is None:
         return None
+    try:
+        looks = Looks(tuple(row["looks"]), 1 - row["confidence"])
+    except ValueError as error:
+        name = f"decisions, game {row['game_id']}"
+        raise DamagedError(name, str(error), "looks that a run can have") from None
     return Case(
         candidate=TaskId.of(row),
         parent=TaskId(row["parent_game_id"], row["parent_role"]),
         scope=scope,
         purpose=row["purpose"],
-        looks=Looks(tuple(row["looks"]), 1 - row["confidence"]),
+        looks=looks,
         thresholds=Thresholds(
             row["alpha1"],
             row["alpha2"],

@@ -134,7 +134,7 @@ def read_head(folder: Path) -> Head:
         return int(head["number"]), str(head["sha256"])
     except FileNotFoundError:
         return -1, None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError) as error:
         raise DamagedError(path, "no readable note", "the newest commit") from error
 
 
@@ -247,8 +247,11 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
             fits = parquet.schema_arrow.equals(TABLES[file.table].schema)
             if fits := fits and parquet.metadata.num_rows == file.rows:
                 _require_bounded(path, parquet)
+            words = [c for c in TABLES[file.table].columns if c.values and c.name in columns]
             for batch in parquet.iter_batches(BATCH, columns=list(columns)) if fits else ():
                 rows += batch.num_rows
+                if wrong := [c.name for c in words if not _is_sound(c, batch.column(c.name))]:
+                    raise ValueError(f"a word in column {wrong[0]} that it cannot hold")
                 yield pa.Table.from_batches([batch]).select(list(columns))
     except (pa.ArrowException, OSError, ValueError) as error:
         problem = (str(error).splitlines() or [type(error).__name__])[0]

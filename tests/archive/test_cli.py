@@ -79,7 +79,8 @@ def check(main, *arguments, without):
 run, game, page = sys.argv[1:]
 models = "torch transformers peft ray hydra evo meta_sampler "
 from xgl.__main__ import main as xgl_main
-check(xgl_main, "check", game, without=models + "scipy pyarrow rich.console jinja2")
+for words in (("check", game), ("canonical", "censor"), ("diagram", "censor"), ("games",)):
+    check(xgl_main, *words, without=models + "numpy scipy pyarrow httpx2 rich.console jinja2")
 from archive.__main__ import main as archive_main
 check(archive_main, "inspect", run, without=models + "scipy jinja2")
 check(archive_main, "show", run, "bbbb", without=models + "scipy jinja2")
@@ -97,7 +98,9 @@ def test_commands_import_no_package_that_they_do_not_need(run_folder: Path, tmp_
     arguments = [sys.executable, "-c", STARTS, run_folder, game, tmp_path / "page.html"]
     process = subprocess.run(arguments, capture_output=True, text=True)
     assert process.stderr == ""
-    assert process.stdout.split("\n") == ["check", "inspect", "show", "report", "frames", ""]
+    assert process.stdout.split("\n") == [
+        *("check", "canonical", "diagram", "games", "inspect", "show", "report", "frames", "")
+    ]
 
 
 def test_the_run_may_be_left_out(

@@ -188,3 +188,6 @@ def test_of_a_cover(seen: Seen, capsys: Capsys, tmp_path: Path) -> None:
     assert facts["delta"] in (delta, None)
     assert sorted({each["game_id"] for each in facts["members"]}) == sorted(members)
     assert facts["scope"] == max(row["scope"] for row in seen.rows("scopes"))
+    files = tmp_path / "files"
+    assert main(["export", str(seen.folder), str(files), *options[:3]]) == 0
+    assert len([*files.iterdir()]) == len(members)

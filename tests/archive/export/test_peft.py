@@ -78,6 +78,20 @@ def test_plain_peft_plays_what_the_archived_adapter_plays(
     assert (player.reference, player.folder) == ("embedded", out / name)
 
 
+@pytest.mark.parametrize("model", ["embedded", 5])
+def test_a_strangers_adapter_is_refused_in_a_sentence(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], model: object
+) -> None:
+    config = {**CONFIG, "player": {**PLAYER, "model": model}}
+    folder = build(tmp_path / "archive", [CONTRAST], config=config)
+    with Archive.open(folder, "a") as archive:
+        facts = {"game_id": CONTRAST.game.game_id, "role": "black"}
+        facts["adapter_hash"] = archive.put_adapter(b"\2" + bytes(7) + b"[5]")
+        archive.commit({"finetunes": [row("finetunes", run_id="r1", finetune_id="f1", **facts)]})
+    assert main(["export", str(folder), str(tmp_path / "out"), "--format", "peft"]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
 def test_the_best_and_the_worst_archived_moves_become_rows(tmp_path: Path) -> None:
     moves = (("a hen",), ("rain and boats",), ("no key",), ("dogs",))
     folder = build(tmp_path / "archive", [CONTRAST, BOB], moves=moves, judge=WordJudge())

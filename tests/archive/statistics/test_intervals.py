@@ -44,6 +44,14 @@ def test_ratios_have_no_unit(scale: float, seed: int) -> None:
     assert (scaled.low, scaled.high) == pytest.approx((plain.low, plain.high))
 
 
+@given(seed=st.integers(0, 999))
+def test_of_two_plays_the_ratio_has_bounds_too(seed: int) -> None:
+    """Two plays are collinear, up to rounding."""
+    top, bottom = np.random.default_rng(seed).normal(9, 0.1, (2, 2))
+    bounds = ratio_interval(top, bottom, 0.9)
+    assert bounds.value is None or bounds.low <= bounds.value <= bounds.high
+
+
 def crossed_gains(rng: np.random.Generator, seeds: int, plays: int, mean: float) -> np.ndarray:
     """Gains (seeds, plays) that depend on the training seed, on the map, and on chance."""
     training, maps = rng.normal(0, 1, (seeds, 1)), rng.normal(0, 2, (1, plays))

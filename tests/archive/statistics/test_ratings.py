@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from rich.console import Console
-from support.rated import THREE, Scores, build, draw_scores, games
+from support.rated import RUN, THREE, Scores, build, draw_scores, games
+from support.rows import row
 
 from archive import Archive
 from archive.__main__ import main
@@ -50,6 +51,13 @@ def test_scores_are_the_best_of_all_rounds_on_common_maps(tmp_path: Path) -> Non
     for place, outcomes in enumerate(block.outcomes):
         assert (outcomes == wins(np.stack([scores[m][place] for m in block.models]))).all()
     assert not block.left_out
+    ids = {"policy_id": "eve", "game_id": games(3)[0].game_id, "role": "black", "round": 1}
+    with Archive.open(tmp_path / "a", "a") as archive:  # one round on one map
+        archive.commit(
+            {"rounds": [row("rounds", run_id=RUN, **ids, control=False, purpose="measure")]}
+        )
+    again = read(tmp_path / "a")
+    assert np.array_equal(again.outcomes[0], block.outcomes[0]), "who is left out changes nothing"
 
 
 def test_a_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -> None:

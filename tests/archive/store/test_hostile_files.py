@@ -17,11 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
+from support.rows import row
 
 import evo.run
 from archive import TABLES, Archive, DamagedError
 from archive.__main__ import main
-from archive.store.files import read_commits, record_path, save_text
+from archive.store.files import read_commits, record_path, save_text, to_arrow
 from evo.record.run_folder import CONFIG, log_to_folder
 from xgl.files import write_whole
 
@@ -110,6 +111,18 @@ def _name_it(folder: Path, table: str, rows: int) -> None:
     record_path(folder, 1).write_text(json.dumps(record))
 
 
+def test_a_word_that_its_column_cannot_hold_is_damage(tmp_path: Path) -> None:
+    Archive.create(tmp_path / "archive").close()
+    schema = TABLES["decisions"].schema
+    place = schema.get_field_index("definition")
+    table = to_arrow("decisions", [row("decisions")])
+    table = table.set_column(place, schema.field(place), pa.array(["x"]))
+    _write(tmp_path / "archive" / "decisions" / "000001.parquet", schema, table.columns)
+    _name_it(tmp_path / "archive", "decisions", 1)
+    with pytest.raises(DamagedError, match="definition"):
+        Archive.open(tmp_path / "archive").rows("decisions", ["definition"])
+
+
 FILES = ("archive.json", "scores/000002.parquet", "head.json", "commits/000001.json")
 REPLACEMENTS: dict[str, Callable[[Path], None]] = {
     "a pipe": os.mkfifo,
@@ -120,6 +133,7 @@ REPLACEMENTS: dict[str, Callable[[Path], None]] = {
     "a link to itself": lambda path: path.symlink_to(path.name),
     "a folder": Path.mkdir,
     "deep JSON": lambda path: path.write_text("[" * 100_000),
+    "an endless number": lambda path: path.write_text('{"number": 1e999, "sha256": ""}'),
 }
 
 

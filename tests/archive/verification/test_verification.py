@@ -122,6 +122,22 @@ def test_a_changed_number_of_a_decision_is_named(folder: Path, column: str, valu
     assert f"found {column} {value}, expected" in fault_text(folder)
 
 
+@pytest.mark.parametrize(
+    ("table", "change"),
+    [
+        ("decisions", {"looks": [3, 2]}),
+        ("decisions", {"confidence": 1.5}),
+        ("scores", {"map_seed": 1}),
+    ],
+)
+def test_rows_that_no_run_writes_are_told_in_sentences(
+    folder: Path, table: str, change: Row
+) -> None:
+    which = {"decisions": accepted, "scores": lambda row: row["policy_id"] == "script:nothing"}
+    assert forge(folder, table, which[table], lambda _: change) > 0
+    assert main(["verify", str(folder)]) in (1, 2)
+
+
 @pytest.mark.parametrize("reason", ["does not help its parent", "constant score"])
 def test_a_changed_verdict_is_named(folder: Path, reason: str) -> None:
     change = {"verdict": "accepted", "reason": "helps and is new", "decided": True}

@@ -43,8 +43,9 @@ def build(
     **changes: Any,
 ) -> Path:
     """The archive of a measuring run in ``folder``; games in ``levels`` have levels. The second
-    round scores as given, the first a bit less. Maps are numbered from ``first_map``; games were
-    exported from the games ``exported`` of a scope; ``changes`` of the run's settings."""
+    round scores as given, the first less, in the other order. Maps are numbered from ``first_map``;
+    games were exported from the games ``exported`` of a scope; ``changes`` of the run's settings.
+    """
     many = max(len(each) for each in scores.values())
     rows: dict[str, list[dict[str, Any]]] = {
         "runs": [row("runs", run_id=run_id, config_json=json.dumps({**SETTINGS, **changes}))],
@@ -67,7 +68,11 @@ def build(
 def _rounds(ids: Mapping[str, str], scores: np.ndarray, first_map: int) -> list[dict[str, Any]]:
     return [
         row("rounds", **ids, purpose="measure", map_seed=2 * place + 1, play_seed=place)
-        | {"round": number, "control": False, "score": float(score) - (ROUNDS - number)}
+        | {
+            "round": number,
+            "control": False,
+            "score": float(score if number == ROUNDS else -99 - score),
+        }
         for place, score in enumerate(scores, start=first_map)
         for number in range(1, ROUNDS + 1)
     ]
