@@ -148,27 +148,3 @@ def test_a_stream_that_is_closed_or_no_text_ends_without_a_traceback(
     assert process.returncode == code, process.stderr
     assert process.stderr.startswith(begins)
     assert process.stderr.count("\n") <= 2
-
-
-# -- Commands that score nothing load no model's libraries: they start in a moment -----------------
-
-HEAVY = (
-    *("torch", "transformers", "peft", "ray", "numpy", "scipy", "pyarrow", "hydra", "omegaconf"),
-    *("httpx2", "rich.console", "jinja2"),
-)
-COMMANDS = (*(("check", "censor"), ("canonical", "censor"), ("diagram", "censor"), ("games",)),)
-CODE = f"""
-import sys
-from xgl.cli import main
-for command in {COMMANDS}:
-    assert main(command) == 0, command
-print(*(name for name in {HEAVY} if name in sys.modules), file=sys.stderr)
-from xgl.models import corpus, resolve
-corpus.stories("train"), resolve.resolve("embedded")
-print(*(name for name in {HEAVY[:3]} if name in sys.modules), file=sys.stderr)
-"""
-
-
-def test_no_heavy_module_is_loaded() -> None:
-    run = subprocess.run([sys.executable, "-c", CODE], capture_output=True, text=True)
-    assert (run.returncode, run.stderr.strip()) == (0, "")

@@ -44,7 +44,9 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
     names = {role: "the player"} if movers <= {role} else {}
     sentences = []
     mover = names.get(syn.MAIN_PLAYER, syn.MAIN_PLAYER)
-    elicits = {facts.line: facts for facts in reversed(analyse(game.program).elicits)}
+    elicits = {
+        facts.line: facts for facts in reversed(analyse(game.program, game.metadata).elicits)
+    }
     for number, line in enumerate(game.program.instructions, start=1):
         player = getattr(line, "player", "")
         player = names.get(player, player)

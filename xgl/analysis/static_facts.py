@@ -104,7 +104,8 @@ class StaticFacts:
         """Reasons for which it cannot be played at all."""
         kinds = [type(self.program.instructions[position]) for position in self.order]
         is_early = syn.Ensure in kinds and syn.Elicit not in kinds[: kinds.index(syn.Ensure)]
-        early = "an ensure stands before any elicit" if is_early else ""
+        is_wrong = is_early and not DIALECTS[self.program.dialect].early_ensure
+        early = "an ensure stands before any elicit" if is_wrong else ""
         return tuple(filter(None, (self._unrolled[1], early)))
 
     @cached_property

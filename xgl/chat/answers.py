@@ -84,8 +84,7 @@ _TURN_END = re.compile(
 )
 _ANSWER = re.compile(r"<answer>((?:(?!<answer>).)*)</answer>", re.DOTALL | re.IGNORECASE)
 _DOCUMENT = re.compile(
-    r"^[ \t]*(```+|~~~+)[ \t]*(?:markdown|md)[ \t]*\n(.*)\n[ \t]*\1[ \t]*$",
-    re.DOTALL | re.IGNORECASE | re.MULTILINE,
+    r"^[ \t]*(```+|~~~+)[ \t]*(?:markdown|md)[ \t]*\n", re.IGNORECASE | re.MULTILINE
 )
 _FENCE = re.compile(r"[ \t]*(```+|~~~+)[ \t]*([\w+.-]*).*")
 
@@ -117,8 +116,11 @@ def document(text: str) -> str:
     """
     tagged = _ANSWER.findall(text)
     text = (tagged[-1] if tagged else text).strip()
-    fenced = _DOCUMENT.search(text)
-    return str(fenced[2]) if fenced else text
+    if (opening := _DOCUMENT.search(text)) is None:
+        return text
+    lines = re.compile(rf"\n[ \t]*{opening[1]}[ \t]*$", re.MULTILINE)
+    closings = [each.start() for each in lines.finditer(text, opening.end())]
+    return text[opening.end() : closings[-1]] if closings else text
 
 
 # -- moves -----------------------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
-from json import dumps
+from math import inf
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter
@@ -14,7 +14,7 @@ from xgl.analysis.static_facts import analyse
 from xgl.cli.narration import Narrator, Screen, signed_text
 from xgl.console import Console
 from xgl.errors import ConfigError, OversizeError, PlayerError, excerpt
-from xgl.escaping import well_formed
+from xgl.escaping import json_text, well_formed
 from xgl.files import read_json, user_path
 from xgl.judge.stories import check_prompts, check_source
 from xgl.language import syntax as syn
@@ -83,7 +83,7 @@ def run(
         url = chat.settings.base_url
         record["chat"] = {"model": chat.settings.model, "base_url": url, "usage": usage}
     if json:
-        print(dumps(record, indent=1, ensure_ascii=False))
+        print(json_text(record, 1))
     if script and session.left_at:
         raise ConfigError(f"--moves {moves}: no moves of {role} in {session.left_at}")
     return 0
@@ -192,10 +192,8 @@ class Session:
 
     def score(self, play: Play) -> float | None:
         """Bits of the role; None if its play did not finish, or an answer of it held no move."""
-        is_whole = play.outcome_for(self.role) == "finished"
-        if not is_whole or play.move_counts(self.role)["format_failures"]:
-            return None
-        return play.scores.get(self.role, 0.0)
+        score = play.score_for(self.role, -inf)
+        return None if score == -inf else score
 
     def play(self, count: int) -> None:
         """Play rounds; stops early when the person leaves."""

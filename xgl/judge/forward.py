@@ -162,6 +162,6 @@ def _probe_sequences(width: int, vocabulary: int) -> list[ScoredSequence]:
     size = 2 * MIN_SHARED
     tokens = np.random.default_rng(0).integers(vocabulary, size=width + 1).tolist()
     return [
-        ScoredSequence((*tokens[:size], *tokens[cut : cut + size], tokens[-1]), 2)
+        ScoredSequence((*tokens[:size], *tokens[cut : min(cut + size, width)], tokens[-1]), 2)
         for cut in range(size, width, size)
     ]

@@ -12,7 +12,7 @@ from xgl.judge.stories import CorpusStories, read_texts
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import PAPER
 from xgl.lm.language_model import LanguageModel
-from xgl.lm.memory import retry_in_halves
+from xgl.lm.memory import few_threads, retry_in_halves
 from xgl.lm.sampling import sample, stop_tokens
 from xgl.models import corpus, resolve
 from xgl.models.references import CORPUS, JUDGE, is_server, is_text_file
@@ -122,6 +122,7 @@ class JudgeStories:
             )
         limits = [min(each, r.tokens) for each, (_, r) in zip(left, batch, strict=True)]
         uniforms = [stream("story", seed, r.site).random(max(limits)) for seed, r in batch]
-        continuations = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
+        with few_threads(self.lm):
+            continuations = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
         texts = [" ".join(self.lm.decode(each.ids).split()) for each in continuations]
         return [self.truncate(text, limit) for text, limit in zip(texts, limits, strict=True)]

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from xgl.errors import OversizeError
+from xgl.errors import JudgeError, OversizeError
 from xgl.runtime.requests import TruthRequest
 
 if TYPE_CHECKING:  # which loads torch
@@ -50,11 +50,13 @@ class Reliability(NamedTuple):
 
 
 def reliability(judge: TransformerJudge, pairs: Pairs | None = None) -> Reliability:
-    """Measure a judge on pairs of statements, by default the committed ones."""
+    """Measure a judge on pairs of statements, by default the committed ones. Raises JudgeError if
+    one does not fit its window."""
     pairs = statement_pairs() if pairs is None else pairs
     requests = [TruthRequest(each, named=each) for pair in pairs for each in pair]
     found = judge.margins(requests)
-    assert not any(isinstance(margin, OversizeError) for margin in found)
+    if wrong := next((each for each in found if isinstance(each, OversizeError)), None):
+        raise JudgeError(f"a statement does not fit the judge: {wrong}")
     margins = np.array(found, np.float64).reshape(-1, 2)
     generator = np.random.default_rng(0)
     draws = generator.integers(len(margins), size=(RESAMPLES, len(margins)))

@@ -351,7 +351,7 @@ def sampled_rows(
     for step in range(1, steps):
         if step % CHECK_STEPS == 0 and (
             bool(place.ended.all())
-            or all(end(*each) for each in enumerate(place.ids[at, :step].tolist()))
+            or (stop_when and all(end(*e) for e in enumerate(place.ids[at, :step].tolist())))
         ):
             break
         place.decode()

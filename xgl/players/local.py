@@ -175,9 +175,11 @@ class LocalPolicy:
         """With as many of the latest earlier rounds as fit into the model's window with the rest;
         an error value where not even the rest fits."""
         most = self.lm.window - self._most(turn)
-        counts = range(1, len(turn.request.view.earlier) + 1)
-        rounds = bisect_right(counts, most, key=lambda count: len(self._ids(turn, count)))
-        ids = self._ids(turn, rounds)
+        rounds = len(turn.request.view.earlier)
+        if len(ids := self._ids(turn, rounds)) > most and rounds:
+            counts = range(1, rounds)
+            rounds = bisect_right(counts, most, key=lambda count: len(self._ids(turn, count)))
+            ids = self._ids(turn, rounds)
         if len(ids) > most:
             size = f"{len(ids) + self._most(turn):,} tokens, at most {self.lm.window:,}"
             return OversizeError(f"{size} fit the player")

@@ -26,7 +26,6 @@ def test_a_good_game() -> None:
 
 DEGENERATE = {
     "line 2: flag_1 stands after flag_2": ("beacon(flag_2)\nbeacon(flag_1)\n" + GOOD,),
-    "an ensure stands before any elicit": ('ensure("x" + s)\n' + GOOD,),
     "the main player makes no move": ("elicit(bob, x)\nreward(xent(x))",),
     "no reward of the main player depends on a move": (
         *("elicit(x)\nreward(xent(s))", "elicit(x)\nreward(bob, xent(x))"),
@@ -49,6 +48,11 @@ DEGENERATE = {
 )
 def test_degenerate_games(code: str, reason: str) -> None:
     assert report(code).degenerate == reason
+
+
+@pytest.mark.parametrize(("dialect", "count"), [("paper", 0), ("xent", 1)])
+def test_an_ensure_before_any_elicit_is_the_papers_alone(dialect: str, count: int) -> None:
+    assert len(report("ensure(xent(s) < 9)\n" + GOOD, dialect).faults) == count
 
 
 @pytest.mark.parametrize(

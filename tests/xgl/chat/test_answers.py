@@ -143,7 +143,7 @@ _PARTS = (
     *("<|message|>", "<|end|>", "</s>", "final", "analysis", "assistantfinal", "<answer>"),
     *("</answer>", "```", "```\n", "\n", " ", "3", "3.", "1. ", "answer: ", "\\boxed{", "{"),
     *("}", "[", '{"a": ', ": [", '"', "- ", "(", "a", "_", "*", "-", "if "),
-    *("Final answer:\n", "<answer>3", "# ", "~~~a\n", "<|channel|>a"),
+    *("Final answer:\n", "<answer>3", "# ", "~~~a\n", "<|channel|>a", "```md\n"),
 )
 READERS: tuple[Callable[[str], object], ...] = (
     *(remove_thoughts, final_text, parse_move, missing_text, parse_number, document),
