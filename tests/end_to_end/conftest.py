@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from archive import TABLES, Archive
+from support.driver import science
 
 ROOT = Path(__file__).parents[2]
 GAME = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
@@ -34,7 +33,6 @@ TINY = (
     "growth.list_size=2",
     "growth.max_candidates=2",
 )
-TIMINGS = ("run_id", "seconds")
 
 
 @dataclass(frozen=True)
@@ -87,13 +85,10 @@ class Commands:
             assert driver.poll() is None, f"the run ended before: {driver.communicate()}"
             time.sleep(0.05)
 
-    def science(self, name: str) -> dict[str, list[dict[str, Any]]]:
+    def science(self, name: str) -> dict[str, Any]:
         """All rows but those of the table ``runs``, without timings."""
-        with Archive.open(self.folder / "runs" / name / "archive") as archive:
-            return {
-                table: [{k: v for k, v in row.items() if k not in TIMINGS} for row in rows]
-                for table, rows in ((name, archive.rows(name)) for name in TABLES if name != "runs")
-            }
+        tables: dict[str, Any] = science(self.folder / "runs" / name)["tables"]
+        return tables
 
 
 @pytest.fixture

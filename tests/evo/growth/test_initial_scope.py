@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.hidden_programs import HIDDEN
 from support.search import Listed, Search, of_limits
 
 from archive.__main__ import main as archive_main
@@ -118,6 +117,25 @@ elicit(bob, x, 8)
 reward(alice, xed(s | x))
 reward(bob, xed(s | x))
 """
+HIDDEN = {
+    "note": "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 6)\nreveal(bob, t)\n"
+    "elicit(bob, x, 6)\nreward(bob, xed(s | x))\nreward(alice, xed(s | x))",
+    "whisper": "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 5)\nreveal(bob, t)\n"
+    "elicit(bob, x, 5)\nreveal(carol, x)\nelicit(carol, y, 5)\nreward(alice, xed(s | y))\n"
+    "reward(bob, xed(t | x))\nreward(carol, xed(s | y))",
+    "two_views": "assign(s=story(), t=story())\nreveal(alice, s)\nreveal(bob, t)\n"
+    "elicit(alice, x, 6)\nelicit(bob, y, 6)\nreward(alice, xed(t | x) + xed(x | y))\n"
+    "reward(bob, xed(s | y) + xed(y | x))",
+    "public": "assign(s=story())\nelicit(p, 6)\nelicit(alice, x, 6)\nreward(alice, xed(s | x))\n"
+    "reward(xed(s | p) - xed(s | x))",
+    "relay_with_a_rule": "assign(s=story())\nreveal(alice, s)\nelicit(alice, t, 6)\n"
+    'ensure("no common words between" + s + "&" + t)\nreveal(bob, t)\nelicit(bob, x, 6)\n'
+    "reward(alice, xed(s | x))\nreward(bob, xed(s | x))",
+    "rounds_of_hints": "assign(s=story())\nreveal(alice, s)\nbeacon(flag_1)\nelicit(alice, t, 3)\n"
+    "reveal(bob, t)\nelicit(bob, x, 3)\nreward(alice, xed(s | x))\nreward(bob, xed(s | x))\n"
+    "replay(flag_1, 1)",
+}
+"""Programs of hidden information: somebody acts without seeing what another one sees."""
 CHILDREN = [PARENT.replace("8)", f"{limit})") for limit in (7, 6)]
 
 

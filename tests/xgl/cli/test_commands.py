@@ -20,13 +20,6 @@ IDLE = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | t))\n"
 # -- check ---------------------------------------------------------------------------------------
 
 
-def test_check_shows_the_facts(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["check", "censor"]) == 0
-    output = capsys.readouterr().out
-    assert "13 steps, 2 stories; players: alice, carol, bob" in output
-    assert "line 9: carol writes t0 (at most 10 tokens); sees t, not s s0" in output
-
-
 def test_check_reports_all_problems_of_all_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -135,13 +135,13 @@ def test_a_model_sees_its_earlier_rounds_and_the_others_play_by_the_same_seed(
 
 def test_a_script_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     moves = tmp_path / "moves.json"
-    moves.write_text('[["the sea"], {"black": ["a cat"]}]')
+    moves.write_text('[["the sea"], {"black": ["a \\u00adcat"]}]')
     arguments = ["play", "contrast", "--moves", str(moves), "--json", "--seed", "5"]
     assert main(arguments) == 0
     captured = capsys.readouterr()
     assert captured.err == ""
     record = json.loads(captured.out)
-    assert [one["moves"] for one in record["rounds"]] == [["the sea"], ["a cat"]]
+    assert [one["moves"] for one in record["rounds"]] == [["the sea"], ["a \xadcat"]]
     first, second = record["rounds"]
     assert first["events"][0] == second["events"][0]  # the same map
     [reward] = [event for event in first["events"] if event["event"] == "rewarded"]
@@ -210,7 +210,7 @@ def test_a_chat_model_plays(
         assert server.received[-1].headers["authorization"] == "Bearer sk-1"
     assert captured.err == ""
     record = json.loads(captured.out)
-    assert [one["moves"] for one in record["rounds"]] == [["the sea"], ["a cat"]]
+    assert [one["moves"] for one in record["rounds"]] == [["the sea"], ["a \xadcat"]]
     assert all(isinstance(one["score"], float) for one in record["rounds"])
     assert (record["chat"]["model"], record["chat"]["base_url"]) == ("the-model", server.url)
     usage = record["chat"]["usage"]

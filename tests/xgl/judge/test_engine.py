@@ -94,17 +94,6 @@ def test_a_common_prefix_is_read_once(lm: LanguageModel) -> None:
     assert engine.counts["forwards"] == 1
 
 
-def test_equal_sequences_are_computed_once_and_cached(lm: LanguageModel) -> None:
-    row, other = ScoredSequence((10, 11, 12, 13), 2), ScoredSequence((10, 12, 13), 2)
-    engine = ScoringEngine(lm)
-    first = engine.bits([row, row, other])
-    assert engine.bits([other, row]) == [first[2], first[0]]
-    assert engine.counts["read_tokens"] == 3 + 2
-    engine.forget()
-    engine.bits([row])
-    assert engine.counts["read_tokens"] == 5 + 3
-
-
 @pytest.mark.parametrize("kind", ["plain", "trees"])
 def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
     """Measured, with as many tokens allowed as there are."""

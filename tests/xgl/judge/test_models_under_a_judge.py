@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
 from support.doubles import NumberedStories
 from support.weak_model import weak_model
@@ -14,9 +12,6 @@ from xgl.judge.loading import load_judge
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import DIALECTS
 from xgl.runtime.requests import Rewarded, ScoreRequest, TokenScores, TruthRequest
-
-if TYPE_CHECKING:
-    pass
 
 SCORING = DIALECTS["xent"].scoring
 

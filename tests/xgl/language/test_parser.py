@@ -8,11 +8,9 @@ import unicodedata
 
 import pytest
 import regex
-from hypothesis import HealthCheck, given, settings
 from support.dialect_examples import PAGE, examples
-from support.programs import PROGRAMS
 
-from xgl import Program, ProgramError, parse, to_text
+from xgl import ProgramError, parse, to_text
 from xgl.errors import FlowError
 from xgl.escaping import is_visible, well_formed
 from xgl.language.control_flow import path, unrolled
@@ -97,15 +95,6 @@ def test_64_lines_are_valid_and_comments_do_not_count() -> None:
 
 
 # -- Printing: what is parsed is printed in one spelling, what is printed is parsed again ----------
-
-
-QUICK = settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
-
-
-@QUICK
-@given(program=PROGRAMS)
-def test_what_is_printed_parses_to_the_same_program(program: Program) -> None:
-    assert parse(to_text(program), program.dialect) == program
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import pytest
 import torch
 from hypothesis import given, settings, strategies as st
 from support.memory import peak_bytes
+from support.small_models import small_model
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from evo.config.models import PlayerConfig
 from evo.jobs.lora import AdaptedModel
@@ -82,22 +82,6 @@ def test_the_sampled_distribution_is_the_models(lm: LanguageModel) -> None:
         assert counts.max() > 10
 
 
-STORY = "Once upon a time there was a small cat who lived by the sea and sang"
-SECOND_TURNS = (STORY + " of fish.", STORY + " all day long, and well.", STORY, STORY + " of me.")
-
-
-@pytest.mark.parametrize("texts", [PROMPTS, SECOND_TURNS])
-def test_a_group_samples_as_its_members_would_alone(
-    lm: LanguageModel, texts: tuple[str, ...]
-) -> None:
-    prompts, draws = encode_texts(lm, *texts), uniforms(4, 5)
-    together = sample(lm, prompts, [5] * 4, draws, never(lm))
-    for row, prompt in enumerate(prompts):
-        [alone] = sample(lm, [prompt], [5], draws[row : row + 1], never(lm))
-        assert alone.ids == together[row].ids
-        assert alone.logprobs == pytest.approx(together[row].logprobs, abs=1e-4)
-
-
 def test_a_stop_token_ends_its_own_row_only(lm: LanguageModel) -> None:
     prompts, draws = encode_texts(lm, "The king", "A"), uniforms(2, 8)
     free = sample(lm, prompts, [8, 8], draws, never(lm))
@@ -157,20 +141,10 @@ def test_temperature_zero_takes_the_likeliest_token(lm: LanguageModel) -> None:
 @pytest.fixture(scope="module")
 def narrow() -> LanguageModel:
     """Sees eight tokens back, and minds which."""
-    torch.manual_seed(0)
-    config = MistralConfig(
-        vocab_size=128,
-        sliding_window=8,
-        hidden_size=32,
-        intermediate_size=64,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        num_key_value_heads=1,
-    )
-    model = MistralForCausalLM(config).eval()
-    for parameter in model.parameters():
+    lm = small_model("Mistral", sliding_window=8, num_key_value_heads=1)
+    for parameter in lm.model.parameters():
         parameter.data *= 6
-    return LanguageModel(model, None, torch.device("cpu"))
+    return lm
 
 
 def test_local_attention_counts_no_padding_for_text(narrow: LanguageModel) -> None:
@@ -222,16 +196,9 @@ def test_logits_that_are_not_finite_name_the_prompt(
 @pytest.mark.parametrize("vocabulary", [4000, 60000])
 def test_a_batch_of_moves_keeps_the_byte_budget(vocabulary: int) -> None:
     """Measured, prompts that share nothing, as many rows as are said to fit."""
-    torch.manual_seed(0)
-    config = LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=64,
-        intermediate_size=256,
-        num_hidden_layers=4,
-        num_attention_heads=4,
-        max_position_embeddings=512,
-    )
-    llama = LanguageModel(LlamaForCausalLM(config).eval(), None, torch.device("cpu"))
+    sizes = {"hidden_size": 64, "intermediate_size": 256, "max_position_embeddings": 512}
+    heads = {"num_hidden_layers": 4, "num_attention_heads": 4, "num_key_value_heads": 4}
+    llama = small_model("Llama", vocab_size=vocabulary, **sizes, **heads)
     limit, length, steps = 48 << 20, 250, 4
     count = rows_to_sample(llama, length + steps, limit)
     prompts = [

@@ -9,16 +9,26 @@ from itertools import product
 import numpy as np
 import pytest
 from scipy import stats
-from support.random_player import RandomPlayer
 from support.tiny_model import WORDS, tiny_judge, trials_of
 
+from xgl.errors import OversizeError
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.players import FixedMovesPlayer
+from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.requests import Move, Turn
 from xgl.solvers import Solvers
 
 EVERY_MOVE = [(" ".join(words),) for size in range(3) for words in product(WORDS, repeat=size)]
 """Of at most two tokens."""
+
+
+class RandomPlayer:
+    """Says random words, one for each token that it may use, as the seeds of its turn say."""
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        draws = [(each, stream("random player", *each.key)) for each in turns]
+        return [Move(" ".join(rng.choice(WORDS, size=t.request.max_len))) for t, rng in draws]
 
 
 @pytest.fixture(scope="module")
@@ -80,7 +90,7 @@ def test_what_is_found_can_be_played_and_curves_rise_to_it_within_the_budget(
     """By a player who says the moves, under all rules, for the same score."""
     for code in GAMES.values():
         trials = trials_of(judge, code)
-        for each in Solvers(judge, 60, RandomPlayer(WORDS)).solve(trials):
+        for each in Solvers(judge, 60, RandomPlayer()).solve(trials):
             player = FixedMovesPlayer({trials.seeds: each.best.moves})
             cast = Cast(judge, trials.cast.stories, {"black": player})
             [play] = play_all([Instance(trials.game, trials.seeds)], cast)
@@ -115,7 +125,7 @@ def test_a_game_of_two_moves_is_searched_move_by_move(judge: TransformerJudge) -
 
 def test_it_is_a_function_of_map_and_settings() -> None:
     one, other = (
-        Solvers(tiny_judge(0), 50, RandomPlayer(WORDS)).solve(
+        Solvers(tiny_judge(0), 50, RandomPlayer()).solve(
             trials_of(tiny_judge(0), GAMES["between words"])
         )
         for _ in range(2)
