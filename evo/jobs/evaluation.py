@@ -16,6 +16,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from cachetools import LRUCache
 
 from archive import TABLES
 from archive.plays import floor_of
@@ -27,7 +28,7 @@ from xgl.language.canonical import Game
 from xgl.players import FixedMovesPlayer
 from xgl.random_streams import seed as named_seed, stream
 from xgl.runtime.lockstep import Cast, Instance, Round, play_all, play_together
-from xgl.runtime.requests import Move, Moved, MoveRequest, Play, Player, Rewarded, Seeds, Turn
+from xgl.runtime.requests import Move, Moved, Play, Player, Rewarded, Seeds, Turn
 
 if TYPE_CHECKING:
     from xgl.judge.transformer_judge import TransformerJudge
@@ -202,6 +203,27 @@ def seated(cast: Cast, task: Task, player: Player) -> Cast:
     return Cast(cast.judge, cast.stories, cast.players | {task.role: player})
 
 
+class SharedMoves:
+    """Another role's player, who answers equal requests of equal seeds once: it often sees nothing
+    of the move that plays differ in. ``one_seed``: as the first play of each map, so that plays of
+    a map differ by the moves of the role alone (common random numbers)."""
+
+    def __init__(self, player: Player, one_seed: bool = False) -> None:
+        self.player, self.one_seed = player, one_seed
+        self._made = LRUCache[Any, Move | OversizeError](1 << 13)
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        """A move for each turn."""
+        if self.one_seed:
+            turns = [replace(t, seeds=replace(t.seeds, play_seed=0)) for t in turns]
+        keys = [(each.request, each.key) for each in turns]
+        new = {k: turn for k, turn in zip(keys, turns, strict=True) if k not in self._made}
+        made = dict(zip(new, self.player.moves(list(new.values())), strict=True)) if new else {}
+        found = [made[key] if key in made else self._made[key] for key in keys]
+        self._made.update(made)
+        return found
+
+
 def replay(
     cast: Cast, task: Task, seeds: Sequence[Seeds], moves: Sequence[tuple[str, ...]]
 ) -> tuple[list[Instance], Cast]:
@@ -324,8 +346,7 @@ def search_unlikely_moves(
     asked = sum(each.times for each in analyse(task.game.program, task.game.metadata).elicits)
     count = min(RANDOM_MOVES, max(FEWEST, MOVES_OF_A_MAP // asked))
     names = list(map(str, range(count)))
-    players: dict[str, Player] = {name: _Once(player) for name, player in cast.players.items()}
-    seats = seated(Cast(cast.judge, cast.stories, players), task, _RandomTokens(judge))
+    seats = seated(cast, task, _RandomTokens(judge))
     plays = play_all([Instance(task.game, each, name) for each in seeds for name in names], seats)
     seconds = (seconds_of_work() - start) / max(1, 2 * len(seeds))  # of the two that are kept
     found: list[tuple[ScoredPlay, ScoredPlay]] = []
@@ -353,17 +374,3 @@ class _RandomTokens:
         rng = stream("random tokens", *turn.key, int(turn.policy))
         ids = rng.integers(len(self.lm.tokenizer), size=turn.request.max_len)
         return Move(" ".join(self.lm.decode(ids.tolist()).split()))
-
-
-class _Once:
-    """A player that is asked only once for what it would answer alike."""
-
-    def __init__(self, player: Player) -> None:
-        self.player = player
-        self.answers: dict[tuple[tuple[int, ...], MoveRequest], Move | OversizeError] = {}
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        keys = [(turn.key, turn.request) for turn in turns]
-        new = {k: turn for k, turn in zip(keys, turns, strict=True) if k not in self.answers}
-        self.answers.update(zip(new, self.player.moves([*new.values()]), strict=True))
-        return [self.answers[key] for key in keys]

@@ -177,7 +177,8 @@ class ScriptedEvaluation(Job[list[list[ScoredPlay]]]):
 
     def __call__(self, host: ModelHost) -> list[list[ScoredPlay]]:
         parts = [(script, self.seeds) for script in self.scripts]
-        return host.play(ScriptPlayer(host.judge.count), parts, self.task)
+        # scripts say much that is the same, which one pass reads once
+        return host.play(ScriptPlayer(host.judge.count), parts, self.task, at_once=True)
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from evo.config.models import ModelHostSettings
 from evo.jobs.evaluation import (
     RoundScore,
     ScoredPlay,
+    SharedMoves,
     Task,
     evaluate_together,
     round_score,
@@ -107,10 +108,14 @@ class ModelHost:
         ]
 
     def play(
-        self, player: Player, parts: Sequence[tuple[str, Sequence[Seeds]]], task: Task
+        self,
+        player: Player,
+        parts: Sequence[tuple[str, Sequence[Seeds]]],
+        task: Task,
+        at_once: bool = False,
     ) -> list[list[ScoredPlay]]:
         """:func:`evaluate_together` with this host's judge and other players."""
-        on = self.cast(task), task, self.judge.uniform_bits, self._at_once
+        on = self.cast(task), task, self.judge.uniform_bits, at_once or self._at_once
         return evaluate_together(player, parts, *on)
 
     @cached_property
@@ -146,7 +151,7 @@ class ModelHost:
             judge = TransformerJudge(lm, self.settings.judge.memory_mib << 20, others=judge.others)
 
         def cast(task: Task) -> Cast:
-            return replace(self.cast(task), judge=judge)
+            return replace(self.cast(task, one_seed=True), judge=judge)
 
         exploring = partial(self.sampler, temperature=1.0)
         return finetune_together(self.adapted_model, own, cast, exploring, self.memory, watch)
@@ -185,10 +190,12 @@ class ModelHost:
             keep_caches=True,
         )
 
-    def cast(self, task: Task) -> Cast:
-        """Judge, stories and, for everyone but the role, the NPCs' model (paper §4.1)."""
+    def cast(self, task: Task, one_seed: bool = False) -> Cast:
+        """Judge, stories and, for everyone but the role, the NPCs' model (paper §4.1), as
+        :class:`~evo.jobs.evaluation.SharedMoves`."""
         players, npc = analyse(task.game.program).players, self._npc_of(task.game)
-        others: dict[str, Player] = {name: npc for name in players if name != task.role}
+        shared = SharedMoves(npc, one_seed)
+        others: dict[str, Player] = {name: shared for name in players if name != task.role}
         return Cast(self.judge, self.stories, others)
 
     def _npc_of(self, game: Game) -> Player:

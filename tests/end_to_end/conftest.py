@@ -16,22 +16,11 @@ from support.driver import science
 ROOT = Path(__file__).parents[2]
 GAME = "assign(s=story())\nelicit(t, 8)\nreward(xed(t | s))\n"
 TINY = (
-    "+experiment=scope_growth",
-    "finetune=reinforce",
-    "finetune.tokens=5000",
-    "finetune.maps=4",
-    "finetune.learning_rate=0.003",
-    "transfer.gain=total",
-    "transfer.calibration_plays=8",
-    "transfer.selection_plays=[8,32]",
-    "transfer.min_steps=1",
-    "transfer.headroom=null",
-    "transfer.acceptance_plays=[16]",
-    "growth.alpha1=0.1",
-    "growth.alpha2=0.1",
-    "growth.generations=1",
-    "growth.list_size=2",
-    "growth.max_candidates=2",
+    *("+experiment=scope_growth", "finetune=reinforce", "finetune.tokens=5000", "finetune.maps=4"),
+    *("finetune.learning_rate=0.003", "transfer.gain=total", "transfer.calibration_plays=8"),
+    *("transfer.selection_plays=[8,32]", "transfer.min_steps=1", "transfer.headroom=null"),
+    *("transfer.acceptance_plays=[16]", "growth.alpha1=0.1", "growth.alpha2=0.1"),
+    *("growth.generations=1", "growth.list_size=2", "growth.max_candidates=2"),
 )
 
 

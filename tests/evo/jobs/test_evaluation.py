@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 from archive import Purpose
 from archive.plays import floor_of
-from evo.jobs.evaluation import ScoredPlay, Task, evaluate_together, evaluation_seeds, finite_score
+from evo.jobs.evaluation import (
+    ScoredPlay,
+    SharedMoves,
+    Task,
+    evaluate_together,
+    evaluation_seeds,
+    finite_score,
+)
 from evo.jobs.policy_gradient import training_seeds
 from xgl import Cast, Instance, play_all
 from xgl.errors import OversizeError
@@ -29,8 +36,10 @@ class Sayer:
     """Says what a function makes of the seeds."""
 
     say: Callable[[Seeds], str]
+    asked: list[Turn] = field(default_factory=list)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        self.asked += turns
         return [Move(self.say(turn.seeds), prompt_tokens=5, new_tokens=2) for turn in turns]
 
 
@@ -62,6 +71,28 @@ def test_scores_and_control_are_single_plays(cast: Cast, make_task: MakeTask) ->
         assert score.outcome == "finished"
         assert score.tokens == 7
     assert any(score.score != score.permuted_score for score in scores)
+
+
+def test_other_players_are_asked_once_for_what_they_see_alike(
+    cast: Cast, make_task: MakeTask
+) -> None:
+    """White moves first and sees nothing of black's move, also where that is another map's."""
+    code = "assign(s=story())\nelicit(white, x, 4)\nelicit(t, 4)\nreward(xed(s | t) - xed(s | x))"
+    task = make_task(code)
+    asked: list[Turn] = []
+
+    def plays(one_seed: bool | None) -> list[tuple[float, float | None]]:
+        white = Sayer(lambda seeds: f"hen {seeds.map_seed} {seeds.play_seed}", asked)
+        shared = white if one_seed is None else SharedMoves(white, one_seed)
+        asked.clear()
+        scores = evaluate(Sayer(by_map), replace(cast, players={"white": shared}), task, SEEDS)
+        return [(each.score, each.permuted_score) for each in scores]
+
+    expected, twice = plays(None), len(asked)
+    assert plays(False) == expected
+    assert 2 * len(asked) == twice == 2 * len(SEEDS)
+    plays(True)
+    assert {turn.seeds.play_seed for turn in asked} == {0}
 
 
 def test_a_forfeit_is_minus_infinity_raw_and_the_floor_for_means(

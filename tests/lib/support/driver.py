@@ -26,16 +26,10 @@ from evo.jobs.job import Job, Result
 PAUSE = 0.02
 """Seconds for a job."""
 GROWING = (
-    "+experiment=scope_growth",
-    "growth.initial_scope=[parent.xent]",
-    "growth.schedule=paper",
-    "growth.generations=3",
-    "growth.list_size=4",
-    "growth.max_candidates=24",
-    "transfer.calibration_plays=8",
-    "transfer.selection_plays=[8,16]",
-    "transfer.acceptance_plays=[16,32]",
-    "archive.root=runs",
+    *("+experiment=scope_growth", "growth.initial_scope=[parent.xent]", "growth.schedule=paper"),
+    *("growth.generations=3", "growth.list_size=4", "growth.max_candidates=24"),
+    *("transfer.calibration_plays=8", "transfer.selection_plays=[8,16]"),
+    *("transfer.acceptance_plays=[16,32]", "archive.root=runs"),
 )
 FORKS = multiprocessing.get_context("forkserver")
 FORKS.set_forkserver_preload(["support.driver"])

@@ -20,13 +20,8 @@ GAMES = {
     "first": "assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))\n",
     "second": "assign(s=story(), s1=story())\nelicit(t, 3)\nreward(xed(s | t) + xed(s1 | t))\n",
 }
-METADATA = {
-    "story_tokens": 16,
-    "max_len": 8,
-    "max_failures": 2,
-    "max_characters": 4096,
-    "constants": {},
-}
+METADATA = {"story_tokens": 16, "max_len": 8, "max_failures": 2, "constants": {}}
+METADATA |= {"max_characters": 4096}
 
 
 def write_measure(
