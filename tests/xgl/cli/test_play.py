@@ -210,7 +210,7 @@ def test_a_chat_model_plays(
         assert server.received[-1].headers["authorization"] == "Bearer sk-1"
     assert captured.err == ""
     record = json.loads(captured.out)
-    assert [one["moves"] for one in record["rounds"]] == [["the sea"], ["a \xadcat"]]
+    assert [one["moves"] for one in record["rounds"]] == [["the sea"], ["a cat"]]
     assert all(isinstance(one["score"], float) for one in record["rounds"])
     assert (record["chat"]["model"], record["chat"]["base_url"]) == ("the-model", server.url)
     usage = record["chat"]["usage"]
