@@ -28,6 +28,7 @@ from xgl.random_streams import seed as named_seed
 ATTEMPTS = 8
 """Most requests to the meta-sampler for one list; then a shorter list is taken."""
 FREE = {"tokens": 0, "seconds": 0.0, "dollars": 0.0}
+"""What further roles of a game cost."""
 
 MIGHT_JOIN = (
     *(Reason.UNLIKELY, Reason.HELP_OPEN, Reason.COVERAGE_OPEN),
@@ -106,7 +107,7 @@ class Proposer:
                 for seat, role in enumerate(_roles(proposal)):
                     rows.append(self._row(place, proposal, role, len(rows), known_programs))
                     if seat:
-                        rows[-1] |= FREE  # what a proposal cost stands once
+                        rows[-1] |= FREE
                     if rows[-1]["outcome"] != ProposalOutcome.CANDIDATE or proposal.game is None:
                         continue
                     task = Task(proposal.game, role)
