@@ -1,8 +1,10 @@
 """Meta-samplers by name, and several at once: each list of candidates comes from one of them,
 chosen by what the candidates of each came to.
 
-The rule is UCB1 (Auer, Cesa-Bianchi and Fischer, Machine Learning 47, 2002): the sampler with the
-largest mean credit plus √(2 ln N / n), for n decided candidates of its own and N of all.
+The rule is kl-UCB (Garivier and Cappé, The KL-UCB Algorithm for Bounded Stochastic Bandits and
+Beyond, COLT 2011): the sampler with the largest mean credit p that n decided candidates of its own
+do not exclude, n · kl(its mean, p) ≤ ln N for N decided of all. Few candidates join, and at such
+rates UCB1, which takes all credits as spread over [0, 1], draws all samplers about equally often.
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ import math
 from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
+
+from scipy.optimize import brentq
+from scipy.special import rel_entr
 
 from meta_sampler.base import MetaSampler, Outcome, Proposal, SamplerError
 from meta_sampler.mutate import Mutate
@@ -30,13 +35,13 @@ class Portfolio(MetaSampler):
 
     def ranking(self, seed: int) -> list[str]:
         """The samplers, the one that is to propose first: those without a decided candidate in
-        random order, then the others by UCB1."""
+        random order, then the others by kl-UCB."""
         names, every = list(self.members), sum(self._trials.values())
         Random(f"portfolio/{seed}").shuffle(names)
 
         def upper_bound(name: str) -> float:
             own, credit = self._trials[name], self._credits[name]
-            return credit / own + math.sqrt(2 * math.log(every) / own) if own else math.inf
+            return largest_mean(credit / own, math.log(every) / own) if own else math.inf
 
         return sorted(names, key=upper_bound, reverse=True)
 
@@ -65,6 +70,15 @@ class Portfolio(MetaSampler):
         for name, member in self.members.items():
             if name == sampler:
                 member.charge(name, tokens, dollars)
+
+
+def largest_mean(mean: float, divergence: float) -> float:
+    """Largest p with kl(mean, p) ≤ divergence, in nats, of Bernoulli distributions."""
+
+    def excess(p: float) -> float:
+        return float(rel_entr(mean, p) + rel_entr(1 - mean, 1 - p)) - divergence
+
+    return float(brentq(excess, mean, 1 - 1e-12)) if excess(1 - 1e-12) > 0 else 1.0
 
 
 def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSampler:

@@ -229,6 +229,9 @@ class GrowthConfig(GrowthSettings):
     """Open-ended: largest share of each list that is fine-tuned: candidates that scripted players
     and the scope's fine-tunes expect to help and not to be covered. 1: all that hold something to
     learn."""
+    novelty: Flag = False
+    """Prefer proposals that are paid for other texts than all candidates before them: of twice as
+    many as a list needs, the rarest by :func:`xgl.analysis.plain_english.objective` are taken."""
     first_rung: PositiveShare = 1.0
     """Share of a fine-tune's budget (tokens and steps) at which a candidate's pauses. What learned
     nothing by then is refused; nothing else is. All others go on to the whole budget, which every

@@ -140,6 +140,7 @@ class ScopeGrowth(ModelSession):
             config.seed,
             oracle.decisions,
             can_play=partial(can_play, judge=config.judge),
+            novelty=growth.novelty,
         )
         initial = self.plan.initial
         calibrate_initial_scope(collector, initial)

@@ -6,8 +6,8 @@ one of the sampler's own. A round whose rows are in the archive is not proposed 
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,10 +19,10 @@ from evo.jobs.evaluation import Task
 from evo.record.display import Display
 from evo.record.ledger import Ledger, Row
 from meta_sampler.base import MetaSampler, Outcome, Progress, Proposal, Provenance
+from xgl.analysis.plain_english import objective
 from xgl.analysis.static_facts import analyse, analyse_roles, learning_roles
 from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
-from xgl.language.syntax import Program
 from xgl.random_streams import seed as named_seed
 
 ATTEMPTS = 8
@@ -45,7 +45,7 @@ Round = tuple[int, TaskId, int]
 class Proposer:
     """Implements :class:`evo.growth.algorithm.Sampler` on a meta-sampler and the ledger.
     ``decisions``: those that the sampler may observe; ``can_play``: whether the run's models can
-    play a game."""
+    play a game; ``novelty``: whether lists prefer games with new objectives."""
 
     def __init__(
         self,
@@ -55,11 +55,15 @@ class Proposer:
         seed: int,
         decisions: Mapping[Any, Row],
         can_play: Callable[[Game], bool],
+        novelty: bool = False,
     ) -> None:
         self.sampler, self.ledger, self.listener = sampler, ledger, listener
         self.seed, self.decisions, self.can_play = seed, decisions, can_play
-        self.programs: dict[TaskId, Program] = {}
-        """Programs of all games of this run so far."""
+        self.novelty = novelty
+        self.games: dict[TaskId, Game] = {}
+        """All games of this run so far."""
+        self.objectives = Counter[frozenset[tuple[object, ...]]]()
+        """Of these games, if novelty counts."""
         self.pending: dict[TaskId, Proposal] = {}
         """Candidates whose decision the sampler has not observed."""
         rows, self._archived_rows = ledger.proposals.values(), defaultdict[Round, list[Row]](list)
@@ -72,7 +76,7 @@ class Proposer:
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
         """At most ``n`` games that are new in this run, each in a role that moves and may learn
         (§4.1)."""
-        self.programs |= {task.id: task.game.program for task in scope}
+        self._add(scope)
         self.listener.candidate_list(place.generation, place.parent, place.round)
         self._observe()
         rows = self._archived_rows.get((place.generation, place.parent.id, place.round))
@@ -83,8 +87,14 @@ class Proposer:
         )
         self.pending |= {task.id: proposal for task, proposal in candidates}
         tasks = [task for task, _ in candidates]
-        self.programs |= {task.id: task.game.program for task in tasks}
+        self._add(tasks)
         return tasks
+
+    def _add(self, tasks: Sequence[Task]) -> None:
+        new = [task for task in tasks if task.id not in self.games]
+        self.games |= {task.id: task.game for task in new}
+        if self.novelty:
+            self.objectives.update(objective(task.game, task.role) for task in new)
 
     def _archived_candidates(self, rows: Sequence[Row], place: Place[Task]) -> list[Candidate]:
         """The candidates of a round that is in the archive, as the sampler gave them."""
@@ -99,25 +109,34 @@ class Proposer:
         return candidates
 
     def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Candidate]:
-        """Request proposals until there are enough candidates, and commit all of them."""
-        candidates, rows = list[Candidate](), list[Row]()
-        known_programs = dict(self.programs)
+        """Request proposals until there are enough candidates, if novelty counts with objectives
+        that are all new, and commit all of them."""
+        pool, rows = list[tuple[Candidate, Row, int]](), list[Row]()
+        """Candidates with their rows, and how many games before them have the same objective."""
+        known, objectives = set(self.games), self.objectives.copy()
         for attempt in range(ATTEMPTS):
-            for proposal in self._request(place, scope, n - len(candidates), attempt):
+            new_count = sum(not alike for *_, alike in pool)
+            if new_count >= n or len(pool) >= n * (1 + self.novelty):
+                break
+            for proposal in self._request(place, scope, n - new_count, attempt):
                 for seat, role in enumerate(_roles(proposal)):
-                    rows.append(self._row(place, proposal, role, len(rows), known_programs))
+                    rows.append(self._row(place, proposal, role, len(rows), known))
                     if seat:
                         rows[-1] |= FREE
                     if rows[-1]["outcome"] != ProposalOutcome.CANDIDATE or proposal.game is None:
                         continue
-                    task = Task(proposal.game, role)
-                    known_programs[task.id] = proposal.game.program
-                    if len(candidates) < n:
-                        candidates.append((task, proposal))
-                    else:
-                        rows[-1]["outcome"] = ProposalOutcome.PASSED_OVER
-            if len(candidates) >= n:
-                break
+                    task, alike = Task(proposal.game, role), 0
+                    known.add(task.id)
+                    if self.novelty:
+                        aim = objective(task.game, role)
+                        alike = objectives[aim] if aim else len(known)
+                        objectives[aim] += 1
+                    pool.append(((task, proposal), rows[-1], alike))
+        pool.sort(key=lambda each: each[2])
+        for _, row, _ in pool[n:]:
+            row["outcome"] = ProposalOutcome.PASSED_OVER
+        # In the order of the rows, in which a resumed run reads them.
+        candidates = [each for each, row, _ in sorted(pool[:n], key=lambda each: each[1]["index"])]
         games = self.ledger.game_rows([task for task, _ in candidates])
         self.ledger.commit(proposals=rows, games=games)
         return candidates
@@ -131,7 +150,7 @@ class Proposer:
         games = list({task.game_id: task.game for task in scope}.values())
         proposals = self.sampler.propose(parent.game, games, n, seed, parent.role)
         seats = {TaskId(parent.game_id, role) for role in learning_roles(parent.game.program)}
-        if seats <= self.programs.keys():
+        if seats <= self.games.keys():
             return proposals
         # The parent itself is new in the roles that no candidate has had.
         origin = Provenance("roles", ("change_role",), (parent.game_id,))
@@ -143,7 +162,7 @@ class Proposer:
         proposal: Proposal,
         role: str,
         index: int,
-        known_programs: dict[TaskId, Program],
+        known: Container[TaskId],
     ) -> Row:
         game, origin = proposal.game, asdict(proposal.provenance)
         raw_text = origin.pop("raw")
@@ -158,19 +177,17 @@ class Proposer:
             "text": proposal.text,
             "game_id": game.game_id if game else None,
             "role": role or None,
-            "outcome": self._fate(proposal, role, place.parent, known_programs),
+            "outcome": self._fate(proposal, role, place.parent, known),
             "errors": list(proposal.errors),
             "raw_text": raw_text if origin["model"] else None,
             **{name: None if value == "" else value for name, value in origin.items()},
         }
 
-    def _fate(
-        self, proposal: Proposal, role: str, parent: Task, known_programs: dict[TaskId, Program]
-    ) -> str:
+    def _fate(self, proposal: Proposal, role: str, parent: Task, known: Container[TaskId]) -> str:
         if proposal.game is None:
             return proposal.fate
         program = proposal.game.program
-        if TaskId(proposal.game.game_id, role) in known_programs:
+        if TaskId(proposal.game.game_id, role) in known:
             return ProposalOutcome.SEEN
         report = analyse(program, role=role)
         unset = len(analyse(parent.game.program).read_before_set)

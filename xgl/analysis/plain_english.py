@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 
 from xgl.analysis.static_facts import analyse, paid_for
 from xgl.language import syntax as syn
@@ -240,6 +241,27 @@ def title(game: Game, role: str = syn.MAIN_PLAYER) -> str:
     return text[:MOST_CHARACTERS].rsplit(" ", 1)[0].rstrip(",") + " …"
 
 
+def objective(game: Game, role: str = syn.MAIN_PLAYER) -> frozenset[tuple[object, ...]]:
+    """What ``role`` is paid for: sign, kind, target and prefix of each term that a move of its own
+    enters, without weights and without stories that it does not see. Where this is equal, much the
+    same moves pay."""
+    writer = _TitleWriter(game, role)
+    seen = sorted(writer.seen)
+
+    def place(atom: _Atom) -> tuple[object, ...]:
+        kind, number = atom
+        if kind == "story":
+            return (kind, seen.index(int(number)), len(seen)) if number in seen else ()
+        return (kind, kind == "move" and writer.moves[int(number)] == role)
+
+    terms = set[tuple[object, ...]]()
+    for (kind, target, prefix), count in writer.terms.items():
+        targets, prefixes = tuple(map(place, target)), frozenset(map(place, prefix)) - {()}
+        if count and () not in targets and ("move", True) in (*targets, *prefixes):
+            terms.add((count > 0, kind, targets, prefixes))
+    return frozenset(terms)
+
+
 def unique(names: Iterable[str]) -> list[str]:
     """The names in their order; what is there already gets a number."""
     counts: Counter[str] = Counter()
@@ -290,7 +312,8 @@ class _TitleWriter:
                     if isinstance(term, syn.Xent):
                         kind = "xed" if term.kind in ("xed", "dex") else "xent"
                         turned = -1 if term.kind in ("nex", "dex") else 1
-                        prefix = () if term.prefix is None else self._text(term.prefix)
+                        before = [split_name(term.outer)[1], term.prefix]
+                        prefix = tuple(chain.from_iterable(map(self._text, filter(None, before))))
                         self.terms[kind, self._text(term.target), prefix] += share * sign * turned
 
     def _see(self, text: _Text) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.chat_server import Answer, ChatServer, Received, refusal, reply
 from support.chat_turns import KEY, KEY_VARIABLE
-from support.search import Killed, Nature, Search, code, of_limits
+from support.search import Killed, Listed, Nature, Search, code, of_limits
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -149,3 +149,16 @@ def test_a_budget_ends_the_run_at_a_commit(
     assert events(search)[-1] == "finished"
     model = "meta_sampler.settings.model=other"
     assert search.go_on(WORLD, model) == 2
+
+
+def test_a_list_prefers_what_no_game_was_paid_for_before(search: Search) -> None:
+    """Of twice as many as it needs; a resumed run finds the list again."""
+    texts = [code(3), code(4), code(5), code(6).replace("xed", "xent"), code(7), code(9)]
+    how = ("growth.novelty=true", "growth.list_size=3", "growth.max_candidates=3")
+    assert search.run_by_steps(WORLD, *how, patience=4, sampler=Listed(texts)) > 1
+    rows = search.rows("proposals", "killed")
+    taken = [row["text"] for row in rows if row["outcome"] == "candidate"]
+    assert taken == [texts[0], texts[1], texts[3]]
+    assert len(rows) == len(texts)
+    judged = {row["game_id"] for row in search.rows("decisions", "killed")}
+    assert judged == {row["game_id"] for row in rows if row["outcome"] == "candidate"}

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from support.programs import PROGRAMS
 
 from xgl import Game, Program, analyse, game, library, parse
-from xgl.analysis.plain_english import MOST_CHARACTERS, in_words, title
+from xgl.analysis.plain_english import MOST_CHARACTERS, in_words, objective, title
 
 
 def _game(source: str, dialect: str = "xent") -> Game:
@@ -119,3 +119,23 @@ def test_every_game_of_the_library_has_a_short_name() -> None:
             name = title(game_, role)
             assert 0 < len(name) <= MOST_CHARACTERS + 2, entry.name
             assert "  " not in name
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "equal"),
+    [
+        ("xed(s | x)", "xed(s | x) + xed(s | x) - xed(p | x)", True),  # weights, unseen stories
+        ("xed(s | x) + xent(s)", "xed(s | x)", True),  # no move enters the second term
+        ("xed(s | x)", "-xed(s | x)", False),
+        ("xed(s | x)", "xed(t | x)", False),
+        ("xed(s | x)", "xed(x | s)", False),
+        ("xed(s | x)", "xed(s | t, x)", False),
+    ],
+)
+def test_games_with_one_objective_are_won_by_the_same_moves(
+    one: str, other: str, equal: bool
+) -> None:
+    frame = "assign(s=story(), t=story())\nelicit(x, 8)\nassign(p=story())\nreward({})"
+    objectives = [objective(_game(frame.format(each))) for each in (one, other)]
+    assert all(objectives)
+    assert (objectives[0] == objectives[1]) is equal
