@@ -17,21 +17,8 @@ from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game
 from xgl.language.visitors import mentions
+from xgl.runtime import requests as ask
 from xgl.runtime.machine import Machine
-from xgl.runtime.requests import (
-    Answer,
-    DrawRequest,
-    Ensured,
-    Move,
-    Moved,
-    Play,
-    Request,
-    Revealed,
-    Rewarded,
-    StoryRequest,
-    TruthRequest,
-    Turn,
-)
 
 SEEDS = Seeds(7, 0)
 STORIES = (
@@ -77,12 +64,12 @@ def script(moves: Mapping[str, Sequence[str]], player: str, turn: int) -> str:
 class BelievingJudge(TransformerJudge):
     """The transformer judge, but statements are believed by rule."""
 
-    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
+    def truths(self, requests: list[ask.TruthRequest]) -> list[bool | OversizeError]:
         return [stub_truth(request.statement) for request in requests]
 
 
 class FixedStories:
-    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+    def story_texts(self, requests: list[tuple[int, ask.StoryRequest]]) -> list[str]:
         return [STORIES[request.site % len(STORIES)] for _, request in requests]
 
 
@@ -92,11 +79,11 @@ class Script:
 
     moves_of: Mapping[str, Sequence[str]]
     turn_counts: dict[str, int] = field(default_factory=dict)
-    turns: list[Turn] = field(default_factory=list)
+    turns: list[ask.Turn] = field(default_factory=list)
 
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+    def moves(self, turns: list[ask.Turn]) -> list[ask.Move | OversizeError]:
         self.turns += turns
-        return [Move(self._next(turn.request.view.player)) for turn in turns]
+        return [ask.Move(self._next(turn.request.view.player)) for turn in turns]
 
     def _next(self, player: str) -> str:
         turn = self.turn_counts.get(player, 0)
@@ -111,7 +98,7 @@ class Noting(Machine):
         super().__init__(game_)
         self.orders: list[tuple[int, ...]] = []
 
-    def play(self) -> Generator[tuple[Request, ...], tuple[Answer, ...], Play]:
+    def play(self) -> Generator[tuple[ask.Request, ...], tuple[ask.Answer, ...], ask.Play]:
         play = super().play()
         answers: Any = None
         while True:
@@ -120,7 +107,7 @@ class Noting(Machine):
             except StopIteration as end:
                 return end.value
             answers = yield requests
-            is_draw = [isinstance(request, DrawRequest) for request in requests]
+            is_draw = [isinstance(request, ask.DrawRequest) for request in requests]
             self.orders += compress(answers, is_draw)
 
 
@@ -159,13 +146,13 @@ def _names(source: syn.Program, canonical: syn.Program) -> dict[str, str]:
 
 def _event(event: Any, names: Mapping[str, str]) -> list[Event]:
     match event:
-        case Moved(player, register, move):
+        case ask.Moved(player, register, move):
             return [("move", player, names[register], move.text)]
-        case Revealed(player, values):
+        case ask.Revealed(player, values):
             return [("reveal", player, tuple(text for _, text in values))]
-        case Ensured(player, False):
+        case ask.Ensured(player, False):
             return [("failed", player)]
-        case Rewarded(player, bits, terms):
+        case ask.Rewarded(player, bits, terms):
             vectors = [[sign * bit for bit in scores.bits] for sign, _, scores in terms]
             alike = len({len(vector) for vector in vectors}) == 1
             sums = [sum(column) for column in zip(*vectors, strict=True)] if alike else [bits]
@@ -173,7 +160,7 @@ def _event(event: Any, names: Mapping[str, str]) -> list[Event]:
     return []
 
 
-def _sight(turn: Turn, names: Mapping[str, str], play: Play) -> tuple[str, dict[str, str]]:
+def _sight(turn: ask.Turn, names: Mapping[str, str], play: ask.Play) -> tuple[str, dict[str, str]]:
     view = turn.request.view
     texts = {names[item.label]: item.text for item in view.items if item.label in names}
     return view.player, {name: text for name, text in texts.items() if text not in ("", "[]")}

@@ -8,16 +8,8 @@ import pytest
 from hypothesis import given, strategies as st
 
 from archive.schema import TaskId
+from archive.statistics import rule
 from archive.statistics.intervals import bonferroni, mean_interval, ratio_interval
-from archive.statistics.rule import (
-    Answer,
-    Calibration,
-    Evidence,
-    Limits,
-    Looks,
-    affordable_steps,
-    is_new,
-)
 
 
 @pytest.mark.parametrize("scope", [1, 3, 10])
@@ -36,9 +28,8 @@ def test_a_covered_copy_is_rarely_called_new(scope: int, gain: float) -> None:
             for i, o in enumerate(others)
         }
         is_confirmed = mean_interval(own, plain).low > 0
-        wrong += (
-            is_confirmed and is_new(Evidence(scope_values=values).gamma.interval, 0.1) is Answer.YES
-        )
+        gamma = rule.Evidence(scope_values=values).gamma.interval
+        wrong += is_confirmed and rule.is_new(gamma, 0.1) is rule.Answer.YES
     assert wrong / 400 <= 0.055
 
 
@@ -51,7 +42,7 @@ RISING = st.sets(st.integers(2, 5000), min_size=1, max_size=6).map(lambda s: tup
 def test_the_looks_spend_the_error_between_them(
     plays: tuple[int, ...], error: float, questions: int
 ) -> None:
-    looks = Looks(plays, error)
+    looks = rule.Looks(plays, error)
     errors = [questions * (1 - looks.confidence(n, questions)) for n in plays]
     assert all(each > 0 for each in errors)
     assert sum(errors) == pytest.approx(error)
@@ -62,6 +53,6 @@ def test_the_looks_spend_the_error_between_them(
 
 def test_a_warm_start_takes_its_plays_but_at_most_a_quarter_of_the_tokens() -> None:
     """4,000 tokens, steps of 16 plays of 20 tokens: 12.5 steps without a warm start."""
-    plays = Calibration(("finished",) * 4, (20,) * 4, np.arange(1.0, 5), np.zeros(4))
-    limits = (Limits(0.25, 4000, 16, 10, warm_plays) for warm_plays in (0, 30, 999))
-    assert [affordable_steps(plays, each) for each in limits] == [13, 11, 10]
+    plays = rule.Calibration(("finished",) * 4, (20,) * 4, np.arange(1.0, 5), np.zeros(4))
+    limits = (rule.Limits(0.25, 4000, 16, 10, warm_plays) for warm_plays in (0, 30, 999))
+    assert [rule.affordable_steps(plays, each) for each in limits] == [13, 11, 10]

@@ -22,20 +22,8 @@ from archive.__main__ import main as archive_main
 from archive.schema import PairPurpose
 from archive.statistics.programs import NAMES
 from evo.config.measure import GGBenchConfig, OpponentConfig, TrainConfig
-from evo.ggbench import experiment, selfplay
+from evo.ggbench import experiment, selfplay, selfplay as play
 from evo.ggbench.box import Box, BoxLimits, GameFaultError
-from evo.ggbench.selfplay import (
-    Checkpoint,
-    Pairing,
-    TrainingGames,
-    contest,
-    find_opponent,
-    keep_policies,
-    layers_of,
-    learner,
-    opponent_verdict,
-    train,
-)
 from evo.run import main
 from evo.runner import Services
 
@@ -151,8 +139,8 @@ def test_a_budget_ends_a_run_and_resuming_gives_what_one_run_gives(
 
 def test_seconds_of_a_stage_and_of_its_parts_stand_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both are rows, and a budget counts all rows."""
-    parts = [Checkpoint(n, n, b"", 100.0) for n in (1, 2)]
-    pair = Pairing("4", 5, "1", PairPurpose.SELECTION, 2, 1, 0, True, 50.0)
+    parts = [play.Checkpoint(n, n, b"", 100.0) for n in (1, 2)]
+    pair = play.Pairing("4", 5, "1", PairPurpose.SELECTION, 2, 1, 0, True, 50.0)
     monkeypatch.setattr(experiment, "Box", lambda *_: nullcontext())
     monkeypatch.setattr(selfplay, "keep_policies", lambda *_: None)
     monkeypatch.setattr(selfplay, "train", lambda *_: parts)
@@ -172,7 +160,7 @@ def training(finished_run: tuple[Path, str]) -> Iterator[tuple[Box, dict[int, by
         weights = {r["quarter"]: archive.get_adapter(r["weights_sha256"]) for r in rows}
     assert [row["steps"] for row in rows] == [2048, 4096, 6144, 8192]
     with Box(PURSE) as box:
-        keep_policies(box, weights)
+        play.keep_policies(box, weights)
         yield box, weights
 
 
@@ -180,7 +168,7 @@ def training(finished_run: tuple[Path, str]) -> Iterator[tuple[Box, dict[int, by
 def test_the_learner_has_the_settings_of_table_4(has_masks: bool) -> None:
     with Box(PURSE) as box:
         settings = TrainConfig(masked=has_masks)
-        model = learner(TrainingGames(box, settings, 0), settings, 1)
+        model = play.learner(play.TrainingGames(box, settings, 0), settings, 1)
         assert type(model).__name__ == ("MaskablePPO" if has_masks else "PPO")
         assert (model.learning_rate, model.gamma, model.gae_lambda) == (3e-4, 0.99, 0.95)
         assert (model.clip_range(1), model.batch_size) == (0.2, 64)
@@ -190,14 +178,14 @@ def test_the_learner_has_the_settings_of_table_4(has_masks: bool) -> None:
 def test_four_checkpoints_the_last_of_which_beats_random_moves(training) -> None:
     box, weights = training
     assert len(set(weights.values())) == 4
-    wins, _ = contest(box, ({"kind": "greedy", "policy": "quarter4"}, RANDOM), range(100))
+    wins, _ = play.contest(box, ({"kind": "greedy", "policy": "quarter4"}, RANDOM), range(100))
     assert wins >= 60
 
 
 @pytest.mark.long
 def test_training_is_a_function_of_game_settings_and_seed(training) -> None:
     with Box(PURSE) as box:
-        again = train(box, TrainConfig(steps=8192), 0)
+        again = play.train(box, TrainConfig(steps=8192), 0)
     assert {each.quarter: each.weights for each in again} == training[1]
 
 
@@ -205,7 +193,7 @@ def test_the_box_plays_the_policy_that_was_trained(training) -> None:
     box, weights = training
     view = box.new(3)
     features = np.append(np.frombuffer(view.observation, np.float32), np.float32(1))
-    for matrix, biases in (layers := layers_of(weights[4]))[:-1]:
+    for matrix, biases in (layers := play.layers_of(weights[4]))[:-1]:
         features = np.tanh(features @ matrix + biases)
     logits = features @ layers[-1][0] + layers[-1][1]
     best = max(view.legal, key=lambda move: logits[move])
@@ -215,13 +203,13 @@ def test_the_box_plays_the_policy_that_was_trained(training) -> None:
 def test_an_opponent_searches_beats_random_moves_and_is_beaten_in_fresh_games(training) -> None:
     box, _ = training
     settings = OpponentConfig(simulations=10, ladder=(100,))
-    pairs = list(find_opponent(box, settings, 0))
+    pairs = list(play.find_opponent(box, settings, 0))
     assert [(p.winner, p.loser, p.purpose, p.games) for p in pairs[:4]] == [
         (f"quarter{quarter}", "random", "baseline", 30) for quarter in range(1, 5)
     ]
     able = {p.winner for p in pairs[:4] if p.wins >= 27}
     assert {p.winner for p in pairs[:4] if p.passed} == able
-    passed, text = opponent_verdict(pairs)
+    passed, text = play.opponent_verdict(pairs)
     confirmations = [p for p in pairs if p.purpose == "confirmation"]
     assert passed == any(p.passed for p in confirmations)
     assert all(p.loser in able and p.passed == (p.wins >= 24) for p in confirmations)
@@ -234,4 +222,4 @@ def test_a_game_that_does_not_end_is_refused_in_training() -> None:
         Box(hostile.game_of(endless)) as box,
         pytest.raises(GameFaultError, match="lasts longer than 100 moves"),
     ):
-        train(box, TrainConfig(steps=8192), 0)
+        play.train(box, TrainConfig(steps=8192), 0)

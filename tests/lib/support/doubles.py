@@ -11,18 +11,9 @@ from typing import Any
 
 from xgl.errors import OversizeError
 from xgl.language.syntax import PLAYERS
+from xgl.runtime import requests as ask
 from xgl.runtime.lockstep import Cast
 from xgl.runtime.presentation import render
-from xgl.runtime.requests import (
-    Move,
-    ScoreRequest,
-    Seeds,
-    StoryRequest,
-    TokenScores,
-    TruthRequest,
-    Turn,
-    View,
-)
 
 _TOKEN = re.compile(r"\s*\S+|\s+$")
 
@@ -42,14 +33,14 @@ class WordJudge:
 
     window: int = 10_000
     believes: Callable[[str], bool] = lambda statement: "bad" not in statement
-    scored: list[list[ScoreRequest]] = field(default_factory=list)
-    judged: list[list[TruthRequest]] = field(default_factory=list)
+    scored: list[list[ask.ScoreRequest]] = field(default_factory=list)
+    judged: list[list[ask.TruthRequest]] = field(default_factory=list)
 
-    def score(self, requests: list[ScoreRequest]) -> list[TokenScores | OversizeError]:
+    def score(self, requests: list[ask.ScoreRequest]) -> list[ask.TokenScores | OversizeError]:
         self.scored.append(requests)
         return [self._score(request) for request in requests]
 
-    def _score(self, request: ScoreRequest) -> TokenScores | OversizeError:
+    def _score(self, request: ask.ScoreRequest) -> ask.TokenScores | OversizeError:
         before = [token for part in request.context for token in _TOKEN.findall(part)]
         tokens = _TOKEN.findall(request.text)
         if len(before) + len(tokens) > self.window:
@@ -58,13 +49,13 @@ class WordJudge:
             number(request.scoring.bos, before, tokens[: index + 1]) % 128 / 8
             for index in range(len(tokens))
         )
-        return TokenScores(bits if request.scoring.first_token else bits[1:])
+        return ask.TokenScores(bits if request.scoring.first_token else bits[1:])
 
-    def truths(self, requests: list[TruthRequest]) -> list[bool | OversizeError]:
+    def truths(self, requests: list[ask.TruthRequest]) -> list[bool | OversizeError]:
         self.judged.append(requests)
         return [self._truth(request) for request in requests]
 
-    def _truth(self, request: TruthRequest) -> bool | OversizeError:
+    def _truth(self, request: ask.TruthRequest) -> bool | OversizeError:
         if self.count(request.statement) > self.window:
             return OversizeError("too long for the judge")
         return self.believes(request.statement)
@@ -83,9 +74,9 @@ class WordJudge:
 class NumberedStories:
     """Tells ``tale <map seed> <site>`` and the prompt, and remembers what it was asked."""
 
-    asked: list[tuple[int, StoryRequest]] = field(default_factory=list)
+    asked: list[tuple[int, ask.StoryRequest]] = field(default_factory=list)
 
-    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+    def story_texts(self, requests: list[tuple[int, ask.StoryRequest]]) -> list[str]:
         self.asked += requests
         return [
             f"tale {seed} {request.site} {request.prompt}".strip() for seed, request in requests
@@ -96,14 +87,14 @@ class NumberedStories:
 class EchoPlayer:
     """Says words that depend on all that it sees, and keeps what it saw."""
 
-    views: defaultdict[Seeds, list[View]] = field(default_factory=lambda: defaultdict(list))
+    views: defaultdict[ask.Seeds, list[ask.View]] = field(default_factory=lambda: defaultdict(list))
 
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+    def moves(self, turns: list[ask.Turn]) -> list[ask.Move | OversizeError]:
         for turn in turns:
             self.views[turn.seeds].append(turn.request.view)
-        return [Move(self._words(turn.request.view)) for turn in turns]
+        return [ask.Move(self._words(turn.request.view)) for turn in turns]
 
-    def _words(self, view: View) -> str:
+    def _words(self, view: ask.View) -> str:
         seed = number(view.player, render(view))
         return ("bad word", "a good word", "tale & more, and more", "")[seed % 4]
 

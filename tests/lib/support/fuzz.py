@@ -15,19 +15,8 @@ from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.visitors import descendants
 from xgl.library import entries
-from xgl.runtime import meter
+from xgl.runtime import meter, requests as ask
 from xgl.runtime.machine import Machine
-from xgl.runtime.requests import (
-    DrawRequest,
-    Move,
-    MoveRequest,
-    Predicate,
-    PrefixRequest,
-    ScoreRequest,
-    StoryRequest,
-    TokenScores,
-    TruthRequest,
-)
 
 METADATA = Metadata(max_characters=512, max_failures=3, constants={"a": "one", "c": "hidden {0}"})
 MAX_NODES = syn.MAX_LINES * 2 * syn.MAX_LINE_CHARACTERS
@@ -188,11 +177,11 @@ def _play_outcome(game_: Game, rng: Random) -> str:
 def size_of(request: Any) -> int:
     """Characters that the judge is sent."""
     match request:
-        case ScoreRequest(text, context):
+        case ask.ScoreRequest(text, context):
             return len(text) + sum(map(len, context))
-        case TruthRequest(text) | PrefixRequest(text):
+        case ask.TruthRequest(text) | ask.PrefixRequest(text):
             return len(text)
-        case Predicate(_, texts):
+        case ask.Predicate(_, texts):
             return sum(map(len, texts))
     return 0
 
@@ -202,20 +191,20 @@ MOVES = ("a good word", "", "bad & worse", "{0.__class__} %s\0", "x" * 600, "\ud
 
 def _answer(request: Any, rng: Random) -> Any:
     match request:
-        case ScoreRequest(text, context):
+        case ask.ScoreRequest(text, context):
             words = text.split()[:64]
             checksum = crc32(repr((words, context)).encode("ascii", "backslashreplace"))
-            return TokenScores(tuple(checksum % (7 + i) / 4 for i in range(len(words))))
-        case TruthRequest() | Predicate():
+            return ask.TokenScores(tuple(checksum % (7 + i) / 4 for i in range(len(words))))
+        case ask.TruthRequest() | ask.Predicate():
             return rng.random() < 0.7
-        case StoryRequest(site):
+        case ask.StoryRequest(site):
             return f"tale {site} of a red hen"
-        case PrefixRequest(text, tokens):
+        case ask.PrefixRequest(text, tokens):
             return text[: 3 * tokens]
-        case DrawRequest(size):
+        case ask.DrawRequest(size):
             return rng.sample(range(size), size)
-    assert isinstance(request, MoveRequest)
-    return Move(rng.choice(MOVES))
+    assert isinstance(request, ask.MoveRequest)
+    return ask.Move(rng.choice(MOVES))
 
 
 def count_outcomes(number: int, seed: int = 0) -> Counter[str]:

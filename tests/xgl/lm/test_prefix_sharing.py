@@ -7,27 +7,23 @@ from itertools import combinations, pairwise
 
 from hypothesis import given, settings, strategies as st
 
-from xgl.lm.prefix_sharing import (
-    MIN_SAVED_SHARE,
-    MIN_SHARED,
-    PrefixTree,
-    ScoredSequence,
-    common_prefixes,
-    prefix_trees,
-    tree_batches,
-)
+from xgl.lm import prefix_sharing as sharing
 
 Ids = tuple[int, ...]
-Sequences = list[ScoredSequence]
+Sequences = list[sharing.ScoredSequence]
 
-PREFIXES = st.sampled_from([(), (7,) * MIN_SHARED, (7,) * (MIN_SHARED + 3), tuple(range(20))])
+PREFIXES = st.sampled_from(
+    [(), (7,) * sharing.MIN_SHARED, (7,) * (sharing.MIN_SHARED + 3), tuple(range(20))]
+)
 IDS = st.builds(
     lambda start, rest: start + tuple(rest),
     PREFIXES,
     st.lists(st.integers(0, 2), min_size=2, max_size=9),
 )
 SEQUENCES = st.lists(
-    IDS.flatmap(lambda ids: st.builds(ScoredSequence, st.just(ids), st.integers(1, len(ids) - 1))),
+    IDS.flatmap(
+        lambda ids: st.builds(sharing.ScoredSequence, st.just(ids), st.integers(1, len(ids) - 1))
+    ),
     min_size=1,
     max_size=12,
     unique=True,
@@ -35,7 +31,7 @@ SEQUENCES = st.lists(
 MAX_TOKENS = st.sampled_from([0, 20, 1000])
 
 
-def path(tree: PrefixTree, node: int) -> list[int]:
+def path(tree: sharing.PrefixTree, node: int) -> list[int]:
     nodes = []
     while node >= 0:
         nodes.append(node)
@@ -48,7 +44,7 @@ def path(tree: PrefixTree, node: int) -> list[int]:
 def test_every_sequence_reads_its_own_tokens_each_prefix_once_within_the_bound(
     sequences: Sequences, max_tokens: int
 ) -> None:
-    trees = prefix_trees(sequences, max_tokens=max_tokens)
+    trees = sharing.prefix_trees(sequences, max_tokens=max_tokens)
     assert sorted(index for tree in trees for index in tree.members) == list(range(len(sequences)))
     for tree in trees:
         for index, positions, targets in zip(
@@ -71,8 +67,8 @@ def test_every_sequence_reads_its_own_tokens_each_prefix_once_within_the_bound(
 def test_batches_hold_every_tree_once_within_their_bound(
     sequences: Sequences, max_tokens: int, bound: int
 ) -> None:
-    trees = prefix_trees(sequences, max_tokens=max_tokens)
-    groups = list(tree_batches(trees, lambda width: max(1, bound // width)))
+    trees = sharing.prefix_trees(sequences, max_tokens=max_tokens)
+    groups = list(sharing.tree_batches(trees, lambda width: max(1, bound // width)))
     assert sorted(map(id, (tree for batch in groups for tree in batch))) == sorted(map(id, trees))
     for batch in groups:
         padded_tokens = len(batch) * max(len(tree.tokens) for tree in batch)
@@ -111,7 +107,7 @@ def largest_saving(prompts: list[Ids]) -> int:
 
 @given(PROMPTS)
 def test_prompts_begin_with_their_prefix_and_all_or_none_have_suffixes(prompts: list[Ids]) -> None:
-    prefixes, owner = common_prefixes(prompts)
+    prefixes, owner = sharing.common_prefixes(prompts)
     suffixes = []
     for prompt, index in zip(prompts, owner, strict=True):
         assert prompt[: len(prefixes[index])] == prefixes[index]
@@ -123,9 +119,9 @@ def test_prompts_begin_with_their_prefix_and_all_or_none_have_suffixes(prompts: 
 
 @given(PROMPTS)
 def test_as_much_is_saved_as_can_be_or_nothing_where_it_is_little(prompts: list[Ids]) -> None:
-    prefixes, owner = common_prefixes(prompts)
+    prefixes, owner = sharing.common_prefixes(prompts)
     total = sum(map(len, prompts))
     lengths = [len(prefixes[index]) for index in owner]
     read_count = sum(map(len, prefixes)) + total - sum(lengths)
     saving = largest_saving(prompts)
-    assert total - read_count == (saving if saving >= MIN_SAVED_SHARE * total else 0)
+    assert total - read_count == (saving if saving >= sharing.MIN_SAVED_SHARE * total else 0)
