@@ -216,7 +216,7 @@ def test_a_long_growth_proposes_player_swaps_reveals_and_loops() -> None:
     portfolio = make(config.meta_sampler.name, config.meta_sampler.settings)
     assert isinstance(portfolio, Portfolio)
     sampler, scope = portfolio.members["mutate"], [task.game for task in initial_tasks(config)]
-    proposals = [p for game in scope for p in sampler.propose(game, scope, 50, 0)]
+    proposals = [p for game in scope for p in sampler.propose(game, scope, 80, 0)]
     kinds = Counter(name for p in proposals for name in p.provenance.operators)
     for program in programs(proposals):
         lines = program.instructions
