@@ -148,7 +148,9 @@ def ratings(arguments: Namespace) -> CommandResult:
         with ExitStack() as stack:
             archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
             block = measure_block(archives, question.preference)
-            question = question._replace(seed=Run(archives[0]).config["seed"])  # as in the run
+            runs = (run for archive in archives for run in Run.all(archive))
+            seed = next(run.config["seed"] for run in runs if "digest" in run.config)
+            question = question._replace(seed=seed)  # as in the run
     if count is not None:
         question = question._replace(resamples=count)
     ratings = rate_block(block, question)

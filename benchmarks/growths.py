@@ -38,6 +38,7 @@ from study import command_line, describe_machine, head, parse, row, upper_bound
 from archive import Archive, Purpose, Verdict
 from archive.charts import Plot, canvas, document, key, polyline, series
 from archive.run import Run
+from archive.schema import TaskId
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from xgl.diagram.svg import Element, Point
@@ -98,9 +99,9 @@ def run_job(seed: int, root: Path, overrides: Sequence[str]) -> tuple[float, int
 
 def job_row(seed: int, folder: Path, seconds: float, peak: int, output: str) -> str:
     with Archive.open(folder / "archive") as archive:
-        initial = sum(each["scope"] == 0 for each in archive.rows("scopes"))
-        finetunes = archive.count("finetunes") - initial
         decisions = archive.rows("decisions")
+        trained = {*map(TaskId.of, archive.rows("finetunes"))}
+    finetunes = len(trained & {*map(TaskId.of, decisions)})
     accepted = sum(each["verdict"] == Verdict.ACCEPTED for each in decisions)
     joined = ", ".join(f"{float(second):.0f}" for second in ACCEPTED.findall(output))
     *_, core_hours = ["", *re.findall(r"in ([\d.]+) core-hours", output)]
@@ -150,7 +151,7 @@ class Growth:
 def read_growth(folder: Path, seed: int) -> Growth:
     """What the archive of a run says."""
     with Archive.open(folder / "archive") as archive:
-        members = {each["game_id"]: each["generation"] for each in archive.rows("scopes")}
+        members = {TaskId.of(each): each["generation"] for each in archive.rows("scopes")}
         outcomes = [each["outcome"] for each in archive.rows("proposals")]
         counts = Counter[str](
             {
@@ -260,22 +261,23 @@ def null_counts(folder: Path) -> Counter[str]:
             raise ValueError(f"{folder}: found finetune.shuffle=false, expected true")
         decisions, finetunes = archive.rows("decisions"), archive.rows("finetunes")
         proposals = archive.rows("proposals", None, [("outcome", "=", "candidate")])
-    lists = {each["game_id"]: (each["parent_game_id"], each["round"]) for each in proposals}
-    trained = {each["game_id"] for each in finetunes} & lists.keys()
-    accepted = {each["game_id"] for each in decisions if each["verdict"] == Verdict.ACCEPTED}
+    places = ("parent_game_id", "parent_role", "round")
+    lists = {TaskId.of(each): tuple(each[name] for name in places) for each in proposals}
+    trained = {*map(TaskId.of, finetunes)} & lists.keys()
+    accepted = {TaskId.of(each) for each in decisions if each["verdict"] == Verdict.ACCEPTED}
     specific = [each["specific_gain_low"] or 0.0 for each in decisions]
     return Counter(
         {
             "training seeds": len({each["seed"] for each in finetunes}),
-            "lists": len({lists[each["game_id"]] for each in decisions}),
+            "lists": len({lists[TaskId.of(each)] for each in decisions}),
             "candidates": len(decisions),
             "fine-tuned": len(trained),
             "gained": sum((each["total_gain_low"] or 0.0) > 0 for each in decisions),
             "gained specifically": sum(low > 0 for low in specific),
             "tested": sum(each["purpose"] == Purpose.ACCEPTANCE for each in decisions),
             "accepted": len(accepted),
-            "lists with a fine-tune": len({lists[game_id] for game_id in trained}),
-            "lists accepting": len({lists[game_id] for game_id in accepted}),
+            "lists with a fine-tune": len({lists[each] for each in trained}),
+            "lists accepting": len({lists[each] for each in accepted}),
         }
     )
 

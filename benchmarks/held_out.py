@@ -30,7 +30,7 @@ from study import Study, bits, command_line, describe_machine, head, parse, row
 
 import evo
 from archive.errors import ArchiveError
-from archive.schema import GainKind
+from archive.schema import GainKind, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval
 from evo.config.compose import load
 from evo.config.models import FinetuneConfig
@@ -51,39 +51,37 @@ class Candidate:
     """A playable candidate of a growth; ``list_key``: growth, generation, parent and round."""
 
     task: Task
-    list_key: tuple[str, int, str, int]
+    list_key: tuple[Any, ...]
     accepted: bool
 
 
 def playable_candidates(run: evo.Run) -> Iterator[Candidate]:
     """Those that their fine-tunes surely learned, in total and by the gain that decides."""
-    proposed = {
-        each["game_id"]: (run.run_id, each["generation"], each["parent_game_id"], each["round"])
-        for each in run.table("proposals").to_pylist()
-        if each["outcome"] == "candidate"
-    }
-    decided: dict[str, dict[str, Any]] = {}
+    places = ("run_id", "generation", "parent_game_id", "parent_role", "round")
+    proposals = [e for e in run.table("proposals").to_pylist() if e["outcome"] == "candidate"]
+    proposed = {TaskId.of(each): tuple(each[name] for name in places) for each in proposals}
+    decided: dict[TaskId, dict[str, Any]] = {}
     for each in run.table("decisions").to_pylist():
-        before = decided.get(each["game_id"], each)
-        decided[each["game_id"]] = before if before["verdict"] == "accepted" else each
-    for game_id, each in decided.items():
+        if decided.get(TaskId.of(each), {}).get("verdict") != "accepted":
+            decided[TaskId.of(each)] = each
+    for task_id, each in decided.items():
         lows = each["own_gain_low"], each["total_gain_low"]
-        if game_id in proposed and all(low is not None and low > 0 for low in lows):
-            task = Task(run.game(game_id), each["role"])
-            yield Candidate(task, proposed[game_id], each["verdict"] == "accepted")
+        if task_id in proposed and all(low is not None and low > 0 for low in lows):
+            task = Task(run.game(task_id.game_id), task_id.role)
+            yield Candidate(task, proposed[task_id], each["verdict"] == "accepted")
 
 
 def read_growths(folders: Sequence[str], programs: Sequence[Task]) -> list[Candidate]:
-    """The candidates of all growths, each game once. Raises :class:`ConfigError` for a program that
-    a growth met: it is not held out."""
-    candidates: dict[str, Candidate] = {}
+    """The candidates of all growths, each once. Raises :class:`ConfigError` for a program that a
+    growth met: it is not held out."""
+    candidates: dict[TaskId, Candidate] = {}
     for folder in folders:
         run = evo.Run.open(folder, backend="pyarrow")
         met = {each["code"] for each in run.table("games").to_pylist()}
         if known := [each.game.code for each in programs if each.game.code in met]:
             raise ConfigError(f"{folder}: found a program that it met, expected none:\n{known[0]}")
         for each in playable_candidates(run):
-            candidates.setdefault(each.task.game_id, each)
+            candidates.setdefault(each.task.id, each)
     return list(candidates.values())
 
 

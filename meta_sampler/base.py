@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum, StrEnum, auto
 from hashlib import sha256
 
+from xgl.chat.settings import Usage
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
 
@@ -125,3 +126,7 @@ class MetaSampler(ABC):
     def charge(self, sampler: str, tokens: int, dollars: float) -> None:  # noqa: B027
         """Count the cost of a proposal that a sampler of this name made in an earlier session
         towards its budget, if it has one."""
+
+    def spent(self) -> Usage:
+        """What counts towards its budget."""
+        return Usage()

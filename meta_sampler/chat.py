@@ -63,6 +63,9 @@ class Chat(PaidAnswers, MetaSampler):
     def charge(self, sampler: str, tokens: int, dollars: float) -> None:
         self.usage += Usage(prompt_tokens=tokens, dollars=dollars)
 
+    def spent(self) -> Usage:
+        return self.usage
+
     def propose(
         self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
     ) -> list[Proposal]:

@@ -16,7 +16,7 @@ from meta_sampler import symbolic as sym
 from meta_sampler.symbolic import LinearForm, Part, String, SymbolicPlay, string_of
 from xgl.errors import FlagMissingError, FlowError
 from xgl.language import syntax as syn
-from xgl.language.control_flow import path
+from xgl.language.control_flow import path, unrolled
 from xgl.language.visitors import find, reads, writes
 
 Rule = Callable[[SymbolicPlay], bool]
@@ -348,12 +348,14 @@ def idle_earner(play: SymbolicPlay) -> bool:
 @_rule("a reveal that informs nobody")
 def idle_reveal(play: SymbolicPlay) -> bool:
     """It goes to a player who sees everything, or who makes no move afterwards."""
-    for position, line in enumerate(play.program.instructions):
-        if isinstance(line, syn.Reveal):
-            later = SymbolicPlay(syn.Program(play.program.instructions[position:])).cast
-            if line.player in syn.OMNISCIENT or line.player not in later:
-                return True
-    return False
+    lines, later, useful = play.program.instructions, set[str](), set[int]()
+    for position in reversed(unrolled(play.program)[0]):
+        line = lines[position]
+        if isinstance(line, syn.Elicit):
+            later.add(line.player)
+        elif isinstance(line, syn.Reveal) and line.player in later - set(syn.OMNISCIENT):
+            useful.add(position)
+    return any(isinstance(e, syn.Reveal) and n not in useful for n, e in enumerate(lines))
 
 
 @_rule("a player who earns nothing")

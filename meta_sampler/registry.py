@@ -20,6 +20,7 @@ from scipy.special import rel_entr
 from meta_sampler.base import MetaSampler, Outcome, Proposal, SamplerError
 from meta_sampler.mutate import Mutate
 from meta_sampler.settings import SETTINGS, Caps
+from xgl.chat.settings import Usage
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAIN_PLAYER
 from xgl.models.resolve import resolve
@@ -48,11 +49,13 @@ class Portfolio(MetaSampler):
     def propose(
         self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
     ) -> list[Proposal]:
-        """Proposals of the first sampler of the ranking that has any."""
+        """Proposals of the samplers of the ranking, up to the first that has a game."""
+        proposals: list[Proposal] = []
         for name in self.ranking(seed):
-            if proposals := self.members[name].propose(parent, scope, n, seed, role):
-                return proposals
-        return []
+            proposals += self.members[name].propose(parent, scope, n, seed, role)
+            if any(each.game for each in proposals):
+                break
+        return proposals
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:
         """Credit each outcome to the sampler that made the game, and tell it."""
@@ -70,6 +73,9 @@ class Portfolio(MetaSampler):
         for name, member in self.members.items():
             if name == sampler:
                 member.charge(name, tokens, dollars)
+
+    def spent(self) -> Usage:
+        return sum((member.spent() for member in self.members.values()), Usage())
 
 
 def largest_mean(mean: float, divergence: float) -> float:

@@ -99,7 +99,12 @@ class KnownGames:
 
     @staticmethod
     def _keys_of(whole: Game) -> tuple[Hashable, Hashable]:
-        return whole.game_id, normal_form(whole.program)
+        usual = whole.metadata.max_len
+        lines = tuple(
+            replace(line, max_len=line.max_len or usual) if isinstance(line, syn.Elicit) else line
+            for line in whole.program.instructions
+        )
+        return whole.game_id, normal_form(replace(whole.program, instructions=lines))
 
 
 # -- what a program holds --------------------------------------------------------------------------

@@ -17,7 +17,7 @@ as long as all conditions hold (what was paid before a failed condition stays pa
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -412,6 +412,8 @@ def normal_form(program: syn.Program) -> NormalForm:
 def _steps(program: syn.Program) -> Iterator[NormalForm]:
     unpaid: dict[str, LinearForm] = {}
     white = any(isinstance(i, syn.Elicit) and i.player == "white" for i in program.instructions)
+    shown = defaultdict[str, set[str]](set)
+    """Registers that a player goes on seeing after they change."""
     for event in symbolic_events(program):
         match event.line:
             case syn.Reward(player, amount):
@@ -422,8 +424,12 @@ def _steps(program: syn.Program) -> Iterator[NormalForm]:
             case syn.Elicit(player, registers, max_len):
                 # The order of payments between two moves has no meaning: no player sees it sooner.
                 yield _pay(unpaid)
-                seen = (text for n, text in event.registers.items() if player in syn.viewers(n))
-                parts = {part for text in seen for part in all_parts(text)}
+                registers_in_view = (
+                    text
+                    for name, text in event.registers.items()
+                    if player in syn.viewers(name) or name in shown[player]
+                )
+                parts = {part for text in registers_in_view for part in all_parts(text)}
                 stories = [part for part in parts if isinstance(part, StoryText)]
                 in_view = tuple(sorted(stories, key=lambda story: story.site))
                 moves = frozenset(part for part in parts if isinstance(part, MoveText))
@@ -432,6 +438,8 @@ def _steps(program: syn.Program) -> Iterator[NormalForm]:
             case syn.Ensure(conditions):
                 yield "ensure", _bag(_condition_form(c, event.registers) for c in conditions)
             case syn.Reveal(player, values):
+                if DIALECTS[program.dialect].live_reveal:
+                    shown[player] |= {v.name for v in values if isinstance(v, syn.Register)}
                 strings = _bag(string_of(value, event.registers) for value in values)
                 yield "reveal", player, strings
     yield _pay(unpaid)

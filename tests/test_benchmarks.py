@@ -13,12 +13,14 @@ import pytest
 import verdicts
 from growths import null_counts, null_row
 from held_out import compare, counts
+from learning import participation_ratio, skills
 from scipy import stats
 from support.rows import row as archive_row
 from universality import SPLITS, Measured, agreement, answer
 from verdicts import QUESTIONS, Decision
 
 from archive import Archive, Purpose, Reason
+from archive.statistics.intervals import Scores
 
 
 def test_the_p_value_is_the_share_of_choices_that_are_at_least_as_good() -> None:
@@ -88,14 +90,13 @@ def null_run(folder: Path, shuffle: bool = True) -> Path:
     proposals = [proposal(name, number, "candidate") for name, number in LISTS.items()]
     proposals += [proposal("b", 7, "seen"), proposal("d", 8, "passed_over")]
     finetunes = [
-        archive_row("finetunes", run_id="r", finetune_id=name * 2, game_id=name, seed=seed)
+        archive_row("finetunes", finetune_id=name * 2, game_id=name, role="black", seed=seed)
         for name, seed in (("initial", 5), ("b", 5), ("c", 5), ("d", 6))
     ]
     decisions = [
         archive_row(
             "decisions",
-            run_id="r",
-            game_id=name,
+            **{"run_id": "r", "game_id": name, "role": "black"},
             reason=reason,
             verdict=reason.verdict,
             purpose=Purpose.ACCEPTANCE if name == "d" else Purpose.SELECTION,
@@ -121,9 +122,7 @@ def proposal(name: str, number: int, outcome: str) -> dict[str, Any]:
     return archive_row(
         "proposals",
         run_id="r",
-        game_id=name,
-        parent_game_id="initial",
-        round=number,
+        **{"game_id": name, "role": "black", "parent_game_id": "initial", "round": number},
         outcome=outcome,
     )
 
@@ -148,6 +147,19 @@ def test_the_bound_is_of_lists_with_a_fine_tune(tmp_path: Path) -> None:
     cells = [cell.strip() for cell in null_row(folders).strip("| ").split("|")]
     rate = float(cells[-1].rstrip("%")) / 100
     assert stats.binom.cdf(2, 4, rate) == pytest.approx(0.05, abs=1e-3), "2 of 4 lists accepted"
+
+
+# -- effective skills of a growth (benchmarks/learning.py) -----------------------------------------
+
+
+@pytest.mark.parametrize("mean", [10 * np.eye(6), np.full((6, 6), 10.0)])
+def test_bounds_on_effective_skills_hold(mean: Scores) -> None:
+    """Of games that each teach themselves alone, and of games that teach the same."""
+    rng, held = np.random.default_rng(0), 0
+    for _ in range(40):
+        _, (low, high) = skills(mean[..., None] + rng.normal(0, 8, (6, 6, 64)))
+        held += low <= participation_ratio(mean) <= high
+    assert held >= 32
 
 
 # -- agreement of verdicts under several seeds (benchmarks/verdicts.py) ----------------------------

@@ -79,7 +79,8 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     tasks = choose(run, Options(eta=options.eta, skip_unplayable=options.skip_unplayable)).covers
     stored = {*run.archive.adapters()}  # those of attempts that were given up are removed
     whole = [row for row in run.finetunes if row["state_hash"] is None]  # not those of a pause
-    own = [row for row in whole if TaskId.of(row) in tasks]
+    in_force = {policy_id for task in tasks for policy_id in run.policies.get(task, ())}
+    own = [row for row in whole if row["finetune_id"] in in_force]
     finetunes = [row for row in own if row["adapter_hash"] in stored]
     if not finetunes:
         raise ExportError("found no adapter of the scope's games, expected a run that trained")

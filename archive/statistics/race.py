@@ -158,8 +158,9 @@ def _scan(
                 return evidence
         if evidence.gamma.interval.high <= bar:
             return evidence
-        most = evidence.gamma.interval.low
-        remaining = tuple(game for game in remaining if evidence.scope_values[game].high >= most)
+        most, values = evidence.gamma.interval.low, evidence.scope_values
+        # Of plays that an archive lacks there is no value.
+        remaining = tuple(g for g in remaining if g not in values or values[g].high >= most)
     return evidence
 
 

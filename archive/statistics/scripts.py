@@ -174,12 +174,19 @@ def script_columns(comparison: ScriptComparison | None) -> dict[str, float | int
 
 
 # -- what views, the report and notebooks show of a game of the scope: the numbers of the decision
-# that accepted it; of a game that the run began with, those of all its plays
+# that accepted it; of one that the run began with or trained again, those of all its plays
+
+
+def _decision(run: Run, task_id: TaskId) -> Mapping[str, Any] | None:
+    """The decision that accepted a game, while its fine-tune stands for the game."""
+    decision = run.accepted.get(task_id)
+    is_in_force = decision and decision["finetune_id"] in run.policies.get(task_id, ())
+    return decision if is_in_force else None
 
 
 def own_gain(run: Run, task_id: TaskId) -> OwnGain:
     """Total and specific gain of a game's own fine-tune."""
-    decision = run.accepted.get(task_id)
+    decision = _decision(run, task_id)
     if decision is not None and decision["total_gain"] is not None:
         total, specific = bounds_of(decision, "total_gain"), bounds_of(decision, "specific_gain")
     else:
@@ -191,7 +198,7 @@ def own_gain(run: Run, task_id: TaskId) -> OwnGain:
 
 def beside_scripts(run: Run, task_id: TaskId) -> ScriptComparison | None:
     """A game's fine-tune compared with the scripts; None if no script played it."""
-    decision, policies = run.accepted.get(task_id), run.policies.get(task_id, ())
+    decision, policies = _decision(run, task_id), run.policies.get(task_id, ())
     shown = None if decision is None else comparison_of(decision)
     for purpose in PURPOSES:
         shown = shown or beyond_scripts(run.plays, policies, task_id, purpose)

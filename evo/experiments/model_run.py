@@ -94,8 +94,9 @@ class ModelSession(RunSession):
             return raised(spent, self.ledger.total_cost)
         settings, prefix = self.config.meta_sampler.settings, "meta_sampler.settings.budget_"
         limits = {name: getattr(settings, f"budget_{name}", None) for name in ("tokens", "dollars")}
-        cost = sum(map(Cost.of, self.ledger.proposals.values()), Cost())
-        return raised({name: limit for name, limit in limits.items() if limit}, cost, prefix)
+        usage = self.plan.sampler.spent()  # with answers that no commit holds
+        own = {name: limit for name, limit in limits.items() if limit is not None}
+        return raised(own, Cost(usage.tokens, 0.0, usage.dollars), prefix)
 
     def show(self, outcome: RunOutcome) -> None:
         """Print the accepted games so far, verdicts and costs."""

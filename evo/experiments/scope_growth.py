@@ -171,7 +171,7 @@ class ScopeGrowth(ModelSession):
         elif order.end is End.YIELD:
             message = (
                 f"fewer than growth.least_yield={growth.least_yield:g} games join in a core-hour "
-                f"(at most {order.yield_bound:.2g}, with 95 % confidence)"
+                f"(at most {order.last_bound:.2g}, with 95 % confidence)"
             )
         pace = f"; {plural(n_accepted, 'game')} joined in {hours:.2f} core-hours" if hours else ""
         return RunOutcome(RunEvent.FINISHED, 0, message + pace, overrides)

@@ -202,7 +202,7 @@ class ToySession(RunSession):
         new = {game_id(member.game): member.game for member in scopes[-1]}
         common = {"dialect": "skills", "metadata_json": "{}", "steps": 0}
         games = [
-            {"game_id": name, "code": " ".join(map(repr, new[name])), **common}
+            {"game_id": name, "code": code(new[name]), **common}
             for name in sorted(new.keys() - known)
         ]
         rows = [
@@ -242,8 +242,13 @@ def skills_of(scope: Scope) -> Skills:
 
 
 def game_id(game: Game) -> str:
-    """Hash of a toy game's skills, 16 hex digits."""
-    return sha256(np.array(game).tobytes()).hexdigest()[:16]
+    """As of every game: hash of dialect, metadata and code, 16 hex digits."""
+    return sha256(f"skills\n{{}}\n{code(game)}".encode()).hexdigest()[:16]
+
+
+def code(game: Game) -> str:
+    """A toy game's skills."""
+    return " ".join(map(repr, game))
 
 
 # -- the figure ------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ from evo.jobs.evaluation import Task
 from evo.record.collector import Collector
 from evo.record.requests import PlayRequest, SeedSet, WatchedTrainingRequest
 from evo.runner import RunOutcome
+from xgl.analysis.plain_english import unique
 from xgl.diagram.svg import Element
 
 
@@ -81,7 +82,8 @@ the game that is played."""
 
 def evaluations(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> Evaluations:
     """What each fine-tune had learned of each game at each checkpoint, on the checkpoint's maps."""
-    names = dict(zip(tasks, map(short_name, config.growth.initial_scope), strict=True))
+    short = [short_name(each) for each in config.growth.initial_scope]
+    names = dict(zip(tasks, unique(short), strict=True))
 
     def scores(policy: str, target: Task) -> Scores:
         on = [(target, Purpose.CHECKPOINT, seeds) for seeds in checkpoint_seeds(collector)]

@@ -38,6 +38,9 @@ from xgl.chat.paid_answers import PaidAnswers, UnusableAnswerError
 from xgl.chat.settings import Usage
 from xgl.errors import ConfigError, excerpt
 from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.lm.memory import rows_to_sample
+from xgl.lm.prefix_sharing import Ids
+from xgl.players.local import MEMORY_BYTES
 from xgl.random_streams import seed, stream
 
 ATTEMPTS = 5
@@ -233,15 +236,21 @@ class LocalMover:
         length = len(prompt) + max(map(len, answers))
         if length > self.lm.window:
             return None, Usage(), f"oversize: {length} tokens, at most {self.lm.window}"
-        logits, ids, mask = continuation_logits(self.lm, [prompt] * len(answers), answers)
-        chances = logits.log_softmax(-1).gather(-1, ids[..., None])[..., 0]
-        scores = (chances * mask).sum(-1).double().cpu().numpy()
+        size = rows_to_sample(self.lm, length, MEMORY_BYTES)
+        parts = [answers[n : n + size] for n in range(0, len(answers), size)]
+        scores = np.concatenate([self._logprobs(prompt, part) for part in parts])
         best = scores == scores.max()
         warm = self.temperature
         weights = np.exp((scores - scores.max()) / warm) if warm else best.astype(float)
         key = ("ggbench", "local", self.run_seed, game.game_id, play.number, len(play.moves))
         place = stream(*key).choice(len(weights), p=weights / weights.sum())
         return view.legal[int(place)], Usage(requests=1, prompt_tokens=len(prompt)), None
+
+    def _logprobs(self, prompt: Ids, answers: Sequence[Ids]) -> np.ndarray:
+        logits, ids, mask = continuation_logits(self.lm, [prompt] * len(answers), answers)
+        chances = logits.log_softmax(-1).gather(-1, ids[..., None])[..., 0]
+        sums: np.ndarray = (chances * mask).sum(-1).double().cpu().numpy()
+        return sums
 
 
 class ChatMover(PaidAnswers):

@@ -9,6 +9,7 @@ the oracle's answers, in virtual order.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -178,6 +179,8 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         self.members = [ScopeMember(game, 0) for game in initial]
         self.order = VirtualOrder[RequestT](runner, settings.virtual_workers)
         self.end: End | None = None
+        self.last_bound = math.inf
+        """Upper bound on accepted games a core-hour at which no further list was opened."""
         self._candidate_count = 0
         self._in_progress = 0
         self._lists: Counter[GameT] = Counter()
@@ -307,8 +310,8 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         if self.end is None:
             if self._list_size <= 0:
                 self.end = End.CANDIDATES
-            elif self.yield_bound < self.settings.least_yield:
-                self.end = End.YIELD
+            elif (bound := self.yield_bound) < self.settings.least_yield:
+                self.end, self.last_bound = End.YIELD, bound
         return self.end is not None or self._barren.issuperset(self.games)
 
     @property
@@ -367,11 +370,11 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         if origin.screening:
             return
         self._dull_lists = 0 if origin.examined else self._dull_lists + 1
-        is_last = origin is self._newest_list and self._list_size <= 0
-        if self._dull_lists == DULL_LISTS or (self._dull_lists and is_last):
+        is_last = origin is self._newest_list and (self._list_size <= 0 or self.end is not None)
+        if self._dull_lists >= DULL_LISTS or (self._dull_lists and is_last):
             for each in origin.forecasts[:1]:
                 self._begin(each, origin)
-            self._dull_lists = 0
+                self._dull_lists = 0
         for candidate, forecast in origin.forecasts:
             self.oracle.pass_over(candidate, self.games, forecast)
             self._tally(origin.parent, accepted=False)

@@ -101,7 +101,8 @@ class TransferOracle:
         refusal = yield from self.collector.calibration(task)
         least = self.config.transfer.headroom
         if refusal is None and least is not None:
-            yield self.selection.script_requests(task, self.selection.script_plays)
+            scripts = self.selection.script_requests(task, self.selection.script_plays)
+            yield self.selection.blocks(scripts)
             refusal = self.selection.headroom(task).refusal(least)
         if refusal is not None:
             self._record(replace(_unknown(candidate, scope), decision=refusal))
@@ -256,9 +257,12 @@ class TransferOracle:
         if self._reached(task) is self.pause:
             return assessment
         order = self.selection.scan_order(parent, assessment.scope)
-        decision, evidence, _ = yield from self._race(
-            selection, self.selection, task, parent, order
-        )
+        # Games that were asked for before come first, all at once, since their plays exist: of all
+        # plays of a decision the archive says γ, not in which order they were asked for.
+        asked = assessment.evidence.scope_values
+        order = sorted(order, key=lambda each: each.id not in asked)
+        stage = replace(self.selection, scan=max(self.selection.scan, len(asked)))
+        decision, evidence, _ = yield from self._race(selection, stage, task, parent, order)
         gamma = evidence.gamma.interval.value
         if decision is None and (gamma or 0.0) > 1 - self.thresholds.alpha2:
             decision = decide(evidence, self.thresholds)

@@ -200,6 +200,8 @@ class _FineTune:
         for game in self.games if warm.maps and self.settings.tokens else ():
             if moves := (yield from game.imitations()):
                 by_game[game] = moves
+            else:  # later steps play other maps, as after an imitation
+                game.step_count = 1
         if not by_game:
             return
         optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=warm.learning_rate)

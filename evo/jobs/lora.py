@@ -164,7 +164,10 @@ class AdaptedModel:
             yield
         except (RuntimeError, MemoryError):
             for parameter, gradient in zip(self.parameters(), before, strict=True):
-                parameter.grad = gradient
+                if gradient is None or parameter.grad is None:
+                    parameter.grad = gradient
+                else:  # captured passes add to this memory
+                    parameter.grad.copy_(gradient)
             raise
 
     def adapter_bytes(self) -> bytes:
@@ -307,8 +310,9 @@ PREFIX = "base_model.model."
 """What PEFT puts before the path of a layer."""
 
 
-class NotByRowError(ValueError):
-    """A layer, such as one of several experts, does not read the rows of a batch one by one."""
+class NotByRowError(Exception):
+    """A layer, such as one of several experts, does not read the rows of a batch one by one. Not a
+    fault of a captured pass, which would end captured passes of one policy too."""
 
 
 @dataclass

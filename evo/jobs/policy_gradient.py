@@ -194,7 +194,9 @@ def gradient_step(
         parts = [[moves[place] for tree in part for place in tree.members] for part in trees]
     else:
         rows = [(move.prompt_ids, len(move.token_ids)) for move, _ in moves]
-        parts = [list(moves[part]) for part in micro_batches(lm, rows, memory_bytes)]
+        holds_logits = bool(kl) or not can_capture(lm, [move.prompt_ids for move, _ in moves])
+        slices = micro_batches(lm, rows, memory_bytes, holds_logits)
+        parts = [list(moves[part]) for part in slices]
     nats = sum(e for part in parts for e in retry_in_halves(gather, part, "moves to learn from"))
     norm = torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), largest_norm)
     if torch.isfinite(norm):

@@ -66,6 +66,7 @@ from xgl.chat.client import ask_once
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
 from xgl.language.canonical import check_names
+from xgl.lm.memory import release_memory
 from xgl.models.references import is_server
 from xgl.models.resolve import resolve
 from xgl.players.chat import ChatPlayer
@@ -228,6 +229,8 @@ class MeasureSession(RunSession):
                 for member in missing:
                     self._remaining_budget()
                     self._play(player, seat, member)
+            del seat
+            release_memory()  # of this player's model, before the next one loads
         self._find_ceilings()
         self.ratings = self._rate()
         return RunOutcome(RunEvent.FINISHED, 0, "every player has played every game", None)

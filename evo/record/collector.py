@@ -37,6 +37,7 @@ from evo.record.requests import (
 )
 from evo.record.steps import Steps, run, together
 from xgl.analysis.static_facts import surprise_writers
+from xgl.models.references import is_corpus
 from xgl.random_streams import seed as named_seed
 from xgl.settings import science
 
@@ -169,11 +170,13 @@ class Collector:
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
         yield [PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds)]
         self._fix_floor(task)
-        if few.best_kept and not self._cheap_refusal(task):
+        # A resumed run has all rows at once, and asks for what the first session asked for.
+        if few.best_kept and not self._cheap_refusal(task, searched=0):
             yield self._unlikely_requests(task)
-            keeps_few = any(each.share <= few.best_kept for each in self.well_posed(task))
-            if keeps_few and not self._cheap_refusal(task):
-                yield self._unlikely_requests(task, playability.SEARCHED_MAPS)
+            searched = playability.SEARCHED_MAPS
+            keeps_few = any(e.share <= few.best_kept for e in self.well_posed(task, searched))
+            if keeps_few and not self._cheap_refusal(task, searched):
+                yield self._unlikely_requests(task, searched)
         if few.few_shot_rounds and not self._cheap_refusal(task):
             seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
             yield [RoundsRequest(BASE_POLICY, task, seeds, few.few_shot_rounds)]
@@ -213,15 +216,18 @@ class Collector:
             for name in playability.UNLIKELY
         ]
 
-    def well_posed(self, task: Task) -> list[WellPosed]:
+    def well_posed(self, task: Task, searched: int | None = None) -> list[WellPosed]:
         """Whether ε-clipping changes the best calibration plays, and whether the best moves found
-        by each search rest on it; nothing that was not computed."""
+        by each search rest on it, on its first ``searched`` maps or on all; nothing that was not
+        computed."""
+        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)[:searched]
         base = self._base_plays(task)
         found = [playability.well_posed(base)]
         for player in surprise_writers(task.game.program, task.role):
             of_game = TaskId(task.game_id, player), Purpose.CALIBRATION
             keys = [PlaysKey(SCRIPT_POLICY + name, *of_game) for name in playability.UNLIKELY]
-            best, median = (list(self.ledger.scores.get(key, {}).values()) for key in keys)
+            plays = (self.ledger.scores.get(key, {}) for key in keys)
+            best, median = ([rows[each] for each in seeds if each in rows] for rows in plays)
             found.append(playability.likely_best(best, median, base if player == task.role else ()))
         return [each for each in found if each is not None]
 
@@ -231,8 +237,9 @@ class Collector:
         rows = self.ledger.rounds.get(key, [])
         return playability.few_shot(rows, config.playability, config.transfer.confidence)
 
-    def _cheap_refusal(self, task: Task) -> Decision | None:
-        """The refusal of a calibrated game that the base player cannot play, or not well enough."""
+    def _cheap_refusal(self, task: Task, searched: int | None = None) -> Decision | None:
+        """The refusal of a calibrated game that the base player cannot play, or not well enough;
+        ``searched``: as in :meth:`well_posed`."""
         settings, transfer = self.config.finetune, self.config.transfer
         rows = self._base_plays(task)
         seeds = self.seeds(Purpose.CALIBRATION, transfer.calibration_plays)
@@ -247,7 +254,7 @@ class Collector:
         bounds = transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps
         limits = Limits(*bounds, warm.maps * warm.rollouts)
         return refusal(calibration, limits) or playability.ill_posed(
-            self.well_posed(task), self.config.playability, transfer.confidence
+            self.well_posed(task, searched), self.config.playability, transfer.confidence
         )
 
     def training_requests(self, task: Task) -> list[TrainingRequest]:
@@ -285,7 +292,8 @@ class Collector:
 
     def groups(self, requests: Sequence[Request]) -> list[tuple[Request, ...]]:
         """The requests grouped as jobs do them."""
-        return jobs_of(requests, self.config.player.policies_per_pass)
+        alike = not is_corpus(self.config.judge.stories)
+        return jobs_of(requests, self.config.player.policies_per_pass, alike)
 
     def _missing(self, requests: Iterable[Request]) -> list[Request]:
         """The requests that the archive lacks; of plays one for each policy, game and purpose."""

@@ -307,11 +307,14 @@ def tokens_of(facts: RunFacts, task: Task) -> float:
     return facts.play_tokens.get(task.id, UNKNOWN_TOKENS)
 
 
-def jobs_of(requests: Sequence[Request], most: int) -> list[tuple[Request, ...]]:
+def jobs_of(
+    requests: Sequence[Request], most: int, alike: bool = False
+) -> list[tuple[Request, ...]]:
     """The requests grouped as jobs do them: fine-tunes, of any games, at most ``most`` together;
     plays of the same game together, of at most ``most`` policies and of each at most ``BLOCK`` or
     those of one request; scripts, any number, only on the same seeds, and so policies where
-    ``most`` is 1; all others one by one. Plays stand last.
+    ``most`` is 1 or all are to be ``alike``, since a model writes the texts of their maps and in a
+    larger batch might write others; all others one by one. Plays stand last.
 
     Groups of plays stand in the order of their first plays. A group is committed as a whole, since
     the numbers of a batch depend on its size; so a resumed run makes the same groups in the same
@@ -322,7 +325,7 @@ def jobs_of(requests: Sequence[Request], most: int) -> list[tuple[Request, ...]]
     for each in sorted(requests, key=lambda each: isinstance(each, PlayRequest)):
         key: tuple[Any, ...] = (TrainingRequest,) if each.joins else (each,)
         if isinstance(each, PlayRequest):
-            own_seeds = each.seeds if each.key.scripted or most == 1 else ()
+            own_seeds = each.seeds if each.key.scripted or most == 1 or alike else ()
             key = each.key[1:], each.key.scripted, own_seeds
         if key not in filling or not _has_room(filling[key], each, most):
             filling[key] = []

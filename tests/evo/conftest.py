@@ -10,13 +10,7 @@ import torch
 from support.doubles import NumberedStories, WordJudge
 from support.search import Search
 
-from evo.config.models import (
-    FinetuneConfig,
-    JudgeConfig,
-    ModelHostSettings,
-    PlayerConfig,
-    WarmStartConfig,
-)
+from evo.config import models
 from evo.jobs.evaluation import Task
 from evo.jobs.model_host import ModelHost
 from xgl import Cast, Metadata, game, parse
@@ -46,14 +40,14 @@ def make_model_host() -> MakeModelHost:
     def make(**finetune: object) -> ModelHost:
         settings: dict[str, object] = {"tokens": 400, "steps": None, "maps": 2, "rollouts": 2}
         settings |= {"updates": 1, "clipped_ratio": None, "bfloat16_rewards": False}
-        settings |= {"learning_rate": 3e-3, "warm_start": WarmStartConfig(maps=0), "kl": 0.0}
+        settings |= {"learning_rate": 3e-3, "warm_start": models.WarmStartConfig(maps=0), "kl": 0.0}
         settings |= {"decay": 0.0, "averaged_share": 0.0, "entropy_bonus": 0.0, "replicates": 1}
         settings |= {"gradient_clip": 1.0}
         return ModelHost(
-            ModelHostSettings(
-                JudgeConfig(dtype="float32"),
-                PlayerConfig(dtype="float32", lora_rank=4, lora_alpha=8),
-                FinetuneConfig(**{**settings, "shuffle": False, **finetune}),  # type: ignore[arg-type]
+            models.ModelHostSettings(
+                models.JudgeConfig(dtype="float32"),
+                models.PlayerConfig(dtype="float32", lora_rank=4, lora_alpha=8),
+                models.FinetuneConfig(**{**settings, "shuffle": False, **finetune}),  # type: ignore[arg-type]
             )
         )
 

@@ -8,27 +8,17 @@ from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+from support import search as searches
 from support.measured import Given, build
 from support.printed import execute, printed_commands
-from support.search import (
-    FakeExecutor,
-    Listed,
-    Nature,
-    Search,
-    World,
-    code,
-    load_config,
-    of_limits,
-    services,
-)
 
 from evo.config.measure import MeasureRunConfig
 from xgl.library import find
 
 Capsys = pytest.CaptureFixture[str]
 
-ACCEPTING = of_limits(l4=Nature(teaches=0.9, covered=0.1))
-ENDS: dict[str, tuple[World, tuple[str, ...], int | None]] = {
+ACCEPTING = searches.of_limits(l4=searches.Nature(teaches=0.9, covered=0.1))
+ENDS: dict[str, tuple[searches.World, tuple[str, ...], int | None]] = {
     "accepts": (ACCEPTING, (), None),
     "before its first job": (ACCEPTING, (), 0),
     "after its first scope": (ACCEPTING, (), 6),
@@ -43,26 +33,31 @@ ENDS: dict[str, tuple[World, tuple[str, ...], int | None]] = {
 
 
 @pytest.fixture
-def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Search:
+def search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> searches.Search:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("support.search.Killed", KeyboardInterrupt)
     (tmp_path / "runs").mkdir()
-    return Search(Path("runs"), sampler=Listed([code(4), code(5)]))
+    return searches.Search(
+        Path("runs"), sampler=searches.Listed([searches.code(4), searches.code(5)])
+    )
 
 
-def execute_all(output: str, world: World, search: Search) -> list[str]:
+def execute_all(output: str, world: searches.World, search: searches.Search) -> list[str]:
     """Execute what is printed, the resume command last; returns the names of the lines."""
     commands = printed_commands(output)
     assert commands
     for command in sorted(commands, key=lambda command: "resume=" in command):
-        with patch("evo.config.compose.load", load_config):
-            assert execute(command, services(FakeExecutor(world), search.sampler)) == 0, command
+        with patch("evo.config.compose.load", searches.load_config):
+            assert (
+                execute(command, searches.services(searches.FakeExecutor(world), search.sampler))
+                == 0
+            ), command
     return re.findall(r"^(\w+) +python -m", output, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", ENDS)
 def test_a_growth_prints_what_works_where_it_ended(
-    name: str, search: Search, capsys: Capsys
+    name: str, search: searches.Search, capsys: Capsys
 ) -> None:
     world, overrides, patience = ENDS[name]
     search.run(world, *overrides, patience=patience)
@@ -76,7 +71,7 @@ def test_a_growth_prints_what_works_where_it_ended(
 
 @pytest.mark.parametrize("folder", ["it's [bold]x", "-x :smile:a~b", "日本語" + "x" * 120])
 def test_a_folder_of_any_name_is_quoted(
-    folder: str, search: Search, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    folder: str, search: searches.Search, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir("runs")
     search.folder = Path()
@@ -88,11 +83,11 @@ def test_a_folder_of_any_name_is_quoted(
 
 @pytest.mark.parametrize("patience", [None, 0, 3, 9])
 def test_a_triplet_prints_what_works_without_a_scope(
-    patience: int | None, search: Search, capsys: Capsys
+    patience: int | None, search: searches.Search, capsys: Capsys
 ) -> None:
     files = [search.folder / f"{limit}.xent" for limit in (8, 9)]
     for file, limit in zip(files, (8, 9), strict=True):
-        file.write_text(code(limit))
+        file.write_text(searches.code(limit))
     scope = f"growth.initial_scope=[{','.join(map(str, files))}]"
     few = ["transfer.acceptance_plays=[24]", "game.dialect=xent", scope]
     search.run(ACCEPTING, "+experiment=transfer_triplet", *few, only=True, patience=patience)

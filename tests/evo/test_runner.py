@@ -21,14 +21,7 @@ from evo.jobs.job import WorkersLostError
 from evo.record.run_folder import RunIdentity
 from evo.runner import RunOutcome, Services, run
 from meta_sampler import SamplerError
-from xgl.errors import (
-    BudgetError,
-    ConfigError,
-    ModelNotFoundError,
-    NotFiniteError,
-    PlayerError,
-    StoryError,
-)
+from xgl import errors as xgl_errors
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -44,7 +37,7 @@ class Counting:
 
     def load(self, overrides: Sequence[str]) -> Counting:
         if "seed=-1" in overrides:
-            raise ConfigError("seed: found -1, expected at least 0")
+            raise xgl_errors.ConfigError("seed: found -1, expected at least 0")
         return self
 
     def resume(self, stored: dict[str, Any], overrides: Sequence[str]) -> Counting:
@@ -112,11 +105,11 @@ def test_a_run_is_created_and_finished(tmp_path: Path, out: StringIO) -> None:
 
 ENDS = {
     "interrupted": (KeyboardInterrupt(), 130),
-    "budget": (BudgetError("budget.tokens=10 is reached"), 0),
+    "budget": (xgl_errors.BudgetError("budget.tokens=10 is reached"), 0),
     "workers": (WorkersLostError("4 workers died"), 1),
-    "endpoint": (PlayerError("refused with 401"), 1),
-    "judge's numbers": (NotFiniteError("the judge's logits"), 2),
-    "model": (ModelNotFoundError("model 'm' does not load"), 2),
+    "endpoint": (xgl_errors.PlayerError("refused with 401"), 1),
+    "judge's numbers": (xgl_errors.NotFiniteError("the judge's logits"), 2),
+    "model": (xgl_errors.ModelNotFoundError("model 'm' does not load"), 2),
     "sampler": (SamplerError("the sampler gave up"), 2),
     "system": (OSError(28, "No space left on device", "/tmp/x"), 2),
     "disk": (WriteError("No space left on device"), 2),
@@ -144,7 +137,9 @@ def test_a_run_that_is_stopped_says_how_to_go_on_and_goes_on(
     assert events(counting.folder) == [*before, "resumed", "finished"]
 
 
-@pytest.mark.parametrize("error", [ConfigError("g.xent: no play fits"), StoryError("no story")])
+@pytest.mark.parametrize(
+    "error", [xgl_errors.ConfigError("g.xent: no play fits"), xgl_errors.StoryError("no story")]
+)
 def test_a_game_that_cannot_be_played_leaves_nothing_to_resume(
     error: Exception, tmp_path: Path, out: StringIO, capsys: Capsys
 ) -> None:

@@ -14,16 +14,7 @@ from support.fuzz import SOURCES
 from support.thoughts import THOUGHTS
 
 import xgl
-from meta_sampler import Outcome, Progress, Provenance
-from meta_sampler.chat_texts import (
-    LONGEST_INTENT,
-    SYSTEM,
-    Brief,
-    messages,
-    one_line,
-    programs_in,
-    system_prompt,
-)
+from meta_sampler import Outcome, Progress, Provenance, chat_texts as texts
 from meta_sampler.settings import ChatSamplerSettings
 from meta_sampler.soundness import child_of
 from xgl.language import syntax as syn
@@ -50,15 +41,15 @@ ONE = {
 
 @pytest.mark.parametrize("answer", ONE.values(), ids=ONE.keys())
 def test_one_program_is_found_in_any_dress(answer: str) -> None:
-    assert [draft.text for draft in programs_in(answer)] == [PROGRAM]
+    assert [draft.text for draft in texts.programs_in(answer)] == [PROGRAM]
 
 
 @pytest.mark.parametrize("dress", THOUGHTS.values(), ids=THOUGHTS)
 def test_drafts_in_thoughts_are_no_programs(dress: Callable[[str, str], str]) -> None:
     for draft in (f"```\n{OTHER}\n```", OTHER):
-        found = programs_in(dress(f"{draft}\n", f"```\n{PROGRAM}\n```"))
+        found = texts.programs_in(dress(f"{draft}\n", f"```\n{PROGRAM}\n```"))
         assert [each.text for each in found] == [PROGRAM]
-        assert programs_in(dress(f"{draft}\n", "I cannot.")) == []
+        assert texts.programs_in(dress(f"{draft}\n", "I cannot.")) == []
 
 
 @pytest.mark.parametrize(
@@ -75,7 +66,7 @@ def test_drafts_in_thoughts_are_no_programs(dress: Callable[[str, str], str]) ->
 def test_several_programs_keep_their_order_and_their_intents(
     answer: str, intents: list[str]
 ) -> None:
-    drafts = programs_in(answer)
+    drafts = texts.programs_in(answer)
     assert [draft.text for draft in drafts] == [PROGRAM, OTHER]
     assert [draft.intent for draft in drafts] == intents
     for draft in drafts:
@@ -90,11 +81,11 @@ NONE = (
 
 @pytest.mark.parametrize("answer", NONE, ids=range(len(NONE)))
 def test_where_there_is_none_none_is_found(answer: str) -> None:
-    assert programs_in(answer) == []
+    assert texts.programs_in(answer) == []
 
 
 def test_a_foreign_line_of_a_fence_stays_a_mistake_of_its_program() -> None:
-    [draft] = programs_in(f"```\nimport os\n{PROGRAM}\nos.remove('x')\n```")
+    [draft] = texts.programs_in(f"```\nimport os\n{PROGRAM}\nos.remove('x')\n```")
     assert draft.text.splitlines()[0] == "import os"
     assert draft.text.splitlines()[-1] == "os.remove('x')"
 
@@ -112,15 +103,15 @@ HUGE = {
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_answers_are_read(name: str) -> None:
     """A pattern that backtracks would not come back from these within the suite's patience."""
-    assert len(programs_in(HUGE[name])) == (name in ("open calls", "one line"))
+    assert len(texts.programs_in(HUGE[name])) == (name in ("open calls", "one line"))
 
 
 @given(st.text(max_size=400))
 def test_any_text_can_be_read(answer: str) -> None:
-    for draft in programs_in(answer):
+    for draft in texts.programs_in(answer):
         assert draft.text.strip()
-        assert draft.intent == one_line(draft.intent)
-        assert len(draft.intent) <= LONGEST_INTENT
+        assert draft.intent == texts.one_line(draft.intent)
+        assert len(draft.intent) <= texts.LONGEST_INTENT
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -130,7 +121,7 @@ def test_whatever_a_model_writes_is_a_game_or_has_errors(source: Callable[[Rando
     for _ in range(40):
         text = source(rng)
         for parent in parents.SCOPE["xent"][0], parents.SCOPE["paper"][0]:
-            for program in (text, *(each.text for each in programs_in(text))):
+            for program in (text, *(each.text for each in texts.programs_in(text))):
                 result = child_of(program, parent, settings, ORIGIN)
                 assert (result.game is None) == bool(result.errors)
 
@@ -142,7 +133,7 @@ SETTINGS = ChatSamplerSettings()
 
 
 def test_every_instruction_is_taught_by_a_valid_example() -> None:
-    examples = re.findall(r"^  (\w+)(\(.*?\))  ", SYSTEM.read_text(), re.MULTILINE)
+    examples = re.findall(r"^  (\w+)(\(.*?\))  ", texts.SYSTEM.read_text(), re.MULTILINE)
     assert [name for name, _ in examples] == list(_INSTRUCTIONS)
     for name, arguments in examples:
         for dialect in ("paper", "xent"):
@@ -152,7 +143,7 @@ def test_every_instruction_is_taught_by_a_valid_example() -> None:
 
 @pytest.mark.parametrize("dialect", ["paper", "xent"])
 def test_every_name_of_the_language_is_in_the_system_prompt(dialect: str) -> None:
-    prompt = system_prompt(dialect, SETTINGS, syn.PLAYERS)
+    prompt = texts.system_prompt(dialect, SETTINGS, syn.PLAYERS)
     mutable = [name for name in syn.REGISTERS if name[0] not in syn.CONSTANT_TYPES]
     for name in (
         *syn.FUNCTIONS,
@@ -174,9 +165,9 @@ def test_every_name_of_the_language_is_in_the_system_prompt(dialect: str) -> Non
 def test_every_program_of_the_prompt_is_one(dialect: str) -> None:
     parent, other = parents.SCOPE[dialect]
     refused = Outcome("g", (), Progress.REFUSED, "covered", code=other.code)
-    brief = Brief(parent, (other,), (refused,), 5)
-    system, user = messages(brief, replace(SETTINGS, library_games=99))
-    drafts = programs_in(user["content"].rpartition("Answer with 5 games")[0])
+    brief = texts.Brief(parent, (other,), (refused,), 5)
+    system, user = texts.messages(brief, replace(SETTINGS, library_games=99))
+    drafts = texts.programs_in(user["content"].rpartition("Answer with 5 games")[0])
     assert len(drafts) >= 6
     for each in drafts:
         program = xgl.parse(each.text, dialect)

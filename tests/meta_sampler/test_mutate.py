@@ -17,14 +17,15 @@ import xgl
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
-from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal
+from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal, Provenance
 from meta_sampler.mutate import OPERATORS
 from meta_sampler.program_editor import PRUNE
 from meta_sampler.registry import Portfolio, make
-from meta_sampler.soundness import FIT, move_tokens
+from meta_sampler.soundness import FIT, KnownGames, move_tokens
 from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import learning_roles
 from xgl.language import syntax as syn
+from xgl.language.canonical import Metadata
 
 REPAIRS = {FIT, PRUNE}
 """What provenance names beside operators."""
@@ -127,6 +128,19 @@ def test_no_child_repeats_the_parent_the_scope_or_another(parent: xgl.Game, seed
         new = [key(proposal.game) for proposal in proposals]
         assert len(set(new)) == len(new)
         assert not set(new) & set(map(key, [parent, *scope]))
+
+
+def test_a_limit_that_is_the_usual_one_makes_no_new_game() -> None:
+    text = "assign(s=story())\nelicit(x{})\nreward(xed(s | x))"
+    implicit, explicit, other = (
+        xgl.game(xgl.parse(text.format(limit), "xent"), Metadata(max_len=8))
+        for limit in ("", ", 8", ", 9")
+    )
+    known = KnownGames([implicit])
+    origin = Provenance("listed", (), (implicit.game_id,))
+    explicit, other = (known.checked(Proposal(g.code, g, (), origin)) for g in (explicit, other))
+    assert explicit.game is None
+    assert other.game is not None
 
 
 @cache

@@ -63,6 +63,15 @@ def test_the_better_sampler_gets_most_lists_and_the_other_some() -> None:
     assert 2 <= chosen["bad"] < 20
 
 
+def test_a_sampler_that_writes_no_game_does_not_end_the_lists() -> None:
+    """Although no candidate of its own is ever decided; its proposals, which cost, are kept."""
+    portfolio = Portfolio({"prose": Listed(["no game"], name="prose"), "mutate": Mutate()})
+    portfolio.observe(outcomes("mutate", 1, 19))
+    proposals = portfolio.propose(GAME, [GAME], 3, 0)
+    assert proposals[0].provenance.sampler == "prose"
+    assert [each.provenance.sampler for each in proposals if each.game] == ["mutate"] * 3
+
+
 def test_proposals_are_a_function_of_state_and_seed() -> None:
     first, second = (Portfolio({"mutate": Mutate(), "local": Mutate()}) for _ in range(2))
     for each in (first, second):

@@ -255,6 +255,10 @@ def test_what_a_move_sees_is_part_of_the_normal_form() -> None:
     talk = "assign(t=story())\nelicit(alice, {}, 5)\nelicit(bob, x, 8)\nreward(bob, xed(t | x))"
     heard, unheard = (normal_form(program(talk.format(register))) for register in ("p", "s"))
     assert heard != unheard
+    show = "assign(s=story())\nreveal(alice, s)\nelicit(x, 8)\nassign({}=x)\nelicit(alice, y, 8)"
+    pay = "\nreward(xed(y | x))\nreward(alice, xed(y | x))"
+    seen, hidden = (normal_form(program(show.format(name) + pay)) for name in "st")
+    assert seen != hidden, "who is shown a register sees it change"
 
 
 # -- Each lint rule, in the smallest game that breaks it -------------------------------------------
@@ -317,6 +321,8 @@ def test_every_rule_is_broken_above() -> None:
         "ensure(xent(x | t) < xent(x))\nreward(xed(s + t | x))",
         'ensure("no common words between"+s+"&"+x)\nreward(xed(s | x) - xent(x | t))',
         "reveal(bob, x)\nelicit(bob, y, 4)\nreward(bob, xed(s | y))\nreward(xed(t | x))",
+        "reveal(bob, t)\nreward(xed(t | x))\nbeacon(flag_1)\nelicit(bob, y, 4)\n"
+        "reward(bob, xed(s | y))\nreveal(bob, s)\nreplay(flag_1, 1)",
         "elicit(white, y, 4)\nensure(xed(y | x) < 8)\nreward(xed(s + t | y))",
         "ensure(len(common_word_set(s, x)) > 0)\nreward(xed(s | x) - xed(t | x))",
         "elicit(bob, p, 4)\nelicit(y, 4)\nreward(bob, xed(t | y))\nreward(xed(s | x) + xed(t | y))",

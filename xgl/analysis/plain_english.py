@@ -242,22 +242,26 @@ def title(game: Game, role: str = syn.MAIN_PLAYER) -> str:
 
 
 def objective(game: Game, role: str = syn.MAIN_PLAYER) -> frozenset[tuple[object, ...]]:
-    """What ``role`` is paid for: sign, kind, target and prefix of each term that a move of its own
-    enters, without weights and without stories that it does not see. Where this is equal, much the
-    same moves pay."""
+    """What ``role`` is paid for: sign, kind, target and prefix of each term that a move of its own,
+    a part or a function of a text enters, without weights and unseen stories. Where this is equal,
+    much the same moves pay."""
     writer = _TitleWriter(game, role)
     seen = sorted(writer.seen)
 
     def place(atom: _Atom) -> tuple[object, ...]:
-        kind, number = atom
+        kind, value = atom
         if kind == "story":
-            return (kind, seen.index(int(number)), len(seen)) if number in seen else ()
-        return (kind, kind == "move" and writer.moves[int(number)] == role)
+            return (kind, seen.index(int(value)), len(seen)) if value in seen else ()
+        return (kind, writer.moves[int(value)] == role if kind == "move" else value)
+
+    def is_open(shown: tuple[object, ...]) -> bool:
+        is_text = shown[:1] == ("text",) and not str(shown[1]).startswith("“")
+        return is_text or shown == ("move", True)
 
     terms = set[tuple[object, ...]]()
     for (kind, target, prefix), count in writer.terms.items():
         targets, prefixes = tuple(map(place, target)), frozenset(map(place, prefix)) - {()}
-        if count and () not in targets and ("move", True) in (*targets, *prefixes):
+        if count and () not in targets and any(map(is_open, (*targets, *prefixes))):
             terms.add((count > 0, kind, targets, prefixes))
     return frozenset(terms)
 

@@ -57,10 +57,14 @@ def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
 
 
 def micro_batches(
-    lm: LanguageModel, rows: Sequence[tuple[tuple[int, ...], int]], limit: int
+    lm: LanguageModel,
+    rows: Sequence[tuple[tuple[int, ...], int]],
+    limit: int,
+    holds_logits: bool = True,
 ) -> list[slice]:
     """Slices of ``rows`` (prompt, tokens of its continuation) whose gradients take at most
     ``limit`` bytes, or that hold one row; a prompt that a slice holds several times is read once.
+    ``holds_logits``: false for captured passes.
 
     The backward pass keeps the activations of every block for each token, and some copies of the
     logits for each token of a continuation.
@@ -68,11 +72,12 @@ def micro_batches(
     block_bytes = int(lm.model.config.num_hidden_layers) * token_bytes(lm)
     logit_bytes = LEARN_BYTES * int(lm.model.config.vocab_size)
     seen_bytes = 0
-    if lm.device.type != "cpu":  # no logits are held there; a row's keys are, for all its heads
+    if lm.device.type != "cpu":  # a row's keys are held there, for all its heads
         config: Any = lm.model.config
         heads = config.num_attention_heads
         groups = heads // (getattr(config, "num_key_value_heads", None) or heads)
-        logit_bytes, seen_bytes = 0, (1 + groups) * cache_bytes(lm)
+        seen_bytes = (1 + groups) * cache_bytes(lm)
+        logit_bytes *= holds_logits
         block_bytes *= 2  # rows and tokens are padded to sizes (``xgl.lm.captured``)
 
     def bytes_of(part: Sequence[tuple[tuple[int, ...], int]]) -> int:

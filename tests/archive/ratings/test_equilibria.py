@@ -14,16 +14,8 @@ from scipy.optimize import linprog, minimize
 from scipy.special import softmax, xlogy
 from support.payoffs import antisymmetric, judge_means, random_game
 
+from archive.ratings import normal_form
 from archive.ratings.equilibria import limiting_logit_equilibrium, nearest_cce
-from archive.ratings.normal_form import (
-    Array,
-    NormalFormGame,
-    cross_derivatives,
-    exploitability,
-    product,
-    regrets,
-    relative_exploitability,
-)
 from archive.ratings.preferences import king_of_the_hill, mean_preferences, wins
 from archive.ratings.rating import EquilibriumKind, TargetEntropy, rate
 
@@ -31,22 +23,22 @@ EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))
 SCALES = pytest.mark.parametrize("scale", [1e8, 1e-8])
 
 
-def game(*payoffs: object) -> NormalFormGame:
-    return NormalFormGame(tuple(np.array(each, np.float64) for each in payoffs))
+def game(*payoffs: object) -> normal_form.NormalFormGame:
+    return normal_form.NormalFormGame(tuple(np.array(each, np.float64) for each in payoffs))
 
 
-def uniform(game: NormalFormGame) -> list[np.ndarray]:
+def uniform(game: normal_form.NormalFormGame) -> list[np.ndarray]:
     return [np.full(size, 1 / size) for size in game.shape]
 
 
-def times(given_game: NormalFormGame, *factors: float) -> NormalFormGame:
+def times(given_game: normal_form.NormalFormGame, *factors: float) -> normal_form.NormalFormGame:
     """Each player's payoffs times a factor of its own."""
-    return NormalFormGame(
+    return normal_form.NormalFormGame(
         tuple(factor * each for factor, each in zip(factors, given_game.payoffs, strict=True))
     )
 
 
-def matching_pennies_of_three() -> NormalFormGame:
+def matching_pennies_of_three() -> normal_form.NormalFormGame:
     """Jordan's: each wants to differ from, or the last to agree with, the next."""
     a, b, c = np.meshgrid([0, 1], [0, 1], [0, 1], indexing="ij")
     return game(*(np.where(each, 1, -1) for each in (a != b, b != c, c == a)))
@@ -94,7 +86,7 @@ def test_of_many_equilibria_one_is_reached_at_every_scale(
     how = solution, TargetEntropy.SHANNON
     plain = rate(given_game, *how)
     ratings = rate(times(given_game, *[scale] * len(given_game.payoffs)), *how)
-    assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
+    assert normal_form.relative_exploitability(ratings.game, ratings.joint) <= 1e-6
     assert ratings.joint == pytest.approx(plain.joint, abs=1e-5)
 
 
@@ -107,7 +99,7 @@ def test_a_player_with_little_at_stake_still_gains_nothing(
     given_game = CONTINUA[name] if name in CONTINUA else ONLY[name][0]
     factors = [1.0, *[share] * (len(given_game.payoffs) - 1)]
     ratings = rate(times(given_game, *factors), solution, TargetEntropy.SHANNON)
-    assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
+    assert normal_form.relative_exploitability(ratings.game, ratings.joint) <= 1e-6
 
 
 PAYOFFS = st.lists(st.integers(1, 4), min_size=2, max_size=3).flatmap(
@@ -124,8 +116,8 @@ PAYOFFS = st.lists(st.integers(1, 4), min_size=2, max_size=3).flatmap(
 def test_small_whole_payoffs_with_all_their_ties_end_at_an_equilibrium(
     payoffs: tuple[np.ndarray, ...], solution: EquilibriumKind
 ) -> None:
-    ratings = rate(NormalFormGame(payoffs), solution)
-    assert relative_exploitability(ratings.game, ratings.joint) <= 1e-6
+    ratings = rate(normal_form.NormalFormGame(payoffs), solution)
+    assert normal_form.relative_exploitability(ratings.game, ratings.joint) <= 1e-6
 
 
 @EITHER
@@ -151,7 +143,11 @@ def aims(shape: tuple[int, ...]) -> list[np.ndarray]:
     return [rng.dirichlet(np.full(size, 3.0)) for size in shape]
 
 
-def nearest(target: Array, start: Array, least_zero: Callable[[Array], Array]) -> Array:
+def nearest(
+    target: normal_form.Array,
+    start: normal_form.Array,
+    least_zero: Callable[[normal_form.Array], normal_form.Array],
+) -> normal_form.Array:
     """The distribution of least divergence from the target, of those for which nothing is below
     zero, by a general solver."""
     program = minimize(
@@ -164,7 +160,7 @@ def nearest(target: Array, start: Array, least_zero: Callable[[Array], Array]) -
         ],
         options={"maxiter": 1000, "ftol": 1e-14},
     )
-    found: Array = program.x
+    found: normal_form.Array = program.x
     return found
 
 
@@ -172,18 +168,18 @@ def nearest(target: Array, start: Array, least_zero: Callable[[Array], Array]) -
 def test_it_is_what_a_general_solver_finds(shape: tuple[int, ...]) -> None:
     game = random_game(2, shape)
     equilibrium = nearest_cce(game, aims(shape))
-    target = product(aims(shape)).ravel()
+    target = normal_form.product(aims(shape)).ravel()
     expected = nearest(
-        target, target, lambda x: -np.concatenate(regrets(game, x.reshape(game.shape)))
+        target, target, lambda x: -np.concatenate(normal_form.regrets(game, x.reshape(game.shape)))
     )
     assert equilibrium.ravel() == pytest.approx(expected, abs=2e-3)
-    assert exploitability(game, equilibrium) <= 1e-6 * game.span
+    assert normal_form.exploitability(game, equilibrium) <= 1e-6 * game.span
 
 
 # -- The limiting logit equilibrium: known ends, the zero-sum theorem, an independent solver -------
 
 
-def nearest_optimal(payoff: Array, target: Array) -> Array:
+def nearest_optimal(payoff: normal_form.Array, target: normal_form.Array) -> normal_form.Array:
     """Of the optimal strategies of the row player of a zero-sum game the one of least divergence
     from the target."""
     rows, columns = payoff.shape
@@ -209,7 +205,7 @@ def test_in_zero_sum_games_the_limit_is_nearest_to_the_target(seed: int) -> None
     rng = np.random.default_rng(seed)
     payoff = rng.integers(-2, 3, size=rng.integers(2, 6, size=2)).astype(float)
     aims = [rng.dirichlet(np.ones(size)) for size in payoff.shape]
-    path = limiting_logit_equilibrium(NormalFormGame((payoff, -payoff)), aims)
+    path = limiting_logit_equilibrium(normal_form.NormalFormGame((payoff, -payoff)), aims)
     expected = nearest_optimal(payoff, aims[0]), nearest_optimal(-payoff.T, aims[1])
     for one, other in zip(path, expected, strict=True):
         assert one == pytest.approx(other, abs=1e-4)
@@ -228,7 +224,7 @@ def test_gambit_traces_the_same_branch(shape: tuple[int, ...]) -> None:
             assert one == pytest.approx([float(share) for _, share in other], abs=1e-4)
 
 
-def eighths(seed: int) -> NormalFormGame:
+def eighths(seed: int) -> normal_form.NormalFormGame:
     """Eleven tasks and five models, with many ties."""
     samples = np.random.default_rng(seed).uniform(-8, 8, (11, 5, 5))
     return king_of_the_hill(antisymmetric(np.round(samples) / 8))
@@ -242,11 +238,11 @@ def eighths(seed: int) -> NormalFormGame:
     ],
 )
 def test_a_path_to_a_temperature_stops_there_where_players_answer_by_softmax(
-    game: NormalFormGame, temperature: float
+    game: normal_form.NormalFormGame, temperature: float
 ) -> None:
     targets = uniform(game)
     equilibrium = limiting_logit_equilibrium(game, targets, temperature)
-    cross = cross_derivatives(game, equilibrium)
+    cross = normal_form.cross_derivatives(game, equilibrium)
     for i, (strategy, aim) in enumerate(zip(equilibrium, targets, strict=True)):
         j = 1 if i == 0 else 0
         gains = cross[i, j] @ equilibrium[j]
@@ -271,4 +267,4 @@ def test_each_clean_sweep_gives_a_pure_equilibrium_for_each_rival() -> None:
     for profile in pure:
         joint = np.zeros(game.shape)
         joint[profile] = 1
-        assert exploitability(game, joint) == 0
+        assert normal_form.exploitability(game, joint) == 0

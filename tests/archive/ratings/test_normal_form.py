@@ -9,20 +9,14 @@ from scipy.linalg import block_diag
 from scipy.special import entr
 from support.payoffs import random_game
 
-from archive.ratings.normal_form import (
-    NormalFormGame,
-    distances,
-    kernel,
-    normalised_columns,
-    target,
-)
+from archive.ratings import normal_form
 
 SIZES = st.lists(st.integers(1, 4), min_size=1, max_size=5)
 
 
 def affinity_entropy(strategy: np.ndarray, similarity: np.ndarray, p: float = 1.0) -> float:
     """H_a^p (5) of a mixed strategy, p in [0, 1]; p = 0 is the limit (23)."""
-    columns = normalised_columns(similarity, p)
+    columns = normal_form.normalised_columns(similarity, p)
     mixture = columns @ strategy
     if p:
         return float((1 - (mixture ** (p + 1)).sum()) / p)
@@ -31,7 +25,7 @@ def affinity_entropy(strategy: np.ndarray, similarity: np.ndarray, p: float = 1.
 
 def random_kernel(seed: int, actions: int = 5) -> np.ndarray:
     points = np.random.default_rng(seed).normal(size=(actions, 2))
-    return kernel(((points[:, None] - points[None]) ** 2).sum(axis=2), 1.0)
+    return normal_form.kernel(((points[:, None] - points[None]) ** 2).sum(axis=2), 1.0)
 
 
 def mixed_strategy(seed: int, actions: int = 5) -> np.ndarray:
@@ -41,7 +35,7 @@ def mixed_strategy(seed: int, actions: int = 5) -> np.ndarray:
 @pytest.mark.parametrize("shape", [(4, 3), (3, 2, 2, 2)])
 def test_distances_are_means_over_independent_mixed_opponents(shape: tuple[int, ...]) -> None:
     payoff, rng = random_game(0, shape).payoffs[0], np.random.default_rng(1)
-    game = NormalFormGame((payoff, *[np.zeros(shape)] * (len(shape) - 1)))
+    game = normal_form.NormalFormGame((payoff, *[np.zeros(shape)] * (len(shape) - 1)))
     squares = []
     for _ in range(4_000):
         x = [rng.dirichlet(np.ones(size)) for size in shape]
@@ -50,7 +44,7 @@ def test_distances_are_means_over_independent_mixed_opponents(shape: tuple[int, 
             gains = gains @ strategy
         squares.append((gains[:, None] - gains[None]) ** 2)
     estimate = np.mean(squares, axis=0)
-    assert distances(game, 0) == pytest.approx(estimate, rel=0.12)
+    assert normal_form.distances(game, 0) == pytest.approx(estimate, rel=0.12)
 
 
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.3, 1.0]))
@@ -75,7 +69,7 @@ def test_the_most_entropy_of_c_sets_of_clones_is_that_of_c_actions(
     sizes: list[int], p: float
 ) -> None:
     similarity = block_diag(*(np.ones((size, size)) for size in sizes))
-    distribution = target(similarity)
+    distribution = normal_form.target(similarity)
     shares = [part.sum() for part in np.split(distribution, np.cumsum(sizes)[:-1])]
     assert shares == pytest.approx([1 / len(sizes)] * len(sizes), abs=1e-8)
     most = (1 - len(sizes) ** -p) / p
@@ -85,6 +79,6 @@ def test_the_most_entropy_of_c_sets_of_clones_is_that_of_c_actions(
 @given(st.integers(0, 1000))
 def test_no_other_strategy_has_more_entropy_than_the_target(seed: int) -> None:
     similarity = random_kernel(seed)
-    best = affinity_entropy(target(similarity), similarity)
+    best = affinity_entropy(normal_form.target(similarity), similarity)
     others = np.random.default_rng(seed).dirichlet(np.full(5, 0.5), 200)
     assert max(affinity_entropy(each, similarity) for each in others) <= best + 1e-8

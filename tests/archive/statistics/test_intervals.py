@@ -12,14 +12,7 @@ from scipy import stats
 
 from archive.plays import Plays
 from archive.schema import GainKind
-from archive.statistics.intervals import (
-    Interval,
-    cross_ratio,
-    gains,
-    mean_interval,
-    ratio_interval,
-    transfer_values,
-)
+from archive.statistics import intervals as stat
 
 
 def paired_sample(
@@ -33,14 +26,14 @@ def paired_sample(
 def test_mean_interval_is_students() -> None:
     sample = np.array([1.0, 2.0, 4.0, 7.0])
     low, high = stats.t.interval(0.9, 3, sample.mean(), stats.sem(sample))
-    bounds = mean_interval(sample, 0.9)
+    bounds = stat.mean_interval(sample, 0.9)
     assert (bounds.value, bounds.low, bounds.high) == pytest.approx((3.5, low, high))
 
 
 @given(scale=st.floats(0.01, 100), seed=st.integers(0, 99))
 def test_ratios_have_no_unit(scale: float, seed: int) -> None:
     top, bottom = paired_sample(np.random.default_rng(seed), 40, 0.5, 2.0)
-    plain, scaled = (ratio_interval(by * top, by * bottom, 0.9) for by in (1, scale))
+    plain, scaled = (stat.ratio_interval(by * top, by * bottom, 0.9) for by in (1, scale))
     assert (scaled.low, scaled.high) == pytest.approx((plain.low, plain.high))
 
 
@@ -48,7 +41,7 @@ def test_ratios_have_no_unit(scale: float, seed: int) -> None:
 def test_of_two_plays_the_ratio_has_bounds_too(seed: int) -> None:
     """Two plays are collinear, up to rounding."""
     top, bottom = np.random.default_rng(seed).normal(9, 0.1, (2, 2))
-    bounds = ratio_interval(top, bottom, 0.9)
+    bounds = stat.ratio_interval(top, bottom, 0.9)
     assert bounds.value is None or bounds.low <= bounds.value <= bounds.high
 
 
@@ -58,21 +51,21 @@ def crossed_gains(rng: np.random.Generator, seeds: int, plays: int, mean: float)
     return mean + training + maps + rng.normal(0, 3, (seeds, plays))
 
 
-def paired(rng: np.random.Generator) -> Interval:
-    return ratio_interval(*paired_sample(rng, 60, 0.7, 1.5), 0.95)
+def paired(rng: np.random.Generator) -> stat.Interval:
+    return stat.ratio_interval(*paired_sample(rng, 60, 0.7, 1.5), 0.95)
 
 
-def unpaired(rng: np.random.Generator) -> Interval:
-    return ratio_interval(rng.normal(1.4, 1, 80), rng.normal(2, 1, 50), 0.95, paired=False)
+def unpaired(rng: np.random.Generator) -> stat.Interval:
+    return stat.ratio_interval(rng.normal(1.4, 1, 80), rng.normal(2, 1, 50), 0.95, paired=False)
 
 
-def over_seeds(rng: np.random.Generator) -> Interval:
+def over_seeds(rng: np.random.Generator) -> stat.Interval:
     own, cross = crossed_gains(rng, 4, 64, 10.0), crossed_gains(rng, 4, 64, 7.0)
-    return ratio_interval(cross, own, 0.95)
+    return stat.ratio_interval(cross, own, 0.95)
 
 
 @pytest.mark.parametrize("draw", [paired, unpaired, over_seeds])
-def test_fieller_covers_as_often_as_it_says(draw: Callable[..., Interval]) -> None:
+def test_fieller_covers_as_often_as_it_says(draw: Callable[..., stat.Interval]) -> None:
     rng = np.random.default_rng(0)
     share = np.mean([_holds(draw(rng), 0.7) for _ in range(1000)])
     assert 0.93 <= share <= (1 if draw is over_seeds else 0.97)
@@ -84,8 +77,8 @@ def test_over_training_seeds_intervals_cover_what_other_seeds_would_give(seeds: 
     several, one = [], []
     for _ in range(1000):
         sample = crossed_gains(rng, seeds, 64, 5.0)
-        several.append(_holds(mean_interval(sample, 0.95), 5.0))
-        one.append(_holds(mean_interval(sample[0], 0.95), 5.0))
+        several.append(_holds(stat.mean_interval(sample, 0.95), 5.0))
+        one.append(_holds(stat.mean_interval(sample[0], 0.95), 5.0))
     assert np.mean(several) >= 0.93
     assert np.mean(one) < 0.8, "one training seed cannot speak of others"
 
@@ -94,20 +87,20 @@ def test_over_training_seeds_intervals_cover_what_other_seeds_would_give(seeds: 
 def test_no_interval_over_training_seeds_is_a_point(seed: int, seeds: int, plays: int) -> None:
     rng = np.random.default_rng(seed)
     own, cross = crossed_gains(rng, seeds, plays, 20.0), crossed_gains(rng, seeds, plays, 14.0)
-    bounds = ratio_interval(cross + rng.normal(0, 3, plays), own, 0.95)
+    bounds = stat.ratio_interval(cross + rng.normal(0, 3, plays), own, 0.95)
     assert bounds.value is None or bounds.low < bounds.value < bounds.high
 
 
-def _holds(interval: Interval, truth: float) -> bool:
+def _holds(interval: stat.Interval, truth: float) -> bool:
     return interval.low <= truth <= interval.high
 
 
 def test_a_gain_just_clear_is_bounded_over_itself() -> None:
     sample = np.random.default_rng(5).normal(0.0, 1.0, (3, 200))
-    error = mean_interval(sample, 0.95)
+    error = stat.mean_interval(sample, 0.95)
     sample += 1.5 * (error.high - error.low) / 2 - sample.mean()
-    assert mean_interval(sample, 0.95).low > 0
-    bounds = ratio_interval(sample, sample, 0.95)
+    assert stat.mean_interval(sample, 0.95).low > 0
+    bounds = stat.ratio_interval(sample, sample, 0.95)
     assert bounds.value == pytest.approx(1.0)
     assert -math.inf < bounds.low <= 1 + 1e-9
     assert math.inf > bounds.high >= 1 - 1e-9
@@ -123,10 +116,10 @@ def sample(own: list[float], permuted_scores: list[float]) -> Plays:
 
 def test_gains_pair_seeds() -> None:
     base, policy = sample([1, 2], [0, 0]), sample([3, 5], [1, 1])
-    assert gains(policy, base).tolist() == [2, 3]
-    assert gains(policy, base, GainKind.SPECIFIC).tolist() == [1, 2]
+    assert stat.gains(policy, base).tolist() == [2, 3]
+    assert stat.gains(policy, base, GainKind.SPECIFIC).tolist() == [1, 2]
     with pytest.raises(ValueError, match="of different ones"):
-        gains(policy, Plays(np.array([(7, 7), (8, 8)]), base.own, base.permuted_scores))
+        stat.gains(policy, Plays(np.array([(7, 7), (8, 8)]), base.own, base.permuted_scores))
 
 
 def samples_around(seed: int, *means: float) -> list[np.ndarray]:
@@ -138,7 +131,7 @@ def samples_around(seed: int, *means: float) -> list[np.ndarray]:
 @pytest.mark.parametrize("other", [0.5, 1.0])
 def test_what_scales_a_fine_tune_cancels_in_the_cross_ratio(share: float, other: float) -> None:
     """A copy has 1 however badly either fine-tune was trained."""
-    ratio = cross_ratio(samples_around(1, 9 * other, 9 * share, 9 * share, 9 * other), 0.99)
+    ratio = stat.cross_ratio(samples_around(1, 9 * other, 9 * share, 9 * share, 9 * other), 0.99)
     assert ratio.low <= 1 <= ratio.high
     assert ratio.value == pytest.approx(1, abs=0.2)
 
@@ -146,5 +139,5 @@ def test_what_scales_a_fine_tune_cancels_in_the_cross_ratio(share: float, other:
 def test_the_cross_ratio_is_the_product_of_both_values_by_either_definition() -> None:
     there, there_own, back, back_own = samples = samples_around(2, 4.0, 8.0, 3.0, 9.0)
     pairs = (there, there_own), (back, back_own)
-    one, other = (transfer_values(*pair, None, 0.95).captured.value or 0.0 for pair in pairs)
-    assert cross_ratio(samples, 0.95).value == pytest.approx(one * other)
+    one, other = (stat.transfer_values(*pair, None, 0.95).captured.value or 0.0 for pair in pairs)
+    assert stat.cross_ratio(samples, 0.95).value == pytest.approx(one * other)

@@ -12,15 +12,7 @@ from hypothesis import given, strategies as st
 from scipy.stats import binom
 from support.rows import row
 
-from archive.statistics.programs import (
-    PairPurpose,
-    Tally,
-    bootstrap,
-    over_answers,
-    over_plays,
-    passes,
-    program_tables,
-)
+from archive.statistics import programs
 
 GAMES = (
     # name, category, author, rules, lines of the program, last stage, whether it passed
@@ -61,7 +53,7 @@ def rows() -> dict[str, list[dict[str, Any]]]:
 def tables() -> dict[str, list[dict[str, Any]]]:
     return {
         part.title: [dict(zip(part.columns, cells, strict=True)) for cells in part.rows]
-        for part in program_tables(rows())
+        for part in programs.program_tables(rows())
     }
 
 
@@ -89,8 +81,8 @@ def test_bootstrap_covers_a_known_mean() -> None:
     hits = 0
     for _ in range(60):
         rates = rng.beta(2, 2, 20)
-        tallies = [Tally(int(rng.binomial(30, rate)), 30) for rate in rates]
-        low, high = bootstrap(tallies)
+        tallies = [programs.Tally(int(rng.binomial(30, rate)), 30) for rate in rates]
+        low, high = programs.bootstrap(tallies)
         hits += low <= 0.5 <= high
     assert hits >= 52
 
@@ -110,10 +102,10 @@ O1 = """
 4 19 6(16) 25 16 1(29) 0(5) 8 28 25(5) 1 0 13 15"""
 
 
-def tallies(text: str) -> list[Tally]:
+def tallies(text: str) -> list[programs.Tally]:
     """One of each game."""
     matches = [re.fullmatch(r"(\d+)(?:\((\d+)\))?", word) for word in text.split()]
-    return [Tally(int(each[1]), 30, int(each[2] or 0)) for each in matches if each]
+    return [programs.Tally(int(each[1]), 30, int(each[2] or 0)) for each in matches if each]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +128,7 @@ def test_the_papers_table_leaves_faults_out_of_the_denominator(
     assert sum(tally.wins for tally in by_game) == wins
     assert sum(tally.faults for tally in by_game) == faults
     assert sum(tally.faults < tally.plays for tally in by_game) == games
-    rates = over_answers(by_game) or (), over_plays(by_game)
+    rates = programs.over_answers(by_game) or (), programs.over_plays(by_game)
     percent = [[100 * number for number in rate] for rate in rates]
     assert percent[0] == pytest.approx(table_cell, abs=0.005)
     assert percent[1] == pytest.approx(of_plays, abs=0.005)
@@ -144,24 +136,28 @@ def test_the_papers_table_leaves_faults_out_of_the_denominator(
 
 COUNTS = st.integers(0, 40)
 TALLIES = st.lists(
-    st.builds(lambda won, lost, faults: Tally(won, won + lost + faults, faults), *[COUNTS] * 3),
+    st.builds(
+        lambda won, lost, faults: programs.Tally(won, won + lost + faults, faults), *[COUNTS] * 3
+    ),
     min_size=1,
     max_size=20,
 ).filter(lambda tallies: all(tally.plays for tally in tallies))
 
 
 @given(TALLIES)
-def test_leaving_faults_out_never_lowers_a_rate(tallies: list[Tally]) -> None:
+def test_leaving_faults_out_never_lowers_a_rate(tallies: list[programs.Tally]) -> None:
     for tally in tallies:
-        paper = over_answers([tally])
-        assert paper is None or paper >= over_plays([tally])
-    low, high = bootstrap(tallies)
-    assert (low, high) == bootstrap(tallies)
+        paper = programs.over_answers([tally])
+        assert paper is None or paper >= programs.over_plays([tally])
+    low, high = programs.bootstrap(tallies)
+    assert (low, high) == programs.bootstrap(tallies)
     assert 0 <= low <= high <= 1
 
 
 def test_fresh_games_are_hardly_ever_won_by_equals() -> None:
-    fewest = min(wins for wins in range(31) if passes(PairPurpose.CONFIRMATION, wins, 30))
+    fewest = min(
+        wins for wins in range(31) if programs.passes(programs.PairPurpose.CONFIRMATION, wins, 30)
+    )
     assert fewest == 24
     assert binom.sf(fewest - 1, 30, 0.5) == pytest.approx(0.0007, abs=5e-5)
     assert binom.sf(fewest - 1, 30, 0.9) > 0.97

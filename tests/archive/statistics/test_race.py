@@ -12,34 +12,17 @@ import pytest
 
 from archive import Purpose, Verdict
 from archive.schema import DecisionRule, Definition, GainKind, TaskId
-from archive.statistics.intervals import (
-    UNDEFINED,
-    Interval,
-    Scores,
-    TransferValues,
-    mean_interval,
-    ratio_interval,
-    two_sided,
-)
-from archive.statistics.race import (
-    Bounds,
-    CandidateBounds,
-    Question,
-    RaceSettings,
-    acceptance,
-    run,
-    selection,
-)
+from archive.statistics import intervals, race as racing
 from archive.statistics.rule import Decision, Evidence, Looks, OwnGain, Thresholds
 
 LOOKS = Looks((32, 96), 0.05)
-SETTINGS = RaceSettings(LOOKS, Thresholds(0.3, 0.2, "captured", "total"), scan=2)
+SETTINGS = racing.RaceSettings(LOOKS, Thresholds(0.3, 0.2, "captured", "total"), scan=2)
 NOTHING = Evidence(Purpose.SELECTION, LOOKS)
 SCOPE = [TaskId(f"g{index}", "black") for index in range(7)]
 
 
-def about(value: float, width: float) -> Interval:
-    return Interval(value, value - width, value + width)
+def about(value: float, width: float) -> intervals.Interval:
+    return intervals.Interval(value, value - width, value + width)
 
 
 @dataclass
@@ -54,18 +37,20 @@ class Oracle:
     ratio: float = 0.1
     looks: set[int] = field(default_factory=set)
 
-    def __call__(self, asked: Question) -> Bounds:
+    def __call__(self, asked: racing.Question) -> racing.Bounds:
         self.looks.add(asked.plays)
         width = {32: 0.2, 96: 0.1}[asked.plays]
         own, helps = about(self.own, 10 * width), about(self.helps, width)
         decides = own if self.about_map is None else about(self.about_map, 10 * width)
         values = {g: about(self.scope_values.get(g, 0.1), width) for g in asked.scope_games}
         ratios = {g: about(0.1, width) for g in asked.cross_ratio_games}
-        bounds: Bounds = {"scope_values": values, "scope_cross_ratios": ratios}
+        bounds: racing.Bounds = {"scope_values": values, "scope_cross_ratios": ratios}
         if asked.own:
             bounds |= {"own": OwnGain(decides, total=own)}
         if asked.helps:
-            bounds |= {"values": TransferValues(UNDEFINED, helps, UNDEFINED)}
+            bounds |= {
+                "values": intervals.TransferValues(intervals.UNDEFINED, helps, intervals.UNDEFINED)
+            }
             bounds |= {"help_gain": about(9 * self.helps, 10 * width)}
         if asked.parent_cross_ratio:
             bounds |= {"parent_cross_ratio": about(self.ratio, width)}
@@ -75,24 +60,30 @@ class Oracle:
 ARTIFACT, COPY = "its gain is not about the map", "teaches what a game of the scope teaches"
 HELP_OPEN, COVERAGE_OPEN = "help to its parent not settled", "coverage not settled"
 ENDS = [
-    (selection, Oracle(own=-3.0), "not playable", True, {32}),
-    (selection, Oracle(own=0.5), "not playable", False, {32, 96}),
-    (selection, Oracle(about_map=-3.0), ARTIFACT, True, {32}),
-    (selection, Oracle(about_map=0.5), ARTIFACT, False, {32, 96}),
-    (selection, Oracle(helps=0.0), "does not help its parent", True, {32}),
-    (selection, Oracle(helps=0.15), "does not help its parent", True, {32, 96}),
-    (selection, Oracle(helps=0.25), HELP_OPEN, False, {32, 96}),
-    (selection, Oracle(scope_values={SCOPE[3]: 1.2}), "covered by the scope", True, {32}),
-    (selection, Oracle(scope_values={SCOPE[3]: 0.95}), "covered by the scope", True, {32, 96}),
-    (selection, Oracle(ratio=1.1), COPY, True, {32}),
-    (selection, Oracle(ratio=0.85), COVERAGE_OPEN, False, {32, 96}),
-    (acceptance, Oracle(own=0.5), "own gain not confirmed", False, {32, 96}),
-    (acceptance, Oracle(helps=0.05), "does not help its parent", True, {32}),
-    (acceptance, Oracle(helps=0.32), HELP_OPEN, False, {32, 96}),
-    (acceptance, Oracle(scope_values={SCOPE[6]: 1.1}), "covered by the scope", True, {32}),
-    (acceptance, Oracle(scope_values={SCOPE[6]: 0.78}), COVERAGE_OPEN, False, {32, 96}),
-    (acceptance, Oracle(ratio=0.95), COPY, True, {32, 96}),
-    (acceptance, Oracle(ratio=0.75), COVERAGE_OPEN, False, {32, 96}),
+    (racing.selection, Oracle(own=-3.0), "not playable", True, {32}),
+    (racing.selection, Oracle(own=0.5), "not playable", False, {32, 96}),
+    (racing.selection, Oracle(about_map=-3.0), ARTIFACT, True, {32}),
+    (racing.selection, Oracle(about_map=0.5), ARTIFACT, False, {32, 96}),
+    (racing.selection, Oracle(helps=0.0), "does not help its parent", True, {32}),
+    (racing.selection, Oracle(helps=0.15), "does not help its parent", True, {32, 96}),
+    (racing.selection, Oracle(helps=0.25), HELP_OPEN, False, {32, 96}),
+    (racing.selection, Oracle(scope_values={SCOPE[3]: 1.2}), "covered by the scope", True, {32}),
+    (
+        racing.selection,
+        Oracle(scope_values={SCOPE[3]: 0.95}),
+        "covered by the scope",
+        True,
+        {32, 96},
+    ),
+    (racing.selection, Oracle(ratio=1.1), COPY, True, {32}),
+    (racing.selection, Oracle(ratio=0.85), COVERAGE_OPEN, False, {32, 96}),
+    (racing.acceptance, Oracle(own=0.5), "own gain not confirmed", False, {32, 96}),
+    (racing.acceptance, Oracle(helps=0.05), "does not help its parent", True, {32}),
+    (racing.acceptance, Oracle(helps=0.32), HELP_OPEN, False, {32, 96}),
+    (racing.acceptance, Oracle(scope_values={SCOPE[6]: 1.1}), "covered by the scope", True, {32}),
+    (racing.acceptance, Oracle(scope_values={SCOPE[6]: 0.78}), COVERAGE_OPEN, False, {32, 96}),
+    (racing.acceptance, Oracle(ratio=0.95), COPY, True, {32, 96}),
+    (racing.acceptance, Oracle(ratio=0.75), COVERAGE_OPEN, False, {32, 96}),
 ]
 
 
@@ -100,7 +91,7 @@ ENDS = [
 def test_a_race_ends_at_the_look_that_shows_it(
     race: Any, oracle: Oracle, reason: str, is_decided: bool, looks: set[int]
 ) -> None:
-    decision, _ = run(race(SETTINGS, SCOPE, NOTHING), oracle)
+    decision, _ = racing.run(race(SETTINGS, SCOPE, NOTHING), oracle)
     assert decision is not None
     assert (decision.reason, decision.decided, oracle.looks) == (reason, is_decided, looks)
 
@@ -116,22 +107,29 @@ def test_a_game_at_the_threshold_is_rarely_accepted(scope: int) -> None:
         own = 9 + common + rng.normal(0, 8, 96)
         teaching_gains = {game: 7.2 + common + rng.normal(0, 8, 96) for game in games}
 
-        def answer(question: Question, own=own, teaching_gains=teaching_gains) -> Bounds:  # type: ignore[no-untyped-def]
-            n, plain = question.plays, two_sided(LOOKS.confidence(question.plays))
-            wide = two_sided(LOOKS.confidence(question.plays, scope))
-            helps = TransferValues(UNDEFINED, Interval(0.9, 0.8, 1.0), UNDEFINED)
+        def answer(
+            question: racing.Question, own=own, teaching_gains=teaching_gains
+        ) -> racing.Bounds:  # type: ignore[no-untyped-def]
+            n, plain = question.plays, intervals.two_sided(LOOKS.confidence(question.plays))
+            wide = intervals.two_sided(LOOKS.confidence(question.plays, scope))
+            helps = intervals.TransferValues(
+                intervals.UNDEFINED, intervals.Interval(0.9, 0.8, 1.0), intervals.UNDEFINED
+            )
             values = {
-                g: ratio_interval(teaching_gains[g][:n], own[:n], wide, plain)
+                g: intervals.ratio_interval(teaching_gains[g][:n], own[:n], wide, plain)
                 for g in question.scope_games
             }
-            gain = mean_interval(own[:n], plain)
-            apart = dict.fromkeys(question.cross_ratio_games, Interval(0.1, 0.0, 0.2))
+            gain = intervals.mean_interval(own[:n], plain)
+            apart = dict.fromkeys(question.cross_ratio_games, intervals.Interval(0.1, 0.0, 0.2))
             bounds = {"own": OwnGain(gain, total=gain), "scope_values": values}
-            bounds |= {"parent_cross_ratio": Interval(0.1, 0.0, 0.2), "scope_cross_ratios": apart}
-            help_values = {"values": helps, "help_gain": Interval(8.0, 7.0, 9.0)}
+            bounds |= {
+                "parent_cross_ratio": intervals.Interval(0.1, 0.0, 0.2),
+                "scope_cross_ratios": apart,
+            }
+            help_values = {"values": helps, "help_gain": intervals.Interval(8.0, 7.0, 9.0)}
             return bounds | help_values if question.helps else bounds
 
-        decision, _ = run(acceptance(SETTINGS, games, NOTHING), answer)
+        decision, _ = racing.run(racing.acceptance(SETTINGS, games, NOTHING), answer)
         acceptances += decision is not None and decision.verdict is Verdict.ACCEPTED
     assert acceptances / 250 <= 0.05
 
@@ -149,14 +147,16 @@ class Gains:
 
     means: dict[tuple[TaskId, TaskId], tuple[float, float]]
     rng: np.random.Generator
-    samples: dict[tuple[TaskId, TaskId], tuple[Scores, Scores]] = field(default_factory=dict)
+    samples: dict[tuple[TaskId, TaskId], tuple[intervals.Scores, intervals.Scores]] = field(
+        default_factory=dict
+    )
 
     def attempts(self, source: TaskId) -> int:
         return 1
 
     def gains(
         self, source: TaskId, target: TaskId, plays: int, kind: GainKind, attempt: int = 0
-    ) -> Scores:
+    ) -> intervals.Scores:
         pair = (source, target)
         if pair not in self.samples:
             total, permuted = (mean + self.rng.normal(0, 12, 192) for mean in self.means[pair])
@@ -172,11 +172,13 @@ def verdicts(means: Means, rule: DecisionRule, seed: int) -> list[Decision | Non
     """Selection's decision and acceptance's; means are (total, permuted)."""
     thresholds = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, rule)
     gains = Gains(means, np.random.default_rng(seed))
-    bounds = CandidateBounds(gains, TEST_LOOKS, thresholds, CANDIDATE, PARENT, {PARENT: PARENT})
-    settings = RaceSettings(TEST_LOOKS, thresholds, scan=8)
+    bounds = racing.CandidateBounds(
+        gains, TEST_LOOKS, thresholds, CANDIDATE, PARENT, {PARENT: PARENT}
+    )
+    settings = racing.RaceSettings(TEST_LOOKS, thresholds, scan=8)
     nothing = Evidence(Purpose.ACCEPTANCE, TEST_LOOKS)
-    races = (race(settings, [PARENT], nothing) for race in (selection, acceptance))
-    return [run(race, bounds.bounds)[0] for race in races]
+    races = (race(settings, [PARENT], nothing) for race in (racing.selection, racing.acceptance))
+    return [racing.run(race, bounds.bounds)[0] for race in races]
 
 
 def acceptances(means: Means, rule: DecisionRule) -> int:
@@ -224,6 +226,20 @@ def test_a_gain_on_every_map_alike_is_an_artifact() -> None:
     assert (decision.verdict, decision.decided) == (Verdict.ARTIFACT, True)
 
 
+def test_a_game_whose_plays_an_archive_lacks_is_no_fault() -> None:
+    oracle = Oracle(scope_values={SCOPE[0]: 0.65})
+
+    def answer(asked: racing.Question) -> racing.Bounds:
+        bounds = oracle(asked)
+        values = {g: value for g, value in bounds["scope_values"].items() if g != SCOPE[1]}
+        return bounds | {"scope_values": values}
+
+    decision, evidence = racing.run(racing.selection(SETTINGS, SCOPE, NOTHING), answer)
+    assert decision is None
+    assert {*evidence.scope_values} == {*SCOPE} - {SCOPE[1]}
+    assert oracle.looks == {32, 96}
+
+
 def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> None:
     """Accepting asks for every bound, refusing for one of many."""
     rng = np.random.default_rng(0)
@@ -233,7 +249,7 @@ def test_gammas_upper_bound_is_at_the_full_level_and_its_lower_one_shared() -> N
 
     def scope_value_bounds(rule: DecisionRule, scope: dict[TaskId, TaskId]) -> tuple[float, float]:
         thresholds = Thresholds(0.3, 0.2, Definition.CAPTURED, GainKind.SPECIFIC, rule)
-        bounds = CandidateBounds(gains, TEST_LOOKS, thresholds, CANDIDATE, PARENT, scope)
+        bounds = racing.CandidateBounds(gains, TEST_LOOKS, thresholds, CANDIDATE, PARENT, scope)
         interval = bounds._scope_value(game, 192)
         return interval.low, interval.high
 

@@ -19,28 +19,20 @@ from archive import Archive
 from archive.__main__ import main
 from archive.ratings.preferences import Preference, wins
 from archive.schema import TaskId
-from archive.statistics.ratings import (
-    MeasureRatings,
-    RatedBlock,
-    RatingQuestion,
-    largest_block,
-    measure_block,
-    rate_block,
-    rating_id,
-)
+from archive.statistics import ratings as rating
 from archive.views.ratings import as_json, show
 
 Capsys = pytest.CaptureFixture[str]
 
-QUESTION = RatingQuestion(resamples=2)
+QUESTION = rating.RatingQuestion(resamples=2)
 
 
-def read(*folders: Path) -> RatedBlock:
-    return measure_block([Archive.open(folder) for folder in folders], Preference.WIN)
+def read(*folders: Path) -> rating.RatedBlock:
+    return rating.measure_block([Archive.open(folder) for folder in folders], Preference.WIN)
 
 
-def rate(folder: Path, question: RatingQuestion = QUESTION) -> MeasureRatings:
-    return rate_block(read(folder), question)
+def rate(folder: Path, question: rating.RatingQuestion = QUESTION) -> rating.MeasureRatings:
+    return rating.rate_block(read(folder), question)
 
 
 def test_scores_are_the_best_of_all_rounds_on_common_maps(tmp_path: Path) -> None:
@@ -75,7 +67,7 @@ def test_a_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -> None:
 @given(st.lists(st.lists(st.integers(0, 3), min_size=4, max_size=4), min_size=1, max_size=5))
 def test_no_block_is_larger(counts: list[list[int]]) -> None:
     """Every game has the same maps, of which each model played the first ones."""
-    games_of, models = largest_block([[{*range(n)} for n in game] for game in counts])
+    games_of, models = rating.largest_block([[{*range(n)} for n in game] for game in counts])
     sizes = [
         len(some) * sum(all(game[model] >= 2 for model in some) for game in counts)
         for size in range(5)
@@ -102,8 +94,8 @@ def test_the_model_that_wins_everything_is_first(tmp_path: Path) -> None:
 def test_a_game_in_two_roles_is_two_tasks() -> None:
     tasks = tuple(TaskId("aaaa11110000ffff", role) for role in ("black", "alice"))
     outcomes = tuple(wins(np.array([[0.0, 0.0], [first, 1.0]])) for first in (2.0, 0.0))
-    block = RatedBlock(("ann", "bob"), tasks, outcomes, np.zeros(2), ())
-    ratings = rate_block(block, QUESTION)
+    block = rating.RatedBlock(("ann", "bob"), tasks, outcomes, np.zeros(2), ())
+    ratings = rating.rate_block(block, QUESTION)
     assert set(as_json(ratings)["by_game"]["ann"]) == {task.key for task in tasks}
     console = Console(record=True, width=200, file=io.StringIO())
     show(ratings, console)
@@ -117,8 +109,8 @@ def test_an_id_names_settings_models_games_and_outcomes(tmp_path: Path) -> None:
         rate(build(tmp_path / "d", draw_scores(0, {"eve": THREE["ann"]} | THREE))),
         rate(tmp_path / "a", QUESTION._replace(seed=1)),
     ]
-    assert rating_id(first) == rating_id(again)
-    assert rating_id(first) not in map(rating_id, others)
+    assert rating.rating_id(first) == rating.rating_id(again)
+    assert rating.rating_id(first) not in map(rating.rating_id, others)
 
 
 # -- ``python -m archive ratings``: tables that are hardly any, and those that are none ------------
@@ -159,7 +151,7 @@ def test_a_nearly_empty_table_is_rated(
 
 def test_resamples_are_drawn_with_the_seed_of_the_run(tmp_path: Path, capsys: Capsys) -> None:
     document = ratings_json(capsys, build(tmp_path / "a", PLAIN, seed=7))
-    assert RatingQuestion(*document["question"].values()).seed == 7
+    assert rating.RatingQuestion(*document["question"].values()).seed == 7
 
 
 @pytest.mark.parametrize(

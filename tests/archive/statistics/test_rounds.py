@@ -8,24 +8,17 @@ import numpy as np
 import pytest
 from hypothesis import assume, example, given, strategies as st
 
+from archive.statistics import rounds
 from archive.statistics.measure import ceiling_gap, xent_measure
-from archive.statistics.rounds import (
-    ScoreLevels,
-    arms,
-    crosses_surely,
-    increases_surely,
-    narms,
-    thresholds,
-)
 
-LEVELS = ScoreLevels(b=2.0, theta=0.5, m=4, rounds=12, samples=20, k_m=10)
+LEVELS = rounds.ScoreLevels(b=2.0, theta=0.5, m=4, rounds=12, samples=20, k_m=10)
 """b + mθ = 4."""
 
 
 @given(st.integers(1, 6), st.integers(1, 8), st.integers(0, 10**6))
 def test_arms_never_falls_and_begins_at_the_mean(n: int, k: int, seed: int) -> None:
     scores = np.random.default_rng(seed).normal(size=(n, k))
-    curve = arms(scores)
+    curve = rounds.arms(scores)
     assert curve[0] == pytest.approx(scores[:, 0].mean())
     assert (np.diff(curve) >= 0).all()
     assert curve[-1] == pytest.approx(scores.max(axis=1).mean())
@@ -34,11 +27,11 @@ def test_arms_never_falls_and_begins_at_the_mean(n: int, k: int, seed: int) -> N
 @given(st.integers(1, 8), st.integers(2, 12), st.integers(1, 6), st.integers(0, 10**6))
 def test_the_base_itself_has_m_at_k_m(n: int, k: int, m: int, seed: int) -> None:
     scores = np.random.default_rng(seed).normal(size=(n, k))
-    levels = thresholds(scores, m)
+    levels = rounds.thresholds(scores, m)
     assume(levels is not None)
     assert levels is not None
-    assert narms(arms(scores), levels, levels.k_m) == pytest.approx(m)
-    assert narms(arms(scores), levels, 1) == pytest.approx(0, abs=1e-6)
+    assert rounds.narms(rounds.arms(scores), levels, levels.k_m) == pytest.approx(m)
+    assert rounds.narms(rounds.arms(scores), levels, 1) == pytest.approx(0, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -47,7 +40,7 @@ def test_the_base_itself_has_m_at_k_m(n: int, k: int, m: int, seed: int) -> None
 def test_a_player_that_did_not_outpace_the_base(top_score: float, value: float) -> None:
     rising_curve = np.minimum(np.linspace(0, 4, 10), top_score)
     rising_curve[-1] = top_score
-    assert narms(rising_curve, LEVELS, LEVELS.k_m) == pytest.approx(value)
+    assert rounds.narms(rising_curve, LEVELS, LEVELS.k_m) == pytest.approx(value)
 
 
 JOINTS = {
@@ -63,11 +56,11 @@ JOINTS = {
 @pytest.mark.parametrize("joint", JOINTS)
 def test_narms_is_continuous_at_its_joints(joint: str) -> None:
     values, places = JOINTS[joint]
-    there = narms(np.array(values, float), LEVELS, len(values))
+    there = rounds.narms(np.array(values, float), LEVELS, len(values))
     for step in (1e-7, -1e-7):
         shifted_curve = np.array(values, float)
         shifted_curve[places] += step
-        assert narms(shifted_curve, LEVELS, len(values)) == pytest.approx(there, abs=1e-5)
+        assert rounds.narms(shifted_curve, LEVELS, len(values)) == pytest.approx(there, abs=1e-5)
 
 
 @given(st.lists(st.floats(0, 8), min_size=1, max_size=10), st.integers(0, 9), st.floats(1e-3, 2))
@@ -75,18 +68,18 @@ def test_a_higher_curve_has_no_smaller_narms(values: list[float], place: int, mo
     low = np.maximum.accumulate(values)
     high = low.copy()
     high[place:] += more
-    assert narms(high, LEVELS, len(low)) >= narms(low, LEVELS, len(low)) - 1e-9
+    assert rounds.narms(high, LEVELS, len(low)) >= rounds.narms(low, LEVELS, len(low)) - 1e-9
 
 
 def test_increasing_scores_are_playable_and_constant_ones_are_not() -> None:
     rising_curves = np.tile(np.arange(5.0), (40, 1))
-    assert increases_surely(rising_curves, m=3).low >= 0.95
-    assert crosses_surely(rising_curves, 0, 1, 4).low >= 0.95
+    assert rounds.increases_surely(rising_curves, m=3).low >= 0.95
+    assert rounds.crosses_surely(rising_curves, 0, 1, 4).low >= 0.95
     # θ so small that one step passes two levels at once: no m different rounds
-    assert crosses_surely(rising_curves, 0, 0.5, 4).high < 0.95
+    assert rounds.crosses_surely(rising_curves, 0, 0.5, 4).high < 0.95
     flat = np.zeros((40, 5))
-    assert increases_surely(flat, m=3, samples=1).high < 0.95
-    assert crosses_surely(flat, 0, 1, 4).high < 0.95
+    assert rounds.increases_surely(flat, m=3, samples=1).high < 0.95
+    assert rounds.crosses_surely(flat, 0, 1, 4).high < 0.95
 
 
 def test_increases_surely_bounds_the_probability_that_it_is_about() -> None:
@@ -97,7 +90,7 @@ def test_increases_surely_bounds_the_probability_that_it_is_about() -> None:
     fresh = (np.diff(best, axis=2) > 0).any(axis=1).all(axis=1).mean()
     hits = 0
     for _ in range(200):
-        bounds = increases_surely(draw.normal(size=(60, m + 1)), m, samples=n)
+        bounds = rounds.increases_surely(draw.normal(size=(60, m + 1)), m, samples=n)
         hits += bounds.low <= fresh <= bounds.high
     assert hits >= 0.95 * 200
 
@@ -110,18 +103,18 @@ def test_crosses_surely_agrees_with_fresh_samples() -> None:
         return np.arange(6.0) + draw.normal(scale=3, size=(n, 6))
 
     b, levels = 0.0, 1.6 * np.arange(1, 4)
-    reached = [arms(sample())[:, None] >= levels for _ in range(300)]
+    reached = [rounds.arms(sample())[:, None] >= levels for _ in range(300)]
     fresh = np.mean([each[-1].all() and len({*each.argmax(0)}) == 3 for each in reached])
-    estimate = np.mean([crosses_surely(sample(), b, 1.6, 3).low for _ in range(8)])
+    estimate = np.mean([rounds.crosses_surely(sample(), b, 1.6, 3).low for _ in range(8)])
     assert estimate == pytest.approx(fresh, abs=0.1)
 
 
 def test_narms_jumps_where_arms_is_flat_at_the_top_level() -> None:
     """It is continuous as τ changes by a round, not as τ skips the rounds of a flat part."""
-    levels = ScoreLevels(b=0.0, theta=1.0, m=4, rounds=8, samples=1, k_m=8)
+    levels = rounds.ScoreLevels(b=0.0, theta=1.0, m=4, rounds=8, samples=1, k_m=8)
     flat = np.array([1, 2, 3, 4, 4, 4, 4, 4], float)
-    assert narms(flat, levels, 8) == 4.0
-    assert narms(flat + 1e-6 * (np.arange(8) > 3), levels, 8) == pytest.approx(8.0)
+    assert rounds.narms(flat, levels, 8) == 4.0
+    assert rounds.narms(flat + 1e-6 * (np.arange(8) > 3), levels, 8) == pytest.approx(8.0)
 
 
 # -- The Xent Measure: what it counts, its intervals, and how far two of them lie apart ------------

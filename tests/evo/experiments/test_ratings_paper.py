@@ -14,14 +14,7 @@ import evo.run
 from archive import Archive
 from archive.verification import verify
 from evo.config.compose import load
-from evo.experiments import ratings_paper
-from evo.experiments.ratings_paper import (
-    PATHS,
-    REDUNDANCY,
-    RatingsPaperRunConfig,
-    jobs,
-    leader_ranks,
-)
+from evo.experiments import ratings_paper, ratings_paper as paper
 
 Capsys = pytest.CaptureFixture[str]
 
@@ -48,7 +41,7 @@ def run(folder: Path, *overrides: str) -> int:
 def rows(folder: Path) -> dict[str, list[dict[str, Any]]]:
     with Archive.open(folder / "archive") as archive:
         assert not verify(archive).faults
-        return {name: archive.rows(name) for name in (PATHS, REDUNDANCY)}
+        return {name: archive.rows(name) for name in (paper.PATHS, paper.REDUNDANCY)}
 
 
 @pytest.fixture(scope="module")
@@ -60,8 +53,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_exact_copies_move_elos_leader_under_elo_and_not_under_equilibria(whole: Path) -> None:
-    found = rows(whole)[REDUNDANCY]
-    ranked = {system: leader_ranks(found, False, system) for system in ("elo", "ne", "cce")}
+    found = rows(whole)[paper.REDUNDANCY]
+    ranked = {system: paper.leader_ranks(found, False, system) for system in ("elo", "ne", "cce")}
     assert ranked["elo"][0] == 1 != ranked["elo"][20]
     for system in ("ne", "cce"):
         assert ranked[system][20] == ranked[system][0]
@@ -74,11 +67,11 @@ def test_the_leader_falls_under_elo_and_stays_first_at_equilibrium(
     for name, size in {"TASKS": 200, "MODELS": 17, "COPIES": (0, 250)}.items():
         monkeypatch.setattr(ratings_paper, name, size)
     monkeypatch.setattr(ratings_paper, "NEAR_COPIES", (1000,))
-    config = load(RatingsPaperRunConfig, ["+experiment=ratings_paper"])
+    config = load(paper.RatingsPaperRunConfig, ["+experiment=ratings_paper"])
     ranked = {}
-    for job in jobs(config):
+    for job in paper.jobs(config):
         copies, system = job.key.get("copies"), job.key["system"]
-        exact = job.table == REDUNDANCY and job.key["jitter"] == 0.0
+        exact = job.table == paper.REDUNDANCY and job.key["jitter"] == 0.0
         if exact and copies in (0, 250) and system in ("elo", "ne", "cce"):
             ranked[copies, system] = {row["model"]: row["rank"] for row in job.work()}[0]
     assert [ranked[0, system] for system in ("elo", "ne", "cce")] == [1, 1, 1]
@@ -96,11 +89,11 @@ def test_a_resumed_run_adds_trials_and_computes_nothing_twice(
     tmp_path: Path, whole: Path, capsys: Capsys
 ) -> None:
     copytree(whole, tmp_path / "parts")
-    before = rows(whole)[PATHS]
+    before = rows(whole)[paper.PATHS]
     assert evo.run.main([f"resume={tmp_path / 'parts'}", "ratings_paper.trials=2"]) == 0
     output = capsys.readouterr().out
     assert "system equilibrium, prompt_setting additional, trial 1" in output
     assert "4 of 4: " in output
-    after = rows(tmp_path / "parts")[PATHS]
+    after = rows(tmp_path / "parts")[paper.PATHS]
     assert after[: len(before)] == before
     assert len(after) == 2 * len(before)

@@ -14,21 +14,8 @@ from hypothesis import given, strategies as st
 
 import evo.run
 from archive import Archive
-from evo.experiments import toy
-from evo.experiments.toy import (
-    CLAIM,
-    FIG61,
-    START,
-    Neighbourhood,
-    Scope,
-    Skills,
-    coverage,
-    grid,
-    in_space,
-    scopes,
-    skills_of,
-    transfer,
-)
+from archive.verification import verify
+from evo.experiments import toy, toy as model
 from evo.growth.algorithm import Place
 
 Capsys = pytest.CaptureFixture[str]
@@ -37,7 +24,7 @@ entries = st.floats(0, 1) | st.sampled_from([0.0, 0.25, 0.5])
 
 
 @st.composite
-def games(draw: st.DrawFn) -> Skills:
+def games(draw: st.DrawFn) -> model.Skills:
     """Some games of equal length, shape (n, d)."""
     n, d = draw(st.integers(1, 6)), draw(st.integers(1, 5))
     rows = st.lists(entries, min_size=d, max_size=d).filter(any)
@@ -45,16 +32,16 @@ def games(draw: st.DrawFn) -> Skills:
 
 
 @given(games())
-def test_values_are_the_closed_form_to_the_last_bit(skills: Skills) -> None:
-    values = transfer(skills, skills)
+def test_values_are_the_closed_form_to_the_last_bit(skills: model.Skills) -> None:
+    values = model.transfer(skills, skills)
     for t, target in enumerate(skills.tolist()):
         for s, source in enumerate(skills.tolist()):
             assert values[t, s] == sum(map(min, target, source)) / sum(target)
 
 
 @given(games())
-def test_laws_of_transfer_values(skills: Skills) -> None:
-    values, norms = transfer(skills, skills), skills.sum(axis=1)
+def test_laws_of_transfer_values(skills: model.Skills) -> None:
+    values, norms = model.transfer(skills, skills), skills.sum(axis=1)
     assert (np.diagonal(values) == 1).all()
     assert ((values >= 0) & (values <= 1)).all()
     overlaps = values * norms[:, None]
@@ -68,8 +55,10 @@ def test_laws_of_transfer_values(skills: Skills) -> None:
 
 
 @given(games(), st.floats(0.125, 1))
-def test_a_game_with_more_of_every_skill_teaches_no_less(skills: Skills, share: float) -> None:
-    assert (transfer(skills, skills) >= transfer(skills * share, skills)).all()
+def test_a_game_with_more_of_every_skill_teaches_no_less(
+    skills: model.Skills, share: float
+) -> None:
+    assert (model.transfer(skills, skills) >= model.transfer(skills * share, skills)).all()
 
 
 PARENTS = [(0.05, 0.05), (0.25, 0.25), (0.9, 0.0), (1e-4, 0.9)]
@@ -78,12 +67,12 @@ PARENTS = [(0.05, 0.05), (0.25, 0.25), (0.9, 0.0), (1e-4, 0.9)]
 @pytest.mark.parametrize("parent", PARENTS, ids=str)
 def test_candidates_are_uniform_in_the_neighbourhood(parent: tuple[float, float]) -> None:
     place = Place(0, parent, 0)
-    candidates = np.array(Neighbourhood(0.1, 3).propose(place, [], 400))
+    candidates = np.array(model.Neighbourhood(0.1, 3).propose(place, [], 400))
     assert len(candidates) == 400
-    assert in_space(candidates).all()
+    assert model.in_space(candidates).all()
     offsets = candidates - parent
     assert (np.linalg.norm(offsets, axis=1) <= 0.1).all()
-    near = grid(1500)
+    near = model.grid(1500)
     near = near[np.linalg.norm(near - parent, axis=1) <= 0.1]
     spread = near.std(axis=0) / 20
     assert (abs(candidates.mean(axis=0) - near.mean(axis=0)) < 5 * spread + 1e-4).all()
@@ -94,17 +83,20 @@ def test_candidates_are_uniform_in_the_neighbourhood(parent: tuple[float, float]
 
 CORNER = ((0.5, 0.02),)
 SETTINGS = {
-    "claim": (FIG61, START),
-    "few": (replace(FIG61, list_size=10), START),  # too few candidates to find what is new
-    "corner": (FIG61, CORNER),  # α1 too strict for this corner
-    "gentle": (replace(FIG61, alpha1=0.8), CORNER),
+    "claim": (model.FIG61, model.START),
+    "few": (
+        replace(model.FIG61, list_size=10),
+        model.START,
+    ),  # too few candidates to find what is new
+    "corner": (model.FIG61, CORNER),  # α1 too strict for this corner
+    "gentle": (replace(model.FIG61, alpha1=0.8), CORNER),
 }
 
 
 def shares(name: str, seeds: range, points: int) -> list[float]:
-    games, least = grid(points), 1 - FIG61.alpha2
-    last_scopes = (skills_of(scopes(seed, *SETTINGS[name])[-1]) for seed in seeds)
-    return [float((coverage(scope, games) >= least).mean()) for scope in last_scopes]
+    games, least = model.grid(points), 1 - model.FIG61.alpha2
+    last_scopes = (model.skills_of(model.scopes(seed, *SETTINGS[name])[-1]) for seed in seeds)
+    return [float((model.coverage(scope, games) >= least).mean()) for scope in last_scopes]
 
 
 @pytest.mark.long
@@ -136,6 +128,8 @@ def test_a_run_archives_prints_and_draws_its_growths(tmp_path: Path, capsys: Cap
     output = capsys.readouterr().out
     assert str(tmp_path / "toy") in output.replace("\n", "")
     assert re.search(r"│ +2 │", output)
+    with Archive.open(tmp_path / "toy" / "archive") as archive:
+        assert verify(archive).faults == []
     runs = list(dict.fromkeys(row["run_id"] for row in rows(tmp_path / "toy")))
     assert [run_id.rpartition(" ")[2] for run_id in runs] == ["7", "8"]
     for run_id in runs:
@@ -151,7 +145,7 @@ def test_a_run_archives_prints_and_draws_its_growths(tmp_path: Path, capsys: Cap
     texts = [each.text or "" for each in chart.iter(f"{SVG}text")]
     [count] = filter(None, (re.match(r"(\d+) games$", text) for text in texts))
     assert (marks.count("game"), marks.count("start")) == (int(count[1]), 1)
-    assert CLAIM in texts
+    assert model.CLAIM in texts
 
 
 def test_an_interrupted_run_goes_on_to_the_same_bytes(
@@ -160,11 +154,11 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(
     assert run(tmp_path / "whole", "name=toy") == 0
     seeds: list[int] = []
 
-    def scopes_or_interrupt(seed: int) -> list[Scope]:
+    def scopes_or_interrupt(seed: int) -> list[model.Scope]:
         if seeds:
             raise KeyboardInterrupt
         seeds.append(seed)
-        return scopes(seed)
+        return model.scopes(seed)
 
     with monkeypatch.context() as patch:
         patch.setattr(toy, "scopes", scopes_or_interrupt)

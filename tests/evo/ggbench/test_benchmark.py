@@ -12,14 +12,7 @@ from support import hostile
 from support.chat_server import ChatServer, Received, Sent, reply
 from support.purse_game import PURSE
 
-from evo.ggbench.benchmark import (
-    ChatMover,
-    LocalMover,
-    ProgramPlay,
-    new_plays,
-    play_in_box,
-    text_of,
-)
+from evo.ggbench import benchmark as bench
 from evo.ggbench.box import Box, BoxLimits
 from evo.ggbench.filters import model_timeout
 from evo.ggbench.game import packaged
@@ -38,13 +31,13 @@ def first_legal(request: Received) -> Sent:
 
 def chat_plays(url: str, folder: Path, plays: int = 4, **settings: object):
     chat = ChatSettings(model="m", base_url=url, retries=1, **settings)
-    mover = ChatMover(chat, folder)
+    mover = bench.ChatMover(chat, folder)
     return played(mover, plays)
 
 
-def played(player: Any, plays: int, opponent: Any = RANDOM) -> list[ProgramPlay]:
-    play_list = new_plays(GAME.game_id, plays, 0)
-    return play_in_box(GAME, BoxLimits(), {}, opponent, play_list, player)
+def played(player: Any, plays: int, opponent: Any = RANDOM) -> list[bench.ProgramPlay]:
+    play_list = bench.new_plays(GAME.game_id, plays, 0)
+    return bench.play_in_box(GAME, BoxLimits(), {}, opponent, play_list, player)
 
 
 def test_a_chat_model_plays_whole_games_and_is_told_rules_board_and_moves(tmp_path: Path) -> None:
@@ -83,11 +76,15 @@ def test_a_model_is_told_what_is_allowed(tmp_path: Path) -> None:
     assert re.search(r"these numbers, and nothing else: \d(, \d)+\.", again.last)
 
 
-def test_a_local_model_draws_legal_moves_and_commits_no_fault() -> None:
-    mover = LocalMover(load_model("embedded", "float32", "cpu"), 0)
+def test_a_local_model_draws_legal_moves_and_commits_no_fault(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mover = bench.LocalMover(load_model("embedded", "float32", "cpu"), 0)
     plays, again = played(mover, 2), played(mover, 2)
     assert {play.outcome for play in plays} <= {"win", "loss"}
     assert [play.moves for play in plays] == [play.moves for play in again]
+    monkeypatch.setattr(bench, "MEMORY_BYTES", 1)
+    assert [play.moves for play in played(mover, 2)] == [play.moves for play in plays]
 
 
 @pytest.mark.parametrize("name", packaged())
@@ -102,7 +99,7 @@ def test_every_turn_of_a_game_that_ships_fits_the_embedded_model(name: str) -> N
         for seed in range(5):
             view = box.new(seed)
             while view.result is None:
-                text = text_of(game, view.text, view.legal)
+                text = bench.text_of(game, view.text, view.legal)
                 longest = max(longest, len(lm.encode(text)))
                 view = box.play(rng.choice(view.legal))
     assert longest + 4 <= lm.window
@@ -133,7 +130,7 @@ def test_a_models_own_games_are_the_timeout_filter(
     source = hostile.GOOD.replace("    def step(self, action):\n", f"{counts}        {lines}\n")
     with ChatServer(answer) as server:
         chat = ChatSettings(model="m", base_url=server.url, retries=1)
-        mover = ChatMover(chat, tmp_path)
+        mover = bench.ChatMover(chat, tmp_path)
         verdict = model_timeout(hostile.game_of(source), mover, BoxLimits(most_moves=20), 0)
         asked = len(server.received)
     assert (verdict.stage, verdict.passed) == ("model", reason is None)

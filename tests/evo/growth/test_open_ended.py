@@ -232,6 +232,22 @@ def test_of_every_second_list_without_promise_and_of_the_last_one_the_closest_is
     assert list(run_world.decided.values()).count("passed over") == 8 - len(expected)
 
 
+def test_a_list_of_which_nothing_can_be_played_is_dull_too() -> None:
+    """With lists of one game; the next one that can be played is examined."""
+    world = replace(pair_world(expected=UNPROMISING | USELESS), hopeless=frozenset({2, 3, 5, 8}))
+    settings = replace(ORDINARY, list_size=1, lookahead=1, examined_share=0.8, max_candidates=8)
+    run = growth(world, settings, bench := Bench())
+    list(scope_games(run))
+    dull, expected = 0, []
+    for game in (proposed := world_of(run).proposed):
+        dull += 1
+        if game not in world.hopeless and (dull >= 2 or game == proposed[-1]):
+            expected.append(game)
+            dull = 0
+    lessons = [each[1] for group in bench.course for each in group if each[0] == "learn"]
+    assert lessons == [0, *expected]
+
+
 class _Alike(dict[tuple[int, int], float]):
     """Every game has the same value for every other."""
 

@@ -21,7 +21,9 @@ from support.search import (
 )
 
 from archive import Purpose, Reason
-from archive.schema import BASE_POLICY, SCRIPT_POLICY
+from archive.schema import BASE_POLICY, SCRIPT_POLICY, TaskId
+from archive.statistics.race import selection
+from evo.growth.oracle import TransferOracle
 from evo.jobs.job import Evaluation, ScriptedEvaluation, Training
 from evo.jobs.merged import adapter_of
 from meta_sampler import Progress
@@ -379,4 +381,31 @@ def test_an_undecided_test_is_repeated_on_twice_the_plays(search: Search) -> Non
     assert row["looks"] in ([4, 16], [4, 32], [4, 64], [4, 128])
     assert row["verdict"] == "accepted"
     assert row["script_plays"] == 4, "scripts decide nothing: the first look of a first test"
+    assert search.faults() == []
+
+
+def test_a_candidate_is_compared_first_with_the_games_that_it_was_compared_with(
+    search: Search, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All at once: a replay of the archive finds their plays, whatever ended the comparison."""
+    race, compared = TransferOracle._race, dict[TaskId, set[TaskId]]()
+    repeats: list[int] = []
+
+    def watched(*arguments: Any) -> Any:
+        _, kind, stage, task, _, scope = arguments
+        known = compared.get(task.id, set()) if kind is selection else set[TaskId]()
+        assert {each.id for each in scope[: len(known)]} == known
+        assert stage.scan >= len(known)
+        result = yield from race(*arguments)
+        if kind is selection:
+            repeats.append(len(known))
+            compared[task.id] = {*result[1].scope_values}
+        return result
+
+    monkeypatch.setattr(TransferOracle, "_race", watched)
+    how = ("growth.schedule=open_ended", "growth.examined_share=1", "transfer.scan=1")
+    limits = ("growth.max_accepted=null", "growth.max_candidates=8", "growth.list_size=4")
+    sampler = Listed([code(n) for n in (3, 4, 5, 6, 7, 9, 10, 11)])
+    assert search.run(of_limits(), *how, *limits, sampler=sampler) == 0
+    assert max(repeats) > 1
     assert search.faults() == []

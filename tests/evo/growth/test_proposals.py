@@ -144,6 +144,7 @@ def test_a_budget_ends_the_run_at_a_commit(
     assert len({row["round"] for row in search.rows("proposals")}) == 1
     assert search.run(WORLD, resume=True) == 0
     assert len(server.received) == 2
+    assert "budget_tokens=60" in output.out + output.err, "above the 35 that it spent"
     override = "meta_sampler.settings.budget_tokens=900"
     assert search.go_on(WORLD, override) == 0
     assert events(search)[-1] == "finished"

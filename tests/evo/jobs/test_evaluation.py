@@ -8,22 +8,15 @@ from dataclasses import dataclass, field, replace
 
 from archive import Purpose
 from archive.plays import floor_of
-from evo.jobs.evaluation import (
-    ScoredPlay,
-    SharedMoves,
-    Task,
-    evaluate_together,
-    evaluation_seeds,
-    finite_score,
-)
+from evo.jobs import evaluation
 from evo.jobs.policy_gradient import training_seeds
 from xgl import Cast, Instance, play_all
 from xgl.errors import OversizeError
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.requests import Move, Player, Seeds, Turn
 
-MakeTask = Callable[..., Task]
-SEEDS = evaluation_seeds("selection", 0, 6)
+MakeTask = Callable[..., evaluation.Task]
+SEEDS = evaluation.evaluation_seeds("selection", 0, 6)
 PICKY = 'assign(s=story())\nelicit(t, 8)\nensure(is_true("num_words<2", t))\nreward(xed(s | t))\n'
 UNLIKE = (
     'assign(s=story())\nelicit(t, 8)\nensure("no common words between" + s + "&" + t)\n'
@@ -47,14 +40,16 @@ def by_map(seeds: Seeds) -> str:
     return f"word {seeds.map_seed}"
 
 
-def evaluate(player: Player, cast: Cast, task: Task, seeds: Sequence[Seeds]) -> list[ScoredPlay]:
-    return evaluate_together(player, [("", seeds)], cast, task, most_bits=20.0)[0]
+def evaluate(
+    player: Player, cast: Cast, task: evaluation.Task, seeds: Sequence[Seeds]
+) -> list[evaluation.ScoredPlay]:
+    return evaluation.evaluate_together(player, [("", seeds)], cast, task, most_bits=20.0)[0]
 
 
-def literal(task: Task, cast: Cast, seeds: Seeds, move: str) -> float:
+def literal(task: evaluation.Task, cast: Cast, seeds: Seeds, move: str) -> float:
     """One play alone with one scripted move."""
     alone = Cast(cast.judge, cast.stories, {"black": FixedMovesPlayer({seeds: (move,)})})
-    return finite_score(play_all([Instance(task.game, seeds)], alone)[0], task)
+    return evaluation.finite_score(play_all([Instance(task.game, seeds)], alone)[0], task)
 
 
 def test_scores_and_control_are_single_plays(cast: Cast, make_task: MakeTask) -> None:
@@ -83,7 +78,7 @@ def test_other_players_are_asked_once_for_what_they_see_alike(
 
     def plays(one_seed: bool | None) -> list[tuple[float, float | None]]:
         white = Sayer(lambda seeds: f"hen {seeds.map_seed} {seeds.play_seed}", asked)
-        shared = white if one_seed is None else SharedMoves(white, one_seed)
+        shared = white if one_seed is None else evaluation.SharedMoves(white, one_seed)
         asked.clear()
         scores = evaluate(Sayer(by_map), replace(cast, players={"white": shared}), task, SEEDS)
         return [(each.score, each.permuted_score) for each in scores]
@@ -143,13 +138,13 @@ def test_the_last_attempt_of_a_forfeit_has_all_its_registers(
 
 
 def test_seeds_are_odd_named_by_purpose_and_grow_at_the_end() -> None:
-    sets = {purpose: evaluation_seeds(purpose, 3, 40) for purpose in Purpose}
+    sets = {purpose: evaluation.evaluation_seeds(purpose, 3, 40) for purpose in Purpose}
     maps = [{each.map_seed for each in seeds} for seeds in sets.values()]
     assert sum(map(len, maps)) == len(set().union(*maps)) == 40 * len(Purpose)
     assert all(seed % 2 == 1 for part in maps for seed in part)
-    assert evaluation_seeds("selection", 3, 25) == sets[Purpose.SELECTION][:25]
-    assert evaluation_seeds("selection", 3, 15, start=25) == sets[Purpose.SELECTION][25:]
-    assert evaluation_seeds("selection", 4, 40) != sets[Purpose.SELECTION]
+    assert evaluation.evaluation_seeds("selection", 3, 25) == sets[Purpose.SELECTION][:25]
+    assert evaluation.evaluation_seeds("selection", 3, 15, start=25) == sets[Purpose.SELECTION][25:]
+    assert evaluation.evaluation_seeds("selection", 4, 40) != sets[Purpose.SELECTION]
     assert not {each.map_seed for each in training_seeds(3, 0, 40, 1)} & set().union(*maps)
 
 

@@ -19,16 +19,7 @@ from ray.exceptions import RayTaskError
 from archive import Archive
 from archive.errors import DamagedError
 from evo.config.schema import ClusterConfig
-from evo.jobs.executor import (
-    STARTS,
-    AdapterReferences,
-    _Worker,
-    check,
-    connect,
-    own_error,
-    start_local,
-    worker_count,
-)
+from evo.jobs import executor as executors
 from evo.jobs.job import Evaluation, StoredAdapter, Workers, WorkersLostError
 from xgl.errors import ConfigError
 
@@ -40,7 +31,7 @@ from xgl.errors import ConfigError
 def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_have_room_for(
     cores: int, gpus: float, share: float, count: int
 ) -> None:
-    assert worker_count(ClusterConfig(gpus_per_worker=share), cores, gpus) == count
+    assert executors.worker_count(ClusterConfig(gpus_per_worker=share), cores, gpus) == count
 
 
 @pytest.mark.parametrize(
@@ -61,9 +52,9 @@ def test_a_cluster_has_room_for_all(
     left = list[bool]()
     monkeypatch.setattr("ray.shutdown", lambda: left.append(True))
     if not message:
-        return check(config)
+        return executors.check(config)
     with pytest.raises(ConfigError, match=message):
-        check(config)
+        executors.check(config)
     assert left, "the next run of this process is not in this cluster"
 
 
@@ -75,8 +66,8 @@ def test_a_process_may_join_a_cluster_after_a_run_of_its_own(
     monkeypatch.setattr("ray.is_initialized", lambda: False)
     monkeypatch.setattr("ray._private.worker.print_to_stdstream", None)
     monkeypatch.setattr("ray.init", lambda **options: seen.append(ray_constants.ENABLE_RAY_CLUSTER))
-    connect(ClusterConfig())
-    connect(ClusterConfig(address="10.0.0.1:6379"))
+    executors.connect(ClusterConfig())
+    executors.connect(ClusterConfig(address="10.0.0.1:6379"))
     assert seen == [False, True]
 
 
@@ -93,7 +84,7 @@ def test_each_adapter_is_read_once(
     stored, task = [StoredAdapter(each, archive) for each in digests], make_task()
     jobs = [Evaluation(task, (stored[n % 6],), ()) for n in range(60)]
     assert reads == [], "a job that waits has read nothing"
-    references, worker = AdapterReferences(), _Worker()
+    references, worker = executors.AdapterReferences(), executors._Worker()
     sent: list[Any] = [job.with_adapters(references.of) for job in jobs]
     assert reads == digests
     assert len(pickle.dumps(sent)) < 100_000, "less than one adapter"
@@ -112,20 +103,22 @@ def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture
         if len(starts) <= failures:
             raise Exception("The current node timed out during startup.\nDetails")
 
-    start_local(lambda: start(2), pause=0)
-    assert len(starts) == STARTS
-    assert caplog.messages == [f"Ray did not start, attempt {n} of {STARTS}" for n in (1, 2)]
+    executors.start_local(lambda: start(2), pause=0)
+    assert len(starts) == executors.STARTS
+    assert caplog.messages == [
+        f"Ray did not start, attempt {n} of {executors.STARTS}" for n in (1, 2)
+    ]
     starts.clear()
     with pytest.raises(WorkersLostError, match=r"in 3 attempts, the last: .* during startup\.$"):
-        start_local(lambda: start(3), pause=0)
-    assert len(starts) == STARTS
+        executors.start_local(lambda: start(3), pause=0)
+    assert len(starts) == executors.STARTS
 
 
 @pytest.mark.parametrize("starting", [True, False])
 def test_what_a_worker_refuses_is_refused_in_its_words(starting: bool) -> None:
     for cause in (ConfigError("a.xent does not fit"), DamagedError("a.xent", "x", "y")):
         # what Ray's ``get`` raises if a worker raised the cause
-        assert own_error(RayTaskError("play", "Traceback …", cause), starting) is cause
+        assert executors.own_error(RayTaskError("play", "Traceback …", cause), starting) is cause
 
 
 # -- Processes beside the run ----------------------------------------------------------------------

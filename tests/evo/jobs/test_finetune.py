@@ -16,7 +16,9 @@ from evo.jobs import finetune as finetune_module, lora
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Finetune, Training, Trainings
 from evo.jobs.model_host import ModelHost
+from evo.jobs.policy_gradient import training_seeds
 from xgl import Metadata, game, parse
+from xgl.runtime.requests import Seeds
 
 MakeModelHost = Callable[..., ModelHost]
 MakeTask = Callable[..., Task]
@@ -91,6 +93,22 @@ def test_a_budget_of_nothing_is_the_base_player(
         for adapter in (None, finetune.adapter)
     ]
     assert scores[0] == pytest.approx(scores[1], abs=1e-3)
+
+
+def test_maps_on_which_nothing_was_imitated_are_not_played_again(
+    make_model_host: MakeModelHost, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps: list[int] = []
+
+    def seeds(seed: int, step: int, *rest: int) -> list[Seeds]:
+        steps.append(step)
+        return training_seeds(seed, step, *rest)
+
+    monkeypatch.setattr(finetune_module, "training_seeds", seeds)
+    monkeypatch.setattr(finetune_module, "best_of_groups", lambda _: [])
+    train(make_model_host(warm_start=WarmStartConfig(maps=2, rollouts=2)), make_task())
+    assert steps[0] == 0
+    assert 0 not in steps[1:]
 
 
 def refuse(*_: object) -> None:

@@ -56,6 +56,8 @@ def test_a_users_game_that_never_fits_is_refused_by_its_file_and_its_tokens(
         host.do(Evaluation(task, (None,), (seeds,)))
     [plays] = host.do(Evaluation(replace(task, origin=""), (None,), (seeds,))).outcome
     assert {play.outcome for play in plays} == {"oversize"}, "a search only refuses it"
+    [plays] = host.do(Evaluation(replace(task, floor=-50.0), (None,), (seeds,))).outcome
+    assert {play.score for play in plays} == {-50.0}, "a fine-tune's plays count as the floor"
 
 
 def test_the_temperature_of_moves_that_are_measured(

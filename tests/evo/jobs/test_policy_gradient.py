@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 
@@ -14,20 +15,9 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from torch import nn
 
 from evo.config.models import FinetuneConfig, PlayerConfig, WarmStartConfig
-from evo.jobs import policy_gradient
+from evo.jobs import policy_gradient as pg
 from evo.jobs.evaluation import Task
-from evo.jobs.lora import AdaptedModel, LoraModel
-from evo.jobs.policy_gradient import (
-    ROUNDING,
-    Credit,
-    TokenTerms,
-    advantages,
-    credits_of,
-    move_trees,
-    objective_loss,
-    shuffle_rewards,
-    update,
-)
+from evo.jobs.lora import AdaptedModel, LoraModel, NotByRowError
 from evo.jobs.warm_start import imitate
 from xgl.judge.forward import tree_states
 from xgl.lm import captured as captured_module
@@ -60,7 +50,7 @@ def test_the_gradient_is_reinforce_by_hand(bonus: float) -> None:
     chosen = torch.tensor(mask) == 1
     weights = torch.tensor(weight)[:, None].expand(-1, 2)[chosen] / len(weight)
     terms = token_logprobs[chosen], entropy[chosen], weights, bonus / mask.sum()
-    objective_loss(*terms).backward()
+    pg.objective_loss(*terms).backward()
     assert logits.grad is not None
     np.testing.assert_allclose(logits.grad.numpy(), by_hand, atol=1e-12)
 
@@ -75,7 +65,7 @@ def test_a_ratio_beyond_its_width_has_no_gradient() -> None:
     made = torch.full((2, 4), -1.5, dtype=torch.float64)
     logprobs = (made + torch.tensor(np.log(ratio))).requires_grad_(True)
     weights = torch.tensor(weight)[:, None] / 2
-    objective_loss(logprobs, torch.zeros(0), weights, 0.0, made, clip).backward()
+    pg.objective_loss(logprobs, torch.zeros(0), weights, 0.0, made, clip).backward()
     assert logprobs.grad is not None
     np.testing.assert_allclose(logprobs.grad.numpy(), slopes, atol=1e-12)
 
@@ -103,10 +93,10 @@ def test_the_expected_gradient_is_that_of_the_expected_reward(
         credits = [credit(rewards[place], 2) for place in pair]
         chosen = logprobs[list(pair)]
         scale = np.std([each.reward_to_go for each in credits])
-        scale = scale if scale > ROUNDING else 1.0
-        weights = scale * advantages(credits).double()[:, None] / 2
+        scale = scale if scale > pg.ROUNDING else 1.0
+        weights = scale * pg.advantages(credits).double()[:, None] / 2
         terms = (chosen.detach(), 0.2) if has_ratio else ()
-        loss = objective_loss(chosen, none, weights, 0.0, *terms)
+        loss = pg.objective_loss(chosen, none, weights, 0.0, *terms)
         [slope] = torch.autograd.grad(-loss, z, retain_graph=True)
         expected += chance.detach()[list(pair)].prod() * slope
     torch.testing.assert_close(expected, 0.5 * exact, atol=1e-5, rtol=1e-5)
@@ -115,8 +105,8 @@ def test_the_expected_gradient_is_that_of_the_expected_reward(
 # -- advantages ------------------------------------------------------------------------------------
 
 
-def credit(value: float, map_seed: int) -> Credit:
-    return Credit(Move("m"), value, (map_seed, 1, 0))
+def credit(value: float, map_seed: int) -> pg.Credit:
+    return pg.Credit(Move("m"), value, (map_seed, 1, 0))
 
 
 CREDITS = [credit(v, m) for v, m in ((1.0, 2), (2.0, 2), (6.0, 2), (10.0, 4), (20.0, 4), (7.0, 6))]
@@ -125,13 +115,13 @@ CREDITS = [credit(v, m) for v, m in ((1.0, 2), (2.0, 2), (6.0, 2), (10.0, 4), (2
 def test_the_baseline_is_the_mean_of_the_group() -> None:
     deviations = np.array([-2, -1, 3, -5, 5, 0])
     expected = deviations / np.std(deviations)
-    np.testing.assert_allclose(advantages(CREDITS).numpy(), expected, rtol=1e-6)
+    np.testing.assert_allclose(pg.advantages(CREDITS).numpy(), expected, rtol=1e-6)
 
 
 def test_equal_rewards_teach_nothing() -> None:
     """Rounding errors of a mean are no advantages, however small the spread they are divided by."""
     credits = [credit(v, m) for m, v in ((2, 0.1), (4, -7.3), (6, 1 / 3)) for _ in range(3)]
-    assert np.abs(advantages(credits).numpy()).max() < 1e-9
+    assert np.abs(pg.advantages(credits).numpy()).max() < 1e-9
 
 
 # -- credit ----------------------------------------------------------------------------------------
@@ -156,7 +146,7 @@ def test_a_move_is_credited_with_what_comes_after_it(make_task: MakeTask) -> Non
         Rewarded("black", -1.0),
         Rewarded("black", 0.5),
     )
-    credits = credits_of(play(*events), 8, make_task())
+    credits = pg.credits_of(play(*events), 8, make_task())
     assert [(c.move.text, c.reward_to_go, c.group) for c in credits] == [
         ("first", 2.5, (8, 1, 0)),
         ("second", -0.5, (8, 3, 0)),
@@ -173,15 +163,15 @@ def test_an_unfinished_play_is_worth_the_floor_but_anothers_forfeit_leaves_what_
     events = move_event(1, "a"), Rewarded("black", 4.0), move_event(2, "b", "alice")
     failed = (move_event(2, "b"), Ensured("black", False, 1)) if worth < 0 else ()
     own = play(*events, *failed, outcome=outcome, forfeiter=forfeiter)
-    credits = credits_of(own, 8, make_task(floor=-9.5))
+    credits = pg.credits_of(own, 8, make_task(floor=-9.5))
     assert [c.reward_to_go for c in credits] == [worth] * (1 + bool(failed))
 
 
 def test_shuffled_rewards_are_the_same_rewards_elsewhere() -> None:
     move = Move("m", (1,), (2,))
-    credits = [Credit(move, float(index), (index % 3, 0, 0)) for index in range(20)]
-    shuffled_credits = shuffle_rewards(credits, 7)
-    assert shuffled_credits == shuffle_rewards(credits, 7) != shuffle_rewards(credits, 8)
+    credits = [pg.Credit(move, float(index), (index % 3, 0, 0)) for index in range(20)]
+    shuffled_credits = pg.shuffle_rewards(credits, 7)
+    assert shuffled_credits == pg.shuffle_rewards(credits, 7) != pg.shuffle_rewards(credits, 8)
     values = [credit.reward_to_go for credit in shuffled_credits]
     assert sorted(values) == list(range(20)) != values
     assert [credit.group for credit in shuffled_credits] == [credit.group for credit in credits]
@@ -193,7 +183,7 @@ def test_shuffled_rewards_are_the_same_rewards_elsewhere() -> None:
 def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel) -> None:
     """With nothing to win, an adapter that changes the player is drawn back."""
     prompt = (lm.bos, *lm.encode("The king went"))
-    credits = [Credit(Move("m", prompt, (9 + i, 20)), 0.0, (0, 0, 0)) for i in range(4)]
+    credits = [pg.Credit(Move("m", prompt, (9 + i, 20)), 0.0, (0, 0, 0)) for i in range(4)]
     adapted_model = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8))
     changes = []
     for kl in (0.0, 1.0):
@@ -212,7 +202,7 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
             before = [p.detach().clone() for p in adapted_model.parameters()]
             divergence = _mean_divergence(lm, adapted_model, credits)
             optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1e-3)
-            update(adapted_model, optimizer, credits, settings)
+            pg.update(adapted_model, optimizer, credits, settings)
             after = [p.detach().clone() for p in adapted_model.parameters()]
             has_changed = any(not torch.equal(a, b) for a, b in zip(before, after, strict=True))
             changes.append((has_changed, _mean_divergence(lm, adapted_model, credits) - divergence))
@@ -222,7 +212,7 @@ def test_a_penalty_on_divergence_holds_the_player_to_its_base(lm: LanguageModel)
 
 
 def _mean_divergence(
-    lm: LanguageModel, adapted_model: AdaptedModel, credits: list[Credit]
+    lm: LanguageModel, adapted_model: AdaptedModel, credits: list[pg.Credit]
 ) -> float:
     prompts, moves = ([c.move.prompt_ids for c in credits], [c.move.token_ids for c in credits])
     with torch.no_grad():
@@ -241,13 +231,13 @@ def step(player: LoraModel, adapted_model: AdaptedModel, bonus: float) -> Step:
     )
     prompts = [(player.bos, *player.encode(text)) for text in ("The king", "A small cat sat")]
     moves = [Move("m", prompts[i % 2], tuple(range(9, 10 + i))) for i in range(8)]
-    credits = [Credit(move, float(i * i), (i % 2, 0, 0)) for i, move in enumerate(moves)]
+    credits = [pg.Credit(move, float(i * i), (i % 2, 0, 0)) for i, move in enumerate(moves)]
     adapted_model.lm = player
     with adapted_model.attached(adapted_model.new_factors(0)):
         for parameter in adapted_model.parameters():
             parameter.data += 0.01
         optimizer = torch.optim.SGD(adapted_model.parameters(), lr=1.0)
-        statistics = update(adapted_model, optimizer, credits, settings)
+        statistics = pg.update(adapted_model, optimizer, credits, settings)
         return statistics, [p.detach().clone() for p in adapted_model.parameters()]
 
 
@@ -309,7 +299,7 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
     bonus: float,
     by_trees: bool,
 ) -> None:
-    monkeypatch.setattr(policy_gradient, "tree_states", _small_trees)
+    monkeypatch.setattr(pg, "tree_states", _small_trees)
     adapted_model = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8))
     adapted_model.__dict__["shares_prefixes"] = by_trees  # its cached value
     of_model, current = (lm.model, lm.tokenizer, lm.device), adapted_model.lm.current
@@ -322,6 +312,31 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
     assert "out of memory at 8 moves to learn from, going on with 4" in caplog.text
 
 
+def test_a_part_that_fails_leaves_the_gradient_where_it_was(lm: LanguageModel) -> None:
+    """Captured passes add to that memory."""
+    adapted_model = AdaptedModel(lm, PlayerConfig(lora_rank=4, lora_alpha=8))
+    gradients = [torch.ones_like(each) for each in adapted_model.parameters()]
+    for parameter, gradient in zip(adapted_model.parameters(), gradients, strict=True):
+        parameter.grad = gradient
+    with suppress(RuntimeError), adapted_model.whole_gradient():
+        gradients[0] += 1
+        raise RuntimeError
+    for parameter, gradient in zip(adapted_model.parameters(), gradients, strict=True):
+        assert parameter.grad is gradient
+        assert (gradient == 1).all()
+
+
+def test_a_pass_of_several_policies_that_cannot_be_says_nothing_about_one(
+    lm: LanguageModel,
+) -> None:
+    def work() -> None:
+        raise NotByRowError
+
+    with pytest.raises(NotByRowError):
+        captured_module.captured(lm, work)
+    assert "refused" not in lm.captured
+
+
 # -- a gradient from passes in place is that of ordinary passes ------------------------------------
 
 
@@ -329,7 +344,7 @@ def test_out_of_memory_gathers_the_same_gradient_from_halves(
 def test_terms_and_their_slopes_are_those_of_a_softmax(
     bias: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(policy_gradient, "POSITIONS", 3)
+    monkeypatch.setattr(pg, "POSITIONS", 3)
     torch.manual_seed(0)
     head = nn.Linear(6, 11, bias=bias).double().requires_grad_(False)
     hidden = torch.randn(8, 6, dtype=torch.float64, requires_grad=True)
@@ -337,7 +352,7 @@ def test_terms_and_their_slopes_are_those_of_a_softmax(
     logprobs = head(hidden).log_softmax(-1)
     expected = logprobs.gather(1, ids[:, None])[:, 0], -(logprobs.exp() * logprobs).sum(-1)
     [by_softmax] = torch.autograd.grad((torch.stack(expected) * weights).sum(), hidden)
-    terms = TokenTerms.apply(hidden, head, ids)
+    terms = pg.TokenTerms.apply(hidden, head, ids)
     [slope] = torch.autograd.grad((torch.stack(terms) * weights).sum(), hidden)
     for one, other in zip((*terms, slope), (*expected, by_softmax), strict=True):
         torch.testing.assert_close(one.double(), other, atol=1e-5, rtol=1e-5)
@@ -359,7 +374,7 @@ def moves_after_others(rng: np.random.Generator, prompt: tuple[int, ...]) -> lis
     return [move for each in said for move in moves_of_a_play(rng, 1, each)]
 
 
-def credits_of_three_maps() -> list[Credit]:
+def credits_of_three_maps() -> list[pg.Credit]:
     """Of moves, of two plays of several moves on the last map, and of moves after another's."""
     rng, credits = np.random.default_rng(0), []
     for place in range(3):
@@ -368,10 +383,10 @@ def credits_of_three_maps() -> list[Credit]:
             ids = tuple(rng.integers(2, 1200, int(rng.integers(1, 10))).tolist())
             logprobs = tuple(rng.normal(-8, 2, len(ids)).tolist())
             move = Move("", prompt, ids, logprobs)
-            credits.append(Credit(move, float(rng.normal()), (place, 1, 0)))
+            credits.append(pg.Credit(move, float(rng.normal()), (place, 1, 0)))
     of_plays = (m for _ in range(2) for m in moves_of_a_play(rng, 4, prompt))
     for move in (*of_plays, *moves_after_others(rng, prompt)):
-        credits.append(Credit(move, float(rng.normal()), (place, 1, 0)))
+        credits.append(pg.Credit(move, float(rng.normal()), (place, 1, 0)))
     return credits
 
 
@@ -383,7 +398,7 @@ def test_a_play_is_learned_in_one_reading_of_its_last_view(
     rng = np.random.default_rng(seed)
     starts = [tuple(rng.integers(2, 1200, 30).tolist()) for _ in range(plays)]
     moves = [move for start in starts for move in moves_of_a_play(rng, count, start)]
-    trees = list(move_trees(moves))
+    trees = list(pg.move_trees(moves))
     assert sorted(place for tree in trees for place in tree.members) == list(range(len(moves)))
     assert len(trees) == plays
     last_views = sum(len(moves[(n + 1) * count - 1].prompt_ids) for n in range(plays))
@@ -398,7 +413,7 @@ def test_a_play_is_learned_in_one_reading_of_its_last_view(
 def test_what_moves_of_a_map_have_in_common_is_read_once() -> None:
     rng = np.random.default_rng(0)
     maps = [tuple(rng.integers(2, 1200, 60).tolist()) for _ in range(3)]
-    trees = list(move_trees([move for each in maps for move in moves_after_others(rng, each)]))
+    trees = list(pg.move_trees([move for each in maps for move in moves_after_others(rng, each)]))
     assert [sorted(tree.members) for tree in trees] == [[*range(n, n + 8)] for n in (0, 8, 16)]
     assert all(len(tree.tokens) <= 60 + 8 * (6 + 9) for tree in trees)
 
@@ -424,7 +439,7 @@ def test_a_step_changes_the_adapter_equally(
                 terms = adapted_model, optimizer, [credits]
                 numbers = imitate(*terms, warm, 1e9, rng, 1 << 30)
             else:
-                numbers = update(adapted_model, optimizer, credits, settings)
+                numbers = pg.update(adapted_model, optimizer, credits, settings)
             results.append((numbers, [p.detach().clone() for p in adapted_model.parameters()]))
     assert not lm.captured.get("refused")
     keys = captured_module.Places.of(lm).places

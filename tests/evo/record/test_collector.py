@@ -4,11 +4,22 @@ evidence, and at which cost."""
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from functools import partial
+from types import SimpleNamespace
+from typing import Any
 
+import pytest
 from support.search import PARENT, Listed, Nature, Search, code, limit, of_limits
 
+from evo.config.compose import load
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
+from evo.config.schema import RunConfig
+from evo.jobs.evaluation import Task
 from evo.jobs.job import Repetition, Training
+from evo.record.collector import Collector
+from evo.record.ledger import Ledger
+from xgl import game, parse
 from xgl.settings import Role, roles_of
 
 
@@ -52,3 +63,34 @@ def test_cheap_filters_come_before_expensive_ones(search: Search) -> None:
     assert ill["game_id"] not in game_ids
     assert flat["game_id"] in game_ids
     assert flat["plays"] > ill["plays"]
+
+
+@pytest.mark.parametrize(("kept", "searches"), [([1, 8], 1), ([4, 8], 2), ([8, 8], 1)])
+def test_a_resumed_run_asks_for_the_random_moves_that_it_asked_for(
+    kept: list[int], searches: int
+) -> None:
+    """Although it knows their plays: what is asked for takes virtual time. ``kept``: maps of each
+    search on which the best moves do not rest on improbable words."""
+    ledger: Any = SimpleNamespace(scores=defaultdict(dict), rounds={})
+    ledger.sample = partial(Ledger.sample, ledger)
+    config, none = load(RunConfig, ["+experiment=scope_growth"]), SimpleNamespace()
+    collector = Collector(config, ledger, none, none)  # type: ignore[arg-type]
+    task, usual = Task(game(parse(code(8), "xent")), "black"), {"outcome": "finished", "tokens": 40}
+
+    def asked() -> list[list[Any]]:
+        steps, groups = collector.calibration(task), list[list[Any]]()
+        for group in steps:
+            groups.append([*group])
+            for request in groups[-1]:
+                best = float("best" in request.policy_id)
+                for place, seeds in enumerate(request.seeds):
+                    clipped = -best if place >= kept[len(groups) > 2] else best
+                    scores = dict.fromkeys(("score", "raw_score"), best)
+                    scores |= {"permuted_score": -1.0, "permuted_clipped_score": -1.0}
+                    scores |= {"map_seed": seeds.map_seed, "clipped_score": clipped}
+                    ledger.scores[request.key][seeds] = usual | scores
+        return groups
+
+    first = asked()
+    assert len(first) == 1 + searches
+    assert asked() == first

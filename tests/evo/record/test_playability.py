@@ -18,15 +18,7 @@ from evo.growth.initial_scope import metadata
 from evo.jobs.evaluation import RoundScore, Task, evaluation_seeds, play_row, round_rows, series
 from evo.jobs.job import Evaluation, Repetition, UnlikelyMoves
 from evo.jobs.model_host import ModelHost
-from evo.record.playability import (
-    SEARCHED_MAPS,
-    UNLIKELY,
-    PlayabilityConfig,
-    evidence_columns,
-    ill_posed,
-    likely_best,
-    well_posed,
-)
+from evo.record import playability
 from xgl.analysis.static_facts import learning_roles, surprise_writers
 from xgl.language.canonical import game
 from xgl.language.parser import parse
@@ -37,7 +29,7 @@ from xgl.runtime.requests import Seeds
 MakeTask = Callable[..., Task]
 MakeModelHost = Callable[..., ModelHost]
 SEEDS = tuple(evaluation_seeds("calibration", 0, 6))
-CONFIG = PlayabilityConfig(few_shot_rounds=4, few_shot_maps=6)
+CONFIG = playability.PlayabilityConfig(few_shot_rounds=4, few_shot_maps=6)
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +66,7 @@ def test_clipping_bounds_scores_and_never_raises_an_xent(
         assert score.clipped_score <= score.score + 1e-6
         assert score.clipped_score <= 12 * 8
     rows = [play_row("base", task, "calibration", each) for each in outcome[0]]
-    assert well_posed(rows) is not None
+    assert playability.well_posed(rows) is not None
 
 
 def _rows(plain: list[float], clipped_scores: list[float]) -> list[dict[str, Any]]:
@@ -86,18 +78,20 @@ def _rows(plain: list[float], clipped_scores: list[float]) -> list[dict[str, Any
 
 
 def test_a_game_whose_best_moves_are_artifacts_is_ill_posed() -> None:
-    stable = well_posed(_rows([1.0] * 20, [1.0] * 20))
-    unstable = well_posed(_rows([1.0] * 20, [-1.0] * 16 + [1.0] * 4))
+    stable = playability.well_posed(_rows([1.0] * 20, [1.0] * 20))
+    unstable = playability.well_posed(_rows([1.0] * 20, [-1.0] * 16 + [1.0] * 4))
     assert stable
     assert unstable
-    assert ill_posed([stable], CONFIG, 0.95) is None
+    assert playability.ill_posed([stable], CONFIG, 0.95) is None
     detail = "clipping keeps the best move on 4 of 20 maps"
-    assert ill_posed([stable, unstable], CONFIG, 0.95) == Decision(Reason.ILL_POSED, True, detail)
-    unsure = well_posed(_rows([1.0] * 20, [-1.0] * 12 + [1.0] * 8))
+    assert playability.ill_posed([stable, unstable], CONFIG, 0.95) == Decision(
+        Reason.ILL_POSED, True, detail
+    )
+    unsure = playability.well_posed(_rows([1.0] * 20, [-1.0] * 12 + [1.0] * 8))
     assert unsure
-    assert ill_posed([unsure], CONFIG, 0.95) is None, "8 of 20 may still be a half"
-    assert ill_posed([], CONFIG, 0.95) is None
-    assert evidence_columns([stable, unstable], None)["best_kept"] == 0.2
+    assert playability.ill_posed([unsure], CONFIG, 0.95) is None, "8 of 20 may still be a half"
+    assert playability.ill_posed([], CONFIG, 0.95) is None
+    assert playability.evidence_columns([stable, unstable], None)["best_kept"] == 0.2
 
 
 # -- the search for games that pay for improbable words (Def. 30) ----------------------------------
@@ -140,13 +134,16 @@ def writing_host() -> ModelHost:
 
 def refused(host: ModelHost, text: str, dialect: str, role: str, seed: int = 0) -> bool:
     """Whether the search refuses a seat, at its first look or its second."""
-    whole, config = game(parse(text, dialect), metadata(GameConfig())), PlayabilityConfig()
+    whole, config = (
+        game(parse(text, dialect), metadata(GameConfig())),
+        playability.PlayabilityConfig(),
+    )
     decision = None
-    for maps in (SEARCHED_MAPS, 2 * SEARCHED_MAPS):
+    for maps in (playability.SEARCHED_MAPS, 2 * playability.SEARCHED_MAPS):
         seeds = tuple(evaluation_seeds(Purpose.CALIBRATION, seed, maps))
         roles = surprise_writers(whole.program, role)
         found = [search(host, Task(whole, player), seeds) for player in roles]
-        decision = ill_posed(found, config, 0.95)
+        decision = playability.ill_posed(found, config, 0.95)
         if decision or all(each.share > config.best_kept for each in found):
             break
     return decision is not None
@@ -154,12 +151,12 @@ def refused(host: ModelHost, text: str, dialect: str, role: str, seed: int = 0) 
 
 def search(host: ModelHost, task: Task, seeds: tuple[Seeds, ...]) -> WellPosed:
     """What clipping keeps of the best of random and base moves."""
-    searched = host.do(UnlikelyMoves(task, UNLIKELY, seeds)).outcome
+    searched = host.do(UnlikelyMoves(task, playability.UNLIKELY, seeds)).outcome
     [own] = host.do(Evaluation(task, (None,), (seeds,))).outcome
     best, median, base = (
         [play_row("", task, "calibration", each) for each in plays] for plays in (*searched, own)
     )
-    result = likely_best(best, median, base)
+    result = playability.likely_best(best, median, base)
     assert result is not None
     return result
 

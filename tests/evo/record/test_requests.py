@@ -41,6 +41,13 @@ def test_fine_tunes_of_any_games_are_one_job_where_a_pass_has_several_policies(
     assert ask.jobs_of(requests, 1) == [(each,) for each in (*requests[1:], plays)]
 
 
+def test_where_a_model_writes_the_maps_a_job_is_of_the_same_seeds(make_task: MakeTask) -> None:
+    plays = [of_policy(name, make_task(), at, 16) for name, at in (("x", 16), ("y", 0), ("y", 16))]
+    x, y_first, y = plays
+    assert ask.jobs_of(plays, 4) == [(x, y_first, y)]
+    assert ask.jobs_of(plays, 4, alike=True) == [(x, y), (y_first,)]
+
+
 @given(
     st.lists(
         st.tuples(

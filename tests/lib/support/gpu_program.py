@@ -27,13 +27,7 @@ from support.search import SerialExecutor
 
 import evo.run
 from archive import Archive
-from evo.config.models import (
-    FinetuneConfig,
-    JudgeConfig,
-    ModelHostSettings,
-    PlayerConfig,
-    WarmStartConfig,
-)
+from evo.config import models
 from evo.config.schema import GameConfig
 from evo.growth.initial_scope import metadata, read_task
 from evo.jobs import model_host
@@ -89,7 +83,7 @@ def loaded_host(device: str, **changes: Any) -> model_host.ModelHost:
     """A model host whose fine-tunes are short. ``device``: of judge and player, or those of both,
     as ``gpu:0/gpu:1``."""
     judge, _, player = device.partition("/")
-    warm = WarmStartConfig(maps=2, rollouts=4, edits=1)
+    warm = models.WarmStartConfig(maps=2, rollouts=4, edits=1)
     small: dict[str, Any] = {
         "tokens": 2000,
         "steps": 2,
@@ -98,10 +92,14 @@ def loaded_host(device: str, **changes: Any) -> model_host.ModelHost:
         "warm_start": warm,
     }
     small["bfloat16_rewards"] = False  # which only a CPU has
-    finetune = FinetuneConfig(**{**small, **changes})
-    settings = ModelHostSettings(JudgeConfig(), PlayerConfig(lora_layers=2), finetune, judge)
-    places = {JudgeConfig: judge, PlayerConfig: player or judge}
-    with patch.object(ModelHostSettings, "device_of", lambda _, section: places[type(section)]):
+    finetune = models.FinetuneConfig(**{**small, **changes})
+    settings = models.ModelHostSettings(
+        models.JudgeConfig(), models.PlayerConfig(lora_layers=2), finetune, judge
+    )
+    places = {models.JudgeConfig: judge, models.PlayerConfig: player or judge}
+    with patch.object(
+        models.ModelHostSettings, "device_of", lambda _, section: places[type(section)]
+    ):
         return model_host.ModelHost(settings)
 
 
@@ -171,7 +169,7 @@ def jobs(device: str) -> dict[str, Any]:
 class HostExecutor(SerialExecutor):
     """A model host in this process."""
 
-    def __init__(self, settings: ModelHostSettings) -> None:
+    def __init__(self, settings: models.ModelHostSettings) -> None:
         self.host, self.done = model_host.ModelHost(settings), Counter[str]()
         self.counts = defaultdict[str, Counter[str]](Counter)
 
@@ -191,7 +189,7 @@ def growth(device: str, *settings: str) -> dict[str, Any]:
     """A growth of three candidates: its games, verdicts, jobs and counts, also by job."""
     executors: list[HostExecutor] = []
 
-    def executor(_: object, settings: ModelHostSettings) -> HostExecutor:
+    def executor(_: object, settings: models.ModelHostSettings) -> HostExecutor:
         executors.append(HostExecutor(replace(settings, device=device)))
         counts.clear()
         return executors[0]

@@ -272,22 +272,10 @@ FAULTS = _refused(
     is_no_python=("def (:", "SyntaxError"),
     is_nested_deeply=("x = absent" + "()" * 2500 + "\n" + GOOD, "NameError"),
     holds_a_lone_surrogate=("x = '\ud800'", "surrogates not allowed"),
-    has_a_wrong_action_space=(
-        GOOD.replace("spaces.Discrete(3)", "spaces.MultiBinary(3)"),
-        "action_space is no Discrete space",
-    ),
-    steps_to_four_values=(
-        GOOD.replace("not self.left, False, {}", "not self.left, {}"),
-        "expected 5, got 4",
-    ),
-    observes_another_shape=(
-        GOOD.replace("return np.array([self.left,", "return np.array([0, self.left,"),
-        "has the shape [3]",
-    ),
-    observes_beyond_its_space=(
-        GOOD.replace("return np.array([self.left,", "return np.array([10 + self.left,"),
-        "outside its space",
-    ),
+    has_a_wrong_action_space=(GOOD.replace("Discrete(3)", "MultiBinary(3)"), "no Discrete space"),
+    steps_to_four_values=(GOOD.replace("left, False, {}", "left, {}"), "expected 5, got 4"),
+    observes_another_shape=(GOOD.replace("([self.left,", "([0, self.left,"), "has the shape [3]"),
+    observes_beyond_its_space=(GOOD.replace("([self", "([10 + self"), "outside its space"),
     renders_nothing=(_method("render", "return None"), "render returns no text"),
     offers_a_move_twice=(_method("valid_moves", "return [0, 0]"), "names a move twice"),
     offers_a_move_that_is_none=(_method("valid_moves", "return [3]"), "legal: found 3"),

@@ -21,24 +21,8 @@ from archive.report.games import BestPlay, ScoredText
 from archive.verification import verify
 from evo.config.compose import load
 from evo.config.schema import RunConfig
+from evo.jobs import job as work
 from evo.jobs.evaluation import RoundScore, ScoredPlay, evaluation_seeds
-from evo.jobs.job import (
-    Evaluation,
-    Executor,
-    Finetune,
-    Job,
-    MapText,
-    Outcome as JobOutcome,
-    Repetition,
-    Rescoring,
-    Result,
-    ScriptedEvaluation,
-    SecondScore,
-    TokenScoring,
-    Training,
-    Trainings,
-    content,
-)
 from evo.runner import Services
 from meta_sampler import MetaSampler, Outcome, Proposal, Provenance, make
 from xgl import Game, ProgramError, game, parse
@@ -118,23 +102,25 @@ World = Callable[[Game], Nature]
 class SerialExecutor(ABC):
     """An executor in this process: a job is done when its result is requested."""
 
-    _job: Job[Any] | None = None
+    _job: work.Job[Any] | None = None
     _number = 0
 
     @abstractmethod
-    def do(self, jobs: Sequence[Job[JobOutcome]]) -> Iterator[Result[JobOutcome]]:
+    def do(
+        self, jobs: Sequence[work.Job[work.JobOutcome]]
+    ) -> Iterator[work.Result[work.JobOutcome]]:
         """Results in the order of the jobs."""
 
     def has_room(self) -> bool:
         """Whether no job is begun."""
         return self._job is None
 
-    def begin(self, job: Job[Any]) -> int:
+    def begin(self, job: work.Job[Any]) -> int:
         """Remember the job."""
         self._job, self._number = job, self._number + 1
         return self._number
 
-    def next_event(self) -> tuple[int, Result[Any]] | None:
+    def next_event(self) -> tuple[int, work.Result[Any]] | None:
         """Do the job."""
         assert self._job is not None
         job, self._job = self._job, None
@@ -147,13 +133,13 @@ class FakeExecutor(SerialExecutor):
     """Does jobs by looking up the truth and adding noise that depends on the job alone."""
 
     world: World
-    jobs: list[Job[Any]] = field(default_factory=list)
+    jobs: list[work.Job[Any]] = field(default_factory=list)
     games: dict[bytes, Game] = field(default_factory=dict)
     """Of its adapters."""
     patience: int | None = None
     """Jobs after which it is killed."""
 
-    def do(self, jobs: Sequence[Job[Any]]) -> Iterator[Result[Any]]:
+    def do(self, jobs: Sequence[work.Job[Any]]) -> Iterator[work.Result[Any]]:
         for job in jobs:
             if self.patience is not None and len(self.jobs) >= self.patience:
                 raise Killed
@@ -163,19 +149,19 @@ class FakeExecutor(SerialExecutor):
     def close(self) -> None:
         pass
 
-    def _result(self, job: Job[Any]) -> Result[Any]:
-        done: dict[type[Job[Any]], Callable[[Any], Result[Any]]] = {
-            Training: self._train,
-            Trainings: self._train_together,
-            Repetition: self._repeat,
-            Evaluation: self._evaluate,
-            ScriptedEvaluation: self._evaluate_scripts,
-            Rescoring: self._rescore,
-            TokenScoring: lambda job: Result(tuple(map(_by_token, job.plays)), ()),
+    def _result(self, job: work.Job[Any]) -> work.Result[Any]:
+        done: dict[type[work.Job[Any]], Callable[[Any], work.Result[Any]]] = {
+            work.Training: self._train,
+            work.Trainings: self._train_together,
+            work.Repetition: self._repeat,
+            work.Evaluation: self._evaluate,
+            work.ScriptedEvaluation: self._evaluate_scripts,
+            work.Rescoring: self._rescore,
+            work.TokenScoring: lambda job: work.Result(tuple(map(_by_token, job.plays)), ()),
         }
         return next(do(job) for kind, do in done.items() if isinstance(job, kind))
 
-    def _repeat(self, job: Repetition) -> Result[Any]:
+    def _repeat(self, job: work.Repetition) -> work.Result[Any]:
         rise = self.world(job.task.game).few_shot
         counts = Play("finished", {}, {}, (), 0).move_counts("black")
         scores = [
@@ -187,9 +173,9 @@ class FakeExecutor(SerialExecutor):
             for control in ((False, True) if k > 1 else (False,))
             for each in job.seeds
         ]
-        return Result(scores, ())
+        return work.Result(scores, ())
 
-    def _train(self, job: Training) -> Result[Any]:
+    def _train(self, job: work.Training) -> work.Result[Any]:
         first, nature = job.seed == named_seed("training", 0), self.world(job.task.game)
         is_lost = first and nature.unlucky
         share = nature.weak if first else 1.0
@@ -197,38 +183,43 @@ class FakeExecutor(SerialExecutor):
         adapter = f"{who} {share} {'' if is_lost else job.task.game.code}".encode()
         state = b"state of " + adapter if job.share < 1 else None
         before = f"state of {who}{PAUSED}{adapter.decode()[len(who) :]}"
-        assert content(job.paused) in (None, before.encode())
+        assert work.content(job.paused) in (None, before.encode())
         curves = [1.0, 2.0], [3.0, 2.5], [0.5, 0.4]
         plays = [  # all is learned at once
-            [self._evaluate(Evaluation(each, (adapter,), (s,))).outcome[0] for each in job.watched]
+            [
+                self._evaluate(work.Evaluation(each, (adapter,), (s,))).outcome[0]
+                for each in job.watched
+            ]
             for s in job.checkpoints
         ]
-        finetune = Finetune(adapter, *curves, 0.9, 0.0, 900, 100, 0.25, state, plays)
-        return Result(finetune, (MapText(2 * named_seed(job.seed), 0, "a training text", 3),))
+        finetune = work.Finetune(adapter, *curves, 0.9, 0.0, 900, 100, 0.25, state, plays)
+        return work.Result(
+            finetune, (work.MapText(2 * named_seed(job.seed), 0, "a training text", 3),)
+        )
 
-    def _train_together(self, job: Trainings) -> Result[Any]:
+    def _train_together(self, job: work.Trainings) -> work.Result[Any]:
         results = [*map(self._train, job.trainings)]
         texts = chain(*(each.map_texts for each in results))
-        return Result([each.outcome for each in results], tuple(dict.fromkeys(texts)))
+        return work.Result([each.outcome for each in results], tuple(dict.fromkeys(texts)))
 
-    def _evaluate(self, job: Evaluation) -> Result[Any]:
-        parts = [*zip(map(content, job.adapters), job.seeds, strict=True)]
+    def _evaluate(self, job: work.Evaluation) -> work.Result[Any]:
+        parts = [*zip(map(work.content, job.adapters), job.seeds, strict=True)]
         scores = [[self._score(job, a, each) for each in seeds] for a, seeds in parts]
         maps = dict.fromkeys(each.map_seed for seeds in job.seeds for each in seeds)
-        texts = (MapText(each, 0, f"text {each}", 2) for each in maps)
-        return Result(scores, tuple(texts))
+        texts = (work.MapText(each, 0, f"text {each}", 2) for each in maps)
+        return work.Result(scores, tuple(texts))
 
-    def _evaluate_scripts(self, job: ScriptedEvaluation) -> Result[Any]:
+    def _evaluate_scripts(self, job: work.ScriptedEvaluation) -> work.Result[Any]:
         """A script that says nothing plays as the base player does; the others are worse, but for
         content words, which earn what is true of the game."""
-        as_base = Evaluation(job.task, (None,), (job.seeds,))
+        as_base = work.Evaluation(job.task, (None,), (job.seeds,))
         base = self._evaluate(as_base).outcome[0]
         script_gain = self.world(job.task.game).scripted
         gains = {"nothing": 0.0, "content_words": script_gain}
         scores = [[_plus(each, gains.get(name, -1.0)) for each in base] for name in job.scripts]
-        return Result(scores, ())
+        return work.Result(scores, ())
 
-    def _rescore(self, job: Rescoring) -> Result[Any]:
+    def _rescore(self, job: work.Rescoring) -> work.Result[Any]:
         """Another judge, with luck and noise of its own; who made a move stands in it."""
         scores = []
         for seeds, (move,) in zip(job.seeds, job.moves, strict=True):
@@ -237,12 +228,12 @@ class FakeExecutor(SerialExecutor):
             target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
             luck = stream("other luck", job.task.game_id, seeds.map_seed).normal(0, 3)
             noise = stream("other noise", who, job.task.game_id, seeds.map_seed).normal(0, 0.7)
-            evaluation = Evaluation(job.task, (adapter,), (job.seeds,))
+            evaluation = work.Evaluation(job.task, (adapter,), (job.seeds,))
             gain = self._gain(evaluation, adapter, target, PURPOSES[seeds.map_seed])
-            scores.append(SecondScore(luck + noise + target.survives * gain, luck - 1.0, 0.5))
-        return Result(scores, ())
+            scores.append(work.SecondScore(luck + noise + target.survives * gain, luck - 1.0, 0.5))
+        return work.Result(scores, ())
 
-    def _score(self, job: Evaluation, adapter: bytes | None, seeds: Seeds) -> ScoredPlay:
+    def _score(self, job: work.Evaluation, adapter: bytes | None, seeds: Seeds) -> ScoredPlay:
         target = self.world(job.task.game).at(PURPOSES[seeds.map_seed])
         cost = target.tokens, 0.5
         if target.constant:
@@ -261,7 +252,9 @@ class FakeExecutor(SerialExecutor):
         clipped = clipped_score, permuted_score
         return ScoredPlay(seeds, score, score, "finished", permuted_score, moves, *cost, *clipped)
 
-    def _gain(self, job: Evaluation, adapter: bytes | None, target: Nature, purpose: str) -> float:
+    def _gain(
+        self, job: work.Evaluation, adapter: bytes | None, target: Nature, purpose: str
+    ) -> float:
         if adapter is None:
             return 0.0
         who, strength, text = adapter.decode().split(" ", 2)
@@ -430,7 +423,7 @@ def load_config(kind: type[Any], overrides: Sequence[str]) -> Any:
     return replace(config, name=places["name"]) if "name" in places else config
 
 
-def services(executor: Executor, sampler: MetaSampler | None = None) -> Services:
+def services(executor: work.Executor, sampler: MetaSampler | None = None) -> Services:
     """With ``executor`` in place of Ray's; the settings choose the sampler where none is given."""
     return Services(
         executor=lambda *_: executor, sampler=make if sampler is None else lambda *_: sampler

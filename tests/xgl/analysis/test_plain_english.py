@@ -130,6 +130,8 @@ def test_every_game_of_the_library_has_a_short_name() -> None:
         ("xed(s | x)", "xed(t | x)", False),
         ("xed(s | x)", "xed(x | s)", False),
         ("xed(s | x)", "xed(s | t, x)", False),
+        ("xed(s // x | t)", "xed(s | x)", False),  # a move enters by a cut
+        ("xed(s // x | t)", "xed(s % x | t)", False),
     ],
 )
 def test_games_with_one_objective_are_won_by_the_same_moves(

@@ -8,16 +8,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from support.thoughts import THOUGHTS, UNFINISHED
 
-from xgl.chat.answers import (
-    blocks,
-    document,
-    final_text,
-    missing_text,
-    parse_move,
-    parse_moves,
-    parse_number,
-    remove_thoughts,
-)
+from xgl.chat import answers
 from xgl.runtime import presentation
 from xgl.runtime.presentation import RULES
 from xgl.runtime.requests import Item, View
@@ -72,12 +63,12 @@ NUMBERS = {
 
 @pytest.mark.parametrize(("answer", "move"), MOVES.items())
 def test_the_move_of_an_answer(answer: str, move: str | None) -> None:
-    assert parse_move(answer) == move
+    assert answers.parse_move(answer) == move
 
 
 @pytest.mark.parametrize(("answer", "number"), NUMBERS.items())
 def test_the_number_of_an_answer(answer: str, number: int | None) -> None:
-    assert parse_number(answer) == number
+    assert answers.parse_number(answer) == number
 
 
 @pytest.mark.parametrize("dress", THOUGHTS.values(), ids=THOUGHTS)
@@ -89,19 +80,19 @@ def test_thoughts_hold_no_answers(dress: Callable[[str, str], str]) -> None:
         "```json\n[1]\n```",
     )
     for draft in drafts:
-        assert parse_move(dress(draft, "<move>a hen</move>")) == "a hen"
-        assert parse_moves(dress(draft, "<move>a</move><move>b</move>"), 3) == ["a", "b"]
-        assert parse_number(dress(draft, "**3**")) == 3
-        assert parse_number(dress(draft, "perhaps")) is None
-        assert final_text(dress(draft, "Sure.\n\nA hen.")) == "Sure.\n\nA hen."
+        assert answers.parse_move(dress(draft, "<move>a hen</move>")) == "a hen"
+        assert answers.parse_moves(dress(draft, "<move>a</move><move>b</move>"), 3) == ["a", "b"]
+        assert answers.parse_number(dress(draft, "**3**")) == 3
+        assert answers.parse_number(dress(draft, "perhaps")) is None
+        assert answers.final_text(dress(draft, "Sure.\n\nA hen.")) == "Sure.\n\nA hen."
 
 
 @pytest.mark.parametrize("mark", UNFINISHED)
 def test_a_thought_without_an_end_reaches_to_the_end(mark: str) -> None:
     answer = f"{mark}it is <move>a dog</move> or 3"
-    assert remove_thoughts(answer) == ""
-    assert parse_number(answer) is parse_move(answer) is None
-    assert "held thoughts and nothing after them" in missing_text(answer)
+    assert answers.remove_thoughts(answer) == ""
+    assert answers.parse_number(answer) is answers.parse_move(answer) is None
+    assert "held thoughts and nothing after them" in answers.missing_text(answer)
 
 
 def test_the_instructions_hold_no_move() -> None:
@@ -109,14 +100,14 @@ def test_the_instructions_hold_no_move() -> None:
     view = View("black", "elicit(x, 3)", (Item("s", "A cat."),), "x")
     asks = [("y", 2)]
     texts = [RULES, presentation.view_text(view, 3), presentation.view_text(view, 3, asks)]
-    texts += [presentation.news_text(view, 0, 3), *(missing_text(text) for text in texts)]
+    texts += [presentation.news_text(view, 0, 3), *(answers.missing_text(text) for text in texts)]
     for text in [*texts, *"\n".join(texts).splitlines()]:
-        assert parse_moves(text, 9) == [], text
+        assert answers.parse_moves(text, 9) == [], text
 
 
 def test_empty_pairs_count_where_too_few_others_are() -> None:
-    assert parse_moves("<move></move><move>b</move>", 2) == ["", "b"]
-    assert parse_moves("<move>a</move><move></move><move>b</move>", 2) == ["a", "b"]
+    assert answers.parse_moves("<move></move><move>b</move>", 2) == ["", "b"]
+    assert answers.parse_moves("<move>a</move><move></move><move>b</move>", 2) == ["a", "b"]
 
 
 BOOK = (
@@ -135,7 +126,7 @@ BOOK = (
     ],
 )
 def test_a_document_is_found_however_it_is_wrapped(answer: str) -> None:
-    assert document(final_text(answer)) == BOOK
+    assert answers.document(answers.final_text(answer)) == BOOK
 
 
 _PARTS = (
@@ -146,8 +137,15 @@ _PARTS = (
     *("Final answer:\n", "<answer>3", "# ", "~~~a\n", "<|channel|>a", "```md\n"),
 )
 READERS: tuple[Callable[[str], object], ...] = (
-    *(remove_thoughts, final_text, parse_move, missing_text, parse_number, document),
-    lambda text: list(blocks(text)),
+    *(
+        answers.remove_thoughts,
+        answers.final_text,
+        answers.parse_move,
+        answers.missing_text,
+        answers.parse_number,
+        answers.document,
+    ),
+    lambda text: list(answers.blocks(text)),
 )
 
 

@@ -14,15 +14,7 @@ from hypothesis import given, settings, strategies as st
 from xgl import Metadata, game, parse, read_game
 from xgl.analysis.plain_english import in_words
 from xgl.errors import ConfigError
-from xgl.language.canonical import (
-    check_names,
-    file_metadata,
-    metadata_json,
-    model_names,
-    names_of,
-    own_metadata,
-    read_metadata,
-)
+from xgl.language import canonical
 from xgl.lowering import LoweringError, lower
 
 CODE = "assign(s=story())\nelicit(t)\nensure(xent(t) < 99)\nreward(xed(s | t + a))\n"
@@ -30,13 +22,13 @@ RUN = Metadata(story_tokens=24, max_len=8, token_bits=False, constants={"a": "a 
 
 
 def of_header(header: str, usual: Metadata = RUN) -> Metadata:
-    return file_metadata(f"{header}\n{CODE}", usual, "mine.xgl")
+    return canonical.file_metadata(f"{header}\n{CODE}", usual, "mine.xgl")
 
 
 def test_layers_override_one_another(tmp_path: Path) -> None:
     path = tmp_path / "mine.xgl"
     path.write_text(f'# Mine.\n#: max_len = 5\n#: constants.a = "a header"\n{CODE}')
-    assert file_metadata(path.read_text(), RUN, "mine") == replace(
+    assert canonical.file_metadata(path.read_text(), RUN, "mine") == replace(
         RUN, max_len=5, constants={"a": "a header", "b": "a run"}
     )
     read = read_game(path, metadata=RUN)
@@ -70,10 +62,10 @@ METADATA = st.builds(
 @given(METADATA)
 def test_code_below_its_own_metadata_is_the_same_game(metadata: Metadata) -> None:
     try:
-        metadata = read_metadata(metadata_json(metadata))
+        metadata = canonical.read_metadata(canonical.metadata_json(metadata))
     except ConfigError:  # no game has them
         return
-    head = "\n".join(own_metadata(metadata))
+    head = "\n".join(canonical.own_metadata(metadata))
     assert of_header(head, Metadata()) == metadata
 
 
@@ -88,7 +80,7 @@ JSON = st.recursive(
 def test_any_json_is_metadata_or_refused(facts: Any) -> None:
     for form in (facts, json.dumps(facts)):
         with suppress(ConfigError):
-            assert isinstance(read_metadata(form), Metadata)
+            assert isinstance(canonical.read_metadata(form), Metadata)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +89,7 @@ def test_any_json_is_metadata_or_refused(facts: Any) -> None:
 def test_no_number_of_the_metadata_is_unbounded(name: str) -> None:
     for value in (10**15, 10**99, -1, 1.5, "9", True, None, []):
         with pytest.raises(ConfigError, match=f"^{name}: found"):
-            read_metadata(json.dumps({name: value}))
+            canonical.read_metadata(json.dumps({name: value}))
     with pytest.raises(ConfigError, match="expected"):
         Metadata(**{name: -5})  # type: ignore[arg-type]
 
@@ -129,10 +121,10 @@ def test_what_players_are_shown_reads_as_the_metadata(metadata: Metadata) -> Non
         whole = game(parse(CODE), replace(metadata, constants={}, token_bits=True))
     except ConfigError:
         return
-    read = file_metadata(whole.shown, Metadata(), "shown")
+    read = canonical.file_metadata(whole.shown, Metadata(), "shown")
     assert replace(read, max_characters=metadata.max_characters) == whole.metadata
     assert game(parse(whole.shown), whole.metadata) == whole
-    assert read_metadata(metadata_json(whole.metadata)) == whole.metadata
+    assert canonical.read_metadata(canonical.metadata_json(whole.metadata)) == whole.metadata
 
 
 # -- One rule for how a text names a model under the judge -----------------------------------------
@@ -147,7 +139,7 @@ def test_what_players_are_shown_reads_as_the_metadata(metadata: Metadata) -> Non
     ],
 )
 def test_an_in_line_text_names_a_model_by_its_beginning(text: str, names: list[str]) -> None:
-    assert names_of(parse(f"reward(xent(t | y, {text}))")) == names
+    assert canonical.names_of(parse(f"reward(xent(t | y, {text}))")) == names
 
 
 CONTRAST = (
@@ -159,11 +151,11 @@ CONTRAST = (
 
 def test_a_game_needs_the_models_that_it_names() -> None:
     whole = game(parse(CONTRAST), Metadata(judge="strong", npc="judge"))
-    assert names_of(whole.program) == ["weak", "main", "sure"]
-    assert model_names(whole) == ["strong", "weak", "sure"]
-    check_names(whole, ["weak", "strong", "sure"], "mine", "judge.others={{{}: MODEL}}")
+    assert canonical.names_of(whole.program) == ["weak", "main", "sure"]
+    assert canonical.model_names(whole) == ["strong", "weak", "sure"]
+    canonical.check_names(whole, ["weak", "strong", "sure"], "mine", "judge.others={{{}: MODEL}}")
     with pytest.raises(ConfigError) as caught:
-        check_names(whole, ["strong"], "mine", "judge.others={{{}: MODEL}}")
+        canonical.check_names(whole, ["strong"], "mine", "judge.others={{{}: MODEL}}")
     assert str(caught.value) == (
         "mine: needs the model 'weak' under the judge, found strong, expected "
         "judge.others={weak: MODEL}"

@@ -13,45 +13,35 @@ from transformers import AutoConfig, AutoModelForCausalLM
 
 from xgl.chat.settings import ChatSettings
 from xgl.errors import ConfigError, ModelNotFoundError
-from xgl.models.references import (
-    OPENAI,
-    AdapterName,
-    ChatName,
-    InstructName,
-    LocalName,
-    PeftName,
-    ServerName,
-    parse,
-    placement,
-)
+from xgl.models import references as refs
 from xgl.models.resolve import resolve
 
 GOOD = {
-    "embedded": LocalName("embedded"),
-    "embedded@0": LocalName("embedded", 0.0),
-    "Qwen/Qwen2.5-0.5B": LocalName("Qwen/Qwen2.5-0.5B"),
-    "runs/models@2/m": LocalName("runs/models@2/m"),
-    "adapter:runs/a@b:c:cover.2": AdapterName("runs/a@b:c", "cover.2"),
-    "adapter:runs/a:0af3@org/model": AdapterName("runs/a", "0af3", "org/model"),
-    "peft:out/a": PeftName("out/a", ""),
-    "peft:out/a@Qwen/Qwen2.5-0.5B": PeftName("out/a", "Qwen/Qwen2.5-0.5B"),
-    "chat:Qwen/Qwen3-8B@local": InstructName("Qwen/Qwen3-8B"),
-    "chat:gpt-3.5-turbo-0125": ChatName("gpt-3.5-turbo-0125", OPENAI),
-    "chat:ft:gpt-4o-mini-2024-07-18:org::12345678": ChatName(
-        "ft:gpt-4o-mini-2024-07-18:org::12345678", OPENAI
+    "embedded": refs.LocalName("embedded"),
+    "embedded@0": refs.LocalName("embedded", 0.0),
+    "Qwen/Qwen2.5-0.5B": refs.LocalName("Qwen/Qwen2.5-0.5B"),
+    "runs/models@2/m": refs.LocalName("runs/models@2/m"),
+    "adapter:runs/a@b:c:cover.2": refs.AdapterName("runs/a@b:c", "cover.2"),
+    "adapter:runs/a:0af3@org/model": refs.AdapterName("runs/a", "0af3", "org/model"),
+    "peft:out/a": refs.PeftName("out/a", ""),
+    "peft:out/a@Qwen/Qwen2.5-0.5B": refs.PeftName("out/a", "Qwen/Qwen2.5-0.5B"),
+    "chat:Qwen/Qwen3-8B@local": refs.InstructName("Qwen/Qwen3-8B"),
+    "chat:gpt-3.5-turbo-0125": refs.ChatName("gpt-3.5-turbo-0125", refs.OPENAI),
+    "chat:ft:gpt-4o-mini-2024-07-18:org::12345678": refs.ChatName(
+        "ft:gpt-4o-mini-2024-07-18:org::12345678", refs.OPENAI
     ),
-    "chat:qwen2.5:7b@http://localhost:11434/v1": ChatName(
+    "chat:qwen2.5:7b@http://localhost:11434/v1": refs.ChatName(
         "qwen2.5:7b", "http://localhost:11434/v1"
     ),
-    "chat:claude@20240620@https://host/v1": ChatName("claude@20240620", "https://host/v1"),
-    "chat:@cf/meta/llama@HTTPS://Host/v1": ChatName("@cf/meta/llama", "HTTPS://Host/v1"),
-    "vllm:/data/u@h/m@http://h/v1": ServerName("/data/u@h/m", "http://h/v1"),
+    "chat:claude@20240620@https://host/v1": refs.ChatName("claude@20240620", "https://host/v1"),
+    "chat:@cf/meta/llama@HTTPS://Host/v1": refs.ChatName("@cf/meta/llama", "HTTPS://Host/v1"),
+    "vllm:/data/u@h/m@http://h/v1": refs.ServerName("/data/u@h/m", "http://h/v1"),
 }
 
 
 @pytest.mark.parametrize(("text", "parts"), GOOD.items(), ids=GOOD)
 def test_the_parts_of_a_reference(text: str, parts: object) -> None:
-    assert parse(text) == parts
+    assert refs.parse(text) == parts
 
 
 ADDRESSES = (
@@ -68,9 +58,9 @@ def test_an_address_without_its_scheme_is_no_part_of_a_name(address: str) -> Non
         with pytest.raises(ConfigError, match="expected the endpoint's URL"):
             ChatSettings(model=text)
         with pytest.raises(ConfigError, match=r"players: found .*, expected .*chat:MODEL@http"):
-            parse(f"chat:{text}")
+            refs.parse(f"chat:{text}")
     with pytest.raises(ConfigError, match=r"expected vllm:MODEL@http"):
-        parse(f"vllm:my-model@{address}")
+        refs.parse(f"vllm:my-model@{address}")
 
 
 @pytest.mark.parametrize("address", [*ADDRESSES, "http://localhost:8000/v1", "https://host/v1"])
@@ -86,7 +76,7 @@ HALF = ("peft:", "peft:@", "peft:a@", "peft:@b", "adapter:", "adapter:x")
 @pytest.mark.parametrize("text", [*NONE, *HALF])
 def test_what_is_no_reference_is_one_sentence(text: str) -> None:
     with pytest.raises(ConfigError, match=r"key: found .*, expected") as error:
-        parse(text, "key")
+        refs.parse(text, "key")
     assert "\n" not in str(error.value)
     assert text not in HALF or "expected embedded" in str(error.value)
 
@@ -96,8 +86,8 @@ def test_what_is_no_reference_is_one_sentence(text: str) -> None:
     st.sampled_from(["http://h/v1", "https://10.0.0.1:8/v1", "HTTP://[::1]:1/v1"]),
 )
 def test_a_url_is_split_off_whatever_the_model_is_called(model: str, url: str) -> None:
-    assert parse(f"chat:{model}@{url}") == ChatName(model, url)
-    assert parse(f"vllm:{model}@{url}") == ServerName(model, url)
+    assert refs.parse(f"chat:{model}@{url}") == refs.ChatName(model, url)
+    assert refs.parse(f"vllm:{model}@{url}") == refs.ServerName(model, url)
 
 
 # -- placement -------------------------------------------------------------------------------------
@@ -125,7 +115,7 @@ def size_of(model: Any) -> int:
 
 
 def test_blocks_are_shared_in_order_and_all_else_is_on_the_first(model: Any) -> None:
-    places = placement(model, TWO, [size_of(model) * 0.6] * 2)
+    places = refs.placement(model, TWO, [size_of(model) * 0.6] * 2)
     blocks = [places[f"model.layers.{n}"] for n in range(8)]
     assert blocks == sorted(blocks, key=TWO.index)
     assert Counter(blocks) == {"cuda:1": 4, "cuda:0": 4}
@@ -138,4 +128,4 @@ def test_blocks_are_shared_in_order_and_all_else_is_on_the_first(model: Any) -> 
 
 def test_without_room_it_is_said_how_much_is_there(model: Any) -> None:
     with pytest.raises(ValueError, match=r"weights take .* GiB, and cuda:1, cuda:0 have room for"):
-        placement(model, TWO, [size_of(model) * 0.4] * 2)
+        refs.placement(model, TWO, [size_of(model) * 0.4] * 2)

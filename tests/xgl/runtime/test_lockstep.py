@@ -13,20 +13,6 @@ from support.doubles import EchoPlayer, NumberedStories, WordJudge, seated
 from support.programs import PROGRAMS
 
 import xgl
-from xgl import (
-    Cast,
-    Episode,
-    EpisodeQueue,
-    Game,
-    Instance,
-    Play,
-    Program,
-    Seeds,
-    analyse,
-    game,
-    parse,
-    play_all,
-)
 from xgl.errors import FlowError, JudgeError, OversizeError, PlayerError
 from xgl.language import syntax as syn
 from xgl.lm.language_model import LanguageModel
@@ -36,16 +22,16 @@ from xgl.runtime.lockstep import play_rounds, visible_items
 from xgl.runtime.presentation import render, view_text
 from xgl.runtime.requests import Item, Move, MoveRequest, Rewarded, TokenScores, Turn, View
 
-SINGLE = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"))
+SINGLE = xgl.game(xgl.parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))"))
 
 
-def instances(game_: Any, map_seeds: list[int]) -> list[Instance]:
-    return [Instance(game_, Seeds(seed, index)) for index, seed in enumerate(map_seeds)]
+def instances(game_: Any, map_seeds: list[int]) -> list[xgl.Instance]:
+    return [xgl.Instance(game_, xgl.Seeds(seed, index)) for index, seed in enumerate(map_seeds)]
 
 
 def test_equal_score_requests_are_asked_once() -> None:
     cast = seated(EchoPlayer())
-    plays = play_all(instances(SINGLE, [5, 5, 5, 5]), cast)
+    plays = xgl.play_all(instances(SINGLE, [5, 5, 5, 5]), cast)
     [batch] = cast.judge.scored  # type: ignore[attr-defined]
     assert [request.context for request in batch] == [(), batch[1].context]
     assert len(set(batch)) == len(batch) == 2
@@ -56,8 +42,8 @@ def test_equal_score_requests_are_asked_once() -> None:
 def test_moves_and_stories_are_never_merged() -> None:
     player = EchoPlayer()
     cast = seated(player)
-    play_all([Instance(SINGLE, Seeds(5, 5))] * 3, cast)
-    assert len(player.views[Seeds(5, 5)]) == 3
+    xgl.play_all([xgl.Instance(SINGLE, xgl.Seeds(5, 5))] * 3, cast)
+    assert len(player.views[xgl.Seeds(5, 5)]) == 3
     assert len(cast.stories.asked) == 3  # type: ignore[attr-defined]
 
 
@@ -66,39 +52,42 @@ def test_moves_and_stories_are_never_merged() -> None:
 def test_mixed_games_play_as_they_do_one_by_one(data: st.DataObject) -> None:
     sample = data.draw(st.lists(PROGRAMS.filter(_can_be_played), min_size=2, max_size=4))
     map_seeds = st.integers(0, 1)
-    batch = [Instance(game(each), Seeds(data.draw(map_seeds), 0)) for each in [*sample, *sample]]
-    together = play_all(batch, seated(EchoPlayer()))
-    apart = [play_all([each], seated(EchoPlayer()))[0] for each in batch]
+    batch = [
+        xgl.Instance(xgl.game(each), xgl.Seeds(data.draw(map_seeds), 0))
+        for each in [*sample, *sample]
+    ]
+    together = xgl.play_all(batch, seated(EchoPlayer()))
+    apart = [xgl.play_all([each], seated(EchoPlayer()))[0] for each in batch]
     assert together == apart
-    assert all(isinstance(play, Play) for play in together)
+    assert all(isinstance(play, xgl.Play) for play in together)
     assert {play.outcome for play in together} <= {"finished", "forfeit", "oversize"}
 
 
-def _can_be_played(program: Program) -> bool:
+def _can_be_played(program: xgl.Program) -> bool:
     ensures = sum(isinstance(line, syn.Ensure) for line in program.instructions)
-    return ensures <= 3 and not analyse(program).faults
+    return ensures <= 3 and not xgl.analyse(program).faults
 
 
 # -- A game one step at a time is the game that ``play_all`` plays ---------------------------------
 
 
 SCRIPT = ("good words & more", "a hen", "", "rain fell on the old red boat", "no")
-PAIR = game(parse("elicit(alice, x, 3)\nelicit(bob, y, 3)\nreward(alice, xed(x | y))"))
+PAIR = xgl.game(xgl.parse("elicit(alice, x, 3)\nelicit(bob, y, 3)\nreward(alice, xed(x | y))"))
 
 
-def episode(game_: Game, map_seed: int = 7, **options: Any) -> Episode:
-    return Episode(game_, map_seed, WordJudge(), NumberedStories(), **options)
+def episode(game_: xgl.Game, map_seed: int = 7, **options: Any) -> xgl.Episode:
+    return xgl.Episode(game_, map_seed, WordJudge(), NumberedStories(), **options)
 
 
-def script_play(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
+def script_play(game_: xgl.Game, map_seed: int, script: tuple[str, ...]) -> xgl.Play:
     """The play of ``play_all``."""
-    seeds = Seeds(map_seed, 0)
+    seeds = xgl.Seeds(map_seed, 0)
     player = FixedMovesPlayer({seeds: script})
-    cast = Cast(WordJudge(), NumberedStories(), dict.fromkeys(syn.PLAYERS, player))
-    return xgl.play_all([Instance(game_, seeds)], cast)[0]
+    cast = xgl.Cast(WordJudge(), NumberedStories(), dict.fromkeys(syn.PLAYERS, player))
+    return xgl.play_all([xgl.Instance(game_, seeds)], cast)[0]
 
 
-def step_play(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
+def step_play(game_: xgl.Game, map_seed: int, script: tuple[str, ...]) -> xgl.Play:
     """The play of the same moves, one step after another."""
     episode_, move_count = episode(game_, map_seed), 0
     while not episode_.done:
@@ -113,9 +102,9 @@ def step_play(game_: Game, map_seed: int, script: tuple[str, ...]) -> Play:
 @settings(max_examples=15, suppress_health_check=[HealthCheck.too_slow])
 @given(PROGRAMS, st.permutations(SCRIPT).map(tuple))
 def test_scripted_moves_are_the_play_of_play_all_in_generated_games(
-    program: Program, script: tuple[str, ...]
+    program: xgl.Program, script: tuple[str, ...]
 ) -> None:
-    game_ = game(program)
+    game_ = xgl.game(program)
     try:
         expected = script_play(game_, 5, script)
     except FlowError as error:
@@ -127,7 +116,7 @@ def test_scripted_moves_are_the_play_of_play_all_in_generated_games(
 
 def test_many_step_together_in_the_batches_of_play_all() -> None:
     judge, stories = WordJudge(), NumberedStories()
-    many = [Episode(SINGLE, seed, judge, stories) for seed in (1, 1, 2)]
+    many = [xgl.Episode(SINGLE, seed, judge, stories) for seed in (1, 1, 2)]
     xgl.start_all(many)
     xgl.step_all(many, ["a", "b", "a"])
     assert [len(batch) for batch in judge.scored] == [5]
@@ -141,18 +130,20 @@ def test_many_step_together_in_the_batches_of_play_all() -> None:
 
 def test_coroutines_share_batches_and_keep_their_own_errors() -> None:
     judge, stories = WordJudge(), NumberedStories()
-    early = game(parse('ensure(len("a") == 1)\nelicit(t)', "xent"))
-    late = game(parse("elicit(t)\nreplay(flag_1, 1)", "xent"))
+    early = xgl.game(xgl.parse('ensure(len("a") == 1)\nelicit(t)', "xent"))
+    late = xgl.game(xgl.parse("elicit(t)\nreplay(flag_1, 1)", "xent"))
 
-    async def play_out(queue: EpisodeQueue, episode_: Episode) -> Play:
+    async def play_out(queue: xgl.EpisodeQueue, episode_: xgl.Episode) -> xgl.Play:
         await queue.start(episode_)
         while not episode_.done:
             await queue.step(episode_, "a word")
         return episode_.play
 
     async def play_together() -> list[Any]:
-        queue = EpisodeQueue()
-        many = [Episode(game_, 1, judge, stories) for game_ in (SINGLE, SINGLE, early, PAIR, late)]
+        queue = xgl.EpisodeQueue()
+        many = [
+            xgl.Episode(game_, 1, judge, stories) for game_ in (SINGLE, SINGLE, early, PAIR, late)
+        ]
         return await asyncio.gather(*(play_out(queue, e) for e in many), return_exceptions=True)
 
     one, two, error, pair, later = asyncio.run(play_together())
@@ -172,7 +163,7 @@ def test_a_judge_that_fails_once_is_asked_again_for_the_same_move() -> None:
         return WordJudge().score(requests)
 
     judge.score = score  # type: ignore[method-assign]
-    episode_ = Episode(SINGLE, 1, judge, NumberedStories())
+    episode_ = xgl.Episode(SINGLE, 1, judge, NumberedStories())
     with pytest.raises(JudgeError):
         episode_.step("a hen")
     assert episode_.play == script_play(SINGLE, 1, ("a hen",))
@@ -181,8 +172,8 @@ def test_a_judge_that_fails_once_is_asked_again_for_the_same_move() -> None:
 # -- Repeated play: what is remembered, by whom, of which map, and what a window leaves of it ------
 
 
-GAME = game(parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
-MAPS = [Seeds(1, 0), Seeds(3, 1), Seeds(5, 2)]
+GAME = xgl.game(xgl.parse("assign(s=story())\nelicit(t, 4)\nreward(xed(s | t))", "xent"))
+MAPS = [xgl.Seeds(1, 0), xgl.Seeds(3, 1), xgl.Seeds(5, 2)]
 
 
 def test_earlier_rounds_of_the_map_are_in_view() -> None:
@@ -268,7 +259,9 @@ def test_a_reward_names_the_cross_entropies_it_is_made_of(player: str) -> None:
     sums = ("xent(t)", "nex(t)", "xed(s | t)", "dex(s | t)", "xent(t) - dex(s | t)")
     lines = "\n".join(f"reward({player}, {each})" for each in sums)
     code = f"assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\n{lines}"
-    [play] = play_all([Instance(game(parse(code, "xent")), MAPS[0])], seated(EchoPlayer()))
+    [play] = xgl.play_all(
+        [xgl.Instance(xgl.game(xgl.parse(code, "xent")), MAPS[0])], seated(EchoPlayer())
+    )
     rewards = [event for event in play.events if isinstance(event, Rewarded)]
     assert len(rewards) == 2 * len(sums)
     for event in rewards:

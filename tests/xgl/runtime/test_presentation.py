@@ -16,70 +16,55 @@ from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, 
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.visitors import descendants, reads, writes
+from xgl.runtime import requests as req
 from xgl.runtime.presentation import Sight, render
-from xgl.runtime.requests import (
-    Assigned,
-    Ensured,
-    Event,
-    Item,
-    Move,
-    Moved,
-    Play,
-    Revealed,
-    Rewarded,
-    StoryRequest,
-    TokenScores,
-    Turn,
-    View,
-)
 
-LOG: list[Event] = [
-    Assigned((("s", "secret"), ("p", "shown"))),
-    Moved("alice", "t", Move("from alice")),
-    Moved("bob", "p1", Move("in public")),
-    Revealed("bob", (("s", "secret"), ("s // t", "sec"))),
-    Ensured("alice", False, 1),
-    Ensured("alice", True, 1),
-    Rewarded(
-        "alice", 2.25, ((1, "xent", TokenScores((2.0, 1.0))), (-1, "xed", TokenScores((0.75,))))
+LOG: list[req.Event] = [
+    req.Assigned((("s", "secret"), ("p", "shown"))),
+    req.Moved("alice", "t", req.Move("from alice")),
+    req.Moved("bob", "p1", req.Move("in public")),
+    req.Revealed("bob", (("s", "secret"), ("s // t", "sec"))),
+    req.Ensured("alice", False, 1),
+    req.Ensured("alice", True, 1),
+    req.Rewarded(
+        "alice",
+        2.25,
+        ((1, "xent", req.TokenScores((2.0, 1.0))), (-1, "xed", req.TokenScores((0.75,)))),
     ),
-    Rewarded("bob", -1.0),
+    req.Rewarded("bob", -1.0),
 ]
 
 
 def test_private_strings_are_seen_by_their_writer_and_those_they_are_revealed_to() -> None:
+    shown, public = req.Item("p", "shown"), req.Item("p1", "in public")
     assert Sight("alice").visible_items(LOG) == (
-        Item("p", "shown"),
-        Item("t", "from alice"),
-        Item("p1", "in public"),
-        Item("ensure", "failed 1"),
-        Item("reward", "2.2 (2.0 1.0; -0.8)"),
+        *(shown, req.Item("t", "from alice"), public),
+        req.Item("ensure", "failed 1"),
+        req.Item("reward", "2.2 (2.0 1.0; -0.8)"),
     )
     assert Sight("bob").visible_items(LOG) == (
-        Item("p", "shown"),
-        Item("p1", "in public"),
-        Item("s", "secret"),
-        Item("s // t", "sec"),
-        Item("reward", "-1.0"),
+        *(shown, public, req.Item("s", "secret")),
+        req.Item("s // t", "sec"),
+        req.Item("reward", "-1.0"),
     )
-    assert Sight("carol").visible_items(LOG) == (Item("p", "shown"), Item("p1", "in public"))
+    assert Sight("carol").visible_items(LOG) == (shown, public)
 
 
 @pytest.mark.parametrize(("token_bits", "reward"), [(True, "3.0 (3.0)"), (False, "3.0")])
 def test_a_game_may_show_the_sum_of_a_reward_alone(token_bits: bool, reward: str) -> None:
     code = "assign(s=story())\nelicit(x, 4)\nreward(xed(s | x))\nelicit(y, 4)"
     whole = game(parse(code, "xent"), Metadata(token_bits=token_bits))
-    event = Rewarded("black", 3.0, ((1, "xed", TokenScores((3.0,))),))
-    assert Sight.for_game(whole, "black").visible_items([event]) == (Item("reward", reward),)
+    event = req.Rewarded("black", 3.0, ((1, "xed", req.TokenScores((3.0,))),))
+    assert Sight.for_game(whole, "black").visible_items([event]) == (req.Item("reward", reward),)
 
 
 @pytest.mark.parametrize("player", ["alice", "david"])
 def test_constants_a_and_b_are_public_and_c_is_not(table: Any, player: str) -> None:
     metadata = Metadata(constants={"c": "hidden", "b1": "bee", "a": "eh"})
     table.play(f"elicit(s)\nelicit({player}, t)", "m", metadata=metadata, **{player: ["n"]})
-    public_items = (Item("a", "eh"), Item("b1", "bee"))
+    public_items = (req.Item("a", "eh"), req.Item("b1", "bee"))
     assert table.views(player)[0].items == public_items
-    assert table.views("black")[0].items == (*public_items, Item("c", "hidden"))
+    assert table.views("black")[0].items == (*public_items, req.Item("c", "hidden"))
 
 
 def test_rendering_is_code_then_items_then_the_asked_register(table: Any) -> None:
@@ -114,14 +99,14 @@ def test_rendering_is_code_then_items_then_the_asked_register(table: Any) -> Non
 @pytest.mark.parametrize("player", ["alice", "black"])
 def test_what_a_player_has_before_it_is_not_shown_again(player: str) -> None:
     events = [
-        Assigned((("p", "one"),)),
-        Revealed(player, (("s", "two"),)),
-        Assigned((("p", "one"),)),
-        Revealed(player, (("s", "two"),)),
-        Moved(player, "t", Move("three")),
-        Moved(player, "t", Move("three")),
-        Assigned((("p", "four"),)),
-        Assigned((("p", "one"),)),
+        req.Assigned((("p", "one"),)),
+        req.Revealed(player, (("s", "two"),)),
+        req.Assigned((("p", "one"),)),
+        req.Revealed(player, (("s", "two"),)),
+        req.Moved(player, "t", req.Move("three")),
+        req.Moved(player, "t", req.Move("three")),
+        req.Assigned((("p", "four"),)),
+        req.Assigned((("p", "one"),)),
     ]
     items = [f"{item.label} {item.text}" for item in Sight(player).visible_items(events)]
     assert items == ["p one", "s two", "t three", "t three", "p four", "p one"]
@@ -201,12 +186,12 @@ class Watched:
 
     deaf: tuple[str, ...] = ()
     turns: dict[str, int] = field(default_factory=dict)
-    views: list[View] = field(default_factory=list)
+    views: list[req.View] = field(default_factory=list)
 
-    def moves(self, turns: list[Turn]) -> list[Any]:
-        return [Move(self._line(turn.request.view)) for turn in turns]
+    def moves(self, turns: list[req.Turn]) -> list[Any]:
+        return [req.Move(self._line(turn.request.view)) for turn in turns]
 
-    def _line(self, view: View) -> str:
+    def _line(self, view: req.View) -> str:
         turn = self.turns[view.player] = self.turns.get(view.player, -1) + 1
         if view.player == WATCHER:
             self.views.append(view)
@@ -220,7 +205,7 @@ class Tales:
     def __init__(self, secret: str) -> None:
         self.secret = secret
 
-    def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
+    def story_texts(self, requests: list[tuple[int, req.StoryRequest]]) -> list[str]:
         return [f"{self.secret} {request.site}" for _, request in requests]
 
 
@@ -233,7 +218,7 @@ def _faultless(lines: Iterable[syn.Instruction], dialect: str) -> bool:
 
 def _watched_plays(
     lines: Iterable[syn.Instruction], dialect: str, deaf: tuple[str, ...] = ()
-) -> list[tuple[list[View], Play]]:
+) -> list[tuple[list[req.View], req.Play]]:
     """The watcher's views and the play in two instances that differ in their stories and in c."""
     pairs = []
     for secret in SECRETS:
@@ -346,22 +331,22 @@ def test_after_that_only_numbers_and_outcomes_differ(lines: list[Any], dialect: 
         assert one.code == other.code
 
 
-def _outcomes(play: Play) -> list[list[tuple[str, bool]]]:
+def _outcomes(play: req.Play) -> list[list[tuple[str, bool]]]:
     """Outcomes of all ensures before each of the watcher's moves."""
     before, outcomes = list[tuple[str, bool]](), []
     for event in play.events:
-        if isinstance(event, Ensured):
+        if isinstance(event, req.Ensured):
             before.append((event.player, event.passed))
-        if isinstance(event, Moved) and event.player == WATCHER:
+        if isinstance(event, req.Moved) and event.player == WATCHER:
             outcomes.append(list(before))
     return outcomes
 
 
-def _without_numbers(view: View) -> list[Item]:
+def _without_numbers(view: req.View) -> list[req.Item]:
     """The items with their numbers gone; anything else in a reward would stay."""
     deletions = str.maketrans("", "", "0123456789.-(); ")
     return [
-        Item(item.label, item.text.translate(deletions)) if item.label == "reward" else item
+        req.Item(item.label, item.text.translate(deletions)) if item.label == "reward" else item
         for item in view.items
     ]
 
