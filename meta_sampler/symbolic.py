@@ -412,8 +412,7 @@ def normal_form(program: syn.Program) -> NormalForm:
 def _steps(program: syn.Program) -> Iterator[NormalForm]:
     unpaid: dict[str, LinearForm] = {}
     white = any(isinstance(i, syn.Elicit) and i.player == "white" for i in program.instructions)
-    shown = defaultdict[str, set[str]](set)
-    """Registers that a player goes on seeing after they change."""
+    shown = defaultdict[str, set[str]](set)  # registers that a player goes on seeing
     for event in symbolic_events(program):
         match event.line:
             case syn.Reward(player, amount):

@@ -111,8 +111,8 @@ class Proposer:
     def _new_candidates(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Candidate]:
         """Request proposals until there are enough candidates, if novelty counts with objectives
         that are all new, and commit all of them."""
+        # Candidates with their rows, and how many games before them have the same objective.
         pool, rows = list[tuple[Candidate, Row, int]](), list[Row]()
-        """Candidates with their rows, and how many games before them have the same objective."""
         known, objectives = set(self.games), self.objectives.copy()
         for attempt in range(ATTEMPTS):
             new_count = sum(not alike for *_, alike in pool)
