@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from xgl.errors import FlowError, OversizeError
 from xgl.language import syntax as syn
@@ -104,6 +104,17 @@ class _ForfeitError(Exception):
     """A player has failed too often; its name is the message."""
 
 
+class _Elicited(NamedTuple):
+    """What a failed ensure returns to: an elicit, with the runs of each line and the moves before
+    it; ``attempt`` counts the returns."""
+
+    position: int
+    player: str
+    visits: Counter[int]
+    turns: int
+    attempt: int
+
+
 Amount = tuple[
     float,
     tuple[tuple[int, syn.XentKind, req.TokenScores], ...],
@@ -131,8 +142,8 @@ class Machine:
         self.failures: Counter[str | int] = Counter()
         self.steps = self.turns = 0
         self.visits: Counter[int] = Counter()
-        self.last_elicit: tuple[int, str, Counter[int]] | None = None
-        """What a failed ensure returns to: the elicit, its player, and the runs of each line."""
+        self.last_elicit: _Elicited | None = None
+        self.attempt = 0
 
     def play(self) -> Generator[tuple[req.Request, ...], tuple[req.Answer, ...], req.Play]:
         """Run to the end; yields requests, takes their answers, returns the :class:`Play`."""
@@ -231,13 +242,15 @@ class Machine:
         self._log_registers([*values, *(name for name in holders if name not in values)])
 
     def _elicit(self, elicit: syn.Elicit) -> RequestGenerator:
-        self.last_elicit = self.flow.position, elicit.player, self.visits.copy()
+        attempt, self.attempt = self.attempt, 0
+        before = self.visits.copy(), self.turns, attempt
+        self.last_elicit = _Elicited(self.flow.position, elicit.player, *before)
         metadata = self.game.metadata  # a longer text than the cap on characters cannot be stored
         max_len = min(elicit.max_len or metadata.max_len, metadata.max_characters)
         for name in elicit.registers:
             view = req.View(elicit.player, self.shown, self._visible_items(elicit.player), name)
             self.meter.spend(meter.MOVE)
-            request = req.MoveRequest(view, max_len, self.turns, self.flow.position)
+            request = req.MoveRequest(view, max_len, self.turns, self.flow.position, attempt)
             (answer,) = yield from self._ask((request,))
             move = cast(req.Move, answer)
             self.turns += 1
@@ -261,7 +274,7 @@ class Machine:
             raise FlowError(f"line {line}: an ensure before any elicit")
         holds = yield from self._conditions(ensure.conditions)
         back = self.last_elicit
-        player = back[1] if back else syn.MAIN_PLAYER
+        player = back.player if back else syn.MAIN_PLAYER
         key = self.flow.position if self.dialect.failures_per_line else player
         if not holds:
             self.failures[key] += 1
@@ -272,8 +285,9 @@ class Machine:
             return True
         if back is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
-        # Runs since the elicit never happened for the random draws: a retry gets the same numbers.
-        self.flow.position, self.visits = back[0], back[2].copy()
+        # For random numbers nothing since the elicit happened, and only the retry's are new.
+        self.flow.position, self.visits = back.position, back.visits.copy()
+        self.turns, self.attempt = back.turns, back.attempt + 1
         return False
 
     def _conditions(self, conditions: tuple[syn.Condition, ...]) -> Generator[Any, Any, bool]:

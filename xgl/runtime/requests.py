@@ -168,13 +168,15 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class MoveRequest:
-    """``turn`` counts the moves asked of all players in this play, from 0; ``line`` is the position
-    of the elicit that asks."""
+    """``turn`` counts the moves of all players before this one, without those that failed ensures
+    took back; ``line`` is the position of the elicit that asks, ``attempt`` how often it was
+    returned to."""
 
     view: View
     max_len: int
     turn: int
     line: int = 0
+    attempt: int = 0
 
 
 Request = (
@@ -330,9 +332,10 @@ class Turn:
     @property
     def key(self) -> tuple[int, ...]:
         """Key of the random stream of the answer: map seed, play seed and turn; from round 2 on
-        also the round."""
-        rounds = len(self.request.view.earlier)
-        again = (rounds + 1,) if rounds else ()
+        also the round, and in another attempt the round and the attempt. So nobody's numbers
+        depend on how often another player failed."""
+        number, attempt = 1 + len(self.request.view.earlier), self.request.attempt
+        again = (number, attempt) if attempt else (number,) if number > 1 else ()
         return (self.seeds.map_seed, self.seeds.play_seed, self.request.turn, *again)
 
 

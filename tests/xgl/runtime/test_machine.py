@@ -337,3 +337,13 @@ def test_a_retry_has_the_same_chance_and_changes_none_after_it(table: Any, failu
     reveals = [event for event in play.events if isinstance(event, Revealed)]
     assert len(reveals) == failures + 1
     assert len(set(reveals)) == 1
+
+
+@pytest.mark.parametrize("failures", [0, 1, 3])
+def test_random_numbers_of_other_moves_do_not_depend_on_failures(table: Any, failures: int) -> None:
+    code = 'elicit(x)\nensure(1 < 2)\nensure(x in ["good"])\nelicit(bob, y)\nelicit(t)'
+    table.play(code, *["bad"] * failures, "good", "end", dialect="xent", bob=["move"])
+    [first, *others] = [turn.key for turn in table.players["black"].turns]
+    assert first == (7, 0, 0)
+    assert others == [*((7, 0, 0, 1, attempt + 1) for attempt in range(failures)), (7, 0, 2)]
+    assert [turn.key for turn in table.players["bob"].turns] == [(7, 0, 1)]
