@@ -117,7 +117,8 @@ class _NoStories:
 
 def _story_source(whole: Game, judge: Judge, stories: StorySource | None) -> StorySource:
     model: Any = getattr(judge, "lm", None)
-    if stories is not None or model is None or not asked_stories(whole):
+    writes = callable(getattr(model, "model", None))  # that of a server tells bits alone
+    if stories is not None or not writes or not asked_stories(whole):
         return stories or _NoStories()
     from xgl.judge.loading import JudgeStories
 

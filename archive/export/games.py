@@ -68,7 +68,7 @@ def _header(member: ScopeRow, scope_number: int, game: Mapping[str, Any]) -> str
     return "".join(f"{line}\n" for line in head)
 
 
-_KEY = re.compile(r"base_model\.model\..*?\.?layers\.(\d+)\..*?(\w+)\.lora_A\.weight")
+_KEY = re.compile(r"base_model\.model\..*?\.(\d+)\..*?(\w+)\.lora_A\.weight")
 
 
 def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:

@@ -7,11 +7,11 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from itertools import takewhile
+from itertools import chain, takewhile
 from pathlib import Path
 from typing import Annotated
 
@@ -239,14 +239,23 @@ def find_gpus() -> tuple[int, int]:
     return 0, 0
 
 
+def workers_of(gpus: Iterable[float], share: float) -> int:
+    """Workers that find place on nodes with so many GPUs: a share of a GPU is one GPU's, several
+    GPUs are of one node."""
+    own = ([*[1.0] * int(each), each % 1] if share < 1 else [each] for each in gpus)
+    return sum(int(each / share + 1e-6) for each in chain(*own))
+
+
 def settings_for(gpus: int, memory_mib: int, overrides: Sequence[str]) -> tuple[str, ...]:
     """Overrides by which a run uses GPUs, to stand before its own. On this machine: one worker for
-    each GPU, or as many as ``cluster.gpus_per_worker`` leaves room for; not if a run is for a
-    cluster or is to stay on the CPU (``cluster.gpus_per_worker=0``). Anywhere, of several GPUs a
-    worker: the judge on the first, the player on as many others as it needs."""
+    each GPU, as many as ``cluster.gpus_per_worker`` leaves room for, or ``cluster.workers``; not if
+    a run is for a cluster or is to stay on the CPU (``cluster.gpus_per_worker=0``). Anywhere, of
+    several GPUs a worker: the judge on the first, the player on as many others as it needs."""
     own = dict(word.lstrip("+").partition("=")[::2] for word in overrides)
     try:
-        share = float(own.get("cluster.gpus_per_worker", 1))
+        workers = own.get("cluster.workers", "null")
+        on_each = 1 if workers == "null" else max(1, -(-int(workers) // max(1, gpus)))
+        share = float(own.get("cluster.gpus_per_worker", 10**4 // on_each / 10**4))  # as Ray counts
     except ValueError:  # to be refused with the other settings
         return ()
     values = dict[str, str]()
@@ -258,7 +267,7 @@ def settings_for(gpus: int, memory_mib: int, overrides: Sequence[str]) -> tuple[
         memory = max(16, int(memory_mib * PASS_SHARE * min(1.0, share)))
         values |= {
             "cluster.gpus_per_worker": f"{share:g}",
-            "cluster.workers": f"{max(1, int(gpus / share))}",
+            "cluster.workers": f"{max(1, workers_of([gpus], share))}",
             "judge.dtype": "bfloat16",
             "player.dtype": "bfloat16",
             "judge.memory_mib": f"{memory}",

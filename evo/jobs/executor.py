@@ -28,14 +28,15 @@ from ray.exceptions import (
 )
 
 from archive import ArchiveError
-from evo.config.models import ModelHostSettings
+from evo.config.models import ModelHostSettings, workers_of
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import MOST_WORKERS, Adapter, Job, Outcome, Result, WorkersLostError, content
 from xgl.errors import ConfigError, XGLError
 
 RETRIES = 3
 ADAPTER_BYTES = 100 * 1024**2
-"""Most bytes of adapters that stay in the object store for the next job."""
+"""Most bytes of adapters that stay in the object store for the next job, or a quarter of a larger
+store."""
 READY_SECONDS = 60
 """Seconds without a ready worker, after which the log reports it."""
 LOSS_ERRORS = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
@@ -59,10 +60,16 @@ log = logging.getLogger("evo")
 class _Worker:
     """One model host in an actor of its own."""
 
-    def start(self, settings: ModelHostSettings) -> None:
-        """Load the models."""
-        from evo.jobs import model_host  # torch: here, not in the driver
+    def start(self, settings: ModelHostSettings, gpus: float) -> None:
+        """Load the models, for a worker with so many GPUs or such a share of one."""
+        if not gpus:  # Ray hides none, and seconds would not be those of the processor
+            os.environ["CUDA_VISIBLE_DEVICES"] = ""
+        import torch  # here, not in the driver
 
+        from evo.jobs import model_host
+
+        if 0 < gpus < 1:  # what is too large for it must not take the others' memory
+            torch.cuda.set_per_process_memory_fraction(gpus)
         model_host.single_threaded()
         self.model_host = model_host.ModelHost(settings)
         # Models and libraries live as long as the process, and a collection that visits them takes
@@ -84,8 +91,9 @@ class AdapterReferences:
     every job, and travels to a node once. Workers read no disk but their own.
     """
 
-    def __init__(self) -> None:
-        self.cache: LRUCache[str, tuple[Any, int]] = LRUCache(ADAPTER_BYTES, lambda entry: entry[1])
+    def __init__(self, store_bytes: float = 0) -> None:
+        most = max(ADAPTER_BYTES, int(store_bytes / 4))
+        self.cache: LRUCache[str, tuple[Any, int]] = LRUCache(most, lambda entry: entry[1])
 
     def of(self, adapter: Adapter) -> Any:
         """The reference by which a worker gets an adapter; None: the base player."""
@@ -111,8 +119,11 @@ class RayExecutor:
         self.gpus = cluster.gpus_per_worker
         self.settings = replace(settings, device="cuda" if self.gpus > 0 else "cpu")
         room = ray.cluster_resources()
-        self.count = worker_count(cluster, int(room.get("CPU", 1)), room.get("GPU", 0.0))
-        self.references = AdapterReferences()
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        gpus = [node.get("GPU", 0.0) for node in nodes]
+        self.count = worker_count(cluster, int(room.get("CPU", 1)), gpus)
+        stores = [node.get("object_store_memory", 0.0) for node in nodes]
+        self.references = AdapterReferences(min(stores, default=0))
         self.free = deque[Any]()
         """Workers: actors."""
         self.busy: dict[Any, tuple[Any, int | None]] = {}
@@ -210,13 +221,14 @@ class RayExecutor:
 
     def _start(self) -> None:
         worker = ray.remote(num_cpus=1, num_gpus=self.gpus)(_Worker).remote()
-        self.busy[worker.start.remote(self.settings)] = worker, None
+        self.busy[worker.start.remote(self.settings, self.gpus)] = worker, None
 
 
-def worker_count(cluster: ClusterConfig, cores: int, gpus: float) -> int:
-    """Number of workers: as set, or one for each core, as many as so many GPUs have room for."""
-    room = gpus / cluster.gpus_per_worker if cluster.gpus_per_worker else MOST_WORKERS
-    return cluster.workers or max(1, min(MOST_WORKERS, cores, int(room)))
+def worker_count(cluster: ClusterConfig, cores: int, gpus: Sequence[float]) -> int:
+    """Number of workers: as set, or one for each core, as many as nodes with so many GPUs have
+    room for."""
+    room = workers_of(gpus, cluster.gpus_per_worker) if cluster.gpus_per_worker else MOST_WORKERS
+    return cluster.workers or max(1, min(MOST_WORKERS, cores, room))
 
 
 def own_error(error: RayTaskError, starting: bool) -> Exception:
@@ -225,6 +237,10 @@ def own_error(error: RayTaskError, starting: bool) -> Exception:
     cause = error.cause
     if isinstance(cause, XGLError | ArchiveError):
         return cause
+    if isinstance(cause, MemoryError) or type(cause).__name__ == "OutOfMemoryError":
+        reason, _, _ = str(cause).partition(". ")
+        lower = "lower player.memory_mib and judge.memory_mib, or give a worker more of a GPU"
+        return WorkersLostError(f"a worker ran out of memory ({reason}); {lower}, then resume")
     if starting:
         return WorkersLostError(f"a worker cannot load its models: {type(cause).__name__}: {cause}")
     return error
@@ -286,10 +302,10 @@ def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> No
         )
     if share and not sum(gpus):
         raise ConfigError(f"{key}, but {whose} has no GPU, expected 0, which keeps to CPUs")
-    if (total := (cluster.workers or 1) * share) > sum(gpus) + 1e-6:
+    if share and (cluster.workers or 1) > (room := workers_of(gpus, share)):
         raise ConfigError(
-            f"{key}: all workers, with their judges, take {total:g} GPUs, expected at most the "
-            f"{sum(gpus):g} of {whose}"
+            f"{key}: found {cluster.workers or 1} workers, expected at most {room}: so many, with "
+            f"their judges, find place on the {sum(gpus):g} GPUs of {whose}"
         )
 
 
@@ -316,7 +332,8 @@ def connect(cluster: ClusterConfig) -> None:
                 address="local",  # None would join whatever cluster was started on this machine
                 num_cpus=cluster.workers,
                 include_dashboard=False,
-                object_store_memory=OBJECT_STORE_BYTES,
+                # beside a GPU adapters and paused fine-tunes are larger: Ray's own share of memory
+                object_store_memory=None if cluster.gpus_per_worker else OBJECT_STORE_BYTES,
                 _node_ip_address=LOOPBACK,
                 **quiet,
             )

@@ -184,12 +184,14 @@ def gradient_step(
     runs out, from halves of them.
     """
     lm, tokens = adapted_model.lm, token_count(moves)
+    # Decided for all parts: what fits as trees may not fit with every prompt read whole.
+    has_trees = not kl and _reads_trees(adapted_model, moves)
 
     def gather(part: Weighted) -> list[float]:
-        return add_gradient(adapted_model, part, bonus / tokens, clip, kl / tokens)
+        return add_gradient(adapted_model, part, bonus / tokens, clip, kl / tokens, has_trees)
 
     adapted_model.zero_gradient()
-    if not kl and _reads_trees(adapted_model, moves):
+    if has_trees:
         trees = tree_parts(lm, move_trees([move for move, _ in moves]), memory_bytes)
         parts = [[moves[place] for tree in part for place in tree.members] for part in trees]
     else:
@@ -205,13 +207,18 @@ def gradient_step(
 
 
 def add_gradient(
-    adapted_model: AdaptedModel, part: Weighted, bonus: float, clip: float | None, kl: float
+    adapted_model: AdaptedModel,
+    part: Weighted,
+    bonus: float,
+    clip: float | None,
+    kl: float,
+    has_trees: bool,
 ) -> list[float]:
     """Add the gradient of a part of a batch, completely or not at all: over trees of prompts, by a
     captured pass, or over padded rows; returns each move's entropy, summed, in nats."""
     lm, moves = adapted_model.lm, [move for move, _ in part]
     prompts = [move.prompt_ids for move in moves]
-    if not kl and _reads_trees(adapted_model, part):
+    if has_trees:
         with adapted_model.whole_gradient():
             return _add_tree_gradient(lm, part, bonus, clip)
     if not kl and can_capture(lm, prompts):

@@ -154,11 +154,12 @@ class Ledger:
         adapters' plays elsewhere, its fine-tunes. Scripted plays cost only seconds."""
         finetunes = [row for row in self.finetunes.values() if TaskId.of(row) == task.id]
         own = {row["finetune_id"] for row in finetunes}
-        played = [
-            *((key, [*rows.values()]) for key, rows in self.scores.items()),
-            *self.rounds.items(),
-        ]
-        its = [(k, rows) for k, rows in played if k.task_id == task.id or k.policy_id in own]
+
+        def is_its(key: PlaysKey) -> bool:
+            return key.task_id == task.id or key.policy_id in own
+
+        its = [(key, [*rows.values()]) for key, rows in self.scores.items() if is_its(key)]
+        its += [(key, rows) for key, rows in self.rounds.items() if is_its(key)]
         costs = map(Cost.of, chain(*(rows for _, rows in its), finetunes))
         cost = sum(costs, Cost())
         plays = sum(len(rows) for key, rows in its if not key.scripted)

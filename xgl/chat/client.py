@@ -43,11 +43,13 @@ TRANSIENT_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
 _WINDOW = re.compile(
     r"context.?(length|size|window)|maximum context|prompt is too long|token count.*exceed"
-    r"|too many (input |prompt )?tokens",
+    r"|too many (input |prompt )?tokens|context limit|inputs.? (tokens|must have less)",
     re.IGNORECASE,
 )
 _SECONDS = re.compile(r"\d{1,9}(\.\d*)?")
 """Of a header Retry-After, which may be a date too."""
+SECRET = 16
+"""Characters of a key, at least, that nobody may read."""
 MAX_REASON = 300
 """Most characters quoted from a server's message."""
 
@@ -345,7 +347,8 @@ def one_line(text: str, key: str | None) -> str:
 
 
 def _redact(key: str | None, text: str) -> str:
-    return text.replace(key, "[key]") if key else text
+    # a shorter one is a local server's placeholder, or a word of an answer
+    return text.replace(key, "[key]") if key and len(key) >= SECRET else text
 
 
 # -- before a run ---------------------------------------------------------------------------------

@@ -64,7 +64,7 @@ class CapturedPass:
         if not torch.cuda.is_available():
             run()
         elif self.calls == 1:
-            stream = torch.cuda.Stream()
+            stream = self.pool[1]
             stream.wait_stream(torch.cuda.current_stream())
             with torch.cuda.stream(stream):
                 run()
@@ -76,25 +76,28 @@ class CapturedPass:
 
 
 def _captured_graph(run: Callable[[], object], pool: Any) -> Any:
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph, pool=pool, capture_error_mode="thread_local"):
+    graph, (memory, stream) = torch.cuda.CUDAGraph(), pool
+    # without a stream of its device, a second model's passes would run on that of the first
+    with torch.cuda.graph(graph, memory, stream, capture_error_mode="thread_local"):
         run()
     return graph
 
 
 class Places:
     """The places of a model's shapes, the least recently used dropped first; they share the memory
-    of their intermediate results."""
+    of their intermediate results, and the stream that captures them."""
 
     def __init__(self, device: torch.device) -> None:
-        self.pool, self.max_bytes = None, 1 << 40
+        self.pool: Any = None
+        self.max_bytes = 1 << 40
         self.places: dict[Hashable, Any] = {}
         if device.type == "cuda" and torch.cuda.is_available():
-            self.pool = torch.cuda.graph_pool_handle()
+            self.pool = torch.cuda.graph_pool_handle(), torch.cuda.Stream(device)
             # a pool whose last graph has left takes no other: this one stays
             self.first = _captured_graph(lambda: torch.zeros(1, device=device), self.pool)
             total = torch.cuda.get_device_properties(device).total_memory
-            self.max_bytes = int(total * KEPT_SHARE)
+            share = torch.cuda.get_per_process_memory_fraction(device)
+            self.max_bytes = int(total * share * KEPT_SHARE)
 
     def get(self, key: Hashable, make: Callable[[Any], Any]) -> Any:
         """The place of a shape; ``make`` makes one with the pool of memory."""

@@ -57,7 +57,9 @@ class LanguageModel:
     @property
     def window(self) -> int:
         """Longest sequence in tokens; a recurrent model has no bound of its own."""
-        return int(getattr(self.model.config, "max_position_embeddings", None) or UNBOUNDED)
+        names = "max_position_embeddings", "max_seq_len"  # the latter in MPT
+        known = (getattr(self.model.config, name, None) for name in names)
+        return int(next(filter(None, known), UNBOUNDED))
 
     @property
     def local_attention(self) -> int:
@@ -175,6 +177,8 @@ def _continues_as_whole(lm: LanguageModel) -> bool:
         state = select_rows(_read(plain, [("", start)]), [0, 0])
         for ids in (ends, following):
             state = extend(plain, state, *pad(ids, lm.device))[1]
+    except torch.OutOfMemoryError:  # says nothing of the model
+        raise
     except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError):
         return False
     texts = [("", start + end + last) for end, last in zip(ends, following, strict=True)]

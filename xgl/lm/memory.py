@@ -74,7 +74,7 @@ def micro_batches(
     seen_bytes = 0
     if lm.device.type != "cpu":  # a row's keys are held there, for all its heads
         config: Any = lm.model.config
-        heads = config.num_attention_heads
+        heads = getattr(config, "num_attention_heads", None) or 1  # none where states recur
         groups = heads // (getattr(config, "num_key_value_heads", None) or heads)
         seen_bytes = (1 + groups) * cache_bytes(lm)
         logit_bytes *= holds_logits

@@ -12,6 +12,7 @@ import re
 import sys
 from contextlib import suppress
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -128,17 +129,32 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
     if dtype == "auto":
         dtype = "float32" if on_cpu else "bfloat16"
     with loading(f"model {reference!r}: {folder}"):
-        placed = {} if on_cpu else {"device_map": _device_map(folder, device_name, dtype)}
-        model = load_causal_lm(folder, getattr(torch, dtype), **placed).eval()
+        placed = {} if on_cpu else _device_map(folder, device_name, dtype)
+        options = {"device_map": placed} if placed else _in_full(folder)
+        model = load_causal_lm(folder, getattr(torch, dtype), **options).eval()
         if on_cpu:  # FP8 weights are read as float32 there
             model.to(getattr(torch, dtype))
         if reason := unsupported_reason(model):
             raise ValueError(f"{reason}; such models are not supported")
     if not on_cpu:
         torch.backends.cuda.enable_cudnn_sdp(False)  # it plans, 50 to 150 ms, for each new shape
-        if len(placed["device_map"]) == 1:  # else the last norm brings the states to its device
+        if len(placed) == 1:  # else the last norm brings the states to its device
             fuse_norms(model)
     return model, _tokenizer_of(reference, folder)
+
+
+def _in_full(folder: Path) -> dict[str, Any]:
+    """Options by which FP8 weights are read in full on a CPU: where there is a GPU that computes in
+    FP8 too, transformers would not do so of itself."""
+    from transformers import FineGrainedFP8Config
+
+    stored = json_object(folder / "config.json").get("quantization_config")
+    if not isinstance(stored, dict) or stored.get("quant_method") != "fp8":
+        return {}
+    kept = stored.get("modules_to_not_convert")
+    return {
+        "quantization_config": FineGrainedFP8Config(dequantize=True, modules_to_not_convert=kept)
+    }
 
 
 def _device_map(folder: Path, device: str, dtype: str) -> dict[str, str]:
@@ -219,7 +235,8 @@ def fuse_norms(model: Any) -> None:
     import torch
 
     for layer in model.modules():
-        if (epsilon := getattr(layer, "variance_epsilon", None)) is None:
+        epsilon, takes = getattr(layer, "variance_epsilon", None), signature(layer.forward)
+        if epsilon is None or len(takes.parameters) > 1:  # with a gate, it is more than a norm
             continue
         norm = torch.nn.RMSNorm(tuple(layer.weight.shape), epsilon, device="meta")
         norm.weight = layer.weight

@@ -72,7 +72,9 @@ def load_causal_lm(folder: Path, dtype: Any, **options: Any) -> Any:
         ignore_mismatched_sizes=True,  # the report names them; the error would be a page long
         **options,
     )
-    faults = report["missing_keys"], report["unexpected_keys"], report["mismatched_keys"]
+    masks = {name for name, _ in model.named_buffers()}  # older checkpoints hold them
+    other = [n for n in report["unexpected_keys"] if n not in masks and ".masked_bias" not in n]
+    faults = report["missing_keys"], other, report["mismatched_keys"]
     refuse_tensors(*faults, dict(model.named_parameters()))
     return model
 

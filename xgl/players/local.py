@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -20,7 +21,7 @@ from jinja2 import TemplateError
 from torch import Tensor
 
 from xgl.chat.answers import parse_move
-from xgl.errors import OversizeError
+from xgl.errors import OversizeError, PlayerError
 from xgl.lm.language_model import LanguageModel, cached_encoder
 from xgl.lm.memory import few_threads, retry_in_halves, rows_to_sample
 from xgl.lm.prefix_sharing import Ids
@@ -29,7 +30,7 @@ from xgl.random_streams import stream
 from xgl.runtime.presentation import STOP, Message, first_messages, render
 from xgl.runtime.requests import Move, MoveRequest, Turn
 
-DAY = "26 Jul 2024"
+DATE = date(2024, 7, 26)
 """For templates that tell a date: prompts must be the same on another day."""
 
 
@@ -40,14 +41,21 @@ class ChatTemplate:
 
     def __init__(self, lm: LanguageModel, answer_tokens: int, **options: Any) -> None:
         self.tokenizer, self.answer_tokens = lm.tokenizer, answer_tokens
-        self.options = {"date_string": DAY} | options
-        special = [str(t) for t in lm.tokenizer.added_tokens_decoder.values() if t.special]
+        self.options = {"date_string": f"{DATE:%d %b %Y}", "strftime_now": DATE.strftime} | options
+        added, form = lm.tokenizer.added_tokens_decoder, str(lm.tokenizer.chat_template)
+        # the template holds roles' marks, of which some are not special
+        marks = (t for t in added.values() if t.special or (str(t).strip() and str(t) in form))
+        special = [str(token) for token in marks]
         self._special = re.compile("|".join(map(re.escape, special)) or "(?!)")
         self.has_system = self._takes_system()
         ask = {"role": "user", "content": "Question."}
         self._opening = self._text([ask]).removeprefix(self._text([ask], asks=False))
         answered = self._text([ask, {"role": "assistant", "content": "Answer."}], asks=False)
-        ends = self._ids(answered.rpartition("Answer.")[2])[:1]
+        rest = self._ids(answered.rpartition("Answer.")[2])
+        ends = [next((token for token in rest if token in added), *rest[:1])] if rest else []
+        named = getattr(lm.model, "generation_config", None)  # which may name other turns' marks
+        ids = getattr(named, "eos_token_id", None) or []
+        ends += [ids] if isinstance(ids, int) else ids
         stops = torch.zeros(int(lm.model.config.vocab_size), dtype=torch.bool)
         stops[[lm.tokenizer.eos_token_id, *ends]] = True
         self.stops: Tensor = stops.to(lm.device)
@@ -143,6 +151,8 @@ class LocalPolicy:
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
+        if not callable(self.lm.model):
+            raise PlayerError("a judge behind a server makes no moves: name a model that plays")
         prompts = [self._prompt(turn) for turn in turns]
         fitting = [
             (turn, prompt)

@@ -201,6 +201,15 @@ def test_workers_share_a_gpu_and_its_memory() -> None:
     assert not {"cluster.gpus_per_worker", "judge.dtype"} & set(found)
 
 
+@pytest.mark.parametrize(
+    ("gpus", "workers", "share"), [(1, 4, "0.25"), (2, 7, "0.25"), (1, 6, "0.1666"), (4, 2, "1")]
+)
+def test_a_number_of_workers_finds_place_on_the_gpus(gpus: int, workers: int, share: str) -> None:
+    found = dict(w.split("=") for w in settings_for(gpus, 81559, [f"cluster.workers={workers}"]))
+    assert found["cluster.gpus_per_worker"] == share
+    assert models.workers_of([gpus], float(share)) >= workers
+
+
 def test_of_two_gpus_a_worker_the_judge_has_one_and_the_player_the_other(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

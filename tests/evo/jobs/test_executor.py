@@ -26,10 +26,19 @@ from xgl.errors import ConfigError
 
 @pytest.mark.parametrize(
     ("cores", "gpus", "share", "count"),
-    [(2, 0, 0, 2), (64, 0, 0, 8), (64, 2, 0.5, 4), (64, 2, 0.1, 8)],
+    [
+        (2, [0], 0, 2),
+        (64, [], 0, 8),
+        (64, [2], 0.5, 4),
+        (64, [2], 0.1, 8),
+        (64, [2], 0.4, 4),
+        (64, [8, 8], 3, 4),
+        (64, [0.5, 1.5], 0.25, 8),
+        (64, [6], 0.6, 6),
+    ],
 )
 def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_have_room_for(
-    cores: int, gpus: float, share: float, count: int
+    cores: int, gpus: list[float], share: float, count: int
 ) -> None:
     assert executors.worker_count(ClusterConfig(gpus_per_worker=share), cores, gpus) == count
 
@@ -38,7 +47,7 @@ def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_hav
     ("changes", "message"),
     [
         ({"gpus_per_worker": 0.6}, "no node of the cluster has more than 0.5 GPUs"),
-        ({"gpus_per_worker": 0.5, "workers": 3}, "take 1.5 GPUs, expected at most the 1 of the cl"),
+        ({"gpus_per_worker": 0.5, "workers": 3}, "found 3 workers, expected at most 2: .*cluster"),
         ({"gpus_per_worker": 0.5, "workers": 2}, ""),
     ],
 )

@@ -42,23 +42,43 @@ MISTRAL = (
     "[/INST]{% elif m['role'] == 'assistant' %} {{ m['content'] }}</s>{% endif %}{% endfor %}"
 )
 """Drops a system message."""
+GLM = (
+    "{% for m in messages %}<|{{ m['role'] }}|>\n{{ m['content'] }}{% endfor %}"
+    "{% if add_generation_prompt %}<|assistant|>\n{% endif %}"
+)
+"""An answer ends where another turn begins, says the generation config."""
+CODER = (
+    "{% for m in messages %}### {{ m['role'] }}:\n{{ m['content'] }}\n<|EOT|>\n{% endfor %}"
+    "{% if add_generation_prompt %}### Response:\n{% endif %}"
+)
 KINDS: dict[str, tuple[str, str | None, str, str]] = {
     "llama3": (LLAMA3, "<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"),
     "qwen3 thinking": (QWEN3_THINKING, None, "<|im_end|>", "<|im_end|>"),
     "gemma": (GEMMA, "<bos>", "<eos>", "<end_of_turn>"),
     "mistral": (MISTRAL, "<s>", "</s>", "</s>"),
+    "glm": (GLM, None, "<|endoftext|>", "<|user|>"),
+    "coder": (CODER, "<s>", "</s>", "<|EOT|>"),
 }
 """Template, BOS, EOS and the end of a turn."""
 SPECIAL = (
     *("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>"),
     *("<|eot_id|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<bos>", "<eos>"),
-    *("<start_of_turn>", "<end_of_turn>", "<s>", "</s>", "[INST]", "[/INST]"),
+    *(
+        "<start_of_turn>",
+        "<end_of_turn>",
+        "<s>",
+        "</s>",
+        "[INST]",
+        "[/INST]",
+        "<|user|>",
+        "<|EOT|>",
+    ),
 )
 
 
 def save(folder: Path, kind: str, config_bos: str | None = "<|endoftext|>") -> None:
     """A model folder of this kind: the embedded weights, with random ones for the new tokens."""
-    template, bos, eos, _ = KINDS[kind]
+    template, bos, eos, end = KINDS[kind]
     model, tokenizer = resolve.load("embedded")
     tokenizer.add_special_tokens({"additional_special_tokens": list(SPECIAL)})
     tokenizer.chat_template, tokenizer.eos_token, tokenizer.bos_token = template, eos, bos
@@ -67,6 +87,8 @@ def save(folder: Path, kind: str, config_bos: str | None = "<|endoftext|>") -> N
     model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
     known = config_bos and tokenizer.convert_tokens_to_ids(config_bos)
     model.config.bos_token_id, model.config.eos_token_id = known, tokenizer.eos_token_id
+    ends = [eos, end] if kind == "glm" else [eos]
+    model.generation_config.eos_token_id = tokenizer.convert_tokens_to_ids(ends)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
 
@@ -97,6 +119,15 @@ def test_the_prompt_is_that_of_the_template(kind: Any) -> None:
         messages, add_generation_prompt=True, return_dict=False
     )
     assert list(template.prompt(request_of())) == list(expected)
+
+
+def test_a_prompt_is_the_same_on_another_day() -> None:
+    lm = LanguageModel(*resolve.load("embedded"), torch.device("cpu"))
+    for today in ("strftime_now('%d %b %Y')", "date_string"):
+        lm.tokenizer.chat_template = f"{{{{ {today} }}}} Answer."
+        assert (
+            lm.tokenizer.decode(ChatTemplate(lm, 32).prompt(request_of())) == "26 Jul 2024 Answer."
+        )
 
 
 def test_an_answer_ends_where_a_turn_ends(kind: Any) -> None:
