@@ -75,6 +75,16 @@ def export(run: Run, folder: str | Path, options: Options) -> list[str]:
     """
     path = user_path(folder)
     require_free(path)
+    of_measure = {"playable": options.playable, "discriminating": options.discriminating}
+    given = [
+        name for name, value in (of_measure | {"eta": options.eta}).items() if value is not None
+    ]
+    if len(given) > 1:
+        raise ExportError(f"found --{' and --'.join(given)}, expected one way to choose games")
+    if options.format not in ("xent", "inspect") and (name := next(iter({*given} - {"eta"}), "")):
+        raise ExportError(f"--{name}: found --format {options.format}, expected xent or inspect")
+    if options.format in ("xent", "inspect") and options.maps == 1:
+        raise ExportError("--maps: found 1, expected 2 or more for a measure, which has a control")
     module, name = FORMATS[options.format].split(".")
     contents = getattr(import_module(f"archive.export.{module}"), name)
     parts, (first, *more) = contents(run, path, options)

@@ -209,9 +209,9 @@ def draw_tasks(tasks: Sequence[TaskId], count: int, seed: int, name: str) -> lis
 
 
 def gather(
-    run: Run, selection: GameSelection, count: int, allow_inexact: bool = False
+    run: Run, selection: GameSelection, count: int | None, allow_inexact: bool = False
 ) -> list[ExportedGame]:
-    """The selected games in their order, on at most `count` maps each.
+    """The selected games in their order, on at most `count` maps each (None: all).
 
     Raises ExportError naming every game that the authors' engine cannot play, with the reasons,
     and a game of which no map is archived; LookupFailedError if a game is not.
@@ -244,7 +244,7 @@ def gather(
 
 
 def _maps(
-    run: Run, texts: Mapping[int, MapTexts], source: Game, task_id: TaskId, count: int
+    run: Run, texts: Mapping[int, MapTexts], source: Game, task_id: TaskId, count: int | None
 ) -> tuple[tuple[Map, ...], str]:
     """Maps that a game was evaluated on, in the order of play seeds, and the purpose of the plays:
     the most careful of those whose texts are archived."""
@@ -255,9 +255,9 @@ def _maps(
         for row in (row for row in rows if row["purpose"] == purpose):
             first.setdefault(row["map_seed"], row["play_seed"])
         seeds = sorted(first, key=first.__getitem__)
-        if found := tuple(islice(maps_of(texts, seeds, source), count)):
+        if len(found := tuple(islice(maps_of(texts, seeds, source), count))) > 1:
             return found, purpose
     raise ExportError(
-        f"game {task_id.game_id} ({task_id.role}): found no map whose texts are archived, "
-        "expected one that it was evaluated on"
+        f"game {task_id.game_id} ({task_id.role}): found fewer than two maps whose texts are "
+        "archived, expected two or more that it was evaluated on"
     )

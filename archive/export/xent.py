@@ -184,7 +184,9 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     stranger named, ModelNotFoundError for one that is not to be had.
     """
     selection = choose(run, options)
-    members = gather(run, selection, options.maps or MAPS, options.allow_inexact)
+    members = gather(
+        run, selection, options.maps or (None if run.is_measured else MAPS), options.allow_inexact
+    )
     reference = judges.judge_of(run.config_json)
     refusal = run.judge_refusal(reference, options.judge, "--no-scores")
     if refusal and (options.scores or options.with_judge):
@@ -259,9 +261,9 @@ def _member(
 ) -> dict[str, Any]:
     lowered_game = member.lowered_game
     known = {map_seed: each._asdict() for map_seed, each in best.items()}
+    is_same = member.game.dialect == "xent" and not lowered_game.inexact
     conversion = {
-        "unchanged": not (lowered_game.changes or lowered_game.inexact)
-        and member.game.dialect == "xent",
+        "unchanged": is_same and not lowered_game.changes,
         "changes": list(lowered_game.changes),
         "inexact": list(lowered_game.inexact),
         "notes": list(lowered_game.notes),
@@ -277,7 +279,8 @@ def _member(
         "code": member.game.code,
         "code_sha256": sha256(member.text.encode()).hexdigest(),
         "covers": list(selection.covers[member.task_id]),
-        "thresholds": levels_of(run, member.task_id),
+        # those of other cross-entropies would normalise nobody's scores: the base plays again
+        "thresholds": levels_of(run, member.task_id) if is_same else None,
         "maps": [
             {
                 "map_seed": seed,

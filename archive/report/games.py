@@ -85,6 +85,7 @@ def best_plays(
     """
     ids = [BASE_POLICY, *(policy_id for several in policies.values() for policy_id in several)]
     filters = [("purpose", "in", [*PURPOSES]), ("policy_id", "in", ids)]
+    filters.append(("game_id", "in", [task_id.game_id for task_id in policies]))
     rows = run.table("scores", _COLUMNS, filters).sort_by([("score", "descending")])
     best, base = _best_rows(rows, policies, PLAYS if len(policies) <= FEW else 1)
     maps = run.map_texts("map_seed", (row["map_seed"] for its in best.values() for row in its))

@@ -124,17 +124,19 @@ def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
     row_of = {task: row for row, task in enumerate(tasks)}
     rows = np.array([row_of[names[place]] for place in places], int)
     notes = [f"{len(judged) - len(places):,} rows without a winner"] * (len(places) < len(judged))
-    preferences, known = _mean_verdicts(rows, pairs, verdicts, (len(tasks), len(models)))
-    kept, seats = np.flatnonzero(known.all(axis=(1, 2))).tolist(), list(range(len(models)))
+    is_full = _fully_judged(rows, pairs, (len(tasks), len(models)))
+    kept, seats, its = np.flatnonzero(is_full).tolist(), list(range(len(models))), is_full[rows]
     if places and not kept and not table.choice.task:
         notes.append("all judgements count as one task, since no task has some of every pair")
-        tasks, kept = [POOLED], [0]
-        preferences, known = _mean_verdicts(0 * rows, pairs, verdicts, (1, len(models)))
-        while not (present := known[0][np.ix_(seats, seats)]).all():
-            seats.pop(int(np.argmin(present.sum(axis=1))))
+        tasks, kept, rows, its = [POOLED], [0], 0 * rows, np.ones(len(rows), bool)
+    numbers = np.searchsorted(kept, rows[its])
+    shape = len(kept), len(models)
+    preferences, known = _mean_verdicts(numbers, pairs[its], verdicts[its], shape)
+    while kept and not (present := known[0][np.ix_(seats, seats)]).all():
+        seats.pop(int(np.argmin(present.sum(axis=1))))
     if not kept or len(seats) < 2:
         raise RatingError("found no two models that were compared on one task, expected some")
-    preferences = preferences[np.ix_(kept, seats, seats)]
+    preferences = preferences[:, seats][:, :, seats]
     notes += left_out("task", tasks, kept) + left_out("model", models, seats)
     return RatedBlock(
         models=tuple(models[seat] for seat in seats),
@@ -147,6 +149,14 @@ def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
         resampled="tasks" if len(kept) > 1 else "",
         resample=resample_tasks,
     )
+
+
+def _fully_judged(rows: Indices, pairs: Indices, shape: tuple[int, int]) -> NDArray[np.bool_]:
+    """Of each task, whether it has a judgement of every pair of models; thousands may have one."""
+    count, size = shape
+    judged = np.stack([rows, pairs.min(axis=1), pairs.max(axis=1)])[:, pairs[:, 0] != pairs[:, 1]]
+    found = np.bincount(np.unique(judged, axis=1)[0], minlength=count)
+    return found == size * (size - 1) // 2
 
 
 def _mean_verdicts(
@@ -168,9 +178,10 @@ def _complete(known: NDArray[np.bool_]) -> tuple[list[int], list[int]]:
     largest share of missing cells is left out, again and again."""
     missing, rows, columns = ~known, *(np.ones(size, bool) for size in known.shape)
     while (by_column := missing.sum(axis=0)).any():
-        by_row, worst = missing.sum(axis=1), by_column == by_column.max()
+        by_row, first = missing.sum(axis=1), int(np.argmax(by_column))
         if by_column.max() * columns.sum() >= by_row.max() * rows.sum():
-            columns[worst], missing[:, worst] = False, False  # all alike: there may be thousands
+            alike = (missing == missing[:, [first]]).all(axis=0)  # there may be thousands
+            columns[alike], missing[:, alike] = False, False
         else:
             row = int(np.argmax(by_row))
             rows[row], missing[row] = False, False

@@ -83,6 +83,8 @@ class RatedBlock(NamedTuple):
 
 FEWEST_MAPS, MOST_SETS = 2, 4096
 """Maps that all models of a block share in each of its games; sets of models that are compared."""
+SAME_BITS = 1e-3
+"""Differences of the same play in other batches."""
 SAME = {"judge": "judge", "dtype": "precision", "base": "base player", "m": "number of levels"}
 """Settings of a measure that runs must share for their scores to be compared, in words."""
 
@@ -119,6 +121,8 @@ def measure_block(archives: Sequence[Archive], preference: Preference) -> RatedB
     measures: dict[TaskId, list[Row]] = {task_id: [] for task_id in tasks}
     for row in (row for run in runs for row in run.rows("measures")):
         measures.get(TaskId.of(row), []).append(row)
+    for task_id, rows_of in measures.items():
+        _require_same_levels(task_id, rows_of)
     means = _mean_narms(measures.values(), names)
     if preference is Preference.MARGIN:
         tasks = [task_id for task_id in tasks if measures[task_id]]
@@ -146,6 +150,17 @@ def _require_comparable(runs: Sequence[Run]) -> None:
                 )
 
 
+def _require_same_levels(task_id: TaskId, measures: Sequence[Row]) -> None:
+    """Those that each run's base player set differ with its maps and rounds."""
+    for name in ("b", "theta", "floor"):
+        values = [row[name] for row in measures]
+        if max(values, default=0.0) - min(values, default=0.0) > SAME_BITS:
+            raise RatingError(
+                f"game {task_id.game_id}: found levels of {name} from {min(values):g} to "
+                f"{max(values):g} bits, expected runs with the same maps, rounds and levels"
+            )
+
+
 def _played(runs: Sequence[Run]) -> dict[TaskId, dict[str, Maps]]:
     """Scores by game, in the order of their ids, and by model."""
     played: dict[TaskId, dict[str, Maps]] = {}
@@ -154,7 +169,7 @@ def _played(runs: Sequence[Run]) -> dict[TaskId, dict[str, Maps]]:
     for row in (row for run in runs for row in run.rows("rounds", columns, filters)):
         maps = played.setdefault(TaskId.of(row), {}).setdefault(row["policy_id"], {})
         its = maps.setdefault((row["map_seed"], row["play_seed"]), {})
-        if (before := its.setdefault(row["round"], row["score"])) != row["score"]:
+        if abs((before := its.setdefault(row["round"], row["score"])) - row["score"]) > SAME_BITS:
             raise RatingError(
                 f"{row['policy_id']} was measured twice on game {row['game_id']}, with "
                 f"different scores ({before:g} and {row['score']:g} bits on one map): name one "

@@ -17,7 +17,7 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
 from pathlib import Path
@@ -243,23 +243,23 @@ class Archive:
         parts = [pa.Table.from_batches([], schema).select(needed)]
         for file in files:
             parts += self._parts(file, needed, condition)
-        rows = pa.concat_tables(parts)
-        return (rows if condition is None else rows.filter(condition)).select(selected)
+        return pa.concat_tables(parts).select(selected)
 
     def _parts(
         self, file: disk.DataFile, columns: list[str], condition: pc.Expression | None
     ) -> Iterator[pa.Table]:
-        """The rows of a file; of a large one in batches that are filtered, to save memory.
+        """The rows of a file that fulfil the condition.
 
         A run makes hundreds of small commits and reads their tables after each: their rows are
         kept.
         """
+        parts: Iterable[pa.Table]
         if file.bytes > SMALL_FILE:
-            for part in disk.read_batches(self.folder, file, columns):
-                yield part if condition is None else part.filter(condition)
-            return
-        disk.check_size(self.folder, file)
-        yield from (part.select(columns) for part in self._small_file(file))
+            parts = disk.read_batches(self.folder, file, columns)
+        else:
+            disk.check_size(self.folder, file)
+            parts = (part.select(columns) for part in self._small_file(file))
+        yield from (part if condition is None else part.filter(condition) for part in parts)
 
     @cachedmethod(lambda self: self._kept_rows)
     def _small_file(self, file: disk.DataFile) -> list[pa.Table]:

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict
 
 from evo.config.compose import quoted
-from evo.config.models import Mebibytes, Others
+from evo.config.models import Mebibytes, Others, find_gpus
 from evo.config.schema import AnyRun, BudgetConfig, NamedRun, PaidBudget, RunName
 from xgl.chat.settings import Requests
 from xgl.files import user_path
@@ -62,7 +62,8 @@ class MeasureConfig:
     """Models under the judge by name, as in {weak: FOLDER}, which games name (like
     judge.others)."""
     dtype: Dtype = "auto"
-    """Number type of local models: float32, bfloat16, or auto: bfloat16 on a GPU, else float32."""
+    """Number type of local models: float32, bfloat16, or auto, which a new run puts into words:
+    bfloat16 on a GPU, else float32. It stays when a run is resumed elsewhere."""
     device: Annotated[Literal["auto", "cpu", "cuda"], Role.RESUMABLE] = "auto"
     """cpu, cuda, or auto: a GPU where there is one."""
     memory_mib: Annotated[Mebibytes | None, Role.RESUMABLE] = None
@@ -102,6 +103,15 @@ class MeasureRunConfig(AnyRun):
                 "measure.folder: found none, expected games, as in measure=[single_text,rival], or "
                 "a folder written by python -m archive export RUN FOLDER --format xent"
             )
+
+    @staticmethod
+    def found_here(words: Sequence[str]) -> Sequence[str]:
+        own = dict(word.lstrip("+").partition("=")[::2] for word in words)
+        if own.get("measure.dtype", "auto") != "auto":
+            return ()
+        device = own.get("measure.device", "auto")
+        on_gpu = device == "cuda" or (device == "auto" and find_gpus()[0] > 0)
+        return (f"measure.dtype={'bfloat16' if on_gpu else 'float32'}",)
 
     @property
     def export_folder(self) -> Path:

@@ -8,7 +8,7 @@ experiment has the control and the bootstrap.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any
@@ -55,23 +55,27 @@ class MeasureHost:
         self.members = {member.name: member for member in self.export.members}
         self.queue = EpisodeQueue()
 
-    async def rounds(self, name: str, seeds: Seeds, count: int, ask: Ask) -> RoundFacts:
-        """``count`` rounds of a game on one map."""
+    async def rounds(
+        self, name: str, seeds: Seeds, count: int, ask: Ask, keep: Callable[[RoundFacts], object]
+    ) -> None:
+        """``count`` rounds of a game on one map; ``keep`` is given the facts of what
+        was played, before the first round and after each: a limit of Inspect may end a sample."""
         task = self.members[name].task
-        role, plays = task.role, list[Play]()
+        role = task.role
         earlier: Rounds = ()
-        for _ in range(count):
-            play = await self._play(name, seeds, earlier, ask)
-            plays.append(play)
-            earlier = (*earlier, visible_items(task.game, play, role))
-        outcomes, floor = [play.outcome_for(role) for play in plays], task.floor
+        facts: RoundFacts
+        floor = task.floor
         if not np.isfinite(floor):  # the folder has no levels; the same on every map
             floor = -float(analyse(task.game.program, task.game.metadata, role).move_tokens)
-        return {
-            "scores": [play.score_for(role, floor) for play in plays],
-            "outcomes": outcomes,
-            "moves": [play.accepted_moves(role) for play in plays],
-        }
+        facts = {"scores": [floor] * count, "outcomes": ["unplayed"] * count, "moves": [[]] * count}
+        keep(facts)
+        for at in range(count):
+            play = await self._play(name, seeds, earlier, ask)
+            earlier = (*earlier, visible_items(task.game, play, role))
+            facts["scores"][at] = play.score_for(role, floor)
+            facts["outcomes"][at] = play.outcome_for(role)
+            facts["moves"][at] = play.accepted_moves(role)
+            keep(facts)
 
     async def _play(self, name: str, seeds: Seeds, earlier: Rounds, ask: Ask) -> Play:
         task, stories = self.members[name].task, self.members[name].stories
@@ -153,8 +157,8 @@ def _solver(host: MeasureHost, rounds: int) -> Any:
             facts = state.metadata
             seeds = Seeds(facts["map_seed"], facts["play_seed"])
             state.messages = []
-            found = await host.rounds(facts["game"], seeds, rounds, partial(ask, state, []))
-            state.store.set(ROUNDS_KEY, found)
+            keep = partial(state.store.set, ROUNDS_KEY)
+            await host.rounds(facts["game"], seeds, rounds, partial(ask, state, []), keep)
             return state
 
         return solve
