@@ -375,19 +375,15 @@ def newest_run(experiment: str | None = None) -> Path:
     for folder in (here, *here.parents):
         commits = [each for each in folder.glob(f"runs/*/archive/{COMMITS}") if each.is_dir()]
         for archive in (each.parent for each in sorted(commits, key=lambda c: -c.stat().st_mtime)):
-            if experiment in (None, _experiment(archive)):
+            own = ""  # where it cannot be read
+            with suppress(ArchiveError), Archive.open(archive) as found:
+                own = Run(found).experiment
+            if experiment in (None, own):
                 return Path(os.path.relpath(archive.parent, here))
     kind = f"run of +experiment={experiment}" if experiment else "run"
     raise NotAnArchiveError(
         f"found no {kind} in ./runs or above, expected one there, or the run to be named"
     )
-
-
-def _experiment(folder: Path) -> str:
-    """The kind of an archive's last run; "" where it cannot be read."""
-    with suppress(ArchiveError), Archive.open(folder) as archive:
-        return Run(archive).experiment
-    return ""
 
 
 def runs(archive: Archive) -> list[RunHistory]:

@@ -13,18 +13,9 @@ from typing import Any, NamedTuple
 
 import pyarrow.compute as pc
 
+from archive import schema
 from archive.errors import DamagedError, LookupFailedError
 from archive.run import Row, Run
-from archive.schema import (
-    BASE_POLICY,
-    SCRIPT_POLICY,
-    TABLES,
-    PlayOutcome,
-    Reason,
-    ScopeRow,
-    TaskId,
-    Verdict,
-)
 from archive.statistics.replay import MissingPlaysError, cases, replay
 from archive.statistics.rule import Decision, value_columns
 from archive.statistics.scripts import replay_script_comparison, script_columns
@@ -91,7 +82,7 @@ def contents(archive: Archive) -> Iterator[Mismatch]:
     for file in (file for commit in archive.commits for file in commit.files):
         path = str(folder / file.file)
         try:
-            for _ in read_batches(folder, file, TABLES[file.table].schema.names):
+            for _ in read_batches(folder, file, schema.TABLES[file.table].schema.names):
                 pass
             if (digest := file_hash(folder / file.file)) != file.sha256:
                 yield Mismatch(path, f"SHA-256 {digest}", f"{file.sha256}, as its record says")
@@ -122,7 +113,7 @@ def game_ids(archive: Archive) -> Iterator[Mismatch]:
 
 def keys(archive: Archive) -> Iterator[Mismatch]:
     """Checks that no two rows of a table have the same key."""
-    for name, table in TABLES.items():
+    for name, table in schema.TABLES.items():
         if table.key:
             rows = archive.table(name, table.key).group_by(list(table.key), use_threads=False)
             counts = rows.aggregate([([], "count_all")])
@@ -138,7 +129,7 @@ def names(archive: Archive) -> Iterator[Mismatch]:
         ("runs", "run_id", ("runs",)),
     ):
         known_ids = archive.table(target, [key])[key].combine_chunks()
-        for table in (table for name, table in TABLES.items() if name not in apart):
+        for table in (table for name, table in schema.TABLES.items() if name not in apart):
             for column in (name for name in table.schema.names if name.endswith(key)):
                 named = archive.table(table.name, [column])[column].unique().drop_null()
                 absent = named.filter(pc.invert(pc.is_in(named, value_set=known_ids)))
@@ -154,15 +145,15 @@ def policies(archive: Archive) -> Iterator[Mismatch]:
     pairs = archive.table("scores", ["run_id", "policy_id"])
     for row in pairs.group_by(pairs.column_names, use_threads=False).aggregate([]).to_pylist():
         policy = row["policy_id"]
-        untrained = policy == BASE_POLICY or policy.startswith(SCRIPT_POLICY)
+        untrained = policy == schema.BASE_POLICY or policy.startswith(schema.SCRIPT_POLICY)
         if not untrained and (row["run_id"], policy) not in trained:
             yield _absent("scores", "policy_id", policy, f"a fine-tuning of run {row['run_id']}")
 
 
 def outcomes(archive: Archive) -> Iterator[Mismatch]:
     """Checks that a finished play has its raw score, and that no other play has one."""
-    rows = archive.table("scores", [*TABLES["scores"].key, "score", "raw_score", "outcome"])
-    is_finished = pc.equal(rows["outcome"], PlayOutcome.FINISHED)
+    rows = archive.table("scores", [*schema.TABLES["scores"].key, "score", "raw_score", "outcome"])
+    is_finished = pc.equal(rows["outcome"], schema.PlayOutcome.FINISHED)
     expected = pc.if_else(is_finished, rows["score"], float("-inf"))
     for row in rows.filter(pc.not_equal(rows["raw_score"], expected)).to_pylist():
         actual = f"score {row['score']:g} and raw score {row['raw_score']:g}"
@@ -170,7 +161,7 @@ def outcomes(archive: Archive) -> Iterator[Mismatch]:
 
 
 def _name(table: str, row: Row) -> str:
-    return f"{table}, {', '.join(f'{name} {row[name]}' for name in TABLES[table].key)}"
+    return f"{table}, {', '.join(f'{name} {row[name]}' for name in schema.TABLES[table].key)}"
 
 
 def _absent(table: str, column: str, value: str, expected: str) -> Mismatch:
@@ -183,7 +174,7 @@ def _absent(table: str, column: str, value: str, expected: str) -> Mismatch:
 def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
     """Recomputes every decision that rests on plays of a fine-tune; the others are counted in
     ``unchecked_counts``."""
-    accepted_rows = [row for row in run.decisions if row["verdict"] == Verdict.ACCEPTED]
+    accepted_rows = [row for row in run.decisions if row["verdict"] == schema.Verdict.ACCEPTED]
     accepting = set() if run.is_open_ended else {_list(row) for row in accepted_rows}
     for row, case in cases(run):
         if case is None:
@@ -215,7 +206,7 @@ def where(row: Row) -> str:
 def scopes(run: Run) -> Iterator[Mismatch]:
     """Checks Σ_{k+1} = Σ_k ∪ Ω_k; under the open-ended
     schedule Σ_k is the initial games and the first k accepted ones."""
-    initial = [ScopeRow(m.game_id, m.role, None, None, 0) for m in run.scopes.get(0, ())]
+    initial = [schema.ScopeRow(m.game_id, m.role, None, None, 0) for m in run.scopes.get(0, ())]
     accepted = _accepted(run)
     for number, members in run.scopes.items():
         if run.is_open_ended:
@@ -226,18 +217,18 @@ def scopes(run: Run) -> Iterator[Mismatch]:
         yield from _difference(run.run_id, number, members, expected)
 
 
-def _accepted(run: Run) -> list[ScopeRow]:
+def _accepted(run: Run) -> list[schema.ScopeRow]:
     """Members by decisions, each once in a generation. The open-ended schedule counts generations
     from a game's parent."""
     depths = {member.task_id: 0 for member in run.scopes.get(0, ())}
-    members: dict[tuple[TaskId, int], ScopeRow] = {}
+    members: dict[tuple[schema.TaskId, int], schema.ScopeRow] = {}
     for row in run.decisions:
-        if row["verdict"] == Verdict.ACCEPTED:
-            task_id, generation = TaskId.of(row), row["generation"]
+        if row["verdict"] == schema.Verdict.ACCEPTED:
+            task_id, generation = schema.TaskId.of(row), row["generation"]
             if run.is_open_ended:
-                parent = TaskId(row["parent_game_id"], row["parent_role"])
+                parent = schema.TaskId(row["parent_game_id"], row["parent_role"])
                 generation = depths[task_id] = depths.get(parent, 0) + 1
-            member = ScopeRow(*task_id, row["parent_game_id"], row["gamma"], generation)
+            member = schema.ScopeRow(*task_id, row["parent_game_id"], row["gamma"], generation)
             members.setdefault((task_id, generation), member)
     return list(members.values())
 
@@ -255,18 +246,20 @@ def kept_adapters(run: Run, stored_digests: frozenset[str]) -> Iterator[Mismatch
 
 def _without_plays(row: Row, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
     """Checks that a decision without plays of a fine-tune is a refusal for a known reason."""
-    if row["verdict"] == Verdict.ACCEPTED:
+    if row["verdict"] == schema.Verdict.ACCEPTED:
         yield Mismatch(where(row), "accepted without plays", "refused")
-    elif row["reason"] not in list(Reason):
-        yield Mismatch(where(row), f"reason {row['reason']!r}", f"one of {', '.join(Reason)}")
+    elif row["reason"] not in list(schema.Reason):
+        yield Mismatch(
+            where(row), f"reason {row['reason']!r}", f"one of {', '.join(schema.Reason)}"
+        )
     else:
         unchecked_counts[row["reason"]] += 1
 
 
 def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterator[Mismatch]:
     """``decision`` is None of a ranked candidate that no test accepted or refused."""
-    rivals = Reason.RIVAL_ACCEPTED if list_accepted else Reason.RIVALS_TESTED
-    untested = [Decision(reason, decided=False) for reason in (rivals, Reason.UNLIKELY)]
+    rivals = schema.Reason.RIVAL_ACCEPTED if list_accepted else schema.Reason.RIVALS_TESTED
+    untested = [Decision(reason, decided=False) for reason in (rivals, schema.Reason.UNLIKELY)]
     possible = [decision] if decision else untested
     expected = [(each.verdict, each.reason, each.decided) for each in possible]
     actual = (row["verdict"], row["reason"], row["decided"])
@@ -279,7 +272,10 @@ def _verdict(row: Row, decision: Decision | None, list_accepted: bool) -> Iterat
 
 
 def _difference(
-    run_id: str, number: int, members: Sequence[ScopeRow], expected: Sequence[ScopeRow]
+    run_id: str,
+    number: int,
+    members: Sequence[schema.ScopeRow],
+    expected: Sequence[schema.ScopeRow],
 ) -> Iterator[Mismatch]:
     name = f"scopes, run {run_id}, scope {number}, game"
     unseen = {member.task_id: member for member in expected}
@@ -317,7 +313,7 @@ def verify(archive: Archive) -> Verification:
     counts = {"commits": len(archive.commits), "adapters": len(stored_adapters)}
     if not faults:
         runs = [*Run.all(archive)] or [Run(archive)]  # which raises without a run
-        counts |= {name: archive.count(name) for name in TABLES} | {"runs": len(runs)}
+        counts |= {name: archive.count(name) for name in schema.TABLES} | {"runs": len(runs)}
         faults = [each for check in _ROWS for each in islice(check(archive), LIMIT)]
         for run in runs:
             if run.experiment != "toy_growth":  # it archives no decisions

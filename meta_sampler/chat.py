@@ -10,16 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from meta_sampler.base import (
-    Fate,
-    MetaSampler,
-    Outcome,
-    Progress,
-    Proposal,
-    Provenance,
-    SamplerError,
-    prompt_hash,
-)
+from meta_sampler import base
 from meta_sampler.chat_texts import MAX_ANSWER, Brief, messages, programs_in
 from meta_sampler.settings import ChatSamplerSettings
 from meta_sampler.soundness import KnownGames, child_of
@@ -37,7 +28,7 @@ MOST_REFUSED = 200
 """Refusals that are remembered; the oldest are forgotten first."""
 
 
-class Chat(PaidAnswers, MetaSampler):
+class Chat(PaidAnswers, base.MetaSampler):
     """A sampler that remembers what was refused.
 
     Raises :class:`~xgl.errors.PlayerError` if the key is not in the environment.
@@ -53,7 +44,7 @@ class Chat(PaidAnswers, MetaSampler):
 
             folder = cache_root() / "chat"
         super().__init__(settings, folder)
-        self._refusals: list[Outcome] = []
+        self._refusals: list[base.Outcome] = []
         read_key(settings)
 
     def check(self) -> None:
@@ -68,7 +59,7 @@ class Chat(PaidAnswers, MetaSampler):
 
     def propose(
         self, parent: Game, scope: Sequence[Game], n: int, seed: int, role: str = MAIN_PLAYER
-    ) -> list[Proposal]:
+    ) -> list[base.Proposal]:
         """At most ``n`` proposals; those that cannot be used have no game, and a reason.
 
         Raises as :meth:`gather`, and :class:`SamplerError` if the endpoint finds the prompt too
@@ -90,15 +81,17 @@ class Chat(PaidAnswers, MetaSampler):
 
     async def _draw(
         self, brief: Brief, seed: int, draw: int, batch: RequestBatch
-    ) -> list[Proposal]:
+    ) -> list[base.Proposal]:
         """The programs of the answer to one request, the first with its cost."""
         request = messages(brief, self.settings)
         try:
             answer, usage = await self.answer(batch, request, seed, draw)
         except UnusableAnswerError as error:
-            raise SamplerError(f"{self.settings.place}: {error}") from None
+            raise base.SamplerError(f"{self.settings.place}: {error}") from None
         shown = tuple(game.game_id for game in (brief.parent, *brief.accepted_games))
-        origin = Provenance(NAME, ("invent",), shown, self.settings.model, prompt_hash(request))
+        origin = base.Provenance(
+            NAME, ("invent",), shown, self.settings.model, base.prompt_hash(request)
+        )
         children = []
         for program in programs_in(answer.text)[-brief.games :]:  # drafts come first
             about = replace(origin, raw=program.raw, intent=program.intent)
@@ -106,13 +99,15 @@ class Chat(PaidAnswers, MetaSampler):
         if not children:
             about = replace(origin, raw=excerpt(answer.text, MAX_ANSWER))
             nothing = ("the answer holds no program",)
-            children = [Proposal("", None, nothing, about, Fate.NO_PROGRAM)]
+            children = [base.Proposal("", None, nothing, about, base.Fate.NO_PROGRAM)]
         first, *others = children
         tokens, dollars, seconds = usage.tokens, usage.dollars, answer.seconds
         paid = replace(first.provenance, tokens=tokens, dollars=dollars, seconds=seconds)
         return [replace(first, provenance=paid), *others]
 
-    def observe(self, outcomes: Sequence[Outcome]) -> None:
+    def observe(self, outcomes: Sequence[base.Outcome]) -> None:
         """Remember each refusal, newest first."""
-        newest = [x for x in reversed(outcomes) if x.code and x.progress is not Progress.ACCEPTED]
+        newest = [
+            x for x in reversed(outcomes) if x.code and x.progress is not base.Progress.ACCEPTED
+        ]
         self._refusals = [*newest, *self._refusals][:MOST_REFUSED]

@@ -12,18 +12,8 @@ from random import Random
 from types import MappingProxyType
 from typing import NamedTuple
 
-from meta_sampler import operators as ops
+from meta_sampler import operators as ops, program_editor as editor
 from meta_sampler.base import MetaSampler, Outcome, Proposal, Provenance
-from meta_sampler.program_editor import (
-    PRUNE,
-    EditContext,
-    Lines,
-    NothingError,
-    Operator,
-    donor_lines,
-    prune,
-    unread_registers,
-)
 from meta_sampler.settings import MutateSettings
 from meta_sampler.soundness import FIT, KnownGames, admitted_players, faults, filled_constants, fit
 from xgl.language.canonical import Game, game
@@ -33,11 +23,11 @@ from xgl.language.syntax import MAIN_PLAYER, Program
 class OperatorEntry(NamedTuple):
     """An operator, and whether it needs another player, a loop or another game."""
 
-    apply: Operator
+    apply: editor.Operator
     needs: str = ""
     """"players", "loops" or "donor"; empty if it can always be drawn."""
 
-    def is_available(self, context: EditContext) -> bool:
+    def is_available(self, context: editor.EditContext) -> bool:
         """Whether the context has what it needs."""
         loops = context.settings.loops
         has = {"players": bool(context.others), "loops": loops, "donor": bool(context.donor)}
@@ -74,7 +64,7 @@ NAME = "mutate"
 
 _COUNTS, _COUNT_WEIGHTS = (1, 2, 3), (0.5, 0.35, 0.15)
 
-Donors = list[tuple[str, Lines]]
+Donors = list[tuple[str, editor.Lines]]
 """Other games of the parent's dialect: their ids, and their lines that may enter a child."""
 
 
@@ -102,9 +92,9 @@ class Mutate(MetaSampler):
         """At most ``n`` children; fewer if a parent has too little to vary."""
         settings = self.settings.widen(len(scope))
         players = admitted_players(parent, settings.players)
-        context = EditContext(settings, players, filled_constants(parent), main=role)
+        context = editor.EditContext(settings, players, filled_constants(parent), main=role)
         others = [x for x in scope if x.game_id != parent.game_id and x.dialect == parent.dialect]
-        pairs = [(other.game_id, donor_lines(other.program, context)) for other in others]
+        pairs = [(other.game_id, editor.donor_lines(other.program, context)) for other in others]
         donors = [(game_id, lines) for game_id, lines in pairs if lines]
         known_games = KnownGames((parent, *scope))
         proposals: list[Proposal] = []
@@ -121,7 +111,7 @@ class Mutate(MetaSampler):
         return proposals
 
     def _draw(
-        self, parent: Game, context: EditContext, donors: Donors, rng: Random
+        self, parent: Game, context: editor.EditContext, donors: Donors, rng: Random
     ) -> tuple[Program, Provenance]:
         """A child, sound or not, and how it was made."""
         before, parents = parent.program.instructions, [parent.game_id]
@@ -131,23 +121,23 @@ class Mutate(MetaSampler):
         edited_lines, operators = self._edit(before, context, rng)
         if donors and not FROM_DONOR.isdisjoint(operators):
             parents.append(donor)
-        pruned_lines = prune(edited_lines, unread_registers(before))
+        pruned_lines = editor.prune(edited_lines, editor.unread_registers(before))
         child = Program(pruned_lines, parent.dialect)
         fitted_program = fit(child, context.settings, parent)
-        repairs = {PRUNE: pruned_lines != edited_lines, FIT: fitted_program != child}
+        repairs = {editor.PRUNE: pruned_lines != edited_lines, FIT: fitted_program != child}
         operators += tuple(name for name, holds in repairs.items() if holds)
         return fitted_program, Provenance(NAME, operators, tuple(parents))
 
     def _edit(
-        self, lines: Lines, context: EditContext, rng: Random
-    ) -> tuple[Lines, tuple[str, ...]]:
+        self, lines: editor.Lines, context: editor.EditContext, rng: Random
+    ) -> tuple[editor.Lines, tuple[str, ...]]:
         """One to three operators in a row, with the names of those that changed something."""
         names = [name for name, entry in self._operators.items() if entry.is_available(context)]
         weights = [self._weight(name) for name in names]
         applied_names: tuple[str, ...] = ()
         count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
         for name in rng.choices(names, weights, k=count):
-            with suppress(NothingError):
+            with suppress(editor.NothingError):
                 edited_lines = self._operators[name].apply(lines, context, rng)
                 if edited_lines and edited_lines != lines:
                     lines, applied_names = edited_lines, (*applied_names, name)

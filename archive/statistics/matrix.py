@@ -29,16 +29,7 @@ from numpy.typing import NDArray
 
 from archive.plays import PURPOSES, Plays, on_common_seeds
 from archive.schema import BASE_POLICY, Definition, GainKind, PlaysKey, TaskId
-from archive.statistics.intervals import (
-    CONFIDENCE,
-    Interval,
-    Scores,
-    TransferValues,
-    bonferroni,
-    over_seeds,
-    transfer_values,
-    two_sided,
-)
+from archive.statistics import intervals
 
 
 class Cell(NamedTuple):
@@ -48,7 +39,7 @@ class Cell(NamedTuple):
     diagonal of a playable game is 1 without error.
     """
 
-    values: TransferValues
+    values: intervals.TransferValues
     purpose: str
     plays: int
 
@@ -65,7 +56,7 @@ class TransferMatrix:
     targets: tuple[TaskId, ...]
     cells: Mapping[tuple[TaskId, TaskId], Cell]
 
-    def values(self, definition: Definition) -> Scores:
+    def values(self, definition: Definition) -> intervals.Scores:
         """C or V (sources, targets) float64; NaN unmeasured, −inf undefined."""
 
         def value(cell: Cell) -> float:
@@ -74,7 +65,7 @@ class TransferMatrix:
 
         return self._array(value)
 
-    def lower(self, definition: Definition) -> Scores:
+    def lower(self, definition: Definition) -> intervals.Scores:
         """Lower bounds of C or V (sources, targets); NaN unmeasured, −inf undefined or open."""
         return self._array(lambda cell: cell.values.of(definition).low)
 
@@ -82,7 +73,7 @@ class TransferMatrix:
         """Pairs (source, target) without paired plays, in the order of the matrix."""
         return [pair for pair in product(self.sources, self.targets) if pair not in self.cells]
 
-    def _array(self, number: Callable[[Cell], float]) -> Scores:
+    def _array(self, number: Callable[[Cell], float]) -> intervals.Scores:
         cells = [self.cells.get(pair) for pair in product(self.sources, self.targets)]
         numbers = [math.nan if cell is None else number(cell) for cell in cells]
         return np.reshape(np.array(numbers, np.float64), (len(self.sources), len(self.targets)))
@@ -94,7 +85,7 @@ def transfer_matrix(
     sources: Sequence[TaskId],
     targets: Sequence[TaskId],
     kind: GainKind = GainKind.TOTAL,
-    confidence: float = CONFIDENCE,
+    confidence: float = intervals.CONFIDENCE,
     bounds_at: float | None = None,
 ) -> TransferMatrix:
     """All measured pairs of ``sources`` and ``targets``, in their order.
@@ -103,17 +94,19 @@ def transfer_matrix(
     ``bounds_at`` (default: the same), so that stricter bounds make no value undefined.
     """
     level = confidence if bounds_at is None else bounds_at
-    levels = two_sided(level), two_sided(confidence)
+    levels = intervals.two_sided(level), intervals.two_sided(confidence)
     pairing = partial(_pairing, plays, policies, kind)
     own, cells = {source: pairing(source, source) for source in sources}, {}
     for target, source in product(targets, sources):
         if (at_home := own[source]) and (pair := pairing(source, target)):
-            values = transfer_values(pair[0], pair[1], at_home[0], *levels)
+            values = intervals.transfer_values(pair[0], pair[1], at_home[0], *levels)
             if source == target and (captured := values.captured).value is not None:
                 # the value is 1 without error, but for open bounds, which stay open
-                unity = Interval(1.0, 1.0, 1.0) if math.isfinite(captured.low) else captured
+                unity = (
+                    intervals.Interval(1.0, 1.0, 1.0) if math.isfinite(captured.low) else captured
+                )
                 unity = replace(unity, value=1.0)
-                values = TransferValues(values.gain, unity, unity)
+                values = intervals.TransferValues(values.gain, unity, unity)
             cells[source, target] = Cell(values, pair[2], pair[0].shape[-1])
     return TransferMatrix(tuple(sources), tuple(targets), cells)
 
@@ -124,7 +117,7 @@ def _pairing(
     kind: GainKind,
     source: TaskId,
     target: TaskId,
-) -> tuple[Scores, Scores, str] | None:
+) -> tuple[intervals.Scores, intervals.Scores, str] | None:
     """Gains in bits of the source's policies and of the target's own on the same plays, the largest
     sample: (n,), or (R, n) under R training seeds; and the plays' purpose. None with fewer than 2
     paired plays."""
@@ -132,7 +125,7 @@ def _pairing(
         return None
     count = min(len(policies[source]), len(policies[target]))
     names = BASE_POLICY, *policies[source][-count:], *policies[target][-count:]
-    best: tuple[Scores, Scores, str] | None = None
+    best: tuple[intervals.Scores, intervals.Scores, str] | None = None
     for purpose in PURPOSES:
         keys = (PlaysKey(policy, target, purpose) for policy in names)
         # lazily, since most pairs of a large run were never played
@@ -143,7 +136,7 @@ def _pairing(
         scores = scores[:, np.isfinite(scores).all(axis=0)]
         if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best[0].shape[-1]):
             gains = scores[1:] - scores[0]
-            best = over_seeds(gains[:count]), over_seeds(gains[count:]), purpose
+            best = intervals.over_seeds(gains[:count]), intervals.over_seeds(gains[count:]), purpose
     return best
 
 
@@ -162,7 +155,7 @@ def simultaneous_matrix(
     any η; the gains share map seeds, so only Bonferroni's correction is valid."""
     samples = {(key.purpose, len(sample.own)) for key, sample in plays.items()}
     count = len(policies) ** 2 * max(1, sum(purpose in PURPOSES for purpose, _ in samples))
-    level = bonferroni(CONFIDENCE, count)
+    level = intervals.bonferroni(intervals.CONFIDENCE, count)
     # the test of being defined is the same as elsewhere, so that point estimates do not change
     return transfer_matrix(plays, policies, sources, targets, kind, bounds_at=level), count
 
@@ -170,7 +163,7 @@ def simultaneous_matrix(
 # -- the graph of games, with an edge if a value reaches α, and its components (Def. 54) ----------
 
 
-def links(values: Scores, alpha: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def links(values: intervals.Scores, alpha: float) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Edges and paths of a matrix of values (n, n), rows teach columns: whether a game has an edge
     to another one (G1 ☽ G2 iff its value on G2 is at least ``alpha``), and whether a downstream
     path leads there, (n, n) each; a path of no edge leads to the game itself.

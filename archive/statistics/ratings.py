@@ -151,10 +151,9 @@ def _require_comparable(runs: Sequence[Run]) -> None:
 
 
 def _require_same_levels(task_id: TaskId, measures: Sequence[Row]) -> None:
-    """Those that each run's base player set differ with its maps and rounds."""
-    for name in ("b", "theta", "floor"):
-        values = [row[name] for row in measures]
-        if max(values, default=0.0) - min(values, default=0.0) > SAME_BITS:
+    for name in ("b", "theta", "floor"):  # what a run's base player sets follows from its maps
+        values = [row[name] for row in measures] or [0.0]
+        if max(values) - min(values) > SAME_BITS:
             raise RatingError(
                 f"game {task_id.game_id}: found levels of {name} from {min(values):g} to "
                 f"{max(values):g} bits, expected runs with the same maps, rounds and levels"

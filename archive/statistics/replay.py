@@ -25,14 +25,7 @@ from archive.schema import (
     TaskId,
     Verdict,
 )
-from archive.statistics.intervals import (
-    CONFIDENCE,
-    Interval,
-    Scores,
-    over_seeds,
-    ratio_interval,
-    replicated_gains,
-)
+from archive.statistics import intervals
 from archive.statistics.race import (
     Bounds,
     CandidateBounds,
@@ -115,10 +108,10 @@ class _Reader:
 
     def gains(
         self, source: TaskId, target: TaskId, plays: int, kind: GainKind, rank: int = 0
-    ) -> Scores:
+    ) -> intervals.Scores:
         base = self._sample(BASE_POLICY, target, plays)
         samples = [self._sample(policy, target, plays) for policy in self._attempts(source)[rank]]
-        return replicated_gains(samples, base, kind)
+        return intervals.replicated_gains(samples, base, kind)
 
     def attempts(self, source: TaskId) -> int:
         return len(self._attempts(source))
@@ -218,7 +211,7 @@ class Survival(NamedTuple):
 
     task_id: TaskId
     judge: str
-    specific: Interval
+    specific: intervals.Interval
     decision: Decision | None
 
     @property
@@ -305,7 +298,7 @@ def _survival(
     except KeyError:
         return None
     plays = min(old.shape[-1], new.shape[-1])
-    specific = ratio_interval(new[..., :plays], old[..., :plays], CONFIDENCE)
+    specific = intervals.ratio_interval(new[..., :plays], old[..., :plays], intervals.CONFIDENCE)
     try:
         decision = replay(case, second, policies).decision
     except (MissingPlaysError, ValueError):
@@ -313,10 +306,10 @@ def _survival(
     return Survival(case.candidate, judge, specific, decision)
 
 
-def _gain(plays: Mapping[PlaysKey, Plays], policies: Policies, case: Case) -> Scores:
+def _gain(plays: Mapping[PlaysKey, Plays], policies: Policies, case: Case) -> intervals.Scores:
     """Gains about the map in bits (n,), or (R, n) over fine-tunes, on the plays that all have."""
     names = (BASE_POLICY, *policies[case.candidate][0])
     keys = [PlaysKey(name, case.candidate, case.purpose) for name in names]
     samples = on_common_seeds([_of_case(plays[key], case) for key in keys])
     base, *own = (each.kind(GainKind.SPECIFIC) for each in samples)
-    return over_seeds([each - base for each in own])
+    return intervals.over_seeds([each - base for each in own])

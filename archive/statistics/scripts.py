@@ -10,16 +10,7 @@ import numpy as np
 from archive.plays import PURPOSES, Plays
 from archive.run import Run
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
-from archive.statistics.intervals import (
-    CONFIDENCE,
-    UNDEFINED,
-    Interval,
-    bonferroni,
-    gains,
-    mean_interval,
-    replicated_gains,
-    two_sided,
-)
+from archive.statistics import intervals
 from archive.statistics.matrix import transfer_matrix
 from archive.statistics.replay import Case, Policies
 from archive.statistics.rule import Decision, Looks, OwnGain, bounds_of
@@ -42,8 +33,8 @@ class ScriptComparison(NamedTuple):
     plays: int
     best: str
     best_gain: float
-    total: Interval
-    specific: Interval
+    total: intervals.Interval
+    specific: intervals.Interval
 
 
 def compare(
@@ -66,24 +57,26 @@ def compare(
 
 def _lead(
     policies: Sequence[Plays], scripts: Mapping[str, Plays], kind: GainKind, confidence: float
-) -> Interval:
+) -> intervals.Interval:
     """The smallest lead over a script, which is the lead over the best one."""
-    shared = bonferroni(confidence, len(scripts) * len(GainKind))
-    leads = [replicated_gains(policies, script, kind) for script in scripts.values()]
-    lows = [mean_interval(lead, two_sided(confidence)).low for lead in leads]
-    highs = [mean_interval(lead, two_sided(shared)).high for lead in leads]
-    return Interval(min(float(lead.mean()) for lead in leads), min(lows), min(highs))
+    shared = intervals.bonferroni(confidence, len(scripts) * len(GainKind))
+    leads = [intervals.replicated_gains(policies, script, kind) for script in scripts.values()]
+    lows = [intervals.mean_interval(lead, intervals.two_sided(confidence)).low for lead in leads]
+    highs = [intervals.mean_interval(lead, intervals.two_sided(shared)).high for lead in leads]
+    return intervals.Interval(min(float(lead.mean()) for lead in leads), min(lows), min(highs))
 
 
 def contenders(scripts: Mapping[str, Plays]) -> list[str]:
     """Policy ids of the scripts that may be the best, in their order: all but those that surely
     score less than the one with the highest mean, in total and about the map (paired one-sided t
     bounds at ``CONTENDER_CONFIDENCE``). Raises ``ValueError`` if seeds differ."""
-    names, level = set[str](), two_sided(CONTENDER_CONFIDENCE)
+    names, level = set[str](), intervals.two_sided(CONTENDER_CONFIDENCE)
     for kind in GainKind:
         best = max(scripts.values(), key=lambda plays: float(plays.kind(kind).mean()))
-        leads = {name: gains(plays, best, kind) for name, plays in scripts.items()}
-        names |= {name for name, lead in leads.items() if mean_interval(lead, level).high >= 0}
+        leads = {name: intervals.gains(plays, best, kind) for name, plays in scripts.items()}
+        names |= {
+            name for name, lead in leads.items() if intervals.mean_interval(lead, level).high >= 0
+        }
     return [name for name in scripts if name in names]
 
 
@@ -112,7 +105,9 @@ def headroom(scripts: Sequence[Plays]) -> Headroom:
     """
     own_best = max((plays.own for plays in scripts), key=np.mean)
     blind_best = max((plays.permuted_scores for plays in scripts), key=np.mean)
-    difference = mean_interval(own_best - blind_best, two_sided(CONFIDENCE))
+    difference = intervals.mean_interval(
+        own_best - blind_best, intervals.two_sided(intervals.CONFIDENCE)
+    )
     return Headroom(float(np.mean(own_best) - np.mean(blind_best)), difference.low)
 
 
@@ -161,7 +156,7 @@ def replay_script_comparison(
 
 def script_columns(comparison: ScriptComparison | None) -> dict[str, float | int | str | None]:
     """The columns of ``decisions`` that a comparison fills."""
-    result = comparison or ScriptComparison(0, "", 0.0, UNDEFINED, UNDEFINED)
+    result = comparison or ScriptComparison(0, "", 0.0, intervals.UNDEFINED, intervals.UNDEFINED)
     columns: dict[str, float | int | str | None] = {
         "best_script": result.best.removeprefix(SCRIPT_POLICY),
         "script_plays": result.plays,
@@ -192,7 +187,7 @@ def own_gain(run: Run, task_id: TaskId) -> OwnGain:
     else:
         plays, only, own = (run.plays, run.policies), ([task_id], [task_id]), (task_id, task_id)
         cells = [transfer_matrix(*plays, *only, kind).cells.get(own) for kind in GainKind]
-        total, specific = (cell.values.gain if cell else UNDEFINED for cell in cells)
+        total, specific = (cell.values.gain if cell else intervals.UNDEFINED for cell in cells)
     return OwnGain(specific=specific, total=total)
 
 

@@ -20,16 +20,8 @@ from rich.table import Table
 from archive import Archive, RunEvent
 from archive.charts import Panel, document, panels, series
 from archive.errors import RatingError
+from archive.ratings import paper
 from archive.ratings.normal_form import Array
-from archive.ratings.paper import (
-    RatingSystem,
-    System,
-    adversarial_tasks,
-    improvement_path,
-    judged_preferences,
-    model_ratings,
-    with_copies,
-)
 from archive.ratings.rating import ranks
 from archive.store.files import save_text
 from archive.views.tables import add, table
@@ -100,13 +92,13 @@ def jobs(config: RatingsPaperRunConfig) -> Iterator[Job]:
     """All jobs of a run, in the order in which they are committed."""
     ours, seed = config.ratings_paper, config.seed
     tables = [*((0.0, count) for count in COPIES), *((JITTER, count) for count in NEAR_COPIES)]
-    for (jitter, copies), of in product(tables, RatingSystem):
+    for (jitter, copies), of in product(tables, paper.RatingSystem):
         key: Row = {"trial": 0, "jitter": jitter, "copies": copies, "system": str(of)}
         yield Job(REDUNDANCY, key, partial(rate_redundant, seed, jitter, copies, of))
-    for trial, system, prompts in product(range(ours.trials), System, PROMPT_SETTINGS):
+    for trial, system, prompts in product(range(ours.trials), paper.System, PROMPT_SETTINGS):
         key = {"setting": "main setting", "system": str(system)}  # one run has one setting
         key |= {"prompt_setting": prompts, "trial": trial}
-        path = partial(improvement_path, system, prompts == "additional", **PATH)
+        path = partial(paper.improvement_path, system, prompts == "additional", **PATH)
         yield Job(PATHS, key, partial(walk_path, path, seed, trial))
 
 
@@ -131,19 +123,21 @@ def walk_path(
     ]
 
 
-def rate_redundant(run_seed: int, jitter: float, copies: int, system: RatingSystem) -> list[Row]:
+def rate_redundant(
+    run_seed: int, jitter: float, copies: int, system: paper.RatingSystem
+) -> list[Row]:
     """All models rated by one system on a table with copies against Elo's leader: one row for each,
     but for the key, without ratings where no equilibrium is reached. The copies are the first of
     one list, whatever their number."""
     start = process_time()
     random = np.random.default_rng(named_seed("redundancy", run_seed, 0))
-    table = judged_preferences(TASKS, MODELS, random, judgements=JUDGEMENTS, lead=LEAD)
-    against = int(np.argmax(model_ratings(RatingSystem.ELO, table)))
+    table = paper.judged_preferences(TASKS, MODELS, random, judgements=JUDGEMENTS, lead=LEAD)
+    against = int(np.argmax(paper.model_ratings(paper.RatingSystem.ELO, table)))
     most = max(*COPIES, *NEAR_COPIES)
-    places = adversarial_tasks(table, against, most, random, SHARPNESS)[:copies]
+    places = paper.adversarial_tasks(table, against, most, random, SHARPNESS)[:copies]
     rows: list[Row] = [{"model": model, "against": against} for model in range(MODELS)]
     try:
-        ratings = model_ratings(system, with_copies(table, places, random, jitter))
+        ratings = paper.model_ratings(system, paper.with_copies(table, places, random, jitter))
         found = list(zip(ratings.tolist(), ranks(ratings).tolist(), strict=True))
     except RatingError:
         found = [(None, None)] * len(rows)
@@ -214,13 +208,13 @@ def results_table(paths: Rows, redundancy: Rows) -> Table:
     """What the figures show, in numbers: skill entropies from the first iteration to the last, and
     the rank of Elo's leader by the number of copies against it."""
     view = table("The ratings paper's experiments", "where", "what", "result")
-    for system, prompts, of in product(System, PROMPT_SETTINGS, ("model", "prompt")):
+    for system, prompts, of in product(paper.System, PROMPT_SETTINGS, ("model", "prompt")):
         if len(curves := entropies(paths, of, system, prompts)):  # the run has come so far
             spread = f" ± {curves[:, -1].std(ddof=1):.3f}" if len(curves) > 1 else ""
             ends = f"{curves[:, 0].mean():.3f} → {curves[:, -1].mean():.3f}{spread}"
             what = f"{of} entropy under {STYLES[system][1]}, {prompts} prompts"
             add(view, "Fig. 1", what, f"{ends} nats ({len(curves)} trials)")
-    for near, rated_by in product((False, True), RatingSystem) if redundancy else ():
+    for near, rated_by in product((False, True), paper.RatingSystem) if redundancy else ():
         ranked = leader_ranks(redundancy, near, rated_by).items()
         what = f"rank by {'near' if near else 'exact'} copies, {STYLES[rated_by][1]}"
         listed = "; ".join(f"{copies}: {rank or '–'}" for copies, rank in ranked)
@@ -255,12 +249,12 @@ def leader_ranks(redundancy: Rows, near: bool, system: str) -> dict[int, int | N
 # -- figures of the rows ---------------------------------------------------------------------------
 
 STYLES = {
-    System.ELO: (series(1), "Elo"),
-    System.EQUILIBRIUM: (series(0), "equilibrium ratings"),
-    RatingSystem.NE: (series(0), "NE"),
-    RatingSystem.CCE: (series(2), "CCE"),
-    RatingSystem.NE_SHANNON: (f"dashed {series(0)}", "NE, Shannon"),
-    RatingSystem.CCE_SHANNON: (f"dashed {series(2)}", "CCE, Shannon"),
+    paper.System.ELO: (series(1), "Elo"),
+    paper.System.EQUILIBRIUM: (series(0), "equilibrium ratings"),
+    paper.RatingSystem.NE: (series(0), "NE"),
+    paper.RatingSystem.CCE: (series(2), "CCE"),
+    paper.RatingSystem.NE_SHANNON: (f"dashed {series(0)}", "NE, Shannon"),
+    paper.RatingSystem.CCE_SHANNON: (f"dashed {series(2)}", "CCE, Shannon"),
 }
 """Class and name of each rating system's curves."""
 
@@ -270,7 +264,7 @@ def entropy_figure(paths: Rows) -> Element:
     every, legend = [], {}
     for of in ("model", "prompt"):
         curves = []
-        for system, prompts in product(System, PROMPT_SETTINGS):
+        for system, prompts in product(paper.System, PROMPT_SETTINGS):
             colour, name = STYLES[system]
             dash = "dashed " if prompts == "initial" else ""
             legend[f"{name}, {prompts} prompts"] = class_ = f"series {dash}{colour}"
@@ -287,7 +281,7 @@ def sequence_figure(paths: Rows) -> Element:
     which they entered, after the initial ones."""
     skills, every = paths[0]["skills"], []
     styles = {f"skill {number + 1}": f"series {series(number)}" for number in range(skills)}
-    for system, of in product(System, ("models", "prompts")):
+    for system, of in product(paper.System, ("models", "prompts")):
         rows = select(paths, trial=0, system=system, prompt_setting="additional")
         vectors = np.reshape([value for row in rows for value in row[of] or ()], (-1, skills))
         shares = vectors / vectors.sum(axis=1, keepdims=True)
@@ -306,12 +300,12 @@ def redundancy_figure(redundancy: Rows) -> Element:
     every = []
     for title in ("exact copies", "near copies"):
         curves = []
-        for number, system in enumerate(RatingSystem):
+        for number, system in enumerate(paper.RatingSystem):
             ranked = leader_ranks(redundancy, title == "near copies", system).items()
             places = {copies: rank - 1 + 0.05 * number for copies, rank in ranked if rank}
             curves.append((list(places), list(places.values()), f"series {STYLES[system][0]}"))
         labels = "copies against Elo's leader", "models rated above it"
         every.append(Panel(title, labels, curves))
-    legend = {STYLES[system][1]: f"series {STYLES[system][0]}" for system in RatingSystem}
+    legend = {STYLES[system][1]: f"series {STYLES[system][0]}" for system in paper.RatingSystem}
     title = "Models rated above the leader under Elo, by the number of tasks against it"
     return panels(title, every, legend, len(every), alike=True)

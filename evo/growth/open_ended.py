@@ -232,7 +232,9 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         scope."""
         if self._testing or any(each.comparing for each in self._pool):
             return False
-        for each in [each for each in self._pool if not self._has_future(each)]:
+        # A candidate has a future while its list has a test left and it may well pass.
+        lost = (e for e in self._pool if e.latest.power < LEAST_POWER or not e.origin.tests)
+        for each in [*lost]:
             self._leave(each, accepted=False)
             unlikely = each.assessment.power < LEAST_POWER
             reason = Reason.UNLIKELY if unlikely else Reason.RIVALS_TESTED
@@ -256,11 +258,6 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         for entry in unhelpful:
             self.order.start(self._other_parents(entry), (2, *entry.order))
         return True
-
-    def _has_future(self, entry: _PoolEntry[AssessmentT]) -> bool:
-        """Whether its list has a test left and its chance of acceptance is at least
-        ``LEAST_POWER``."""
-        return entry.latest.power >= LEAST_POWER and entry.origin.tests > 0
 
     def _pays(self, entry: _PoolEntry[AssessmentT]) -> bool:
         """Whether the next test of a candidate is worth its plays. The first test always is. A

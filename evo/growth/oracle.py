@@ -18,17 +18,9 @@ from typing import Any
 
 from archive import Purpose, Reason, Verdict
 from archive.schema import BASE_POLICY, DecisionRule, Definition, GainKind, TaskId
+from archive.statistics import rule
 from archive.statistics.intervals import TransferValues
 from archive.statistics.race import Question, Race, RaceSettings, acceptance, learning, selection
-from archive.statistics.rule import (
-    Decision,
-    Evidence,
-    Looks,
-    Thresholds,
-    chunks,
-    decide,
-    decision_columns,
-)
 from archive.statistics.scripts import script_columns
 from evo.config.schema import RunConfig
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Selection
@@ -52,9 +44,9 @@ class TransferAssessment(Assessment[Task]):
     """An assessment with its evidence, the scope it was measured against, and its decision, if
     selection decided."""
 
-    evidence: Evidence = field(default_factory=Evidence)
+    evidence: rule.Evidence = field(default_factory=rule.Evidence)
     scope: tuple[Task, ...] = ()
-    decision: Decision | None = None
+    decision: rule.Decision | None = None
 
 
 class TransferOracle:
@@ -72,7 +64,7 @@ class TransferOracle:
         self._training: set[Task] = set()
         """Games of the scope that are being fine-tuned again."""
         transfer = config.transfer
-        self.thresholds = Thresholds(
+        self.thresholds = rule.Thresholds(
             config.growth.alpha1,
             config.growth.alpha2,
             Definition(transfer.definition),
@@ -80,12 +72,12 @@ class TransferOracle:
             DecisionRule(transfer.rule),
         )
         error = 1 - transfer.confidence
-        looks = Looks(transfer.selection_plays, error)
+        looks = rule.Looks(transfer.selection_plays, error)
         self.selection = Stage(collector, Purpose.SELECTION, looks, self.thresholds, transfer.scan)
         first_rung = collector.at(config.growth.first_rung)
         self.pause = replace(self.selection, collector=first_rung)
         """Selection at the first rung, where only the own gain is asked for."""
-        looks = Looks(transfer.acceptance_plays, error / max(1, tests))
+        looks = rule.Looks(transfer.acceptance_plays, error / max(1, tests))
         self.acceptance = replace(self.selection, purpose=Purpose.ACCEPTANCE, looks=looks)
 
     def learn(self, initial: Sequence[Task]) -> Steps[Request, list[Task]]:
@@ -143,7 +135,7 @@ class TransferOracle:
         self, candidate: Candidate[Task], scope: Sequence[Task], forecast: Forecast
     ) -> None:
         """Record that the candidate is not fine-tuned on."""
-        decision = Decision(Reason.PASSED_OVER, False, str(forecast))
+        decision = rule.Decision(Reason.PASSED_OVER, False, str(forecast))
         self._record(replace(_unknown(candidate, scope), decision=decision))
 
     # -- selection -----------------------------------------------------------------------------
@@ -183,7 +175,7 @@ class TransferOracle:
         look, the largest first. Returns the first assessment that is not unhelpful, else the given
         one with its own decision."""
         others = [task for task in scope if task != assessment.parent]
-        for chunk in chunks(others, self.config.transfer.scan):
+        for chunk in rule.chunks(others, self.config.transfer.scan):
             for parent in (yield from self._helped(assessment.candidate.game, chunk)):
                 variant = replace(assessment, parent=parent, scope=tuple(scope))
                 result = yield from self._select(variant)
@@ -265,11 +257,14 @@ class TransferOracle:
         decision, evidence, _ = yield from self._race(selection, stage, task, parent, order)
         gamma = evidence.gamma.interval.value
         if decision is None and (gamma or 0.0) > 1 - self.thresholds.alpha2:
-            decision = decide(evidence, self.thresholds)
+            decision = rule.decide(evidence, self.thresholds)
         return self._assessed(assessment, decision, evidence)
 
     def _assessed(
-        self, assessment: TransferAssessment, decision: Decision | None, evidence: Evidence
+        self,
+        assessment: TransferAssessment,
+        decision: rule.Decision | None,
+        evidence: rule.Evidence,
     ) -> TransferAssessment:
         outcome = Selection.PASSED
         if decision is not None:
@@ -369,7 +364,7 @@ class TransferOracle:
         self, assessment: TransferAssessment, result: AcceptanceResult | None, reason: Reason
     ) -> None:
         """Record the decision of its last test, or ``reason``, if it was not tested."""
-        untested = replace(assessment, decision=Decision(reason, decided=False))
+        untested = replace(assessment, decision=rule.Decision(reason, decided=False))
         self._record(result.tested if result else untested)
 
     def _acceptance(self, doublings: int) -> Stage:
@@ -386,12 +381,12 @@ class TransferOracle:
 
     def _race(
         self,
-        kind: Callable[[RaceSettings, Sequence[TaskId], Evidence], Race],
+        kind: Callable[[RaceSettings, Sequence[TaskId], rule.Evidence], Race],
         stage: Stage,
         task: Task,
         parent: Task,
         scope: Sequence[Task],
-    ) -> Steps[Request, tuple[Decision | None, Evidence, list[PlayRequest]]]:
+    ) -> Steps[Request, tuple[rule.Decision | None, rule.Evidence, list[PlayRequest]]]:
         """Run a race to its end; restart it if a game of the scope got another fine-tune meanwhile.
         Returns its decision and evidence, and the plays that it asked for."""
         requests: list[PlayRequest] = []
@@ -451,7 +446,7 @@ class TransferOracle:
             "game_id": task.game_id,
             "role": task.role,
             "finetune_id": policy_id if policy_id in self.ledger.finetunes else None,
-            **decision_columns(decision, evidence, self.thresholds, len(assessment.scope)),
+            **rule.decision_columns(decision, evidence, self.thresholds, len(assessment.scope)),
             **script_columns(scripts),
             **evidence_columns(collector.well_posed(task), collector.few_shot(task)),
             **self.ledger.spent_on(task),

@@ -21,6 +21,7 @@ from evo.config.models import FinetuneConfig
 from evo.jobs.evaluation import Task
 from evo.jobs.lora import AdaptedModel
 from xgl.judge.forward import tree_states
+from xgl.lm import prefix_sharing
 from xgl.lm.captured import CapturedPass, Places, can_capture, captured, size_class
 from xgl.lm.language_model import (
     LanguageModel,
@@ -30,14 +31,6 @@ from xgl.lm.language_model import (
     pad,
 )
 from xgl.lm.memory import micro_batches, retry_in_halves, tree_parts
-from xgl.lm.prefix_sharing import (
-    MAX_TREE_TOKENS,
-    Ids,
-    PrefixTree,
-    ScoredSequence,
-    prefix_trees,
-    shared_length,
-)
 from xgl.players.local import MEMORY_BYTES
 from xgl.random_streams import seed as named_seed
 from xgl.runtime.requests import Move, Moved, Play, Rewarded, Seeds
@@ -184,8 +177,10 @@ def gradient_step(
     runs out, from halves of them.
     """
     lm, tokens = adapted_model.lm, token_count(moves)
+    captures = can_capture(lm, [move.prompt_ids for move, _ in moves])
     # Decided for all parts: what fits as trees may not fit with every prompt read whole.
-    has_trees = not kl and _reads_trees(adapted_model, moves)
+    has_trees = not (kl or captures) and adapted_model.shares_prefixes
+    has_trees = has_trees and isinstance(lm.head, nn.Linear)
 
     def gather(part: Weighted) -> list[float]:
         return add_gradient(adapted_model, part, bonus / tokens, clip, kl / tokens, has_trees)
@@ -196,8 +191,7 @@ def gradient_step(
         parts = [[moves[place] for tree in part for place in tree.members] for part in trees]
     else:
         rows = [(move.prompt_ids, len(move.token_ids)) for move, _ in moves]
-        holds_logits = bool(kl) or not can_capture(lm, [move.prompt_ids for move, _ in moves])
-        slices = micro_batches(lm, rows, memory_bytes, holds_logits)
+        slices = micro_batches(lm, rows, memory_bytes, bool(kl) or not captures)
         parts = [list(moves[part]) for part in slices]
     nats = sum(e for part in parts for e in retry_in_halves(gather, part, "moves to learn from"))
     norm = torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), largest_norm)
@@ -385,29 +379,22 @@ class GradientPlace:
         return torch.cat([last.index_select(0, owner)[:, None], hidden], 1)
 
 
-def _reads_trees(adapted_model: AdaptedModel, part: Weighted) -> bool:
-    """Whether the gradient is one over trees: where passes are not captured."""
-    lm = adapted_model.lm
-    return (
-        not can_capture(lm, [move.prompt_ids for move, _ in part])
-        and adapted_model.shares_prefixes
-        and isinstance(lm.head, nn.Linear)
-    )
-
-
 ATTENTION_TOKENS = 128
 """Tokens of a tree at which attention and its mask count as much as all else that reads them."""
 
 
-def move_trees(moves: Sequence[Move]) -> Iterator[PrefixTree]:
+def move_trees(moves: Sequence[Move]) -> Iterator[prefix_sharing.PrefixTree]:
     """Trees of prompts and moves, whose members are places among ``moves``. A prompt that continues
     another stands in its tree: the moves of a play are learned in one reading of its last view, not
     in a reading for each. So do others that share so much that one tree costs less than two."""
-    groups, root, last, size = list[list[int]](), Ids(), Ids(), 0
-    rows = [ScoredSequence((*m.prompt_ids, *m.token_ids), len(m.token_ids)) for m in moves]
+    groups, root, last, size = list[list[int]](), prefix_sharing.Ids(), prefix_sharing.Ids(), 0
+    rows = [
+        prefix_sharing.ScoredSequence((*m.prompt_ids, *m.token_ids), len(m.token_ids))
+        for m in moves
+    ]
     for place in sorted(range(len(moves)), key=lambda place: moves[place].prompt_ids):
         prompt, whole = moves[place].prompt_ids, len(rows[place].ids)
-        shared = shared_length(last, prompt)
+        shared = prefix_sharing.shared_length(last, prompt)
         new = whole - shared  # a tree of T tokens costs T (ATTENTION_TOKENS + T)
         dearer = 2 * size * new + new**2 > whole**2 + ATTENTION_TOKENS * shared
         if not groups or (dearer and prompt[: len(root)] != root):
@@ -417,8 +404,8 @@ def move_trees(moves: Sequence[Move]) -> Iterator[PrefixTree]:
         last, size = prompt, size + new
     for members in sorted(groups, key=min):
         own = [rows[place] for place in members]
-        most = max(MAX_TREE_TOKENS, 2 * max(len(each.ids) for each in own))
-        for tree in prefix_trees(own, max_tokens=most):
+        most = max(prefix_sharing.MAX_TREE_TOKENS, 2 * max(len(each.ids) for each in own))
+        for tree in prefix_sharing.prefix_trees(own, max_tokens=most):
             yield replace(tree, members=tuple(members[index] for index in tree.members))
 
 

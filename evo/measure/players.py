@@ -21,15 +21,7 @@ from xgl.files import user_path
 from xgl.judge.loading import load_model
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
-from xgl.models.references import (
-    EXPECTED,
-    AdapterName,
-    ChatName,
-    InstructName,
-    LocalName,
-    PeftName,
-    parse as parse_player,
-)
+from xgl.models import references
 from xgl.models.resolve import load_tokenizer, resolve
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import ChatTemplate, LocalPolicy
@@ -106,11 +98,11 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
     """The player of that name, found but not loaded. Raises :class:`ConfigError`,
     :class:`~xgl.errors.ModelNotFoundError`, :class:`~archive.ArchiveError`, and
     :class:`~xgl.errors.PlayerError` for a key that is missing."""
-    match parse_player(text):
-        case LocalName(reference, temperature):
+    match references.parse(text):
+        case references.LocalName(reference, temperature):
             resolve(reference)
             return LocalPlayer(text, reference, temperature=temperature)
-        case InstructName(reference):
+        case references.InstructName(reference):
             resolve(reference)
             if not load_tokenizer(reference).chat_template:
                 raise ConfigError(
@@ -118,7 +110,7 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
                     f"model, or {reference} to be asked by the view alone"
                 )
             return LocalPlayer(text, reference, chat=chat)
-        case AdapterName() as name:
+        case references.AdapterName() as name:
             try:
                 _, content, player = adapter_of(name)
             except ConfigError as error:
@@ -126,14 +118,14 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
             resolve(player.model)
             temperature = player.temperature
             return LocalPlayer(text, player.model, content, lora=player, temperature=temperature)
-        case PeftName(folder, model):
+        case references.PeftName(folder, model):
             adapter = user_path(folder)
             base = peft_base(adapter, model)
             resolve(base)
             return LocalPlayer(text, base, folder=adapter)
-        case ChatName(model, url):
+        case references.ChatName(model, url):
             return RemotePlayer(text, chat_settings(model, url, chat))
-    raise ConfigError(f"players: found {text!r}, a judge, {EXPECTED}")
+    raise ConfigError(f"players: found {text!r}, a judge, {references.EXPECTED}")
 
 
 def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:

@@ -48,8 +48,6 @@ _WINDOW = re.compile(
 )
 _SECONDS = re.compile(r"\d{1,9}(\.\d*)?")
 """Of a header Retry-After, which may be a date too."""
-SECRET = 16
-"""Characters of a key, at least, that nobody may read."""
 MAX_REASON = 300
 """Most characters quoted from a server's message."""
 
@@ -319,7 +317,9 @@ def _read_completion(body: bytes | Fault, key: str | None) -> tuple[Reply | Faul
         reason = f" ({one_line(str(error), key)})" if error else ""
         return Fault("transient", f"an answer without a choice{reason}"), tokens
     cut = lookup(completion, "choices", 0, "finish_reason") == "length"
-    text = _redact(key, content_text(message.get("content")))  # answers are kept
+    # Answers are kept; a short key is a local server's placeholder, and may be a word of them.
+    secret = key if key and len(key) >= 16 else None
+    text = _redact(secret, content_text(message.get("content")))
     return Reply(text, cut), tokens
 
 
@@ -347,8 +347,7 @@ def one_line(text: str, key: str | None) -> str:
 
 
 def _redact(key: str | None, text: str) -> str:
-    # a shorter one is a local server's placeholder, or a word of an answer
-    return text.replace(key, "[key]") if key and len(key) >= SECRET else text
+    return text.replace(key, "[key]") if key else text
 
 
 # -- before a run ---------------------------------------------------------------------------------

@@ -34,11 +34,6 @@ ENTRY_BYTES = 320
 """Bytes of an LRU entry in addition to its value, about."""
 
 
-def _digest(ids: sharing.Ids) -> bytes:
-    """A hash of 16 bytes; two sequences collide once in 10^38 pairs."""
-    return blake2b(array("q", ids).tobytes(), digest_size=16).digest()
-
-
 _LOG = logging.getLogger(__name__)
 
 
@@ -52,7 +47,10 @@ class Engine(ABC):
 
     def bits(self, sequences: Sequence[ScoredSequence]) -> list[Bits]:
         """Bits of each sequence's scored tokens, in order; not checked for being finite."""
-        keys = {one: _digest((*one.ids, one.target_count)) for one in dict.fromkeys(sequences)}
+        keys = dict[ScoredSequence, bytes]()
+        for one in sequences:  # by hashes of 16 bytes, of which two in 10^38 pairs collide
+            whole = array("q", (*one.ids, one.target_count)).tobytes()
+            keys[one] = blake2b(whole, digest_size=16).digest()
         found = {one: self._scores.get(key) for one, key in keys.items()}
         known = {one: tuple(bits) for one, bits in found.items() if bits is not None}
         new = [one for one in keys if one not in known]

@@ -148,13 +148,10 @@ def _in_full(folder: Path) -> dict[str, Any]:
     FP8 too, transformers would not do so of itself."""
     from transformers import FineGrainedFP8Config
 
-    stored = json_object(folder / "config.json").get("quantization_config")
-    if not isinstance(stored, dict) or stored.get("quant_method") != "fp8":
-        return {}
-    kept = stored.get("modules_to_not_convert")
-    return {
-        "quantization_config": FineGrainedFP8Config(dequantize=True, modules_to_not_convert=kept)
-    }
+    stored = json_object(folder / "config.json").get("quantization_config") or {}
+    kept = {"modules_to_not_convert": stored.get("modules_to_not_convert")}
+    in_full = {"quantization_config": FineGrainedFP8Config(dequantize=True, **kept)}
+    return in_full if stored.get("quant_method") == "fp8" else {}
 
 
 def _device_map(folder: Path, device: str, dtype: str) -> dict[str, str]:

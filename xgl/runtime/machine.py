@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, count
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 from xgl.errors import FlowError, OversizeError
 from xgl.language import syntax as syn
@@ -104,17 +104,6 @@ class _ForfeitError(Exception):
     """A player has failed too often; its name is the message."""
 
 
-class _Elicited(NamedTuple):
-    """What a failed ensure returns to: an elicit, with the runs of each line and the moves before
-    it; ``attempt`` counts the returns."""
-
-    position: int
-    player: str
-    visits: Counter[int]
-    turns: int
-    attempt: int
-
-
 Amount = tuple[
     float,
     tuple[tuple[int, syn.XentKind, req.TokenScores], ...],
@@ -142,7 +131,9 @@ class Machine:
         self.failures: Counter[str | int] = Counter()
         self.steps = self.turns = 0
         self.visits: Counter[int] = Counter()
-        self.last_elicit: _Elicited | None = None
+        self.last_elicit: tuple[int, str, Counter[int], int, int] | None = None
+        """What a failed ensure returns to: the elicit, its player, the runs of each line and the
+        moves before it, and how often it was returned to."""
         self.attempt = 0
 
     def play(self) -> Generator[tuple[req.Request, ...], tuple[req.Answer, ...], req.Play]:
@@ -244,7 +235,7 @@ class Machine:
     def _elicit(self, elicit: syn.Elicit) -> RequestGenerator:
         attempt, self.attempt = self.attempt, 0
         before = self.visits.copy(), self.turns, attempt
-        self.last_elicit = _Elicited(self.flow.position, elicit.player, *before)
+        self.last_elicit = self.flow.position, elicit.player, *before
         metadata = self.game.metadata  # a longer text than the cap on characters cannot be stored
         max_len = min(elicit.max_len or metadata.max_len, metadata.max_characters)
         for name in elicit.registers:
@@ -274,7 +265,7 @@ class Machine:
             raise FlowError(f"line {line}: an ensure before any elicit")
         holds = yield from self._conditions(ensure.conditions)
         back = self.last_elicit
-        player = back.player if back else syn.MAIN_PLAYER
+        player = back[1] if back else syn.MAIN_PLAYER
         key = self.flow.position if self.dialect.failures_per_line else player
         if not holds:
             self.failures[key] += 1
@@ -286,8 +277,8 @@ class Machine:
         if back is None or self.failures[key] > self.game.metadata.max_failures:
             raise _ForfeitError(player)
         # For random numbers nothing since the elicit happened, and only the retry's are new.
-        self.flow.position, self.visits = back.position, back.visits.copy()
-        self.turns, self.attempt = back.turns, back.attempt + 1
+        self.flow.position, _, visits, self.turns, attempt = back
+        self.visits, self.attempt = visits.copy(), attempt + 1
         return False
 
     def _conditions(self, conditions: tuple[syn.Condition, ...]) -> Generator[Any, Any, bool]:
