@@ -112,15 +112,9 @@ def test_texts_are_searched_and_folded_within_the_meter(code: str, table: Any) -
 
 
 def test_a_short_search_for_cost_breaks_no_law() -> None:
-    fuzzer = search(steps=250, seed=1)
-    assert fuzzer.steps == 250
-    assert fuzzer.broken == []
-    assert all(fuzzer.worst.values())
+    assert search(count=100, seed=1) == []
 
 
 @pytest.mark.long
 def test_a_search_for_cost_breaks_no_law() -> None:
-    """8,000 steps; docs/reference/dialects.md has what a longer one found."""
-    fuzzer = search(steps=8_000, seed=2)
-    assert fuzzer.steps == 8_000
-    assert fuzzer.broken == []
+    assert search(count=4_000, seed=2) == []

@@ -41,12 +41,16 @@ def test_inspect_measures_what_the_experiment_measures(
         model = ("--model", "openai-api/local/m", "-T", "rounds=3")
         log_options = ("--log-format", "json", "--log-dir", str(tmp_path / "logs"))
         framework.run("inspect", "eval", "task.py", *model, *log_options, cwd=folder)
+        cut = ("--message-limit", "5", "--log-format", "json", "--log-dir", str(tmp_path / "cut"))
+        framework.run("inspect", "eval", "task.py", *model, *cut, cwd=folder)
         player = f"player=chat:m@{server.url}"
         overrides = ["+experiment=measure", f"measure={folder}", player, "measure.rounds=3"]
         assert evo.run.main([*overrides, "name=m"]) == 0
-    [path] = (tmp_path / "logs").glob("*.json")
-    log = json.loads(path.read_text())
-    assert log["status"] == "success"
+    [path], [cut_path] = ((tmp_path / name).glob("*.json") for name in ("logs", "cut"))
+    log, cut_log = json.loads(path.read_text()), json.loads(cut_path.read_text())
+    assert (log["status"], cut_log["status"]) == ("success", "success")
+    limited = [score for each in cut_log["samples"] for score in each["scores"].values()]
+    assert {score["metadata"]["outcomes"][-1] for score in limited} == {"unplayed"}
     metrics = {n: m["value"] for s in log["results"]["scores"] for n, m in s["metrics"].items()}
     with Archive.open(tmp_path / "runs" / "m" / "archive") as archive:
         rounds = [row for row in archive.rows("rounds") if not row["control"]]

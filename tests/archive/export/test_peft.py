@@ -13,6 +13,7 @@ from support.rows import row
 from archive import Archive, Run
 from archive.__main__ import main
 from archive.export.folder import Options, export
+from archive.export.games import adapter_config
 from evo.config.measure import ChatConfig
 from evo.config.models import PlayerConfig
 from evo.jobs.lora import AdaptedModel, with_peft_folder
@@ -51,6 +52,12 @@ def scores(policy: LocalPolicy) -> list[float]:
     cast = Cast(load_judge("embedded"), text_row, {"black": policy})
     plays = play_all([Instance(CONTRAST.game, Seeds(seed, 0)) for seed in range(4)], cast)
     return [play.scores["black"] for play in plays]
+
+
+def test_the_layers_of_every_family_are_named() -> None:
+    head = json.dumps({"base_model.model.transformer.h.3.attn.c_attn.lora_A.weight": {}}).encode()
+    found = adapter_config(len(head).to_bytes(8, "little") + head, PLAYER)
+    assert (found["target_modules"], found["layers_to_transform"]) == (["c_attn"], [3])
 
 
 def test_plain_peft_plays_what_the_archived_adapter_plays(

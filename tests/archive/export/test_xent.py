@@ -120,6 +120,13 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path) -> 
             choose(run, Options(playable=8))
 
 
+REFUSED = {
+    Options("sft", playable=1): "--playable: found --format sft, expected xent or inspect",
+    Options("xent", eta=0.3, playable=1): "found --playable and --eta, expected one way",
+    Options("xent", maps=1): "--maps: found 1, expected 2 or more for a measure",
+}
+
+
 # -- what a user can get wrong ------------------------------------------------------------------
 
 
@@ -135,6 +142,10 @@ def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> N
         export(Run(archive), tmp_path / "out", options)
     manifest = json.loads((tmp_path / "out" / "measure.json").read_text())
     assert len(manifest["members"][1]["conversion"]["inexact"]) == 1
+    with Archive.open(tmp_path / "archive") as archive:
+        for refused, message in REFUSED.items():
+            with pytest.raises(ExportError, match=message):
+                export(Run(archive), tmp_path / "other", refused)
     assert "**not exact**" in (tmp_path / "out" / "README.md").read_text()
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -117,6 +119,28 @@ def test_battles_on_prompts_of_their_own_are_one_task(tmp_path: Path, capsys: Ca
     assert tasks(document) == {"all judgements"}
     assert [each["model"] for each in document["models"]] == names
     assert [each["mean"] for each in document["models"]] == [1.0, 0.5, 0.0]
+
+
+def test_many_battles_of_many_models_need_no_memory_for_each(
+    tmp_path: Path, capsys: Capsys
+) -> None:
+    """14,790 tasks of 30 × 30 models would take more than is there, and one of them is full."""
+    names = [f"m{number:02}" for number in range(30)]
+    pairs = [*combinations(names, 2)]
+    verdicts = [(*pair, f"q{at}{pair}", "model_a") for pair in pairs for at in range(33)]
+    file = judged(tmp_path / "t.csv", [(a, b, q.replace(", ", ""), w) for a, b, q, w in verdicts])
+    with patch("archive.statistics.outcome_table.check_memory") as check:
+        document = rate(capsys, file)
+    assert check.call_args_list[0].args == ((1, 30, 30),)
+    assert (tasks(document), len(models(document))) == ({"all judgements"}, 30)
+
+
+def test_of_a_balanced_table_a_block_is_left(tmp_path: Path, capsys: Capsys) -> None:
+    """Each of twenty tasks lacks one of five models, and each model four tasks."""
+    rows = [f"m{m},t{t},{m + t % 7}" for t in range(20) for m in range(5) if t % 5 != m]
+    file = write(tmp_path / "t.csv", "\n".join(["model,task,score", *rows, ""]))
+    document = rate(capsys, file)
+    assert (len(models(document)), len(tasks(document))) == (3, 8)
 
 
 PAIRS = "model_a,model_b,prompt,winner\nann,bob,q,model_a\n"

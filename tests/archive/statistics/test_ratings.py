@@ -154,6 +154,20 @@ def test_resamples_are_drawn_with_the_seed_of_the_run(tmp_path: Path, capsys: Ca
     assert rating.RatingQuestion(*document["question"].values()).seed == 7
 
 
+def test_a_player_of_two_runs_is_one_while_its_plays_are_and_levels_are_shared(
+    tmp_path: Path, capsys: Capsys
+) -> None:
+    near = {name: [each + 1e-4 for each in by_game] for name, by_game in PLAIN.items()}
+    first, second = build(tmp_path / "a", PLAIN), build(tmp_path / "b", near, run_id="later")
+    assert main(["ratings", str(first), str(second)]) == 0
+    for folder, run_id, level in ((first, RUN, 1.0), (second, "later", 2.0)):
+        ids = {"run_id": run_id, "policy_id": run_id, "game_id": games(1)[0].game_id}
+        with Archive.open(folder, "a") as archive:
+            archive.commit({"measures": [row("measures", **ids, role="black", b=level)]})
+    assert main(["ratings", str(first), str(second)]) == 2
+    assert "found levels of b from 1 to 2 bits" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

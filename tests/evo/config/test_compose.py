@@ -82,7 +82,10 @@ def test_composed_defaults_are_those_of_python(monkeypatch: pytest.MonkeyPatch) 
         experiment="toy_growth", name="toy_growth-seed0"
     )
     config = MeasureRunConfig(experiment="measure", measure=MeasureConfig(folder="OUT"))
-    assert load(MeasureRunConfig, MEASURE) == config
+    here = load(MeasureRunConfig, MEASURE)
+    assert here == replace(config, measure=replace(config.measure, dtype="float32"))
+    on_gpu = load(MeasureRunConfig, [*MEASURE, "measure.device=cuda"])
+    assert on_gpu.measure.dtype == "bfloat16", "a run keeps the type that it began with"
 
 
 def test_a_list_of_games_to_measure_is_read_as_every_other_list() -> None:

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import torch
 from ray._private import ray_constants
 from ray.exceptions import RayTaskError
 
@@ -78,6 +79,13 @@ def test_a_process_may_join_a_cluster_after_a_run_of_its_own(
     executors.connect(ClusterConfig())
     executors.connect(ClusterConfig(address="10.0.0.1:6379"))
     assert seen == [False, True]
+
+
+@pytest.mark.parametrize("error", [MemoryError("full"), torch.OutOfMemoryError("full. Tried")])
+def test_a_worker_without_memory_is_one_sentence(error: Exception) -> None:
+    found = executors.own_error(cast(Any, SimpleNamespace(cause=error)), starting=False)
+    assert isinstance(found, WorkersLostError)
+    assert str(found).startswith("a worker ran out of memory (full); lower player.memory_mib")
 
 
 def test_each_adapter_is_read_once(

@@ -1,10 +1,9 @@
-"""Searches for programs and moves that cost much, and for one that breaks the law of cost.
+"""Searches for programs and moves that break the law of cost.
 
 The law: for any text of at most 64 lines of 4,096 characters and any move, each operation ends in
 the language's own error or result within ``SECONDS`` of processor time and ``BYTES`` written, judge
-and players aside. Small programs are mutated towards more processor time for each character (a
-play: for each unit of work that it is charged); now and then one of the worst is widened, repeated
-and put into a loop until it is as large as a program may be.
+and players aside. Programs are widened, repeated and put into a loop until they are as large as a
+program may be.
 """
 
 from __future__ import annotations
@@ -14,11 +13,11 @@ import re
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from random import Random
 from typing import Any, NamedTuple
 
-from support.fuzz import LETTERS, SOUND, from_grammar
+from support.fuzz import SOUND, from_grammar
 
 import xgl
 from xgl.analysis.plain_english import in_words
@@ -84,12 +83,11 @@ class Case:
 
 
 class Cost(NamedTuple):
-    """What one operation took; ``units`` are those charged to a play."""
+    """What one operation took."""
 
     operation: str
     seconds: float
     written: int
-    units: float = 0
 
 
 class OverrunError(BaseException):
@@ -138,7 +136,7 @@ def _play(case: Case, whole: xgl.Game) -> Cost:
     size = meter.most_record - meter.record
     if plays and size > meter.most_record / 8:
         size = len(json.dumps([asdict(event) for event in plays[0].events], indent=1))
-    return cost._replace(written=int(size), units=meter.most_work - meter.work)
+    return cost._replace(written=int(size))
 
 
 def _measure_operation(operation: str, run: Callable[[], Any]) -> tuple[Any, Cost]:
@@ -172,36 +170,9 @@ def _size(result: Any) -> int:
 # -- mutations -----------------------------------------------------------------------------------
 
 LINES, CHARACTERS = 64, 4_096
-KEPT = 6
-"""Worst programs that are kept for each operation."""
-LARGE_EVERY = 1_000
 SMALL = 300
 """Characters of a small program."""
 MOVES = ("a red hen", "bread & butter", "x" * 60)
-
-
-def mutate(case: Case, other: Case, rng: Random) -> Case:
-    """A neighbour of a case, with lines of another, of itself or of the grammar in it."""
-    lines = case.text.split("\n")
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        at = rng.randrange(len(lines))
-        match rng.randrange(6):
-            case 0:
-                more = rng.choice((other.text, case.text, from_grammar(rng)))
-                lines.insert(at, rng.choice(more.split("\n")))
-            case 1 if len(lines) > 1:
-                del lines[at]
-            case 2:
-                lines = looped(lines, rng.choice((1, 3)), rng)
-            case 3:
-                place = rng.randrange(len(lines[at]) + 1)
-                lines[at] = lines[at][:place] + rng.choice(LETTERS) + lines[at][place + 1 :]
-            case _:
-                lines[at] = widened(lines[at], rng.choice((40, 120)))
-    moves, letter = case.moves, rng.choice(("a", "a ", "é", "字 ", "\n", "Ⅷ ", "ab-", "0"))
-    if rng.random() < 0.15:
-        moves = (*moves[:2], letter * rng.choice((1, 30, 4_000)), rng.choice(moves) + letter)
-    return Case(truncated(lines), case.dialect, moves)
 
 
 def enlarge(case: Case, rng: Random) -> Case:
@@ -244,64 +215,26 @@ def truncated(lines: Sequence[str]) -> str:
 # -- the search ----------------------------------------------------------------------------------
 
 
-@dataclass
-class Search:
-    """A population of the worst for each operation, and what broke the law."""
-
-    rng: Random
-    cases: Sequence[Case]
-    worst: dict[str, list[tuple[float, Case]]] = field(
-        default_factory=lambda: {operation: [] for operation in OPERATIONS}
-    )
-    """By operation, seconds for each character or unit: the worst first."""
-    broken: list[tuple[Cost, Case]] = field(default_factory=list)
-    steps: int = 0
-
-    def step(self) -> None:
-        self.steps += 1
-        operation, is_large = self.rng.choice(OPERATIONS), self.steps % LARGE_EVERY == 0
-        worst = self.worst[operation]
-        known = [case for _, case in worst] if self.rng.random() < 0.8 else []
-        case = self.rng.choice(known or self.cases)
-        other = self.rng.choice(self.cases)
-        case = enlarge(case, self.rng) if is_large else mutate(case, other, self.rng)
-        if is_large or len(case.text) <= SMALL:
-            self._measure(case, OPERATIONS if is_large else (operation,), is_large)
-
-    def _measure(self, case: Case, operations: Sequence[str], is_large: bool) -> None:
+def search(count: int, seed: int) -> list[tuple[Cost, Case]]:
+    """What breaks the law of so many large programs, made from the library's games and from lines
+    of the grammar."""
+    signal.signal(signal.SIGALRM, overrun)
+    rng, broken = Random(seed), list[tuple[Cost, Case]]()
+    texts = [text for each in SOUND if len(text := re.sub(r"\s*#.*", "", each).strip()) <= SMALL]
+    for _ in range(count):
+        text = rng.choice(texts) if rng.random() < 0.3 else from_grammar(rng)
+        moves = (*MOVES[:2], rng.choice("aé字\nⅧ-0") * rng.choice((1, 30, 4_000)))
+        case = enlarge(Case(text, rng.choice([*DIALECTS]), moves), rng)
         try:
-            for cost in costs(case, operations):
-                self._judge(cost, case, is_large)
+            for cost in costs(case):
+                if cost.seconds > SECONDS / 2:  # other work on the machine only adds
+                    again = (each for each in costs(case, [cost.operation]) if each[0] == cost[0])
+                    cost = min([cost, *again], key=lambda each: each.seconds)
+                if cost.seconds > SECONDS or cost.written > BYTES:
+                    broken.append((cost, case))
         except OverrunError:
-            self.broken.append((Cost("any", 5 * SECONDS, 0), case))
+            broken.append((Cost("any", 5 * SECONDS, 0), case))
         except Exception as error:
             error.add_note(f"{case}")
             raise
-
-    def _judge(self, cost: Cost, case: Case, is_large: bool) -> None:
-        worst = self.worst[cost.operation]
-        units = max(1, cost.units) if cost.operation == "play" else 300 + len(case.text)
-        is_worst = len(worst) < KEPT or cost.seconds / units > worst[-1][0]
-        if is_worst or cost.seconds > SECONDS / 2:  # other work on the machine only adds
-            again = [each for each in costs(case, [cost.operation]) if each[0] == cost[0]]
-            cost = min([cost, *again], key=lambda each: each.seconds)
-        if cost.seconds > SECONDS or cost.written > BYTES:
-            self.broken.append((cost, case))
-        if is_worst and not is_large:
-            worst.append((cost.seconds / units, case))
-            worst.sort(key=lambda each: -each[0])
-            del worst[KEPT:]
-
-
-def search(steps: int, seed: int) -> Search:
-    """A search of so many steps; it begins with the library's games and with lines of the
-    grammar."""
-    signal.signal(signal.SIGALRM, overrun)
-    rng = Random(seed)
-    texts = [re.sub(r"\s*#.*", "", text).strip() for text in SOUND]
-    texts += [from_grammar(rng) for _ in range(40)]
-    cases = [Case(text, each, MOVES) for text in texts if len(text) <= SMALL for each in DIALECTS]
-    fuzzer = Search(rng, cases)
-    while fuzzer.steps < steps and not fuzzer.broken:
-        fuzzer.step()
-    return fuzzer
+    return broken

@@ -10,10 +10,20 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.chat_server import ChatServer, Received, Sent
 
-from xgl.errors import JudgeError, ModelNotFoundError
+import xgl
+from xgl.errors import JudgeError, ModelNotFoundError, PlayerError, StoryError
 from xgl.judge.loading import check_judge, load_judge
 from xgl.language.dialects import DIALECTS
-from xgl.runtime.requests import ScoreRequest, TokenScores, TruthRequest
+from xgl.players.local import LocalPolicy
+from xgl.runtime.requests import (
+    MoveRequest,
+    ScoreRequest,
+    Seeds,
+    TokenScores,
+    TruthRequest,
+    Turn,
+    View,
+)
 
 if TYPE_CHECKING:
     from xgl.judge.transformer_judge import TransformerJudge
@@ -117,6 +127,15 @@ def test_a_server_that_is_away_or_serves_another_model_is_one_sentence(
     with pytest.raises(ModelNotFoundError, match=r"expected vllm:MODEL@http"):
         check_judge("vllm:embedded")
     check_judge(f"vllm:embedded@{server.url}")
+
+
+def test_a_model_on_a_server_makes_no_moves_and_tells_no_stories(server: CompletionsServer) -> None:
+    remote = load_judge(f"vllm:embedded@{server.url}")
+    with pytest.raises(StoryError, match="there is no source: pass stories="):
+        xgl.play("single_text", "a move", remote)
+    request = MoveRequest(View("black", "elicit(s)", (), "s"), 8, 0)
+    with pytest.raises(PlayerError, match="a judge behind a server makes no moves"):
+        LocalPolicy(remote.lm).moves([Turn(request, Seeds(1, 0))])
 
 
 NO_SCORES = {

@@ -214,8 +214,13 @@ def test_a_folder_fetches_no_code(folder: Path) -> None:
 # -- Quantized checkpoints: FP8 is read where there is no GPU too, others need their library -------
 
 
-@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
-def test_an_fp8_checkpoint_is_read_on_a_cpu(folder: Path, dtype: str) -> None:
+@pytest.mark.parametrize(("dtype", "gpu"), [("float32", 0), ("bfloat16", 0), ("float32", 9)])
+def test_an_fp8_checkpoint_is_read_on_a_cpu(
+    folder: Path, dtype: str, gpu: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``gpu``: the capability of one that is there too; 0: none."""
+    monkeypatch.setattr("torch.cuda.is_available", lambda: gpu > 0)
+    monkeypatch.setattr("torch.cuda.get_device_capability", lambda *_: (gpu, 0))
     size, tensors = 128, dict[str, torch.Tensor]()
     for name, tensor in load_file(folder / "model.safetensors").items():
         tensors[name] = tensor

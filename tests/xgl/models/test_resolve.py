@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from support.small_models import network
+from transformers.models.mamba2.modeling_mamba2 import MambaRMSNormGated
 
 from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
@@ -148,6 +149,12 @@ def test_a_model_whose_logits_are_not_its_heads_is_refused(
     family: str, settings: dict[str, Any], reason: str
 ) -> None:
     assert reason in unsupported_reason(network(family, **settings))
+
+
+def test_a_norm_with_a_gate_stays_what_it_is() -> None:
+    layer = MambaRMSNormGated(8, 8)
+    fuse_norms(torch.nn.Sequential(layer))
+    assert "forward" not in vars(layer)
 
 
 @pytest.mark.parametrize(("family", "fused"), [("Llama", 5), ("Qwen2", 5), ("Gemma", 0)])
