@@ -155,10 +155,9 @@ class PortfolioSettings(Caps, Paid):
     def members(self) -> dict[str, Caps]:
         """The settings of each sampler, by name; all have the same caps."""
         caps = shared_values(self, Caps)
-        device = "cpu" if self.local == "embedded" else "auto"
+        device = "cpu" if self.local == "embedded" else "auto"  # whatever the driver's machine has
         members: dict[str, Caps] = {
             "mutate": MutateSettings(**caps),
-            # A run's driver may have another device than its workers, or none.
             "local": LocalSettings(model=self.local, device=device, **caps),
         }
         if self.model is not None:

@@ -107,8 +107,6 @@ class MeasureRunConfig(AnyRun):
     @staticmethod
     def found_here(words: Sequence[str]) -> Sequence[str]:
         own = dict(word.lstrip("+").partition("=")[::2] for word in words)
-        if own.get("measure.dtype", "auto") != "auto":
-            return ()
         device = own.get("measure.device", "auto")
         on_gpu = device == "cuda" or (device == "auto" and find_gpus()[0] > 0)
         return (f"measure.dtype={'bfloat16' if on_gpu else 'float32'}",)

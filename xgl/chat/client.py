@@ -318,8 +318,7 @@ def _read_completion(body: bytes | Fault, key: str | None) -> tuple[Reply | Faul
         return Fault("transient", f"an answer without a choice{reason}"), tokens
     cut = lookup(completion, "choices", 0, "finish_reason") == "length"
     # Answers are kept; a short key is a local server's placeholder, and may be a word of them.
-    secret = key if key and len(key) >= 16 else None
-    text = _redact(secret, content_text(message.get("content")))
+    text = _redact(key if len(key or "") >= 16 else None, content_text(message.get("content")))
     return Reply(text, cut), tokens
 
 

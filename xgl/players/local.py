@@ -30,7 +30,7 @@ from xgl.random_streams import stream
 from xgl.runtime.presentation import STOP, Message, first_messages, render
 from xgl.runtime.requests import Move, MoveRequest, Turn
 
-DATE = date(2024, 7, 26)
+DATE, _TODAY = date(2024, 7, 26), re.compile(r"strftime_now\(\s*(['\"])(.*?)\1\s*\)")
 """For templates that tell a date: prompts must be the same on another day."""
 
 
@@ -41,8 +41,9 @@ class ChatTemplate:
 
     def __init__(self, lm: LanguageModel, answer_tokens: int, **options: Any) -> None:
         self.tokenizer, self.answer_tokens = lm.tokenizer, answer_tokens
-        self.options = {"date_string": f"{DATE:%d %b %Y}", "strftime_now": DATE.strftime} | options
-        added, form = lm.tokenizer.added_tokens_decoder, str(lm.tokenizer.chat_template)
+        self.options = {"date_string": f"{DATE:%d %b %Y}"} | options
+        added, form = lm.tokenizer.added_tokens_decoder, lm.tokenizer.get_chat_template()
+        self.options["chat_template"] = _TODAY.sub(lambda m: repr(DATE.strftime(m[2])), form)
         # the template holds roles' marks, of which some are not special
         marks = (t for t in added.values() if t.special or (str(t).strip() and str(t) in form))
         special = [str(token) for token in marks]
@@ -53,9 +54,9 @@ class ChatTemplate:
         answered = self._text([ask, {"role": "assistant", "content": "Answer."}], asks=False)
         rest = self._ids(answered.rpartition("Answer.")[2])
         ends = [next((token for token in rest if token in added), *rest[:1])] if rest else []
-        named = getattr(lm.model, "generation_config", None)  # which may name other turns' marks
-        ids = getattr(named, "eos_token_id", None) or []
-        ends += [ids] if isinstance(ids, int) else ids
+        # the generation config may name the marks of other turns
+        ids = getattr(getattr(lm.model, "generation_config", None), "eos_token_id", None)
+        ends += [ids] if isinstance(ids, int) else ids or []
         stops = torch.zeros(int(lm.model.config.vocab_size), dtype=torch.bool)
         stops[[lm.tokenizer.eos_token_id, *ends]] = True
         self.stops: Tensor = stops.to(lm.device)
