@@ -14,16 +14,7 @@ from functools import partial
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from archive.schema import DecisionRule, Definition, GainKind, Reason, TaskId
-from archive.statistics.intervals import (
-    Interval,
-    Scores,
-    TransferValues,
-    bounds_at,
-    cross_ratio,
-    mean_interval,
-    transfer_values,
-    two_sided,
-)
+from archive.statistics import intervals
 from archive.statistics.rule import (
     Answer,
     Decision,
@@ -222,7 +213,7 @@ class GainSource(Protocol[TaskT_contra]):
 
     def gains(
         self, source: TaskT_contra, target: TaskT_contra, plays: int, kind: GainKind, rank: int = 0
-    ) -> Scores:
+    ) -> intervals.Scores:
         """Per-play gains in bits of the source's fine-tunes on the target, on the first ``plays``
         seeds: (n,), or (R, n) over training seeds. Raises ``LookupError`` if one is missing."""
 
@@ -248,10 +239,13 @@ class CandidateBounds(Generic[TaskT]):
         if question.own:
             bounds["own"] = self.own(plays)
         if question.helps:
-            level, pair = two_sided(self.looks.confidence(plays)), (self.candidate, self.parent)
+            level, pair = (
+                intervals.two_sided(self.looks.confidence(plays)),
+                (self.candidate, self.parent),
+            )
             bounds["values"] = self._values(*pair, plays, level, question.own_gain_plays)
             gains = self.gain_source.gains(*pair, plays, GainKind.TOTAL)
-            bounds["help_gain"] = mean_interval(gains, level)
+            bounds["help_gain"] = intervals.mean_interval(gains, level)
         values = {game: self._scope_value(game, plays) for game in question.scope_games}
         if question.parent_cross_ratio:
             bounds["parent_cross_ratio"] = self._cross_ratio(self.parent, plays)
@@ -266,10 +260,13 @@ class CandidateBounds(Generic[TaskT]):
         rule, decides = self.thresholds.rule, self.thresholds.gain
         both = rule is not DecisionRule.VALUES and decides != GainKind.TOTAL
         levels = self.looks.confidence(plays), self.looks.confidence(plays, 2 if both else 1)
-        whole, part = (bounds_at(partial(mean_interval, g), *levels) for g in (total, specific))
+        whole, part = (
+            intervals.bounds_at(partial(intervals.mean_interval, g), *levels)
+            for g in (total, specific)
+        )
         return OwnGain(whole if decides == GainKind.TOTAL else part, part, whole)
 
-    def _scope_value(self, game: TaskId, plays: int) -> Interval:
+    def _scope_value(self, game: TaskId, plays: int) -> intervals.Interval:
         """The value of a game of the scope on the candidate: the largest over its attempts.
 
         Acceptance needs the upper bounds of all games, so each is at the full level
@@ -280,12 +277,12 @@ class CandidateBounds(Generic[TaskT]):
         wide = self.looks.confidence(plays, self._refusals)
         high = wide if self.thresholds.rule is DecisionRule.VALUES else self.looks.confidence(plays)
 
-        def value(rank: int, confidence: float) -> Interval:
+        def value(rank: int, confidence: float) -> intervals.Interval:
             values = self._values(source, self.candidate, plays, confidence, plays, rank)
             return values.of(self.thresholds.definition)
 
         attempts = range(self.gain_source.attempts(source))
-        return largest([bounds_at(partial(value, rank), wide, high) for rank in attempts])
+        return largest([intervals.bounds_at(partial(value, rank), wide, high) for rank in attempts])
 
     @property
     def _refusals(self) -> int:
@@ -294,14 +291,14 @@ class CandidateBounds(Generic[TaskT]):
         values = sum(map(self.gain_source.attempts, self.scope.values()))
         return values + (0 if self.thresholds.rule is DecisionRule.VALUES else 2)
 
-    def _cross_ratio(self, other: TaskT, plays: int) -> Interval:
+    def _cross_ratio(self, other: TaskT, plays: int) -> intervals.Interval:
         """The cross-ratio of the candidate and another game. Its lower bound, which can refuse,
         shares the error with others; its upper bound, which is needed to accept, does not."""
         own, kind, plain = self.candidate, self.thresholds.gain, self.looks.confidence(plays)
         pairs = (own, other), (other, other), (other, own), (own, own)
         samples = [self.gain_source.gains(*pair, plays, kind) for pair in pairs]
-        ratio = partial(cross_ratio, samples, defined_at=two_sided(plain))
-        return bounds_at(ratio, self.looks.confidence(plays, self._refusals), plain)
+        ratio = partial(intervals.cross_ratio, samples, defined_at=intervals.two_sided(plain))
+        return intervals.bounds_at(ratio, self.looks.confidence(plays, self._refusals), plain)
 
     def _values(
         self,
@@ -311,17 +308,17 @@ class CandidateBounds(Generic[TaskT]):
         confidence: float,
         denominator: int,
         rank: int = 0,
-    ) -> TransferValues:
+    ) -> intervals.TransferValues:
         """C and V of ``source`` on ``target``. V uses the source's own gains on ``denominator``
         plays; for games of the scope it is computed only if it decides, as these plays may be
         missing."""
         kind, gain_source = self.thresholds.gain, self.gain_source
         needs_own = source == self.candidate or self.thresholds.definition == Definition.DEF37
         own = gain_source.gains(source, source, denominator, kind, rank) if needs_own else None
-        return transfer_values(
+        return intervals.transfer_values(
             gain_source.gains(source, target, plays, kind, rank),
             gain_source.gains(target, target, plays, kind),
             own,
             confidence,
-            two_sided(self.looks.confidence(plays)),
+            intervals.two_sided(self.looks.confidence(plays)),
         )

@@ -28,6 +28,7 @@ from ray.exceptions import (
 )
 
 from archive import ArchiveError
+from archive.text import plural
 from evo.config.models import ModelHostSettings, workers_of
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import MOST_WORKERS, Adapter, Job, Outcome, Result, WorkersLostError, content
@@ -118,12 +119,10 @@ class RayExecutor:
         connect(cluster)
         self.gpus = cluster.gpus_per_worker
         self.settings = replace(settings, device="cuda" if self.gpus > 0 else "cpu")
-        room = ray.cluster_resources()
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
         gpus = [node.get("GPU", 0.0) for node in nodes]
-        self.count = worker_count(cluster, int(room.get("CPU", 1)), gpus)
-        stores = [node.get("object_store_memory", 0.0) for node in nodes]
-        self.references = AdapterReferences(min(stores, default=0))
+        self.count = worker_count(cluster, int(ray.cluster_resources().get("CPU", 1)), gpus)
+        self.references = AdapterReferences(min(n.get("object_store_memory", 0) for n in nodes))
         self.free = deque[Any]()
         """Workers: actors."""
         self.busy: dict[Any, tuple[Any, int | None]] = {}
@@ -291,21 +290,15 @@ def check(cluster: ClusterConfig) -> None:
 
 
 def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> None:
-    """Some machine, of those with so many GPUs, must be large enough for a worker, and all together
-    for all workers, or the run would wait for ever."""
-    share, most = cluster.gpus_per_worker, max(gpus, default=0)
-    key = f"cluster.gpus_per_worker: found {cluster.gpus_per_worker}"
-    if share > most and whose == "the cluster":
-        raise ConfigError(
-            f"{key}, but no node of the cluster has more than {most:g} GPUs, expected a share that "
-            "a node has"
-        )
+    """All workers must find place on machines with so many GPUs, or the run would wait for ever."""
+    share, count = cluster.gpus_per_worker, cluster.workers or 1
+    key = f"cluster.gpus_per_worker: found {share}"
     if share and not sum(gpus):
         raise ConfigError(f"{key}, but {whose} has no GPU, expected 0, which keeps to CPUs")
-    if share and (cluster.workers or 1) > (room := workers_of(gpus, share)):
+    if share and count > (room := workers_of(gpus, share)):
         raise ConfigError(
-            f"{key}: found {cluster.workers or 1} workers, expected at most {room}: so many, with "
-            f"their judges, find place on the {sum(gpus):g} GPUs of {whose}"
+            f"{key} and {plural(count, 'worker')}, expected at most {room}: so many, with their "
+            f"judges, find place on the {sum(gpus):g} GPUs of {whose}, {max(gpus):g} at most of one"
         )
 
 

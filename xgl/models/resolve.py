@@ -213,8 +213,9 @@ def unsupported_reason(model: Any) -> str:
     kind = rotary.get("rope_type") if isinstance(rotary, dict) else None
     if kind in BATCHED_ROTARY:
         return f"its positions ({kind}) depend on the longest text of a batch"
-    if cap := getattr(model.config, "final_logit_softcapping", None):
-        return f"its logits are capped after the head (final_logit_softcapping: {cap:g})"
+    for name in ("final_logit_softcapping", "logits_soft_cap"):
+        if cap := getattr(model.config, name, None):
+            return f"its logits are capped after the head ({name}: {cap:g})"
     ids = torch.arange(4, device=model.device)[None] % int(model.config.vocab_size)
     with torch.inference_mode():
         whole = model(input_ids=ids).logits.float()

@@ -61,6 +61,7 @@ def json_object(path: Path) -> dict[str, Any]:
 def load_causal_lm(folder: Path, dtype: Any, **options: Any) -> Any:
     """The causal LM of a folder, its weights of the torch type ``dtype``; ``options`` are those of
     ``from_pretrained``. Raises ValueError where :func:`refuse_tensors` does."""
+    import torch
     from transformers import AutoModelForCausalLM
 
     model, report = AutoModelForCausalLM.from_pretrained(
@@ -76,7 +77,15 @@ def load_causal_lm(folder: Path, dtype: Any, **options: Any) -> Any:
     other = [n for n in report["unexpected_keys"] if n not in masks and ".masked_bias" not in n]
     faults = report["missing_keys"], other, report["mismatched_keys"]
     refuse_tensors(*faults, dict(model.named_parameters()))
-    return model
+    if (config := model.config.get_text_config()) is model.config:
+        return model
+    with torch.device("meta"):  # of a model that reads images too, the part that reads texts
+        text = AutoModelForCausalLM.from_config(config, dtype=dtype)
+    setattr(text, text.base_model_prefix, model.get_decoder())
+    text.set_output_embeddings(model.get_output_embeddings())
+    text.generation_config = model.generation_config
+    text.hf_device_map = getattr(model, "hf_device_map", {})
+    return text.eval()
 
 
 def check_tensors(found: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]]) -> None:

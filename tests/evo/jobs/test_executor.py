@@ -47,8 +47,11 @@ def test_without_settings_there_is_a_worker_for_each_core_or_as_many_as_gpus_hav
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"gpus_per_worker": 0.6}, "no node of the cluster has more than 0.5 GPUs"),
-        ({"gpus_per_worker": 0.5, "workers": 3}, "found 3 workers, expected at most 2: .*cluster"),
+        (
+            {"gpus_per_worker": 0.6},
+            "found 0.6 and 1 worker, expected at most 0: .* the 1 GPUs of the cluster, 0.5 at",
+        ),
+        ({"gpus_per_worker": 0.5, "workers": 3}, "and 3 workers, expected at most 2: .*cluster"),
         ({"gpus_per_worker": 0.5, "workers": 2}, ""),
     ],
 )

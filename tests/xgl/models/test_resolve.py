@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 import torch
 from support.small_models import network
+from transformers import Gemma3Config, Gemma3ForConditionalGeneration
 from transformers.models.mamba2.modeling_mamba2 import MambaRMSNormGated
 
 from xgl.errors import ModelNotFoundError
 from xgl.models import smollm2
 from xgl.models.resolve import EMBEDDED, fuse_norms, is_hub_id, load, resolve, unsupported_reason
+from xgl.models.weights import load_causal_lm
 
 
 @pytest.fixture(autouse=True)
@@ -141,6 +143,7 @@ DYNAMIC = {"rope_type": "dynamic", "factor": 2.0, "rope_theta": 1e4}
     [
         ("Granite", {"logits_scaling": 8.0}, "scaled or capped"),
         ("Gemma2", {"final_logit_softcapping": 30.0, "head_dim": 16}, "capped after the head"),
+        ("RecurrentGemma", {"lru_width": 32}, "capped after the head"),
         ("Cohere", {"logit_scale": 0.06}, "scaled or capped"),
         ("Llama", {"rope_parameters": DYNAMIC}, "depend on the longest text"),
     ],
@@ -149,6 +152,18 @@ def test_a_model_whose_logits_are_not_its_heads_is_refused(
     family: str, settings: dict[str, Any], reason: str
 ) -> None:
     assert reason in unsupported_reason(network(family, **settings))
+
+
+def test_of_a_model_that_reads_images_the_part_that_reads_texts_is_taken(tmp_path: Path) -> None:
+    sides = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2}
+    text = sides | {"vocab_size": 512, "num_attention_heads": 2, "num_key_value_heads": 1}
+    vision = sides | {"num_attention_heads": 2, "image_size": 28, "patch_size": 14}
+    config = Gemma3Config(text_config=text, vision_config=vision, mm_tokens_per_image=4)
+    whole = Gemma3ForConditionalGeneration(config).eval()
+    whole.save_pretrained(tmp_path)
+    model, ids = load_causal_lm(tmp_path, torch.float32), torch.arange(5, 20)[None]
+    assert (type(model).__name__, unsupported_reason(model)) == ("Gemma3ForCausalLM", "")
+    torch.testing.assert_close(model(input_ids=ids).logits, whole(input_ids=ids).logits)
 
 
 def test_a_norm_with_a_gate_stays_what_it_is() -> None:
