@@ -250,7 +250,7 @@ _EXPORT = (
         lambda eta: 0 < eta < math.inf,
         metavar="η",
     ),
-    count("--maps", "of a game, at most; default: 20 (rows to train on: 256)", 1),
+    count("--maps", "of a game, at most; default: 20, rows to train on 256, measured runs all", 1),
     Argument(
         "--judge", "the run's judge, to be named where another user began the run", metavar="MODEL"
     ),

@@ -17,6 +17,7 @@ import sys
 from argparse import ArgumentParser
 from collections.abc import Iterator, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from itertools import chain
 
 from xgl import library
@@ -25,6 +26,7 @@ from xgl.errors import XGLError
 from xgl.language import syntax as syn
 from xgl.language.parser import parse
 from xgl.language.unparse import to_text
+from xgl.language.visitors import rename, writes
 from xgl.streams import exit_code
 
 START = parse(library.find("reverse_prompt").text)
@@ -49,6 +51,10 @@ def derive(target: syn.Program) -> list[Step]:
         raise DerivationError("found no story or no move, expected both")
     # What stands in the place of each line: the first story and the first move are there at once.
     first = names.index(STORY), names.index(MOVE)
+    registers = dict(zip("st", (next(iter(writes(lines[index]))) for index in first), strict=True))
+    mover, reward = lines[first[1]], rename(START.instructions[2], registers)
+    assert isinstance(mover, syn.Elicit)
+    assert isinstance(reward, syn.Reward)
     places = [[line] if index in first else [] for index, line in enumerate(lines)]
 
     def present(*more: syn.Instruction) -> syn.Program:
@@ -56,7 +62,7 @@ def derive(target: syn.Program) -> list[Step]:
 
     steps = [
         ("the reverse prompt game", START),
-        ("player and strings swapped", present(*START.instructions[2:])),
+        ("player and strings swapped", present(replace(reward, player=mover.player))),
         ("rescaling: the reward skipped, λ = 0", present()),
     ]
     for place, line in zip(places, lines, strict=True):

@@ -222,6 +222,10 @@ def paid_gibberish(play: SymbolicPlay) -> bool:
             surprise[key.target] = surprise.get(key.target, 0) + count
         if any(count > 0 and not sym.map_parts(target) for target, count in surprise.items()):
             return True
+        partner = syn.PARTNERS.get(payment.player)  # who gains what this one pays
+        for target in (t for t, n in surprise.items() if n < 0 and not sym.map_parts(t)):
+            if {play.movers[turn] for turn in sym.turns_in(target)} == {partner}:
+                return True
     return False
 
 
@@ -280,7 +284,9 @@ def unused_value(play: SymbolicPlay) -> bool:
         unread -= {holder[name] for name in reads(line) if name in holder}
         if isinstance(line, syn.Elicit):
             seen = {at for name, at in holder.items() if line.player in syn.viewers(name)}
-            unread -= {at for at in seen if _mover(lines[at[0]]) not in ("", line.player)}
+            if line.player in syn.OMNISCIENT:  # who saw what a text was made of
+                seen = {at for at in seen if _mover(lines[at[0]]) not in ("", line.player)}
+            unread -= seen
         holder |= {name: (position, name) for name in writes(line)}
     return bool(unread - _distractors(lines))
 

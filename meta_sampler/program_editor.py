@@ -237,7 +237,8 @@ def prune(lines: Lines, keep: frozenset[str]) -> Lines:
     Moves are kept, even if nothing reads them. So are stories that are drawn before the last move:
     a move may have to avoid them.
     """
-    dead = unread_registers(lines) - keep
+    readers = {e.player for _, e in of_type(lines, syn.Elicit)} - {*syn.OMNISCIENT}
+    dead = {n for n in unread_registers(lines) - keep if readers.isdisjoint(syn.viewers(n))}
     last = max((position for position, _ in of_type(lines, syn.Elicit)), default=-1)
 
     def is_needed(position: int, name: str, value: Any) -> bool:

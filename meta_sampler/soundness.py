@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import TypeVar
 
 from meta_sampler.base import Fate, Proposal, Provenance
@@ -20,7 +20,7 @@ from xgl.language.canonical import Game, Metadata, game
 from xgl.language.control_flow import path, unrolled
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
-from xgl.language.visitors import find
+from xgl.language.visitors import find, reads
 
 Lines = tuple[syn.Instruction, ...]
 AnyCaps = TypeVar("AnyCaps", bound=Caps)
@@ -43,6 +43,9 @@ def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAY
     phrases = [] if learning_roles(program) else [report.degenerate]
     if len(report.read_before_set) > len(analyse(parent.program).read_before_set):
         phrases += [f"{name} is read before it is set" for name in report.read_before_set]
+    known = {*filled_constants(parent), *chain(*map(reads, parent.program.instructions))}
+    own = {name for line in program.instructions for name in reads(line) if name[0] in "abc"}
+    phrases += [f"{name} is empty on every map" for name in sorted(own - known)]
     phrases += sorted(lint_warnings(program) - lint_warnings(parent.program))
     if phrases:
         return phrases

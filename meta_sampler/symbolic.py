@@ -423,16 +423,17 @@ def _steps(program: syn.Program) -> Iterator[NormalForm]:
             case syn.Elicit(player, registers, max_len):
                 # The order of payments between two moves has no meaning: no player sees it sooner.
                 yield _pay(unpaid)
-                registers_in_view = (
+                registers_in_view = [
                     text
                     for name, text in event.registers.items()
                     if player in syn.viewers(name) or name in shown[player]
-                )
+                ]
                 parts = {part for text in registers_in_view for part in all_parts(text)}
                 stories = [part for part in parts if isinstance(part, StoryText)]
                 in_view = tuple(sorted(stories, key=lambda story: story.site))
                 moves = frozenset(part for part in parts if isinstance(part, MoveText))
-                yield "elicit", player, len(registers), max_len, in_view, moves
+                told = () if player in syn.OMNISCIENT else _bag(registers_in_view)
+                yield "elicit", player, len(registers), max_len, in_view, moves, told
                 unpaid = {}
             case syn.Ensure(conditions):
                 yield "ensure", _bag(_condition_form(c, event.registers) for c in conditions)

@@ -159,6 +159,10 @@ class _Lowering:
         write_counts = Counter(name for line in lines for name in writes(line))
         if not any(isinstance(line, syn.Ensure | syn.Replay) for line in lines):
             self.steady_names = {name for name in self.used_names if write_counts[name] < 2}
+            for at, line in enumerate(lines):  # what is written after it was shown is hidden here
+                if isinstance(line, syn.Reveal):
+                    later = {name for each in lines[at:] for name in writes(each)}
+                    self.steady_names -= {*reads(line)} & later
         lines = _each(lines, self._with_all_said)
         whole = syn.Program(tuple(lines))
         if find(whole, syn.Cut) or any(call.name == "join" for call in find(whole, syn.Function)):
@@ -325,12 +329,15 @@ class _Lowering:
 
     def _comparison(self, line: syn.Instruction, node: syn.Comparison) -> syn.Comparison:
         """A comparison whose sides each hold numbers, or xents of one string."""
+        equates = node.comparator in ("==", "!=")
+        if equates and bool(find(node.left, syn.Xent)) != bool(find(node.right, syn.Xent)):
+            self.refuse(line, "there no xent equals a number")
         if _is_plain(node.left) and _is_plain(node.right):
             return node
         both = [*node.left.terms, *_negated(node.right.terms)]
         numbers = [term for term in both if not isinstance(term[1], syn.Xent)]
         groups = self._groups(term for term in both if isinstance(term[1], syn.Xent))
-        if len(groups) > 2 or (len(groups) == 2 and numbers):
+        if len(groups) > 2 or (len(groups) == 2 and numbers) or (groups and numbers and equates):
             self.refuse(line, "it compares more than the xents of two strings")
             return node
         self.change("terms of a comparison changed sides")

@@ -142,10 +142,10 @@ def _require_comparable(runs: Sequence[Run]) -> None:
     ]
     for run, of_run in zip(runs, facts, strict=True):
         for what, value in of_run.items():
-            if value != facts[0][what]:
+            if value != (first := facts[0][what]) and "auto" not in (value, first):  # as found
                 raise RatingError(
                     f"runs {runs[0].run_id} and {run.run_id} differ in their {what}: found "
-                    f"{facts[0][what]} and {value}, expected the same: measure the models of one "
+                    f"{first} and {value}, expected the same: measure the models of one "
                     "of them again"
                 )
 

@@ -140,7 +140,7 @@ class MeasureRunConfig(AnyRun):
     def words(words: Sequence[str]) -> Sequence[str]:
         """``measure=FOLDER``, ``measure=[GAME,…]`` and ``player=NAME`` are short for
         ``measure.folder=``, ``measure.games=`` and ``players=[NAME]``."""
-        return AnyRun.words([_long(each) for each in words])
+        return AnyRun.words([_long(w) for w in words if not w.endswith("measure.dtype=auto")])
 
 
 def _long(argument: str) -> str:

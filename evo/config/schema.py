@@ -287,7 +287,7 @@ class ClusterConfig:
     gpus_per_worker: NonNegative = 0.0
     """Share of a GPU for each worker, its player and its judge; 0: workers run on CPU; 2 or more:
     the judge on the first, the player on the others (judge.device, player.device). A new run on a
-    machine with GPUs gets one worker for each, and settings to match, unless this is set."""
+    machine with GPUs gets one worker for each, with matching settings, unless this is set."""
 
     def __post_init__(self) -> None:
         if (share := self.gpus_per_worker) > 1 and share % 1:

@@ -70,7 +70,7 @@ class _Worker:
         from evo.jobs import model_host
 
         if 0 < gpus < 1:  # what is too large for it must not take the others' memory
-            torch.cuda.set_per_process_memory_fraction(gpus)
+            torch.cuda.set_per_process_memory_fraction(0.95 * gpus)  # the rest: CUDA's own
         model_host.single_threaded()
         self.model_host = model_host.ModelHost(settings)
         # Models and libraries live as long as the process, and a collection that visits them takes
@@ -236,7 +236,9 @@ def own_error(error: RayTaskError, starting: bool) -> Exception:
     cause = error.cause
     if isinstance(cause, XGLError | ArchiveError):
         return cause
-    if isinstance(cause, MemoryError) or type(cause).__name__ == "OutOfMemoryError":
+    from xgl.lm.memory import out_of_memory  # torch: only where a worker failed
+
+    if out_of_memory(cause):
         reason, _, _ = str(cause).partition(". ")
         lower = "lower player.memory_mib and judge.memory_mib, or give a worker more of a GPU"
         return WorkersLostError(f"a worker ran out of memory ({reason}); {lower}, then resume")

@@ -6,7 +6,7 @@ A commit holds all rounds of one player on one game; committed rounds are not pl
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -17,9 +17,8 @@ from rich.console import Console
 
 from archive import Archive, Purpose, RunEvent
 from archive.charts import document
-from archive.errors import ExportError, RatingError
-from archive.export.selection import discriminating
-from archive.run import Run, measure_source, read_settings
+from archive.errors import RatingError
+from archive.run import measure_source, read_settings
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.intervals import CONFIDENCE
 from archive.statistics.measure import read_ceilings
@@ -74,9 +73,6 @@ from xgl.players.local import LocalPolicy
 from xgl.runtime.requests import Player
 from xgl.settings import value_text
 
-TOLERANCE = 0.1
-"""Of the command that exports the fewest games which tell the players apart (§5.5): by how much a
-mean narms may differ, as a share of the distance between the best and the worst player."""
 SILENCE = 30.0
 """Seconds without a line after which the rounds of a game are told."""
 
@@ -254,8 +250,6 @@ class MeasureSession(RunSession):
         ]
         if found:
             results.show(self.console, found)
-            if config.measure.games:
-                results.show_rounds(self.console, found)
             if game_ceilings := read_ceilings(self.ledger.archive, CONFIDENCE):
                 names = {each.task.id: each.name for each in members}
                 self.console.print(results.ceilings_table(game_ceilings, names))
@@ -270,11 +264,8 @@ class MeasureSession(RunSession):
         folder = self.plan.config.folder
         if len(self.plan.config.players) < 2:
             return ()
-        with suppress(ExportError):  # no two players differ
-            discriminating(Run(self.ledger.archive), TOLERANCE)
-            export = f"python -m archive export {shown(folder)} {shown(Path(f'{folder}-games'))}"
-            return [("export", f"{export} --format xent --discriminating {TOLERANCE:g}")]
-        return ()
+        export = f"python -m archive export {shown(folder)} {shown(Path(f'{folder}-games'))}"
+        return [("export", f"{export} --format xent --discriminating 0.1")]
 
     def _play(self, player: MeasuredPlayer, seat: Player, member: MeasureGame) -> None:
         """Play all rounds of one game, in one commit."""

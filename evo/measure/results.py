@@ -175,23 +175,6 @@ def _show_by_game(console: Console, title: str, cells: Mapping[tuple[str, str], 
     show_labels(names, console)
 
 
-def show_rounds(console: Console, results: Sequence[GameResult]) -> None:
-    """Mean score and arms by round, bits, and arms of the control (Fig. 4.1)."""
-    longest = max(each.series.own.shape[1] for each in results)
-    rounds = sorted({*(2**k for k in range(longest.bit_length())), longest})
-    maps = results[0].series.own.shape[0]
-    title = f"Bits by round over {maps} maps; maps and moves are random"
-    view = table(title, "game", "player", "of", *map(str, rounds))
-    for each in results:
-        control = each.series.control
-        curves = {name: curve(each.series.own) for name, curve in CURVES.items()}
-        curves |= {} if control is None else {"arms, control": arms(control)}
-        for name, curve in curves.items():
-            cells = [number(float(curve[k - 1])) if k <= len(curve) else "" for k in rounds]
-            add(view, each.member.name, each.policy, name, *cells)
-    console.print(view)
-
-
 # -- the figure ------------------------------------------------------------------------------------
 
 FIGURE = "measure.svg"

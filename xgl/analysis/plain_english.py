@@ -286,6 +286,7 @@ class _TitleWriter:
         self.terms: Counter[_Term] = Counter()
         """What the role is paid, with signed counts."""
         self.conditions: list[str] = []
+        self.dialect = game.dialect
         self.sees = {
             (facts.line, facts.register): facts.sees
             for facts in analyse(game.program, game.metadata, role).elicits
@@ -298,8 +299,11 @@ class _TitleWriter:
     def _follow(self, line: syn.Instruction, number: int) -> None:
         match line:
             case syn.Assign(targets):
-                values = [(name, self._text(value)) for name, value in targets]
-                self.texts.update(values)
+                if DIALECTS[self.dialect].parallel_assign:
+                    self.texts.update({name: self._text(value) for name, value in targets})
+                    return
+                for name, value in targets:
+                    self.texts[name] = self._text(value)
             case syn.Elicit(player, registers):
                 for name in registers:
                     for each in self.sees.get((number, name), ()):

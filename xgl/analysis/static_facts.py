@@ -14,7 +14,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import find, reads, writes
+from xgl.language.visitors import draws, find, reads, writes
 
 
 class ElicitFacts(NamedTuple):
@@ -157,7 +157,9 @@ class StaticFacts:
     @cached_property
     def rewards_cancel(self) -> bool:
         """Whether the main player's rewards sum to nothing term by term, while no register
-        changes between equal terms."""
+        changes between equal terms. Two draws differ, and a term may keep a prefix with a text."""
+        if draws(self.program) or find(self.program, syn.Given):
+            return False
         balance: Counter[object] = Counter()
         # Two equal terms are the same number only while no register in them was set between them.
         versions: Counter[str] = Counter()
@@ -172,6 +174,7 @@ class StaticFacts:
     def unused_moves(self) -> tuple[str, ...]:
         """Registers that the main player fills and, before they are set again, nothing reads and no
         other player sees at a move."""
+        is_live, shown = DIALECTS[self.program.dialect].live_reveal, set[tuple[str, str]]()
         unused: dict[int, str] = {}
         pending: dict[str, int] = {}
         numbers = count()
@@ -179,9 +182,11 @@ class StaticFacts:
             for name in names_read:
                 unused.pop(pending.get(name, -1), None)
             own = isinstance(line, syn.Elicit) and line.player == self.role
+            if isinstance(line, syn.Reveal) and is_live:
+                shown |= {(line.player, name) for name in reads(line)}
             if isinstance(line, syn.Elicit) and not own:
                 for name, number in pending.items():
-                    if line.player in syn.viewers(name):
+                    if line.player in syn.viewers(name) or (line.player, name) in shown:
                         unused.pop(number, None)
             for name in writes(line):
                 pending.pop(name, None)

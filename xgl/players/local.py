@@ -41,9 +41,10 @@ class ChatTemplate:
 
     def __init__(self, lm: LanguageModel, answer_tokens: int, **options: Any) -> None:
         self.tokenizer, self.answer_tokens = lm.tokenizer, answer_tokens
-        self.options = {"date_string": f"{DATE:%d %b %Y}"} | options
-        added, form = lm.tokenizer.added_tokens_decoder, lm.tokenizer.get_chat_template()
-        self.options["chat_template"] = _TODAY.sub(lambda m: repr(DATE.strftime(m[2])), form)
+        added = lm.tokenizer.added_tokens_decoder
+        form = options.get("chat_template") or lm.tokenizer.get_chat_template()
+        form = _TODAY.sub(lambda m: repr(DATE.strftime(m[2])), form)
+        self.options = {"date_string": f"{DATE:%d %b %Y}"} | options | {"chat_template": form}
         # the template holds roles' marks, of which some are not special
         marks = (t for t in added.values() if t.special or (str(t).strip() and str(t) in form))
         special = [str(token) for token in marks]

@@ -24,7 +24,6 @@ from xgl.runtime.requests import Move, Turn, View
 COMMON = 40
 """Stories of the corpus in which a word must occur to count as common."""
 _ELICIT = re.compile(r"elicit\(([^)]*)\)")
-_NO_TEXTS = ("ensure", "reward")
 
 
 class Scene(NamedTuple):
@@ -93,7 +92,8 @@ def visible_texts(view: View) -> tuple[str, ...]:
             mover, registers = MAIN_PLAYER, [mover, *registers]
         if mover == view.player:
             own_moves.update(registers)
-    texts = (item.text for item in view.items if item.label not in (*_NO_TEXTS, *own_moves))
+    others = (e for e in view.items if e.label not in own_moves)
+    texts = (each.text for each in others if not each.label.startswith(("ensure", "reward")))
     return tuple(dict.fromkeys(text for text in texts if text.strip()))
 
 

@@ -39,7 +39,6 @@ def test_library_and_files_are_measured_with_mean_and_arms(capsys: Capsys) -> No
     assert run(games, "players=[embedded]", *FAST) == 0
     output = capsys.readouterr().out
     assert "Measure of 3 games from single_text, message:bob, mine.xent, judge embedded" in output
-    assert "Bits by round over 2 maps" in output
     folder = Path("runs/measure-single_text-and-2")
     with Archive.open(folder / "archive") as archive:
         rows = archive.rows("rounds")
