@@ -259,6 +259,9 @@ def test_what_a_move_sees_is_part_of_the_normal_form() -> None:
     pay = "\nreward(xed(y | x))\nreward(alice, xed(y | x))"
     seen, hidden = (normal_form(program(show.format(name) + pay)) for name in "st")
     assert seen != hidden, "who is shown a register sees it change"
+    notes = "assign(s=story())\nelicit(x, 4)\nassign(p=s {} x)\nelicit(alice, y, 8)"
+    cut, whole = (normal_form(program(notes.format(op) + pay)) for op in ("//", "+"))
+    assert cut != whole, "a note says other things of the same texts"
 
 
 # -- Each lint rule, in the smallest game that breaks it -------------------------------------------
@@ -274,6 +277,7 @@ BROKEN = {
     "reward(xed(s | x))\nreward(-xed(s | x))": "two reward terms cancel",
     "reward(xed(s|x) + xed(s|x) + xed(s|x))": "a term is paid more than twice",
     "reward(xed(s | x) + xent(x | t))": "gibberish is paid for",
+    "elicit(white, y, 8)\nreward(white, xed(s | y) - xent(x))": "gibberish is paid for",
     "reward(-xent(x))": "no reward ties a move to the map",
     "elicit(y, 8)\nreward(xed(s|x) + xed(y|x))": "a player is paid for repeating itself",
     "reward(xed(s // t | x))": "a cut at a mark that hardly occurs",
@@ -324,6 +328,7 @@ def test_every_rule_is_broken_above() -> None:
         "reveal(bob, t)\nreward(xed(t | x))\nbeacon(flag_1)\nelicit(bob, y, 4)\n"
         "reward(bob, xed(s | y))\nreveal(bob, s)\nreplay(flag_1, 1)",
         "elicit(white, y, 4)\nensure(xed(y | x) < 8)\nreward(xed(s + t | y))",
+        "assign(p=s//x)\nelicit(alice, y, 8)\nreward(xed(s|y) + xed(t|x))\nreward(alice, xed(s|y))",
         "ensure(len(common_word_set(s, x)) > 0)\nreward(xed(s | x) - xed(t | x))",
         "elicit(bob, p, 4)\nelicit(y, 4)\nreward(bob, xed(t | y))\nreward(xed(s | x) + xed(t | y))",
     ],

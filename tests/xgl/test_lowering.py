@@ -125,6 +125,17 @@ def test_what_cannot_be_said_is_refused_always(code: str, reason: str) -> None:
             lowered_program(code, lenient=lenient)
 
 
+@pytest.mark.parametrize("rule", ["xent(s) != 0", "9 == xent(s)", "xent(s) - 2 == xent(s | t)"])
+def test_no_xent_equals_a_number_there(rule: str) -> None:
+    with pytest.raises(LoweringError, match=r"line 2: (there no xent equals|it compares more)"):
+        lower(game(parse(f"elicit(s, t, 5)\nensure({rule})", "xent")), "black")
+
+
+def test_what_is_written_after_it_was_shown_stays_hidden() -> None:
+    text = lowered_program("reveal(bob, t)\nelicit(alice, t, 5)\nelicit(bob, x, 5)").text
+    assert "elicit(alice, t," not in text, "bob would see it"
+
+
 def test_black_is_named_where_another_player_is_measured() -> None:
     code = "elicit(s, 5)\nelicit(alice, t, 5)\nreward(alice, xed(s | t))\nreward(xent(t))"
     assert lowered_program(code, "alice").text.split("\n") == [

@@ -85,6 +85,8 @@ def test_games_of_the_library(name: str, expected: str) -> None:
 def test_what_is_paid_for(reward: str, expected: str) -> None:
     lines = "assign(s=story(), t=story())\nelicit(x, 8)\nassign(y=story())\n"
     assert title(_game(f"{lines}reward({reward})")).startswith(expected)
+    chain = f"assign(s=story(), t=s)\nelicit(x, 8)\nreward({reward.replace('s |', 't |')})"
+    assert ("story" in title(_game(chain, "paper"))) == ("t |" in chain), "one after another"
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,18 @@ def test_left_to_right_and_parallel_assigns_flow_differently() -> None:
     assert report(chain, "xent").read_before_set == ("t",)
 
 
+@pytest.mark.parametrize(
+    "code",
+    [
+        "assign(s=story())\nelicit(x)\nassign(y=s | x)\nreward(xed(y))",
+        "assign(l=[s, t])\nelicit(x)\nreward(xent(sample(l) | x) - xent(sample(l) | x))",
+        "assign(x=s)\nreveal(bob, x)\nelicit(x)\nelicit(bob, y)\nreward(xent(y))",
+    ],
+)
+def test_what_the_xent_dialect_alone_can_say_is_no_game_for_nobody(code: str) -> None:
+    assert report(code, "xent").degenerate == ""
+
+
 def test_steps_moves_players_and_stories_count_loops() -> None:
     code = (
         "beacon(flag_1)\nassign(s=story(), t=story() + story(4))\nelicit(x, y, 5)\n"

@@ -15,15 +15,7 @@ from xgl.errors import JudgeError, ModelNotFoundError, PlayerError, StoryError
 from xgl.judge.loading import check_judge, load_judge
 from xgl.language.dialects import DIALECTS
 from xgl.players.local import LocalPolicy
-from xgl.runtime.requests import (
-    MoveRequest,
-    ScoreRequest,
-    Seeds,
-    TokenScores,
-    TruthRequest,
-    Turn,
-    View,
-)
+from xgl.runtime import requests as ask
 
 if TYPE_CHECKING:
     from xgl.judge.transformer_judge import TransformerJudge
@@ -76,9 +68,9 @@ def server(lm: LanguageModel) -> Iterator[CompletionsServer]:
         yield api
 
 
-def requests() -> list[ScoreRequest]:
+def requests() -> list[ask.ScoreRequest]:
     return [
-        ScoreRequest(text, context, dialect.scoring)
+        ask.ScoreRequest(text, context, dialect.scoring)
         for dialect in DIALECTS.values()
         for text in TEXTS
         for context in ((), ("Once upon a time.",))
@@ -90,10 +82,10 @@ def test_bits_and_truths_are_those_of_the_model_itself(
 ) -> None:
     remote = load_judge(f"vllm:embedded@{server.url}")
     for there, here in zip(remote.score(requests()), judge.score(requests()), strict=True):
-        assert isinstance(there, TokenScores)
-        assert isinstance(here, TokenScores)
+        assert isinstance(there, ask.TokenScores)
+        assert isinstance(here, ask.TokenScores)
         assert there.bits == pytest.approx(here.bits, abs=1e-3)
-    statements = [TruthRequest("The sun is cold."), TruthRequest("A hen is a bird.")]
+    statements = [ask.TruthRequest("The sun is cold."), ask.TruthRequest("A hen is a bird.")]
     assert remote.truths(statements) == judge.truths(statements)
     assert remote.truncate("one two three four", 2) == judge.truncate("one two three four", 2)
     assert remote.uniform_bits == pytest.approx(judge.uniform_bits)
@@ -101,7 +93,7 @@ def test_bits_and_truths_are_those_of_the_model_itself(
 
 def test_sequences_go_in_batches_each_once(server: CompletionsServer) -> None:
     remote = load_judge(f"vllm:embedded@{server.url}")
-    many = [ScoreRequest(f"text number {n}", (), DIALECTS["paper"].scoring) for n in range(40)]
+    many = [ask.ScoreRequest(f"text number {n}", (), DIALECTS["paper"].scoring) for n in range(40)]
     first = remote.score(many + many)
     assert sorted(map(len, server.batches)) == [8, 16, 16]
     assert (
@@ -133,9 +125,9 @@ def test_a_model_on_a_server_makes_no_moves_and_tells_no_stories(server: Complet
     remote = load_judge(f"vllm:embedded@{server.url}")
     with pytest.raises(StoryError, match="there is no source: pass stories="):
         xgl.play("single_text", "a move", remote)
-    request = MoveRequest(View("black", "elicit(s)", (), "s"), 8, 0)
+    request = ask.MoveRequest(ask.View("black", "elicit(s)", (), "s"), 8, 0)
     with pytest.raises(PlayerError, match="a judge behind a server makes no moves"):
-        LocalPolicy(remote.lm).moves([Turn(request, Seeds(1, 0))])
+        LocalPolicy(remote.lm).moves([ask.Turn(request, ask.Seeds(1, 0))])
 
 
 NO_SCORES = {
@@ -155,6 +147,6 @@ def test_an_answer_without_scores_is_one_sentence(
         server.models = Sent(body=b'{"data": [{"id": "embedded", "max_model_len": 512}]}')
         judge = load_judge(f"vllm:embedded@{server.url}", key_variable="HEN_KEY")
         with pytest.raises(JudgeError, match=re.escape(reason)) as e:
-            judge.score([ScoreRequest("A red hen ran.", (), DIALECTS["paper"].scoring)])
+            judge.score([ask.ScoreRequest("A red hen ran.", (), DIALECTS["paper"].scoring)])
     assert str(e.value).startswith(f"judge.model: {server.url}, model 'embedded': ")
     assert "\n" not in str(e.value)

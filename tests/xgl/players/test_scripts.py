@@ -29,6 +29,7 @@ def turn(
     items = [Item(name, text) for name, text in zip("stu", texts, strict=False)]
     items += [Item("x", moves)] if moves else []
     items += [Item("ensure", f"failed {k + 1}") for k in range(failures)]
+    items += [Item("reward", "-3.1 (0.2 1.5)"), Item("reward alice", "2.0")]
     view = View("black", CODE, tuple(items), "x")
     return Turn(MoveRequest(view, limit, 0), Seeds(map_seed, 0), script)
 
