@@ -138,8 +138,9 @@ def wrong_ending(path: str | Path, *endings: str) -> str | None:
 
 
 EXTRAS = {
-    "score": ("torch", "transformers", "safetensors", "tokenizers")
-    + ("accelerate", "gguf", "huggingface_hub"),
+    "score": (
+        *"torch transformers safetensors tokenizers accelerate gguf huggingface_hub".split(),
+    ),
     "chat": ("httpx2",),
     "run": ("ray", "hydra", "omegaconf", "yaml", "peft", "llguidance"),
     "ggbench": ("gymnasium", "stable_baselines3", "sb3_contrib", "tree_sitter"),
