@@ -139,7 +139,8 @@ def wrong_ending(path: str | Path, *endings: str) -> str | None:
 
 EXTRAS = {
     "score": (
-        *"torch transformers safetensors tokenizers accelerate gguf huggingface_hub".split(),
+        *("torch", "transformers", "safetensors", "tokenizers"),
+        *("accelerate", "gguf", "huggingface_hub"),
     ),
     "chat": ("httpx2",),
     "run": ("ray", "hydra", "omegaconf", "yaml", "peft", "llguidance"),
