@@ -136,8 +136,11 @@ def test_a_measured_run_and_its_fewest_games_are_measures_again(capsys: Capsys) 
         again, normalised = archive.rows("rounds"), archive.rows("measures")
     assert {row["map_seed"] for row in again} == {row["map_seed"] for row in plays}
     levels = {(row["exported_game_id"], row["b"], row["theta"]) for row in normalised}
-    before = {(row["game_id"], row["b"], row["theta"]) for row in measures}
-    assert before  # a game that had no levels is measured against its base anew
-    assert before <= levels
+    members = json.loads(Path("whole/measure.json").read_text())["members"]
+    kept = {each["game_id"] for each in members if each["thresholds"]}
+    assert measures
+    assert {e["dialect"] for e in members if e["game_id"] in kept} <= {"xent"}
+    before = {(r["game_id"], r["b"], r["theta"]) for r in measures if r["game_id"] in kept}
+    assert before <= levels  # without levels of its rules a game is measured against its base anew
     assert export(Path("runs/whole"), Path("x"), "--eta", "0.3") == 2
     assert "expected a run of +experiment=scope_growth" in capsys.readouterr().err
