@@ -99,7 +99,7 @@ def test_copies_and_order_of_games_and_models_change_nothing(
         assert more.ratings[player] == pytest.approx(ratings.ratings[player][its], abs=1e-6)
         folded = (each.classes.fold(player, each.masses[player]) for each in (ratings, more))
         before, after = map(sorted, folded)
-        assert after == pytest.approx(before, abs=1e-5)  # of the solver
+        assert after == pytest.approx(before, abs=1e-6)
 
 
 @EITHER
