@@ -80,19 +80,19 @@ def _limit(game: NormalFormGame, path: _Path) -> list[Array]:
             if limit is None:
                 raise
             return limit
-        solution = _indifference_solution(path.game, path.strategies())
+        point = path.strategies()
+        solution = _indifference_solution(path.game, point)
         candidates = [solution[0]] if solution else []
         if previous and solution and not solution[1]:
-            # points that move as 1/λ, a decade of λ apart
-            pairs = zip(solution[0], previous[0], strict=True)
-            ahead = [np.maximum(x + (x - y) / 9, 0.0) for x, y in pairs]
+            # points of the path, which move as 1/λ, a decade of λ apart
+            ahead = [np.maximum(x + (x - y) / 9, 0.0) for x, y in zip(point, previous, strict=True)]
             candidates.append([x / x.sum() for x in ahead])
         for strategies in candidates:  # the best last
             if relative_exploitability(game, product(strategies)) <= TOLERANCE:
                 limit = strategies
         if limit and solution and solution[1]:
             return limit
-        previous = solution
+        previous = point
     reached = product(path.strategies())
     if limit is None and relative_exploitability(game, reached) > TOLERANCE:
         raise RatingError(
