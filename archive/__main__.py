@@ -311,7 +311,7 @@ COMMANDS: Commands = {
     report: (*RUN, *_REPORT),
     ratings: (*_RATINGS, JSON),
     export: (*RUN, *_EXPORT),
-    verify: (*RUN, JSON),
+    verify: (RUN[0], JSON),
 }
 
 

@@ -280,9 +280,8 @@ class Run:
     @cached_property
     def names(self) -> Mapping[TaskId, str]:
         """Names of the newest scope's members in the order of acceptance; none without a scope."""
-        ordered = sorted(self._newest_games, key=lambda each: each[0].generation)
-        members = [member for member, _ in ordered]
-        programs = [(row["dialect"], row["code"]) for _, row in ordered]
+        members = [member for member, _ in self._newest_games]
+        programs = [(row["dialect"], row["code"]) for _, row in self._newest_games]
         names = names_by_descent(members, [library_titles().get(each, "") for each in programs])
         return {member.task_id: name for member, name in zip(members, names, strict=True)}
 

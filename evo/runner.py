@@ -192,7 +192,7 @@ def complete(
         run_folder.check_new(config.folder)
     text, begin = experiment.plan(config, services, resumed)
     if text:
-        services.console.print(text, highlight=False, markup=False, soft_wrap=True)
+        services.console.print(text, soft_wrap=True)
     folder: Path = config.folder
     with run_folder.open_archive(folder, resumed) as archive:
         session = begin(archive)
@@ -260,7 +260,7 @@ def _work(
         command = ["python -m evo.run", f"resume={shown(folder)}", *outcome.resume_overrides]
         lines.append(("resume", " ".join(command)))
     for name, text in [*lines, *session.commands()]:
-        console.print(f"{name:8} {text}", highlight=False, soft_wrap=True)
+        console.print(f"{name:8} {text}", soft_wrap=True)
     return outcome
 
 

@@ -98,7 +98,7 @@ def _limit(game: NormalFormGame, path: _Path) -> list[Array]:
         raise RatingError(
             f"the path of logit equilibria ended at an exploitability of "
             f"{exploitability(game, reached):.2g}, expected at most {TOLERANCE:g} of what each "
-            "player has at stake: give a temperature, or rate by CCE"
+            "player has at stake: archive.ratings.rate takes a temperature, or rates by CCE"
         )
     return limit or path.strategies()
 
@@ -129,7 +129,7 @@ class _Path:
                 raise RatingError(
                     f"the path of logit equilibria cannot be followed beyond temperature "
                     f"{self.game.span / max(self.point[-1], 1e-12):.2g} of the span of payoffs: "
-                    "give a higher temperature, or rate by CCE"
+                    "archive.ratings.rate takes a higher one, or rates by CCE"
                 )
             if self._try(end):
                 self.steps += 1

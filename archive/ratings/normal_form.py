@@ -168,11 +168,6 @@ class CloneClasses:
         """Sums over the classes, (classes,), of values (|A_i|,)."""
         return np.bincount(self.labels[player], values).astype(np.float64)
 
-    def share(self, player: int, values: Array) -> Array:
-        """Values (classes,) divided equally among the actions of each class, (|A_i|,)."""
-        labels = self.labels[player]
-        return np.asarray((values / np.bincount(labels))[labels])
-
     def expand(self, joint: Array) -> Array:
         """The joint distribution over all actions, each class in equal shares."""
         shares = [1.0 / np.bincount(labels)[labels] for labels in self.labels]

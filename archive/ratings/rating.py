@@ -66,7 +66,8 @@ class TargetEntropy(StrEnum):
 @dataclass(frozen=True)
 class Ratings:
     """``joint`` (|A_1|, …, |A_n|): the equilibrium. ``ratings`` (|A_i|,) of each player: regrets,
-    in units of payoff; at an equilibrium at most ``exploitability``, and 0 for actions with mass.
+    in units of payoff; at an equilibrium at most ``exploitability``, and 0 for actions with mass
+    in a Nash equilibrium.
     """
 
     game: NormalFormGame
@@ -129,7 +130,7 @@ def _target(
     if selection is TargetEntropy.SHANNON:
         size = len(classes.labels[player])
         return classes.fold(player, np.full(size, 1.0 / size))
-    return classes.fold(player, classes.share(player, target(kernel(distances(small, player)))))
+    return target(kernel(distances(small, player)))
 
 
 def ranks(ratings: Array) -> NDArray[np.int64]:
@@ -160,11 +161,13 @@ def rate_models(
 
 
 def percentiles(values: Array, confidence: float) -> tuple[Array, Array]:
-    """Two-sided bounds of each column of resamples (B, n); NaN without any."""
-    if not len(values):
-        return np.full(values.shape[1], np.nan), np.full(values.shape[1], np.nan)
-    low, high = np.quantile(values, ((1 - confidence) / 2, (1 + confidence) / 2), axis=0)
-    return low, high
+    """Two-sided bounds of each column of resamples (B, n), of those that are no NaN; NaN without
+    any."""
+    bounds, known = np.full((2, values.shape[1]), np.nan), ~np.isnan(values).all(axis=0)
+    if known.any():
+        shares = (1 - confidence) / 2, (1 + confidence) / 2
+        bounds[:, known] = np.nanquantile(values[:, known], shares, axis=0)
+    return bounds[0], bounds[1]
 
 
 class RatingSamples(NamedTuple):

@@ -235,7 +235,7 @@ def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
 
     Raises LookupFailedError without a scope, and for a member whose game is not archived.
     """
-    members = sorted(run.newest_scope[1], key=lambda member: member.generation)
+    members = run.newest_scope[1]
     scope = [member.task_id for member in members]
     rows = run.games(member.game_id for member in members)
     finetunes = _newest_finetunes(run)

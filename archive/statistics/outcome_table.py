@@ -114,7 +114,8 @@ def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
     not judged against all others are left out."""
     sides, judged = [table.names(column) for column in columns[:2]], table.cells[columns[2]]
     places = [place for place, text in enumerate(judged) if text]
-    models, named = sorted({*sides[0], *sides[1]}), table.choice.task or table.find(TASK)
+    models = sorted({side[place] for side in sides for place in places})
+    named = table.choice.task or table.find(TASK)
     pairs = np.array([[models.index(side[place]) for side in sides] for place in places], int)
     pairs = pairs.reshape(-1, 2)
     verdicts = np.array([table.verdict(place, columns) for place in places])
@@ -255,7 +256,7 @@ class _Table:
         model = self.choice.model or self.find(MODEL)
         task = self.choice.task[0] if self.choice.task else self.find(TASK)
         score = self.choice.score or (self.find(SCORE) if model and task else None)
-        if model and task and score:
+        if model and task and score and not self.choice.tasks:
             return self._long(model, score)
         return self._wide(model or next(iter(self.cells)))
 

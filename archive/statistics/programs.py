@@ -4,13 +4,13 @@ are, and when one agent surely beats another."""
 from __future__ import annotations
 
 import hashlib
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from scipy import stats
 
 from archive.run import Row
 from archive.schema import PairPurpose
@@ -98,15 +98,15 @@ class Tally(NamedTuple):
     faults: int = 0
 
 
-def over_plays(tallies: Sequence[Tally]) -> tuple[float, float]:
+def over_plays(tallies: Sequence[Tally]) -> tuple[float, float | None]:
     """Mean win rate, wins / plays of each game, and half-width 1.96 · SD / √n with SD over n − 1;
     no width for a single game."""
     rates = [tally.wins / tally.plays for tally in tallies]
-    spread = float(np.std(rates, ddof=1)) if len(rates) > 1 else 0.0
-    return float(np.mean(rates)), 1.96 * spread / math.sqrt(len(rates))
+    spread = 1.96 * float(stats.sem(rates)) if len(rates) > 1 else None
+    return float(np.mean(rates)), spread
 
 
-def over_answers(tallies: Sequence[Tally]) -> tuple[float, float] | None:
+def over_answers(tallies: Sequence[Tally]) -> tuple[float, float | None] | None:
     """The same from wins / (plays − faults), as the paper prints it; games with only faults are
     left out. None if no game is left."""
     answered = [Tally(wins, plays - faults) for wins, plays, faults in tallies if plays > faults]

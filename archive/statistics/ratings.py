@@ -406,7 +406,7 @@ def notes(ratings: MeasureRatings) -> Iterator[str]:
         yield (
             f"the equilibrium rests on {ratings.effective_games:.1f} of {len(ratings.games)} "
             f"{ratings.noun}s"
-            ": some model wins one of them clean; look at the CCE and at temperature 0.1 beside it"
+            ", which separates the models most; look at the CCE and at temperature 0.1 beside it"
         )
     for one, other in combinations(ratings.models, 2):
         by_cce = other.cce_rating.value - one.cce_rating.value

@@ -113,7 +113,7 @@ def show_why(explanations: Sequence[Mapping[str, Any]], console: Console) -> Non
         if why["missing"]:
             console.print(f"  The plays it rests on are not archived: {why['missing']}")
         elif why["again"] is None:
-            console.print("  Refused before any play of its own fine-tuning: no bounds.")
+            console.print("  No play of its own fine-tune: no bounds.")
         else:
             _show_steps(why, console)
 

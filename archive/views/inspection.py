@@ -74,7 +74,7 @@ def show(state: State, console: Console) -> None:
     if state["scopes"] or not has_programs:
         console.print(heading(f"Scope of run {state['run_id']}"))
         # As it stands, since wrapping many programs takes longer than reading them.
-        console.out(plain_text(_scope(state)).plain, highlight=False)
+        console.out(plain_text(_scope(state)).plain)
     counts = ((name, f"{n:,}", f"{name}/*.parquet") for name, n in state["rows"].items() if n)
     own = terminal_tables(state["programs"]) if has_programs else [*_verdicts_and_decisions(state)]
     for part in (*own, table("Tables", "table", "rows", "files", rows=counts)):

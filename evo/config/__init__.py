@@ -65,7 +65,7 @@ EXPERIMENTS = (
     ),
     ExperimentEntry(
         "long_growth",
-        "the same for two hours on two cores, from five games",
+        "the same for two hours on two cores, from four games",
         _ON_MODELS,
         "evo.experiments.scope_growth:ScopeGrowth.planned",
         variant_of="scope_growth",
@@ -78,7 +78,7 @@ EXPERIMENTS = (
     ),
     ExperimentEntry(
         "curriculum",
-        "one player trained on all games that a search kept",
+        "players trained on the fewest games that teach what a search kept",
         _ON_MODELS,
         "evo.experiments.curriculum:plan_curriculum",
         "curriculum.run=RUN_FOLDER [key=value …]",

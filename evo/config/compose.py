@@ -80,7 +80,7 @@ def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str
                 target[group] = {}
             target = target[group]
         target[key] = each.value()
-    return from_archive(kind, settings)
+    return kind(**settings)
 
 
 def _unreadable(error: OverrideParseException) -> ConfigError:

@@ -220,7 +220,8 @@ class GGBenchConfig:
     workers: Annotated[Count | None, Role.RESUMABLE] = None
     """Processes that train; null: one for each core, at most 8."""
     seconds: Annotated[Positive, Role.RESUMABLE] = 3600.0
-    """Time limit of one game's filters, or of one of its jobs, in seconds."""
+    """Seconds that a game's process may take for its answers in one job; in its filters at most
+    120."""
     train: TrainConfig = TrainConfig()
     opponent: OpponentConfig = OpponentConfig()
     chat: ChatConfig = ChatConfig()

@@ -140,8 +140,8 @@ class TransferConfig:
         for one, other in pairwise(edges):
             if other - one == 1:  # a play alone would be its own control
                 raise ValueError(
-                    f"found plays that end at {one} and {other} (of selection_plays, acceptance_"
-                    f"plays, script_plays and every {BLOCK}th), expected at least two plays between"
+                    f"selection_plays, acceptance_plays, script_plays: found plays that end at "
+                    f"{one} and {other} (each {BLOCK}th is an end), expected at least two between"
                 )
 
 
@@ -256,7 +256,7 @@ class MetaSamplerConfig:
     """What proposes games, and its settings."""
 
     name: Literal["mutate", "local", "chat", "portfolio"] = "mutate"
-    """Name of the meta-sampler."""
+    """Name of the meta-sampler, which meta_sampler=NAME sets."""
     settings: Caps = MutateSettings()
     """Its settings: the table of the sampler below."""
 

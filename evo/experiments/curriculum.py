@@ -211,7 +211,7 @@ class CurriculumSession(ModelSession):
         first, *others = means or [""]
         for name in others:
             lead = f"{_cell(means[first] - means[name])} bits, mean over programs"
-            self.console.print(f"{first} beyond {name}: {lead}", highlight=False, soft_wrap=True)
+            self.console.print(f"{first} beyond {name}: {lead}", soft_wrap=True)
 
 
 def curriculum_gains(run: Run, tasks: Sequence[TaskId], kind: GainKind) -> dict[str, Scores]:

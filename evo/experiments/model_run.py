@@ -68,7 +68,7 @@ class ModelSession(RunSession):
             player = self.config.player
             passes = f"{player.memory_mib} MiB and {player.policies_per_pass} policies a pass"
             uses = f"GPUs     {share:g} for a worker, {player.dtype}, {passes}"
-            self.console.print(uses, highlight=False)
+            self.console.print(uses)
         self.display = Display(self.console, len(self.ledger.finetunes))
 
     @classmethod

@@ -196,7 +196,7 @@ class RatingsPaperSession(RunSession):
         for name, draw, of in drawings:
             if rows := self.rows[of]:
                 save_text(self.config.folder / name, document(draw(rows)))
-        self.console.print(f"figures  {self.config.folder}", highlight=False, soft_wrap=True)
+        self.console.print(f"figures  {self.config.folder}", soft_wrap=True)
 
 
 # -- what was found --------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ class ScopeGrowth(ModelSession):
         super().__init__(plan, archive)
         # in a null control only candidates have nothing to learn
         self.unshuffled = frozenset(task.id for task in plan.initial)
-        self.console.print(STAGES, highlight=False)
+        self.console.print(STAGES)
 
     def work(self) -> RunOutcome:
         """Grow to the schedule's end and return the reason; then, also if a budget ended it, score

@@ -233,7 +233,7 @@ class ToySession(RunSession):
         add(view, len(shares), f"{games:.1f}", *ends, sum(share >= 0.99 for share in shares))
         self.console.print(view)
         message = f"figure   {self.config.folder / 'figure.svg'}"
-        self.console.print(message, highlight=False, soft_wrap=True)
+        self.console.print(message, soft_wrap=True)
 
 
 def skills_of(scope: Scope) -> Skills:

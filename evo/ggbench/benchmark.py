@@ -66,7 +66,7 @@ def find_player(name: str, config: GGBenchConfig) -> Player:
         return AgentPlayer(name, {"kind": name, "policy": AGENTS[-1]})
     if search := re.fullmatch(r"mcts(?:@([1-9][0-9]*))?", name):
         return AgentPlayer(name, searching(None, int(search[1] or SIMULATIONS)))
-    player = find_model(name, config.chat)
+    player = find_model(name, config.chat, "ggbench.players")
     if isinstance(player, LocalPlayer) and player.chat:
         raise ConfigError(f"ggbench.players: found {name!r}, expected a model behind an endpoint")
     return player

@@ -7,7 +7,7 @@ A failure of the network ends a run; an answer without a usable text ends its ga
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product
 from pathlib import Path
@@ -128,6 +128,8 @@ CHUNK, PROPOSALS = 20, 8
 """Rule books of one request for proposals, and the explanations that it asks for."""
 MOST_TEXT = 400
 """Most characters of an explanation."""
+ATTEMPTS = 3
+"""Answers without a usable text after which the sorting ends."""
 PRICE = 0.5
 """Price of a cluster, in games left out, where their number is free."""
 _YES = re.compile(r"(?:\W|the|my|final|answer|is)*\byes\b")
@@ -154,34 +156,37 @@ class Clusterer(PaidAnswers):
         chunks = [games[at : at + CHUNK] for at in range(0, len(games), CHUNK)]
         texts = ["\n\n---\n\n".join(game.rules.strip() for game in each) for each in chunks]
         requests = [request("propose", rules=text, count=PROPOSALS) for text in texts]
-        works = [partial(self._list, each, "propose", i) for i, each in enumerate(requests)]
+        works = [partial(self._ask, each, items, "propose", i) for i, each in enumerate(requests)]
         lists = self.gather(works)
         proposals = dict.fromkeys(kind for names, _ in lists for kind in names)
         lines = (f"{index}. {kind}" for index, kind in enumerate(proposals, start=1))
         merging = request("merge", kinds="\n".join(lines))
-        [merged] = self.gather([partial(self._list, merging, "merge", 0)])
+        [merged] = self.gather([partial(self._ask, merging, items, "merge", 0)])
         kinds = merged[0]
-        pairs = [partial(self._belongs, game, kind) for game, kind in product(games, kinds)]
-        answers = self.gather(pairs)
+        pairs = [request("assign", rules=g.rules, kind=kind) for g, kind in product(games, kinds)]
+        answers = self.gather([partial(self._ask, each, yes, "assign", 0) for each in pairs])
         belongs = np.array([fits for fits, _ in answers]).reshape(len(games), len(kinds))
         usage = sum((cost for _, cost in [*lists, merged, *answers]), Usage())
         return Clusters(kinds, belongs, select(belongs, count), usage)
 
-    async def _list(
-        self, messages: list[Message], stage: str, place: int, batch: RequestBatch
-    ) -> tuple[list[str], Usage]:
-        try:
-            answer, usage = await self.answer(batch, messages, stage, place)
-            return items(whole_text(answer, self.settings.answer_tokens)), usage
-        except UnusableAnswerError as error:
-            raise PlayerError(f"{self.settings.model}: {error}") from None
-
-    async def _belongs(
-        self, game: ProgramGame, kind: str, batch: RequestBatch
-    ) -> tuple[bool, Usage]:
-        messages = request("assign", rules=game.rules, kind=kind)
-        answer, usage = await self.answer(batch, messages, "assign")
-        return yes(answer.text), usage
+    async def _ask(
+        self,
+        messages: list[Message],
+        extract: Callable[[str], Any],
+        stage: str,
+        place: int,
+        batch: RequestBatch,
+    ) -> tuple[Any, Usage]:
+        """What the first usable answer holds, and the cost of all."""
+        usage, reason = Usage(), ""
+        for attempt in range(ATTEMPTS):
+            try:
+                answer, cost = await self.answer(batch, messages, stage, place, attempt)
+                usage += cost
+                return extract(whole_text(answer, self.settings.answer_tokens)), usage
+            except UnusableAnswerError as error:
+                reason = str(error)
+        raise PlayerError(f"{self.settings.model}: {reason}")
 
 
 def items(answer: str) -> list[str]:
@@ -202,7 +207,7 @@ def yes(answer: str) -> bool:
     >>> [yes(text) for text in ("Yes", "no.", "**Answer: Yes**, it is.", "Perhaps")]
     [True, False, True, False]
     """
-    return _YES.match(final_text(answer).lower()) is not None
+    return _YES.match(answer.lower()) is not None
 
 
 def select(belongs: NDArray[np.bool_], count: int | None = None) -> tuple[int, ...]:

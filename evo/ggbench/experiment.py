@@ -38,7 +38,7 @@ from xgl.console import Console
 from xgl.errors import ConfigError
 
 AUTHOR_TOKENS = 8192
-"""Least limit of each text that an author writes: longer than a player's answer."""
+"""Least limit of what an author writes, and a sorter of games: longer than a player's answer."""
 
 
 def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) -> Plan:
@@ -46,14 +46,14 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
     settings, models = config.ggbench, dict[str, ChatSettings]()
     for key in ("author", "filter_model", "cluster_model"):
         if name := getattr(settings, key):
-            model = find_model(name, settings.chat)
+            model = find_model(name, settings.chat, f"ggbench.{key}")
             if not isinstance(model, RemotePlayer):
                 expected = "expected chat:MODEL or chat:MODEL@URL"
                 raise ConfigError(f"ggbench.{key}: found {name!r}, {expected}")
             models[key] = model.settings
-    if "author" in models:
+    for key in models.keys() & {"author", "cluster_model"}:
         tokens = max(AUTHOR_TOKENS, settings.chat.answer_tokens)
-        models["author"] = replace(models["author"], answer_tokens=tokens)
+        models[key] = replace(models[key], answer_tokens=tokens)
     names = settings.games or (() if settings.author else tuple(packaged()))
     games = {game.game_id: game for name in names for game in find_all(name)}
     players = [benchmark.find_player(name, settings) for name in settings.players]
@@ -103,6 +103,7 @@ class GGBenchSession(RunSession):
 
     def work(self) -> RunOutcome:
         """Raises :class:`~xgl.errors.PlayerError` and :class:`~xgl.errors.BudgetError`."""
+        check(self.config.budget, self._cost())
         # games are rows before anything else; a resumed run takes them from there
         if self.games and not self.rows["gg_games"]:
             games = [_game_row(game, index) for index, game in enumerate(self.games)]
@@ -114,8 +115,9 @@ class GGBenchSession(RunSession):
             self._prepare_all()
         for player in self.players:
             self._play_all(player)
-        if model := self.models.get("cluster_model"):
-            self._sort(model)
+        model, written = self.models.get("cluster_model"), games_of(self.rows["gg_games"])
+        if model and written:
+            self._sort(model, written)
         return RunOutcome(RunEvent.FINISHED, 0, "every player has met every opponent", None)
 
     def higher_budget(self) -> tuple[str, ...]:
@@ -220,10 +222,9 @@ class GGBenchSession(RunSession):
             self._commit(game, gg_filters=verdicts, gg_agents=agents, gg_pairs=pairings)
             self._done(f"{game.title}: {_state(verdicts[-1])}")
 
-    def _sort(self, settings: ChatSettings) -> None:
+    def _sort(self, settings: ChatSettings, games: Sequence[ProgramGame]) -> None:
         """Print each kind of games with its members, and the games that are of none. Raises
         :class:`ConfigError` if there is no such number of kinds."""
-        games = games_of(self.rows["gg_games"])
         try:
             found = Clusterer(*self._endpoint(settings)).sort(games, self.settings.clusters)
         except ValueError as error:

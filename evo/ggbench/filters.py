@@ -32,8 +32,8 @@ SEARCHED, BRIEF = 10, 3
 """Positions of one of them whose searches must leave the game as it is, and their simulations."""
 MOST_UNDECIDED = 0.2
 """Share of games of random moves without a winner."""
-MOST_EXCEPTIONS, MODEL_SECONDS = 0.2, 5400.0
-"""Share of a model's games that end in an exception, and seconds of one of them (section 2.3)."""
+MOST_EXCEPTIONS = 0.2
+"""Share of a model's games that end in an exception (section 2.3)."""
 SECONDS = 120.0
 """Most that a game's answers take in all its filters; a good game takes a few seconds."""
 
@@ -175,8 +175,8 @@ def _timeout(plays: Sequence[_Play], box: Box, run_seed: int) -> tuple[bool, str
 def model_timeout(
     game: ProgramGame, mover: ChatMover, limits: BoxLimits, run_seed: int
 ) -> FilterVerdict:
-    """Games of a model against random moves: refused is a game that takes more than 100 moves or
-    1.5 hours, or of which more than 20 % end in an exception. An answer that is no legal number
+    """Games of a model against random moves: refused is a game that takes more than 100 moves, or
+    of which more than 20 % end in an exception. An answer that is no legal number
     becomes a random move. Raises what the model's endpoint raises."""
     count = MODEL_GAMES
     plays = new_plays(game.game_id, count, run_seed, "filter")  # a paid answer counts once
@@ -186,8 +186,6 @@ def model_timeout(
         reason = f"{len(broken)} of {count} games end in an exception: {broken[0].reason}"
     elif any(play.outcome == "long" for play in plays):
         reason = "a game of the model goes on after the most moves"
-    elif any(play.seconds > MODEL_SECONDS for play in plays):
-        reason = f"a game of the model takes more than {MODEL_SECONDS / 3600:.1f} hours"
     longest = max(len(play.moves) for play in plays)
     return FilterVerdict(
         "model",

@@ -209,7 +209,7 @@ def find_opponent(box: Box, settings: OpponentConfig, run_seed: int) -> Iterator
             yield (pair := pairing(*challenge, PairPurpose.SELECTION))
             both = [pair, _reverse(pair)] if pair.simulations == own else [pair]
             pairs += [each for each in both if each.loser in able]
-        best = max(pairs, key=lambda each: (each.wins, -each.draws), default=None)
+        best = max(pairs, key=lambda each: (each.wins, each.draws), default=None)
         if best and best.passed:
             names = best.winner, best.simulations, best.loser
             yield (fresh := pairing(*names, PairPurpose.CONFIRMATION))

@@ -240,8 +240,11 @@ def own_error(error: RayTaskError, starting: bool) -> Exception:
 
     if out_of_memory(cause):
         reason, _, _ = str(cause).partition(". ")
-        lower = "lower player.memory_mib and judge.memory_mib, or give a worker more of a GPU"
-        return WorkersLostError(f"a worker ran out of memory ({reason}); {lower}, then resume")
+        return WorkersLostError(
+            f"a worker ran out of memory ({reason}): resume with more of a GPU for each "
+            "(cluster.gpus_per_worker), or begin again with less player.memory_mib and "
+            "judge.memory_mib"
+        )
     if starting:
         return WorkersLostError(f"a worker cannot load its models: {type(cause).__name__}: {cause}")
     return error

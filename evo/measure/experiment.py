@@ -255,16 +255,18 @@ class MeasureSession(RunSession):
                 self.console.print(results.ceilings_table(game_ceilings, names))
             path = self.plan.config.folder / results.FIGURE
             save_text(path, document(results.figure(found)))
-            self.console.print(f"figure   {path}", highlight=False, soft_wrap=True)
+            self.console.print(f"figure   {path}", soft_wrap=True)
         if self.ratings:
             show_ratings(self.ratings, self.console)
 
     def commands(self) -> Sequence[tuple[str, str]]:
         """What exports the fewest games that tell the players apart as all games do."""
         folder = self.plan.config.folder
-        if len(self.plan.config.players) < 2:
+        games = Path(f"{folder}-games")
+        measured = self.ledger.archive.rows("measures")
+        if len(self.plan.config.players) < 2 or not measured or games.exists():
             return ()
-        export = f"python -m archive export {shown(folder)} {shown(Path(f'{folder}-games'))}"
+        export = f"python -m archive export {shown(folder)} {shown(games)}"
         return [("export", f"{export} --format xent --discriminating 0.1")]
 
     def _play(self, player: MeasuredPlayer, seat: Player, member: MeasureGame) -> None:
@@ -341,7 +343,7 @@ class MeasureSession(RunSession):
                 return None
             ratings = rate_block(block, question)
         except RatingError as error:
-            self.console.print(f"no ratings: {error}", highlight=False, soft_wrap=True)
+            self.console.print(f"no ratings: {error}", soft_wrap=True)
             return None
         rating_ids = archive.table("ratings", ["rating_id"])["rating_id"].to_pylist()
         if rating_id(ratings) not in rating_ids:

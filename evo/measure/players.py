@@ -94,11 +94,11 @@ class RemotePlayer:
 MeasuredPlayer = LocalPlayer | RemotePlayer
 
 
-def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
-    """The player of that name, found but not loaded. Raises :class:`ConfigError`,
+def find_player(text: str, chat: ChatConfig, key: str = "players") -> MeasuredPlayer:
+    """The player of that name under a key, found but not loaded. Raises :class:`ConfigError`,
     :class:`~xgl.errors.ModelNotFoundError`, :class:`~archive.ArchiveError`, and
     :class:`~xgl.errors.PlayerError` for a key that is missing."""
-    match references.parse(text):
+    match references.parse(text, key):
         case references.LocalName(reference, temperature):
             resolve(reference)
             return LocalPlayer(text, reference, temperature=temperature)
@@ -106,7 +106,7 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
             resolve(reference)
             if not load_tokenizer(reference).chat_template:
                 raise ConfigError(
-                    f"players: {text}: its tokenizer has no chat template, expected an instruct "
+                    f"{key}: {text}: its tokenizer has no chat template, expected an instruct "
                     f"model, or {reference} to be asked by the view alone"
                 )
             return LocalPlayer(text, reference, chat=chat)
@@ -114,7 +114,7 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
             try:
                 _, content, player = adapter_of(name)
             except ConfigError as error:
-                raise ConfigError(f"players: {text}: {error}") from None
+                raise ConfigError(f"{key}: {text}: {error}") from None
             resolve(player.model)
             temperature = player.temperature
             return LocalPlayer(text, player.model, content, lora=player, temperature=temperature)
@@ -125,7 +125,7 @@ def find_player(text: str, chat: ChatConfig) -> MeasuredPlayer:
             return LocalPlayer(text, base, folder=adapter)
         case references.ChatName(model, url):
             return RemotePlayer(text, chat_settings(model, url, chat))
-    raise ConfigError(f"players: found {text!r}, a judge, {references.EXPECTED}")
+    raise ConfigError(f"{key}: found {text!r}, a judge, {references.EXPECTED}")
 
 
 def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:

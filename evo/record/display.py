@@ -39,7 +39,7 @@ class TimedLines:
         """Print a line; ``state`` stands beside the seconds."""
         self.latest = time.monotonic()
         head = f"[{self.latest - self.start:6.1f} s{state}]"
-        self.console.print(f"{head} {message}", highlight=False, markup=False, soft_wrap=True)
+        self.console.print(f"{head} {message}", soft_wrap=True)
 
 
 def training_note(curve: Sequence[float]) -> str:
