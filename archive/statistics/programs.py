@@ -4,13 +4,13 @@ are, and when one agent surely beats another."""
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from archive.run import Row
 from archive.schema import PairPurpose
@@ -102,8 +102,8 @@ def over_plays(tallies: Sequence[Tally]) -> tuple[float, float | None]:
     """Mean win rate, wins / plays of each game, and half-width 1.96 · SD / √n with SD over n − 1;
     no width for a single game."""
     rates = [tally.wins / tally.plays for tally in tallies]
-    spread = 1.96 * float(stats.sem(rates)) if len(rates) > 1 else None
-    return float(np.mean(rates)), spread
+    spread = float(np.std(rates, ddof=1)) if len(rates) > 1 else None
+    return float(np.mean(rates)), spread and 1.96 * spread / math.sqrt(len(rates))
 
 
 def over_answers(tallies: Sequence[Tally]) -> tuple[float, float | None] | None:
