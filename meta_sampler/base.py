@@ -116,7 +116,7 @@ class MetaSampler(ABC):
         main player of the parent."""
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:  # noqa: B027
-        """Learn from committed decisions, given in index order; a sampler without memory does
+        """Learn from committed decisions, in their order; a sampler without memory does
         not."""
 
     def check(self) -> None:  # noqa: B027

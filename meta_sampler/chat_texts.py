@@ -100,7 +100,7 @@ def messages(brief: Brief, settings: ChatSamplerSettings) -> list[Message]:
         parts.append("Accepted before, and therefore known:")
         parts += [fence(relative.code) for relative in brief.accepted_games]
     if brief.refusals:
-        parts.append("Refused before, each with the reason:")
+        parts.append("Not accepted before, each with the reason:")
         parts += [f"{fence(r.code)}\nWhy: {excerpt(r.explanation)}" for r in brief.refusals]
     players = admitted_players(brief.parent, settings.players)
     others = len(players) > 1
@@ -180,7 +180,7 @@ def programs_in(answer: str) -> list[ProgramText]:
     among lines; a fence, a line of prose or another start ends a run.
 
     Within a fence that holds an instruction, every line counts as an instruction: other lines there
-    are mistakes of the program, and are reported to the model. An instruction goes on until its
+    are mistakes of the program. An instruction goes on until its
     parentheses are closed.
     """
     text = well_formed(final_text(answer)[:MAX_ANSWER])

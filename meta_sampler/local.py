@@ -105,6 +105,7 @@ class Local(MetaSampler):
         """The model; raises :class:`~xgl.errors.ModelNotFoundError`, and :class:`SamplerError` if
         its window has no room for a prompt."""
         settings = self.settings
+        torch.set_num_threads(1)  # sums, and so texts, must not depend on the machine's cores
         lm = load_model(settings.model, settings.dtype, settings.device)
         if lm.window <= settings.max_tokens:
             bound = f"less than the model's window of {lm.window}"

@@ -1,4 +1,4 @@
-"""Meta-samplers by name, and several at once: each list of candidates comes from one of them,
+"""Meta-samplers by name, and several at once: each request for candidates goes to one of them,
 chosen by what the candidates of each came to.
 
 The rule is kl-UCB (Garivier and Cappé, The KL-UCB Algorithm for Bounded Stochastic Bandits and

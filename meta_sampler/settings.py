@@ -150,10 +150,10 @@ class PortfolioSettings(Caps, Paid):
     local: str = "embedded"
     """Model reference of ``local``."""
     model: str | None = None
-    """Model of ``chat`` at the endpoint; null: there is no ``chat``."""
+    """Model of ``chat`` at the endpoint; null: there is no ``chat``, and nothing to pay."""
 
     def members(self) -> dict[str, Caps]:
-        """The settings of each sampler, by name; all have the same caps."""
+        """The settings of each sampler, by name, all with the same caps."""
         caps = shared_values(self, Caps)
         device = "cpu" if self.local == "embedded" else "auto"  # whatever the driver's machine has
         members: dict[str, Caps] = {

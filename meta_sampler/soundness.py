@@ -88,26 +88,28 @@ class KnownGames:
     """Games that a proposal must not repeat, in text or in normal form."""
 
     def __init__(self, games: Sequence[Game]) -> None:
-        self._keys = {key for each in games for key in self._keys_of(each)}
+        self._keys = {key for each in games for key in keys_of(each)}
 
     def checked(self, child: Proposal) -> Proposal:
         """A proposal, without its game if that is known; a new one is known from now on."""
         if child.game is None:
             return child
-        keys = self._keys_of(child.game)
+        keys = keys_of(child.game)
         if not self._keys.isdisjoint(keys):
             return replace(child, game=None, errors=("a known game",), fate=Fate.KNOWN)
         self._keys.update(keys)
         return child
 
-    @staticmethod
-    def _keys_of(whole: Game) -> tuple[Hashable, Hashable]:
-        usual = whole.metadata.max_len
-        lines = tuple(
-            replace(line, max_len=line.max_len or usual) if isinstance(line, syn.Elicit) else line
-            for line in whole.program.instructions
-        )
-        return whole.game_id, normal_form(replace(whole.program, instructions=lines))
+
+def keys_of(whole: Game) -> tuple[Hashable, Hashable]:
+    """The id of a game, and its normal form with the limits of moves written out; games that agree
+    in one of them count as one."""
+    usual = whole.metadata.max_len
+    lines = tuple(
+        replace(line, max_len=line.max_len or usual) if isinstance(line, syn.Elicit) else line
+        for line in whole.program.instructions
+    )
+    return whole.game_id, normal_form(replace(whole.program, instructions=lines))
 
 
 # -- what a program holds --------------------------------------------------------------------------

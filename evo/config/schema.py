@@ -136,7 +136,7 @@ class TransferConfig:
 
     def __post_init__(self) -> None:
         looks = {*self.selection_plays, *self.acceptance_plays, self.script_plays}
-        edges = sorted(looks | {*range(BLOCK, max(looks), BLOCK)})
+        edges = sorted(looks | {*range(BLOCK, max(looks) + 2, BLOCK)})
         for one, other in pairwise(edges):
             if other - one == 1:  # a play alone would be its own control
                 raise ValueError(

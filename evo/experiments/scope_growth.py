@@ -173,7 +173,11 @@ class ScopeGrowth(ModelSession):
                 f"fewer than growth.least_yield={growth.least_yield:g} games join in a core-hour "
                 f"(at most {order.last_bound:.2g}, with 95 % confidence)"
             )
-        pace = f"; {plural(n_accepted, 'game')} joined in {hours:.2f} core-hours" if hours else ""
+        pace = (
+            f"; {plural(n_accepted, 'game')} joined in {hours:.2f} core-hours of jobs"
+            if hours
+            else ""
+        )
         return RunOutcome(RunEvent.FINISHED, 0, message + pace, overrides)
 
     def _commit_scope(self, number: int, members: Sequence[ScopeMember[Task]]) -> None:

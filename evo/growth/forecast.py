@@ -36,7 +36,8 @@ class Forecast:
     """Two shares that predict the outcome for a candidate before it is fine-tuned. ``help``: gain
     of the candidate's best script on a game of the scope over that of the game's best script, the
     maximum over games. ``coverage``: largest gain of a fine-tune of the scope on the candidate over
-    what there is to gain on it; a lower bound unless ``complete``, since not all of them played."""
+    what there is to gain on it; a lower bound unless ``complete``, since not all of those that are
+    forecast from played."""
 
     help: float = 1.0
     coverage: float = 0.0

@@ -1,10 +1,10 @@
 """The open-ended schedule of scope growth, over small protocols (docs/specification.md, "The
 open-ended schedule").
 
-It differs from Algorithm 1 in three ways: parents are drawn from the whole scope by their yield,
-candidates that passed selection stay in a pool, and the run continues while its yield is
-high enough. Independent of language models. Every order and choice is a function of the seed and
-the oracle's answers, in virtual order.
+Parents are drawn from the whole scope by their yield, candidates are fine-tuned on if a forecast
+promises something, those that passed selection stay in a pool, and the run continues while its
+yield is high enough. Independent of language models. Every order and choice is a function of the
+seed and the oracle's answers, in virtual order.
 """
 
 from __future__ import annotations
@@ -307,15 +307,12 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         if self.end is None:
             if self._list_size <= 0:
                 self.end = End.CANDIDATES
-            elif (bound := self.yield_bound) < self.settings.least_yield:
-                self.end, self.last_bound = End.YIELD, bound
+            else:
+                least, now = self.settings.least_yield, self.order.total_cost.seconds / HOUR
+                bound = yield_bound([at / HOUR for at in self._accepted_at], now, least)
+                if bound < least:
+                    self.end, self.last_bound = End.YIELD, bound
         return self.end is not None or self._barren.issuperset(self.games)
-
-    @property
-    def yield_bound(self) -> float:
-        """Upper 95 % bound on accepted games a core-hour (:func:`yield_bound`)."""
-        least, now = self.settings.least_yield, self.order.total_cost.seconds / HOUR
-        return yield_bound([at / HOUR for at in self._accepted_at], now, least)
 
     # -- processes -----------------------------------------------------------------------------
 

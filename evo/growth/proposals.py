@@ -7,7 +7,7 @@ one of the sampler's own. A round whose rows are in the archive is not proposed 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +19,7 @@ from evo.jobs.evaluation import Task
 from evo.record.display import Display
 from evo.record.ledger import Ledger, Row
 from meta_sampler.base import MetaSampler, Outcome, Progress, Proposal, Provenance
+from meta_sampler.soundness import keys_of
 from xgl.analysis.plain_english import objective
 from xgl.analysis.static_facts import analyse, analyse_roles, learning_roles
 from xgl.language.canonical import Game, game
@@ -62,6 +63,8 @@ class Proposer:
         self.novelty = novelty
         self.games: dict[TaskId, Game] = {}
         """All games of this run so far."""
+        self._keys = set[tuple[Hashable, str]]()
+        """What these are known by, each in its roles."""
         self.objectives = Counter[frozenset[tuple[object, ...]]]()
         """Of these games, if novelty counts."""
         self.pending: dict[TaskId, Proposal] = {}
@@ -93,6 +96,7 @@ class Proposer:
     def _add(self, tasks: Sequence[Task]) -> None:
         new = [task for task in tasks if task.id not in self.games]
         self.games |= {task.id: task.game for task in new}
+        self._keys.update((key, task.role) for task in new for key in keys_of(task.game))
         if self.novelty:
             self.objectives.update(objective(task.game, task.role) for task in new)
 
@@ -113,7 +117,7 @@ class Proposer:
         that are all new, and commit all of them."""
         # Candidates with their rows, and how many games before them have the same objective.
         pool, rows = list[tuple[Candidate, Row, int]](), list[Row]()
-        known, objectives = set(self.games), self.objectives.copy()
+        known, objectives = self._keys.copy(), self.objectives.copy()
         for attempt in range(ATTEMPTS):
             new_count = sum(not alike for *_, alike in pool)
             if new_count >= n or len(pool) >= n * (1 + self.novelty):
@@ -126,7 +130,7 @@ class Proposer:
                     if rows[-1]["outcome"] != ProposalOutcome.CANDIDATE or proposal.game is None:
                         continue
                     task, alike = Task(proposal.game, role), 0
-                    known.add(task.id)
+                    known.update((key, role) for key in keys_of(task.game))
                     if self.novelty:
                         aim = objective(task.game, role)
                         alike = objectives[aim] if aim else len(known)
@@ -162,7 +166,7 @@ class Proposer:
         proposal: Proposal,
         role: str,
         index: int,
-        known: Container[TaskId],
+        known: Container[tuple[Hashable, str]],
     ) -> Row:
         game, origin = proposal.game, asdict(proposal.provenance)
         raw_text = origin.pop("raw")
@@ -183,11 +187,13 @@ class Proposer:
             **{name: None if value == "" else value for name, value in origin.items()},
         }
 
-    def _fate(self, proposal: Proposal, role: str, parent: Task, known: Container[TaskId]) -> str:
+    def _fate(
+        self, proposal: Proposal, role: str, parent: Task, known: Container[tuple[Hashable, str]]
+    ) -> str:
         if proposal.game is None:
             return proposal.fate
         program = proposal.game.program
-        if TaskId(proposal.game.game_id, role) in known:
+        if any((key, role) in known for key in keys_of(proposal.game)):
             return ProposalOutcome.SEEN
         report = analyse(program, role=role)
         unset = len(analyse(parent.game.program).read_before_set)
@@ -202,23 +208,19 @@ class Proposer:
         self.sampler.observe([self._outcome(row) for row in new_decisions])
 
     def _outcome(self, row: Row) -> Outcome:
-        proposal = self.pending.pop(TaskId.of(row))
+        proposal, reason = self.pending.pop(TaskId.of(row)), reason_of(row)
+        progress = Progress.OPEN if reason in MIGHT_JOIN else Progress.REFUSED
+        if reason.verdict is Verdict.ACCEPTED:
+            progress = Progress.ACCEPTED
         return Outcome(
             row["game_id"],
             proposal.provenance.operators,
-            progress(reason_of(row)),
+            progress,
             f"{row['verdict']}: {explanation(row)}",
             parent_id=proposal.provenance.parents[0],
             code=proposal.game.code if proposal.game else proposal.text,
             sampler=proposal.provenance.sampler,
         )
-
-
-def progress(reason: Reason) -> Progress:
-    """Progress of a candidate, by the reason of its decision."""
-    if reason.verdict is Verdict.ACCEPTED:
-        return Progress.ACCEPTED
-    return Progress.OPEN if reason in MIGHT_JOIN else Progress.REFUSED
 
 
 def _roles(proposal: Proposal) -> tuple[str, ...]:

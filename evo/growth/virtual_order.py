@@ -112,7 +112,10 @@ class VirtualOrder(Generic[RequestT]):
         joining, others = self._waiting_groups()
         count = sum(map(len, joining))
         free = self.workers - sum(map(self.runner.joins, self._running))
-        if not joining or (others and count < self.runner.joined_most):
+        is_full = count >= self.runner.joined_most
+        if not joining or (
+            others and not (is_full and self._groups[joining[0]] <= self._groups[others[0]])
+        ):
             del self._groups[others[0]]
             return others[0]
         most, taken = min(self.runner.joined_most, -(-count // free)), list[RequestT]()

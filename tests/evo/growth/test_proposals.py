@@ -71,7 +71,7 @@ def test_rows_tell_where_a_game_came_from(
     assert first[0]["dollars"] > 0  # of the whole answer
     requests = server.received[1:]
     assert sum(row["tokens"] for row in rows) == 35 * len(requests)
-    later = [request.last for request in requests if "Refused before" in request.last]
+    later = [request.last for request in requests if "Not accepted before" in request.last]
     assert later
     assert "not playable" in later[-1]
     assert KEY not in str([search.rows(table) for table in ("runs", "proposals")])
