@@ -4,13 +4,13 @@ code."""
 from __future__ import annotations
 
 import re
-from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
 
 import duckdb
 import pytest
 
+import archive.schema
 from archive.schema import Reason
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "archive.md"
@@ -41,11 +41,11 @@ def test_the_queries_of_the_page_run(
 TABLES_PAGE = (files("archive.schema") / "tables.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("enum", [*StrEnum.__subclasses__()], ids=lambda enum: enum.__name__)
-def test_the_page_of_the_tables_lists_the_words_of_its_enumerations(enum: type[StrEnum]) -> None:
-    name, words = enum.__name__, ", ".join(enum)
+@pytest.mark.parametrize("name", sorted({*re.findall(r"\| ([A-Z]\w+) \| enum \|", TABLES_PAGE)}))
+def test_the_page_of_the_tables_lists_the_words_of_its_enumerations(name: str) -> None:
+    enum = getattr(archive.schema, name)
     if enum is Reason:
         explained = TABLES_PAGE.partition("`Reason`")[2].partition("\n## ")[0]
         assert re.findall(r"^\| (.+?) \| \w+ \| .+ \|$", explained, re.MULTILINE)[1:] == list(enum)
-    elif enum.__module__ == "archive.schema" and f"| {name} | enum |" in TABLES_PAGE:
-        assert f"| {name} | {words} |" in TABLES_PAGE
+    else:
+        assert f"| {name} | {', '.join(enum)} |" in TABLES_PAGE

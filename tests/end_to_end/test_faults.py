@@ -94,8 +94,6 @@ def test_of_runs_started_at_once_on_one_folder_one_is_done(tmp_path: Path, whole
 
 # -- Errors that would come again end a run at once: one sentence that names the file, exit code 2
 
-LONG = "the red hen ran over the green hill " * 38
-
 
 def model(folder: Path) -> None:
     """The embedded model with a number that is none."""
@@ -107,21 +105,13 @@ def model(folder: Path) -> None:
 
 WAITING = "no worker is ready yet"
 """How a line begins that a busy machine adds."""
-ERRORS = {
-    "NaN in the judge": ("judge.model=bad", r"model 'bad': bad does not load.*model\.norm\.weight"),
-    "a game": ("growth.initial_scope=[long.xent]", r"long\.xent: no play fits; line 3: [\d,]+"),
-}
 
 
-@pytest.mark.parametrize("kind", ERRORS)
-def test_an_error_that_would_come_again_ends_the_run_at_once(commands: Any, kind: str) -> None:
-    setting, message = ERRORS[kind]
+def test_an_error_that_would_come_again_ends_the_run_at_once(commands: Any) -> None:
     model(commands.folder / "bad")
-    text = f'assign(s="{LONG}")\nassign(t="{LONG}")\nelicit(x, 8)\nreward(xed(s | t+x))\n'
-    (commands.folder / "long.xent").write_text(text)
-    done = commands("evo.run", *commands.tiny("run", setting, "cluster.workers=1"))
+    done = commands("evo.run", *commands.tiny("run", "judge.model=bad", "cluster.workers=1"))
     assert done.returncode == 2
     lines = [each for each in done.stderr.splitlines() if not each.startswith(WAITING)]
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("error: ")
-    assert re.search(message, lines[0])
+    assert re.search(r"model 'bad': bad does not load.*model\.norm\.weight", lines[0])

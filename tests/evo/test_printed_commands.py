@@ -69,10 +69,10 @@ def test_a_growth_prints_what_works_where_it_ended(
         execute_all(again.partition("ended    ")[2], world, search)
 
 
-@pytest.mark.parametrize("folder", ["it's [bold]x", "-x :smile:a~b", "日本語" + "x" * 120])
 def test_a_folder_of_any_name_is_quoted(
-    folder: str, search: searches.Search, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
+    search: searches.Search, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    folder = "-it's [bold]x :smile:a~b 日本語" + "x" * 100
     monkeypatch.chdir("runs")
     search.folder = Path()
     search.run(ACCEPTING, name=folder)
@@ -81,7 +81,7 @@ def test_a_folder_of_any_name_is_quoted(
     assert Path(f"{folder}-games").is_dir()
 
 
-@pytest.mark.parametrize("patience", [None, 0, 3, 9])
+@pytest.mark.parametrize("patience", [None, 0, 9])
 def test_a_triplet_prints_what_works_without_a_scope(
     patience: int | None, search: searches.Search, capsys: Capsys
 ) -> None:

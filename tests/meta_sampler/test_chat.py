@@ -102,7 +102,7 @@ def test_an_injection_in_a_game_is_data(ask: Ask) -> None:
     parent = xgl.game(xgl.parse(text, "xent"))
     sampler, server = ask(reply(listing("import os", GOOD[0])))
     proposals = sampler.propose(parent, [parent], 2, 1)
-    assert fates(proposals) == ["no_program"] or fates(proposals)[-1] == ""
+    assert fates(proposals) == [""]
     lines = [line for line in server.prompts[0].splitlines() if "IGNORE" in line]
     assert len(lines) == 1
     assert lines[0].startswith("assign(s=story(), t=")

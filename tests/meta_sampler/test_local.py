@@ -113,19 +113,12 @@ DIALECTS = ("paper", "xent")
 CONSTANTS = ((), ("a", "c"))
 
 
+@pytest.mark.parametrize("seeds", [range(4), pytest.param(range(4, 80), marks=pytest.mark.long)])
 @pytest.mark.parametrize("dialect", DIALECTS)
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_text_is_a_valid_program(dialect: str, kind: str) -> None:
-    for seed in range(4):
+def test_every_text_is_a_valid_program(dialect: str, kind: str, seeds: range) -> None:
+    for seed in seeds:
         _check(dialect, KINDS[kind], CONSTANTS[seed % 2], seed)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("dialect", DIALECTS)
-@pytest.mark.parametrize("kind", KINDS)
-def test_hundreds_of_texts_are_valid_programs(dialect: str, kind: str) -> None:
-    for seed in range(80):
-        _check(dialect, KINDS[kind], CONSTANTS[seed % 2], 1000 + seed)
 
 
 def _check(dialect: str, settings: LocalSettings, constants: tuple[str, ...], seed: int) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 from importlib.resources import files
 
 import pytest
-from peer_engine import BelievingJudge, Event, Outcome, Peer, play_here
+from peer_engine import Event, Outcome, Peer, play_here
 from peer_expressions import CONDITIONS, OPERATORS, Case, case
 from peer_grammar import program
 from peer_programs import INSTRUCTIONS
@@ -190,17 +190,3 @@ def _same_sights(here: Outcome, there: Outcome, code: str) -> None:
             name: text for name, text in own_texts.items() if name in peer_texts or name not in hers
         } == peer_texts, code
         hers.add(next(moves)[2])
-
-
-def test_its_truth_asks_the_model_and_ours_quotes_the_statement(
-    peer: Peer, judge: TransformerJudge
-) -> None:
-    """The one number that differs on purpose: another preamble, so no move can close the quote."""
-    code = (
-        'elicit(x, 40)\nensure(is_true("Water is wet, says " + x) or len(x) > 0)\nreward(xent(x))'
-    )
-    moves = {"black": ("a sailor",)}
-    there = peer.play(code, moves, own_truth=True)
-    here = play_here(code, moves, TransformerJudge(judge.lm))
-    assert (there.ending, here.ending) == ("finished", "finished")
-    assert isinstance(judge, BelievingJudge)

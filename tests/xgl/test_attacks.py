@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from random import Random
 from typing import Any
 
 import pytest
-from support.fuzz import OUTCOMES, SOURCES, count_outcomes, outcome, size_of
+from support.fuzz import OUTCOMES, count_outcomes, size_of
 
 from xgl import Metadata, ProgramError, parse, to_text
 from xgl.errors import MAX_PROBLEMS
@@ -162,17 +161,9 @@ def test_a_few_of_each_kind() -> None:
 
 
 @pytest.mark.long
-def test_many_of_each_kind() -> None:
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_many_of_each_kind(seed: int) -> None:
     """21,000 texts; docs/reference/dialects.md has the outcome of a million."""
-    outcomes = count_outcomes(21_000, seed=2)
-    assert sum(outcomes.values()) == 21_000
-    assert min(outcomes[each] for each in OUTCOMES) > 100
-
-
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("dialect", DIALECTS)
-def test_the_same_text_has_the_same_outcome(source: object, dialect: str) -> None:
-    assert callable(source)
-    for seed in range(4):
-        text = source(Random(seed))
-        assert outcome(text, dialect, Random(seed)) == outcome(text, dialect, Random(seed))
+    outcomes = count_outcomes(7_000, seed)
+    assert sum(outcomes.values()) == 7_000
+    assert min(outcomes[each] for each in OUTCOMES) > 30

@@ -37,6 +37,7 @@ def test_a_document_is_well_formed_with_colours_for_light_and_dark() -> None:
 def test_ticks_are_even_and_within_the_scale(low: float, span: float, count: int) -> None:
     scale = LinearScale(low, low + span, 0, 100)
     ticks = scale.ticks(count)
+    assert ticks
     assert all(low - 1e-6 * span <= tick <= low + span + 1e-6 * span for tick in ticks)
     steps = {round((b - a) / span, 6) for a, b in pairwise(ticks)}
     assert len(steps) <= 1

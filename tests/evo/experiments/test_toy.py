@@ -15,7 +15,7 @@ from hypothesis import given, strategies as st
 import evo.run
 from archive import Archive
 from archive.verification import verify
-from evo.experiments import toy, toy as model
+from evo.experiments import toy as model
 from evo.growth.algorithm import Place
 
 Capsys = pytest.CaptureFixture[str]
@@ -146,33 +146,3 @@ def test_a_run_archives_prints_and_draws_its_growths(tmp_path: Path, capsys: Cap
     [count] = filter(None, (re.match(r"(\d+) games$", text) for text in texts))
     assert (marks.count("game"), marks.count("start")) == (int(count[1]), 1)
     assert model.CLAIM in texts
-
-
-def test_an_interrupted_run_goes_on_to_the_same_bytes(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
-) -> None:
-    assert run(tmp_path / "whole", "name=toy") == 0
-    seeds: list[int] = []
-
-    def scopes_or_interrupt(seed: int) -> list[model.Scope]:
-        if seeds:
-            raise KeyboardInterrupt
-        seeds.append(seed)
-        return model.scopes(seed)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(toy, "scopes", scopes_or_interrupt)
-        assert run(tmp_path / "cut", "name=toy") == 130
-    command = f"python -m evo.run resume={tmp_path / 'cut' / 'toy'}"
-    assert command in capsys.readouterr().out
-    names = {path.name for path in (tmp_path / "cut" / "toy").iterdir()}
-    assert names == {"archive", "config.yaml", "run.log"}
-    assert evo.run.main([f"resume={tmp_path / 'cut' / 'toy'}"]) == 0
-    one, other = (tmp_path / root / "toy" for root in ("whole", "cut"))
-    assert (one / "figure.svg").read_bytes() == (other / "figure.svg").read_bytes()
-    assert rows(one) == rows(other)
-    with Archive.open(tmp_path / "cut" / "toy" / "archive") as archive:
-        events = [
-            row["event"] for row in archive.rows("runs") if not row["run_id"].startswith("Fig")
-        ]
-    assert events == ["created", "interrupted", "resumed", "finished"]

@@ -99,8 +99,8 @@ def test_a_run_goes_from_filters_to_scores(finished_run: tuple[Path, str]) -> No
     assert {row["player"] for row in rows["gg_plays"]} == {"random", "mcts@5", "embedded"}
     assert len(rows["gg_plays"]) == 6
     assert "every player has met every opponent" in finished_run[1]
-    for command in printed_commands(finished_run[1]):
-        assert execute(command) == 0
+    assert (commands := printed_commands(finished_run[1]))
+    assert {execute(command) for command in commands} == {0}
 
 
 def test_the_archives_commands_know_it_and_escape_what_games_say(

@@ -121,15 +121,16 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
     draw = random.Random(seed)
     alike = _Alike(draw.choice([0.0, 1.0]))
     world = replace(random_world(draw), games=60, values=alike, hopeless=frozenset())
-    growth_settings = replace(random_settings(draw), max_candidates=None)
+    endless = {"max_candidates": None, "max_accepted": None, "least_yield": 0.0}
+    growth_settings = replace(random_settings(draw), **endless)
     run = growth(world, growth_settings, bench := Bench(), draw.choice(TESTS))
     list(scope_games(run))
-    if run.end is End.PROPOSALS:
-        start, *lessons = (n for n, each in enumerate(bench.course) if each[0][0] == "learn")
-        late = run.settings.lookahead + run.settings.list_size
-        end = [start, *lessons][max(0, len(lessons) - late)]
-        busy = bench.offered[start + 1 : end] or [60]
-        assert min(busy) > run.settings.lookahead
+    assert run.end is End.PROPOSALS
+    start, *lessons = (n for n, each in enumerate(bench.course) if each[0][0] == "learn")
+    late = run.settings.lookahead + run.settings.list_size
+    end = [start, *lessons][max(0, len(lessons) - late)]
+    busy = bench.offered[start + 1 : end] or [60]
+    assert min(busy) > run.settings.lookahead
 
 
 @given(seed=st.integers(0, 2**32))

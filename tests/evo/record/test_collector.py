@@ -31,6 +31,9 @@ def test_a_null_control_keeps_the_true_rewards_of_the_initial_games(search: Sear
     jobs = [job for job in search.executor.jobs if isinstance(job, Training)]
     assert [limit(job.task.game) for job in jobs] == [PARENT, PARENT, 7]
     assert [job.true_rewards for job in jobs] == [True, True, False]
+    assert jobs[2].seed == jobs[1].seed != jobs[0].seed, (
+        "a candidate's is that of its parent's best"
+    )
     facts = json.loads(search.rows("finetunes")[0]["settings_json"])
     kinds = {"judge": JudgeConfig, "player": PlayerConfig, "finetune": FinetuneConfig}
     for section, kind in kinds.items():

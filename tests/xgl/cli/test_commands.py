@@ -123,7 +123,7 @@ def test_what_needs_a_judge_of_statements_says_so(
     assert main(["check", str(game)]) == 0
     assert "note: line 3: a model decides this statement" in capsys.readouterr().out
     (tmp_path / "moves.json").write_text('[["a cat"]]')
-    assert main(["play", str(game), "--moves", str(tmp_path / "moves.json")]) in (0, 2)
+    assert main(["play", str(game), "--moves", str(tmp_path / "moves.json")]) == 0
     assert "embedded decides statements by chance" in capsys.readouterr().out
     game.write_text(lines.format('"no common words between" + s + "&" + x'))
     assert main(["check", str(game)]) == 0
