@@ -182,19 +182,19 @@ def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
             continue
         policies = run.policies_at(row)
         try:
-            result = replay(case, run.plays, policies)
+            evidence, decision, _ = replay(case, run.plays, policies)
             scripts = replay_script_comparison(case, row, run.plays, policies)
         except (MissingPlaysError, ValueError) as error:
             yield Mismatch(where(row), "plays missing", f"what it was decided on ({error})")
             continue
-        columns = value_columns(result.evidence, len(case.scope)) | script_columns(scripts)
+        columns = value_columns(evidence, len(case.scope)) | script_columns(scripts)
         for name, value in columns.items():
             if not same(row[name], value):
                 yield Mismatch(where(row), f"{name} {row[name]}", f"{value}, from the scores")
         for name in ("alpha1", "alpha2"):
             if (setting := run.setting("growth", name)) not in (row[name], None):
                 yield Mismatch(where(row), f"{name} {row[name]}", f"growth.{name}, {setting}")
-        yield from _verdict(row, result.decision, _list(row) in accepting)
+        yield from _verdict(row, decision, _list(row) in accepting)
 
 
 def where(row: Row) -> str:

@@ -29,7 +29,7 @@ from evo.config.models import (
 )
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Training
-from evo.jobs.model_host import ModelHost, single_threaded
+from evo.jobs.model_host import ModelHost
 from xgl import XGLError, game, parse
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.dialects import PAPER
@@ -191,7 +191,7 @@ def main() -> None:
     logging.set_verbosity_error()
     logging.disable_progress_bar()
     warnings.simplefilter("ignore")
-    single_threaded()
+    torch.set_num_threads(1)
     print("| architecture | judges | plays | learns |\n| --- | --- | --- | --- |")
     for name in parser.parse_args().names:
         with tempfile.TemporaryDirectory() as place:

@@ -38,6 +38,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 from scipy import stats
 from study import Study, bits, command_line, describe_machine, head, parse, row
 
@@ -54,7 +55,6 @@ from evo.config.schema import RunConfig
 from evo.growth.initial_scope import main_role, metadata, read_task
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Finetune, Training
-from evo.jobs.model_host import single_threaded
 from xgl.random_streams import seed as named_seed
 
 ONE, TWO = "assign(s=story())", "assign(s=story(), t=story())"
@@ -303,7 +303,7 @@ def main() -> None:
     scope.add_argument("--json", type=Path, help="write gains about the map, and games beyond")
     scope.set_defaults(show=show_scope)
     options, overrides = parse(parser)
-    single_threaded()
+    torch.set_num_threads(1)
     print(f"{describe_machine()}\n", flush=True)
     options.show(options, overrides)
 

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from types import MappingProxyType
-from typing import NamedTuple
 
 from meta_sampler import operators as ops, program_editor as editor
 from meta_sampler.base import MetaSampler, Outcome, Proposal, Provenance
@@ -19,26 +18,12 @@ from meta_sampler.soundness import FIT, KnownGames, admitted_players, faults, fi
 from xgl.language.canonical import Game, game
 from xgl.language.syntax import MAIN_PLAYER, Program
 
-
-class OperatorEntry(NamedTuple):
-    """An operator, and whether it needs another player, a loop or another game."""
-
-    apply: editor.Operator
-    needs: str = ""
-    """"players", "loops" or "donor"; empty if it can always be drawn."""
-
-    def is_available(self, context: editor.EditContext) -> bool:
-        """Whether the context has what it needs."""
-        loops = context.settings.loops
-        has = {"players": bool(context.others), "loops": loops, "donor": bool(context.donor)}
-        return has.get(self.needs, True)
-
-
-_NEEDS = {
+NEEDS = {
     **dict.fromkeys(("retarget_player", "add_reveal", "zero_sum"), "players"),
     "wrap_loop": "loops",
     "crossover": "donor",
 }
+"""What some operators need: another player, loops or another game."""
 _LINES = (
     *(ops.insert_reward, ops.insert_assign, ops.insert_elicit, ops.insert_story),
     *(ops.insert_distractor, ops.permute_stories, ops.delete_line, ops.replace_line),
@@ -50,11 +35,8 @@ _SCORES = (
     *(ops.add_prefix, ops.drop_prefix),
 )
 _GAMES = (ops.crossover, ops.compose, ops.add_turn, ops.rescale, ops.zero_sum, ops.update)
-OPERATORS = MappingProxyType(
-    {
-        each.__name__: OperatorEntry(each, _NEEDS.get(each.__name__, ""))
-        for each in (*_LINES, *_SCORES, *_GAMES)
-    }
+OPERATORS: Mapping[str, editor.Operator] = MappingProxyType(
+    {each.__name__: each for each in (*_LINES, *_SCORES, *_GAMES)}
 )
 
 FROM_DONOR = frozenset({"crossover", "compose"})
@@ -79,7 +61,7 @@ class Mutate(MetaSampler):
     def __init__(
         self,
         settings: MutateSettings | None = None,
-        operators: Mapping[str, OperatorEntry] = OPERATORS,
+        operators: Mapping[str, editor.Operator] = OPERATORS,
     ) -> None:
         self.settings = settings or MutateSettings()
         self._operators = dict(operators)
@@ -132,13 +114,15 @@ class Mutate(MetaSampler):
         self, lines: editor.Lines, context: editor.EditContext, rng: Random
     ) -> tuple[editor.Lines, tuple[str, ...]]:
         """One to three operators in a row, with the names of those that changed something."""
-        names = [name for name, entry in self._operators.items() if entry.is_available(context)]
+        loops = context.settings.loops
+        has = {"players": bool(context.others), "loops": loops, "donor": bool(context.donor)}
+        names = [name for name in self._operators if has.get(NEEDS.get(name, ""), True)]
         weights = [self._weight(name) for name in names]
         applied_names: tuple[str, ...] = ()
         count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
         for name in rng.choices(names, weights, k=count):
             with suppress(editor.NothingError):
-                edited_lines = self._operators[name].apply(lines, context, rng)
+                edited_lines = self._operators[name](lines, context, rng)
                 if edited_lines and edited_lines != lines:
                     lines, applied_names = edited_lines, (*applied_names, name)
         return lines, applied_names

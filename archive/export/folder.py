@@ -75,10 +75,8 @@ def export(run: Run, folder: str | Path, options: Options) -> list[str]:
     """
     path = user_path(folder)
     require_free(path)
-    of_measure = {"playable": options.playable, "discriminating": options.discriminating}
-    given = [
-        name for name, value in (of_measure | {"eta": options.eta}).items() if value is not None
-    ]
+    ways = "playable", "discriminating", "eta"
+    given = [name for name in ways if getattr(options, name) is not None]
     if len(given) > 1:
         raise ExportError(f"found --{' and --'.join(given)}, expected one way to choose games")
     if options.format not in ("xent", "inspect") and (name := next(iter({*given} - {"eta"}), "")):
@@ -175,20 +173,15 @@ def copy(judge: str, folder: Path) -> None:
         shutil.copyfile(path, folder / path.name)
     for name in ("config.json", "tokenizer_config.json"):
         if (source / name).is_file():
-            changed = _compatible(name, json.loads((source / name).read_text(encoding="utf-8")))
-            (folder / name).write_text(json.dumps(changed, indent=2) + "\n", encoding="utf-8")
-
-
-def _compatible(name: str, config: Mapping[str, Any]) -> dict[str, Any]:
-    """``torch_dtype``, ``rope_theta`` and the tokenizer's class are what transformers before
-    version 5 reads."""
-    if name != "config.json":
-        new = config.get("tokenizer_class") == "TokenizersBackend"
-        return {**config, "tokenizer_class": "PreTrainedTokenizerFast"} if new else dict(config)
-    new_config = {**config, "dtype": "float32", "torch_dtype": "float32"}
-    rotary = config.get("rope_parameters")
-    if isinstance(rotary, dict) and "rope_theta" in rotary:
-        new_config["rope_theta"] = rotary["rope_theta"]
-        if rotary.get("rope_type", "default") != "default":
-            new_config["rope_scaling"] = {k: v for k, v in rotary.items() if k != "rope_theta"}
-    return new_config
+            config = json.loads((source / name).read_text(encoding="utf-8"))
+            # torch_dtype, rope_theta and the tokenizer's class are for transformers before 5
+            if name == "config.json":
+                config |= {"dtype": "float32", "torch_dtype": "float32"}
+            elif config.get("tokenizer_class") == "TokenizersBackend":
+                config["tokenizer_class"] = "PreTrainedTokenizerFast"
+            rotary = config.get("rope_parameters")
+            if isinstance(rotary, dict) and "rope_theta" in rotary:
+                config["rope_theta"] = rotary["rope_theta"]
+                if rotary.get("rope_type", "default") != "default":
+                    config["rope_scaling"] = {k: v for k, v in rotary.items() if k != "rope_theta"}
+            (folder / name).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")

@@ -33,9 +33,7 @@ def files(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
     not known.
     """
     scope_number, scope = run.newest_scope
-    selection = choose(
-        run, Options(eta=options.eta, skip_unplayable=options.skip_unplayable)
-    ).covers
+    selection = choose(run, options).covers
     members = [member for member in scope if member.task_id in selection]
     by_id = run.games(member.game_id for member in members)
     contents: Files = {}
@@ -76,7 +74,7 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
 
     Raises ExportError if no game of it was fine-tuned.
     """
-    tasks = choose(run, Options(eta=options.eta, skip_unplayable=options.skip_unplayable)).covers
+    tasks = choose(run, options).covers
     stored = {*run.archive.adapters()}  # those of attempts that were given up are removed
     whole = [row for row in run.finetunes if row["state_hash"] is None]  # not those of a pause
     in_force = {policy_id for task in tasks for policy_id in run.policies.get(task, ())}

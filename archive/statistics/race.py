@@ -93,7 +93,9 @@ def selection(settings: RaceSettings, scope: Sequence[TaskId], evidence: Evidenc
         evidence = _merge(evidence, (yield Question(plays, helps=True, own_gain_plays=last)))
         if evidence.useful(thresholds) is not Answer.OPEN:
             break
-    if not _seems_useful(evidence, thresholds):
+    value, gain = evidence.value(thresholds).value, evidence.help_gain.value  # not bounds
+    better = thresholds.rule is DecisionRule.VALUES or (gain is not None and gain > 0)
+    if value is None or value < thresholds.alpha1 or not better:
         return decide(evidence, thresholds), evidence
     evidence = yield from _scan(settings, scope, evidence)
     if is_new(evidence.gamma.interval, thresholds.alpha2) is not Answer.NO:
@@ -118,13 +120,6 @@ def _ask_cross_ratios(
     games = () if most is None else (most,)
     question = Question(plays, parent_cross_ratio=True, cross_ratio_games=games)
     return _merge(evidence, (yield question))
-
-
-def _seems_useful(evidence: Evidence, thresholds: Thresholds) -> bool:
-    """Whether the estimates lie on the good side: numbers, not bounds."""
-    value, gain = evidence.value(thresholds).value, evidence.help_gain.value
-    better = thresholds.rule is DecisionRule.VALUES or (gain is not None and gain > 0)
-    return value is not None and value >= thresholds.alpha1 and better
 
 
 def _not_learned_decision(evidence: Evidence, thresholds: Thresholds) -> Decision:

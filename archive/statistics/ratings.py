@@ -8,7 +8,7 @@ common maps. What is left out is named, and nothing is imputed.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -123,7 +123,10 @@ def measure_block(archives: Sequence[Archive], preference: Preference) -> RatedB
         measures.get(TaskId.of(row), []).append(row)
     for task_id, rows_of in measures.items():
         _require_same_levels(task_id, rows_of)
-    means = _mean_narms(measures.values(), names)
+    by_game = [{row["policy_id"]: row["narms"] for row in rows} for rows in measures.values()]
+    values = np.array([[each.get(name, np.nan) for each in by_game] for name in names])
+    known = values[:, np.isfinite(values).all(axis=0)]  # of the games of which all have it
+    means = known.mean(axis=1) if known.size else np.full(len(names), np.nan)
     if preference is Preference.MARGIN:
         tasks = [task_id for task_id in tasks if measures[task_id]]
         reason = "is left out: it has no levels, which margin needs"
@@ -175,14 +178,6 @@ def _played(runs: Sequence[Run]) -> dict[TaskId, dict[str, Maps]]:
                 "of the two runs"
             )
     return dict(sorted(played.items()))
-
-
-def _mean_narms(measures: Iterable[Sequence[Row]], names: Sequence[str]) -> Scores:
-    """Mean narms of each model over the games of which all have it (models,); NaN without any."""
-    by_game = [{row["policy_id"]: row["narms"] for row in rows} for rows in measures]
-    values = np.array([[each.get(name, np.nan) for each in by_game] for name in names])
-    known = values[:, np.isfinite(values).all(axis=0)]
-    return known.mean(axis=1) if known.size else np.full(len(names), np.nan)
 
 
 def _outcomes(

@@ -62,18 +62,12 @@ class Case:
     first_play: int = 0
 
 
-class RaceReplay(NamedTuple):
-    """Result of a repeated race: its evidence, the decision of the rule, and the ``plays`` that
-    were read, in order. The decision is None for a candidate that is ranked: it depends on the
-    others of its list."""
-
-    evidence: Evidence
-    decision: Decision | None
-    plays: tuple[PlaysKey, ...]
-
-
-def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> RaceReplay:
-    """The race of a case. Raises MissingPlaysError."""
+def replay(
+    case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies
+) -> tuple[Evidence, Decision | None, list[PlaysKey]]:
+    """The race of a case once more: its evidence, the decision of the rule (None for a candidate
+    that is ranked: it depends on the others of its list), and the plays that were read, in order.
+    Raises MissingPlaysError."""
     reader, thresholds = _Reader(case, plays, policies), case.thresholds
     # Scan the whole scope at once: games that were not played are skipped when read.
     settings = RaceSettings(case.looks, thresholds, scan=max(1, len(case.scope)))
@@ -87,7 +81,7 @@ def replay(case: Case, plays: Mapping[PlaysKey, Plays], policies: Policies) -> R
     helps = value is not None and value >= thresholds.alpha1
     if decision is None and not (helps and (most.value is None or most.value <= bar)):
         decision = decide(evidence, thresholds)
-    return RaceReplay(evidence, decision, tuple(reader.read))
+    return evidence, decision, list(reader.read)
 
 
 class _Reader:
@@ -242,7 +236,7 @@ def plays_behind(case: Case, policies: Policies, run: Run) -> dict[PlaysKey, lis
     Empty if the decision cannot be repeated.
     """
     try:
-        read = replay(case, run.plays, policies).plays
+        _, _, read = replay(case, run.plays, policies)
     except (MissingPlaysError, ValueError):
         return {}
     return {key: [*map(tuple, _of_case(run.plays[key], case).seeds.tolist())] for key in read}
@@ -300,7 +294,7 @@ def _survival(
     plays = min(old.shape[-1], new.shape[-1])
     specific = intervals.ratio_interval(new[..., :plays], old[..., :plays], intervals.CONFIDENCE)
     try:
-        decision = replay(case, second, policies).decision
+        _, decision, _ = replay(case, second, policies)
     except (MissingPlaysError, ValueError):
         decision = None
     return Survival(case.candidate, judge, specific, decision)

@@ -62,13 +62,9 @@ class ScoreLevels:
     k_m: int
 
     def __post_init__(self) -> None:
-        if not (math.isfinite(self.b) and 0 < self.theta < math.inf):
-            raise ValueError(f"found b={self.b}, theta={self.theta}, expected finite and θ > 0")
-        if self.m < 1 or not 1 < self.k_m <= self.rounds:
-            raise ValueError(
-                f"found m={self.m}, k_m={self.k_m}, rounds={self.rounds}, expected m ≥ 1 and "
-                "1 < k_m ≤ rounds"
-            )
+        are_finite = math.isfinite(self.b) and 0 < self.theta < math.inf
+        if not are_finite or self.m < 1 or not 1 < self.k_m <= self.rounds:
+            raise ValueError(f"found {self}, expected finite b, θ > 0, m ≥ 1 and 1 < k_m ≤ rounds")
 
     @property
     def top(self) -> float:

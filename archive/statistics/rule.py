@@ -8,7 +8,7 @@ intersection-union test); a refusal needs one of several, which share the error.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -16,12 +16,14 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from archive.plays import Plays
 from archive.schema import DecisionRule, Definition, GainKind, Purpose, Reason, TaskId, Verdict
-from archive.statistics.intervals import UNDEFINED, Interval, Scores, TransferValues
+from archive.statistics.intervals import UNDEFINED, Interval, TransferValues
 
 
 class Answer(StrEnum):
-    """The side of a threshold on which an interval lies."""
+    """The side of a threshold on which an interval lies. In the order of the words the least of
+    several answers, no before open before yes, is whether all hold."""
 
     YES = "yes"
     NO = "no"
@@ -56,14 +58,6 @@ def is_new(value: Interval, alpha2: float) -> Answer:
     if value.high <= 1 - alpha2:
         return Answer.YES
     return Answer.NO if value.low > 1 - alpha2 else Answer.OPEN
-
-
-def _all(answers: Iterable[Answer]) -> Answer:
-    """Yes if all answers are yes, no if one is no, else open."""
-    distinct = set(answers)
-    if Answer.NO in distinct:
-        return Answer.NO
-    return Answer.OPEN if Answer.OPEN in distinct else Answer.YES
 
 
 NO_VALUES = TransferValues(UNDEFINED, UNDEFINED, UNDEFINED)
@@ -159,11 +153,11 @@ class Evidence:
         """Whether both cross-ratios are at most 1 − α2; always yes under the rule ``values``."""
         if thresholds.rule is DecisionRule.VALUES:
             return Answer.YES
-        return _all(is_new(ratio, thresholds.alpha2) for ratio in self.ratios)
+        return min(is_new(ratio, thresholds.alpha2) for ratio in self.ratios)
 
     def new(self, thresholds: Thresholds) -> Answer:
         """Whether no game of the scope teaches it, by γ and by the cross-ratios."""
-        return _all([is_new(self.gamma.interval, thresholds.alpha2), self.apart(thresholds)])
+        return min(is_new(self.gamma.interval, thresholds.alpha2), self.apart(thresholds))
 
 
 @dataclass(frozen=True)
@@ -305,16 +299,6 @@ def chunks(items: Sequence[ItemT], first: int) -> Iterator[tuple[ItemT, ...]]:
         items, first = items[first:], 2 * first
 
 
-class Calibration(NamedTuple):
-    """The base player's calibration plays of one game: outcomes, player tokens of each play, scores
-    with its own moves and with moves made for other maps, each (n,) float64 in bits."""
-
-    outcomes: tuple[str, ...]
-    tokens: tuple[int, ...]
-    own: Scores
-    permuted_scores: Scores
-
-
 @dataclass(frozen=True)
 class Limits:
     """Limits of a playable game: the largest share of unfinished plays, and of a fine-tuning the
@@ -328,30 +312,31 @@ class Limits:
     warm_plays: int = 0
 
 
-def refusal(calibration: Calibration, limits: Limits) -> Decision | None:
-    """The refusal of a game that the base player cannot play; None if it can."""
-    if "finished" not in calibration.outcomes:
+def refusal(rows: Sequence[Mapping[str, Any]], plays: Plays, limits: Limits) -> Decision | None:
+    """The refusal of a game that the base player cannot play, by its calibration plays and their
+    rows; None if it can."""
+    unfinished = [row["outcome"] != "finished" for row in rows]
+    if all(unfinished):
         return Decision(Reason.NEVER_FEASIBLE, decided=True)
-    unfinished = [outcome != "finished" for outcome in calibration.outcomes]
     rate, limit = float(np.mean(unfinished)), limits.max_forfeit_rate
     if rate > limit:
         return Decision(Reason.FORFEIT_RATE, True, f"{rate:.2f} above {limit:.2f}")
-    steps = affordable_steps(calibration, limits)
+    steps = affordable_steps([row["tokens"] for row in rows], limits)
     if limits.tokens and steps < limits.min_steps:
         detail = (
             f"finetune.tokens pays for {steps} steps, transfer.min_steps asks for "
             f"{limits.min_steps}"
         )
         return Decision(Reason.TOO_LONG, True, detail)
-    own = calibration.own
-    if not (own != calibration.permuted_scores).any() and not own.std() > 0:
+    if not (plays.own != plays.permuted_scores).any() and not plays.own.std() > 0:
         return Decision(Reason.CONSTANT_SCORE, decided=True)
     return None
 
 
-def affordable_steps(calibration: Calibration, limits: Limits) -> int:
-    """Number of gradient steps that a fine-tuning begins if plays stay as long as the base's."""
-    play = sum(calibration.tokens) / len(calibration.tokens) if calibration.tokens else 0.0
+def affordable_steps(tokens: Sequence[int], limits: Limits) -> int:
+    """Number of gradient steps that a fine-tuning begins if plays stay as long as the base's, of so
+    many ``tokens``."""
+    play = sum(tokens) / len(tokens) if tokens else 0.0
     if not play:
         return 0
     remaining = limits.tokens - min(limits.warm_plays * play, limits.tokens / 4)

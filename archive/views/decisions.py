@@ -11,8 +11,8 @@ from archive.errors import LookupFailedError
 from archive.run import Row, Run, explanation
 from archive.schema import DecisionRule, Definition, GainKind, TaskId, Verdict
 from archive.statistics.intervals import Interval
-from archive.statistics.replay import Case, MissingPlaysError, RaceReplay, cases, replay
-from archive.statistics.rule import Answer, helps, is_new
+from archive.statistics.replay import Case, MissingPlaysError, cases, replay
+from archive.statistics.rule import Answer, Evidence, helps, is_new
 from archive.text import listed
 from archive.views.inspection import verdict_text
 from archive.views.tables import LEGEND, add, judged, short, stacked, table
@@ -41,10 +41,10 @@ def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:
     if case is None:
         return why
     try:
-        result = replay(case, run.plays, run.policies_at(row))
+        evidence, again, _ = replay(case, run.plays, run.policies_at(row))
     except (MissingPlaysError, ValueError) as error:
         return why | {"missing": str(error)}
-    again, steps = result.decision, [*_steps(case, result)]
+    steps = [*_steps(case, evidence)]
     failed = [step["question"] for step in steps if step["answer"] is not Answer.YES]
     facts = {"verdict": Verdict.REFUSED, "decided": False}
     facts["reason"] = "passed selection; another of its list was preferred"
@@ -53,10 +53,10 @@ def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:
     return why | {"steps": steps, "again": facts, "failed": failed}
 
 
-def _steps(case: Case, result: RaceReplay) -> Iterator[Step]:
+def _steps(case: Case, evidence: Evidence) -> Iterator[Step]:
     """The questions of a repeated decision in their order; for γ one for each game of the scope,
     then cross-ratios."""
-    rule, evidence = case.thresholds, result.evidence
+    rule = case.thresholds
     is_more = rule.rule is not DecisionRule.VALUES
     yield _gain("learns its own game", evidence.own.gain)
     if is_more and rule.gain != GainKind.TOTAL:

@@ -17,7 +17,7 @@ from archive.errors import ArchiveError
 from archive.export.folder import Options
 from archive.export.selection import choose, draw_tasks, playable_tasks
 from archive.run import games, stored_game
-from archive.schema import BASE_POLICY, GainKind, PlaysKey, Reason, TaskId
+from archive.schema import BASE_POLICY, TABLES, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval, replicated_gains
 from archive.text import interval, signed
 from archive.views.tables import add, table
@@ -130,20 +130,13 @@ class CourseRequest(TrainingRequest):
     def tables(
         self, facts: Collector, together: Sequence[Request], result: Result[Finetune]
     ) -> dict[str, list[Row]]:
-        finetune = result.outcome
-        names = ("curve", "entropy", "grad_norm", "tokens", "seconds")
-        row = {name: getattr(finetune, name) for name in names} | {
-            "finetune_id": self.policy_id,
+        row = self.row(facts, result.outcome) | {
             "curriculum": self.name,
             "game_ids": [task.game_id for task in self.games],
             "roles": [task.role for task in self.games],
-            "replicate": self.repetition,
-            "seed": self.seed,
-            "steps": len(finetune.curve),
-            "adapter_hash": facts.ledger.archive.put_adapter(finetune.adapter),
-            "settings_json": self.settings,
         }
-        return {"curricula": [row], "maps": facts.map_rows(result, Purpose.TRAINING)}
+        kept = {name: row[name] for name in TABLES["curricula"].schema.names if name in row}
+        return {"curricula": [kept], "maps": facts.map_rows(result, Purpose.TRAINING)}
 
     def notes(self, result: Result[Finetune]) -> list[str]:
         return [f"{self.name}: {training_note(result.outcome.curve)}"]

@@ -13,6 +13,8 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
+import torch
+
 from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
 from archive.views.tables import add, table, terminal_tables
@@ -26,7 +28,6 @@ from evo.ggbench.game import ProgramGame, find_all, packaged
 from evo.ggbench.selfplay import Checkpoint, Pairing
 from evo.jobs.evaluation import Row
 from evo.jobs.job import Workers
-from evo.jobs.model_host import single_threaded
 from evo.measure.players import LocalPlayer, RemotePlayer, find_player as find_model
 from evo.record.budget import Cost, budget_limits, check, check_prices, raised, remaining
 from evo.record.display import TimedLines
@@ -266,7 +267,7 @@ class GGBenchSession(RunSession):
         if isinstance(player, RemotePlayer):
             yield ChatMover(*self._endpoint(player.settings))
             return
-        single_threaded()
+        torch.set_num_threads(1)
         with player.load("auto", "cpu") as lm:
             yield benchmark.LocalMover(lm, self.seed, player.temperature)
 

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from cachetools import LRUCache
@@ -309,16 +309,9 @@ def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundS
     ]
 
 
-class Series(NamedTuple):
-    """Scores of one player on one game, both (N, K) bits in the order of the maps' seeds: ``own``
-    and ``control`` (None if none was played)."""
-
-    own: Scores
-    control: Scores | None
-
-
-def series(rows: Sequence[Row]) -> Series:
-    """The arrays of one player's rows on one game. Round 1 is its own control."""
+def series(rows: Sequence[Row]) -> tuple[Scores, Scores | None]:
+    """Scores (N, K) of one player's rows on one game, in bits and in the order of the maps' seeds:
+    its own and those of the control, None if none was played. Round 1 is its own control."""
     maps = sorted({(row["map_seed"], row["play_seed"]) for row in rows})
     rounds = max(row["round"] for row in rows)
     map_index = {key: index for index, key in enumerate(maps)}
@@ -327,7 +320,7 @@ def series(rows: Sequence[Row]) -> Series:
         at = map_index[row["map_seed"], row["play_seed"]], row["round"] - 1
         (control if row["control"] else own)[at] = row["score"]
     control[:, 0] = own[:, 0]
-    return Series(own, None if np.isnan(control).any() else control)
+    return own, None if np.isnan(control).any() else control
 
 
 # -- moves of random tokens, the search for games that pay for improbable words (Def. 30) ----------

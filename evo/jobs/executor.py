@@ -71,7 +71,7 @@ class _Worker:
 
         if 0 < gpus < 1:  # what is too large for it must not take the others' memory
             torch.cuda.set_per_process_memory_fraction(0.95 * gpus)  # the rest: CUDA's own
-        model_host.single_threaded()
+        torch.set_num_threads(1)  # floating-point sums must not depend on the machine's cores
         self.model_host = model_host.ModelHost(settings)
         # Models and libraries live as long as the process, and a collection that visits them takes
         # a quarter of a second.

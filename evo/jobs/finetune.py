@@ -286,13 +286,6 @@ class _Game:
         self.prompt_tokens += times * sum(len(move.prompt_ids) for move in moves)
         self.new_tokens += times * sum(len(move.token_ids) for move in moves)
 
-    @property
-    def spent_share(self) -> float:
-        """Share of this game's part of the tokens that is used, if all games spend as much; 1
-        without a budget."""
-        budget = self.settings.tokens * (1 / len(self.finetune.games))
-        return (self.prompt_tokens + self.new_tokens) / budget if budget else 1.0
-
     def imitations(self) -> _Playing[list[Credit]]:
         """The best move of each map and line. Where rewards are permuted, all are the player's own:
         words in view are about the map, whatever rewards say."""
@@ -300,7 +293,8 @@ class _Game:
         propose = own_move if shuffled else words_in_plays(round(warm.proposals * warm.rollouts))
         seeds, plays = list[Seeds](), list[Play]()
         for first in range(0, warm.maps, MAPS_AT_ONCE):
-            if seeds and self.spent_share >= MOST_EXPLORING:
+            spent = (self.prompt_tokens + self.new_tokens) * len(self.finetune.games)
+            if seeds and spent >= MOST_EXPLORING * self.settings.tokens:
                 break
             maps = min(MAPS_AT_ONCE, warm.maps - first)
             more = training_seeds(self.seed, self.step_count, maps, warm.rollouts, first)

@@ -146,14 +146,9 @@ class AdaptedModel:
         torch._foreach_copy_(values, places)
 
     def zero_gradient(self) -> None:
-        """Begin a new gradient; on a GPU in the memory of the last one, where a captured pass adds
-        to it."""
-        gradients = [p.grad for p in self.parameters() if p.is_cuda and p.grad is not None]
-        if gradients:
+        """Begin a new gradient, in the memory of the last one, where a captured pass adds to it."""
+        if gradients := [p.grad for p in self.parameters() if p.grad is not None]:
             torch._foreach_zero_(gradients)
-            return
-        for parameter in self.parameters():
-            parameter.grad = None
 
     @contextmanager
     def whole_gradient(self) -> Iterator[None]:

@@ -32,7 +32,7 @@ from xgl.analysis.static_facts import analyse
 from xgl.judge.loading import JudgeStories, load_model, load_stories
 from xgl.judge.server_judge import connect
 from xgl.judge.transformer_judge import TransformerJudge
-from xgl.language.canonical import BASE, MAIN, Game
+from xgl.language.canonical import BASE, MAIN
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
 from xgl.models.references import JUDGE, is_server
@@ -57,14 +57,18 @@ class ModelHost:
         self.memory = settings.player.memory_mib << 20
         self._at_once = player.device.type != "cpu"  # there larger batches are no faster
         self.base = self._policy_of(player)
-        self.npc = self._npc()
+        # models that are loaded already share their weights
+        own = {settings.judge.model: self.judge.lm, settings.player.model: player, "base": player}
+        npc = settings.player.npc
+        lm = own.get(npc) or load_model(npc, settings.player.dtype, place)
+        self.npc = self.base if lm is player else self._policy_of(lm)
         self._npcs: dict[str, Player] = {BASE: self.base, "": self.npc}
 
     def do(self, job: Callable[[ModelHost], Outcome]) -> Result[Outcome]:
         """Do one job; its result depends only on the job, not on earlier ones."""
         self.begin()
         outcome = job(self)
-        return Result(outcome, self.stories.map_texts)
+        return Result(outcome, tuple(self.stories.texts.values()))
 
     def begin(self, source: StorySource | None = None) -> None:
         """Forget the scores and stories of the job before; from now on take the texts of maps from
@@ -156,16 +160,6 @@ class ModelHost:
         exploring = partial(self.sampler, temperature=1.0)
         return finetune_together(self.adapted_model, own, cast, exploring, self.memory, watch)
 
-    def _npc(self) -> Player:
-        """The player of all other roles; models that are loaded already share their weights."""
-        player = self.settings.player
-        if player.npc in ("base", player.model):
-            return self.base
-        if player.npc == self.settings.judge.model:
-            return self._policy_of(self.judge.lm)
-        place = self.settings.device_of(player)
-        return self._policy_of(load_model(player.npc, player.dtype, place))
-
     def _policy_of(self, lm: LanguageModel) -> LocalPolicy:
         return LocalPolicy(lm, count=self.count_for(lm), memory_bytes=self.memory)
 
@@ -193,18 +187,13 @@ class ModelHost:
     def cast(self, task: Task, one_seed: bool = False) -> Cast:
         """Judge, stories and, for everyone but the role, the NPCs' model (paper §4.1), as
         :class:`~evo.jobs.evaluation.SharedMoves`."""
-        players, npc = analyse(task.game.program).players, self._npc_of(task.game)
-        shared = SharedMoves(npc, one_seed)
-        others: dict[str, Player] = {name: shared for name in players if name != task.role}
-        return Cast(self.judge, self.stories, others)
-
-    def _npc_of(self, game: Game) -> Player:
-        """The model that plays a game's other roles: the one that its metadata name."""
-        name = game.metadata.npc
-        if name not in self._npcs:
+        players, name = analyse(task.game.program).players, task.game.metadata.npc
+        if name not in self._npcs:  # one that the game's metadata name
             judge = self.judge if name in (JUDGE, MAIN) else self.judge.named(name)
             self._npcs[name] = self._policy_of(judge.lm)
-        return self._npcs[name]
+        shared = SharedMoves(self._npcs[name], one_seed)
+        others: dict[str, Player] = {each: shared for each in players if each != task.role}
+        return Cast(self.judge, self.stories, others)
 
 
 class Recorder:
@@ -212,26 +201,17 @@ class Recorder:
 
     def __init__(self, source: StorySource, judge: TransformerJudge) -> None:
         self.source, self.judge = source, judge
-        self._texts: dict[tuple[int, StoryRequest], MapText] = {}
-
-    @property
-    def map_texts(self) -> tuple[MapText, ...]:
+        self.texts: dict[tuple[int, StoryRequest], MapText] = {}
         """Each story once, in the order of the first requests."""
-        return tuple(self._texts.values())
 
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """The source's stories; the source is asked for each one once."""
-        new = [key for key in dict.fromkeys(requests) if key not in self._texts]
+        new = [key for key in dict.fromkeys(requests) if key not in self.texts]
         for (map_seed, request), text in zip(new, self.source.story_texts(new), strict=True):
             tokens = self.judge.count(text)
             fact = MapText(map_seed, request.site, text, tokens, request.prompt, request.count)
-            self._texts[map_seed, request] = fact
-        return [self._texts[key].text for key in requests]
-
-
-def single_threaded() -> None:
-    """One thread a worker: floating-point sums must not depend on the machine's cores."""
-    torch.set_num_threads(1)
+            self.texts[map_seed, request] = fact
+        return [self.texts[key].text for key in requests]
 
 
 def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJudge:

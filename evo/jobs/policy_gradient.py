@@ -272,28 +272,17 @@ class TokenTerms(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor, None, None]:
+        """Of a logit z_j, log p_t has [t = j] − p_j and H has −p_j (log p_j + H)."""
+        head, of_states = ctx.head, []
         parts = (each.split(POSITIONS) for each in (*ctx.saved_tensors, *gradients))
-        return (
-            torch.cat([_state_gradient(ctx.head, *part) for part in zip(*parts, strict=True)]),
-            None,
-            None,
-        )
-
-
-def _state_gradient(
-    head: nn.Linear,
-    states: Tensor,
-    ids: Tensor,
-    entropy: Tensor,
-    of_chosen: Tensor,
-    of_entropy: Tensor,
-) -> Tensor:
-    """Gradient (P, H): of a logit z_j, log p_t has [t = j] − p_j and H has −p_j (log p_j + H)."""
-    logprobs = linear(states, head.weight, head.bias).float().log_softmax(-1)
-    slope = of_chosen[:, None] + of_entropy[:, None] * (logprobs + entropy[:, None])
-    of_logits = -logprobs.exp() * slope
-    of_logits.scatter_add_(1, ids[:, None], of_chosen[:, None])
-    return of_logits.to(states.dtype) @ head.weight
+        for states, ids, entropy, of_chosen, of_entropy in zip(*parts, strict=True):
+            logprobs = linear(states, head.weight, head.bias).float().log_softmax(-1)
+            slope = of_chosen[:, None] + of_entropy[:, None] * (logprobs + entropy[:, None])
+            of_logits = -logprobs.exp() * slope
+            of_logits.scatter_add_(1, ids[:, None], of_chosen[:, None])
+            of_states.append(of_logits.to(states.dtype) @ head.weight)
+            del logprobs, slope, of_logits  # before the next ones are made
+        return torch.cat(of_states), None, None
 
 
 class GradientPlace:

@@ -5,8 +5,7 @@ A commit holds all rounds of one player on one game; committed rounds are not pl
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +36,7 @@ from evo.config.measure import MeasureRunConfig
 from evo.config.models import PASS_SHARE, JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.jobs import evaluation
 from evo.jobs.evaluation import RoundScore, Row, round_floor
-from evo.jobs.model_host import ModelHost, single_threaded
+from evo.jobs.model_host import ModelHost
 from evo.measure import results
 from evo.measure.folder import (
     BENCHMARK,
@@ -162,18 +161,6 @@ def _measure(config: MeasureRunConfig) -> ExportedMeasure:
     return export
 
 
-def _model_host(plan: MeasurePlan) -> ModelHost:
-    single_threaded()
-    measure, has_gpu = plan.config.measure, torch.cuda.is_available()
-    device = {"auto": "cuda" if has_gpu else "cpu"}.get(measure.device, measure.device)
-    there = torch.cuda.get_device_properties(0).total_memory if device == "cuda" else 0
-    memory = measure.memory_mib or max(1024, int(there * PASS_SHARE) >> 20)
-    common: dict[str, Any] = {"dtype": measure.dtype, "memory_mib": memory}
-    judge = JudgeConfig(model=plan.export.judge, others=measure.others, **common)
-    player = PlayerConfig(model=plan.base.reference, **common)
-    return ModelHost(ModelHostSettings(judge, player, None, device))
-
-
 def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
     """Measure and judge must be those that the run began with; who names the judge may differ."""
     rows = archive.rows("runs", ["config_json"])
@@ -206,7 +193,15 @@ class MeasureSession(RunSession):
         self.ratings: MeasureRatings | None = None
 
     def __enter__(self) -> Self:
-        self.host = _model_host(self.plan)
+        torch.set_num_threads(1)
+        measure, has_gpu = self.plan.config.measure, torch.cuda.is_available()
+        device = {"auto": "cuda" if has_gpu else "cpu"}.get(measure.device, measure.device)
+        there = torch.cuda.get_device_properties(0).total_memory if device == "cuda" else 0
+        memory = measure.memory_mib or max(1024, int(there * PASS_SHARE) >> 20)
+        common: dict[str, Any] = {"dtype": measure.dtype, "memory_mib": memory}
+        judge = JudgeConfig(model=self.plan.export.judge, others=measure.others, **common)
+        player = PlayerConfig(model=self.plan.base.reference, **common)
+        self.host = ModelHost(ModelHostSettings(judge, player, None, device))
         return self
 
     def work(self) -> RunOutcome:
@@ -279,12 +274,11 @@ class MeasureSession(RunSession):
             head = f"{player.name} {member.name}: round {number} of {config.rounds}"
             self.lines.say_after(SILENCE, head)
 
-        with self._maps_of(member, seat):
-            scores = self.host.repeat(seat, task, seeds, config.rounds, config.control, tell)
+        self._begin(member, seat)
+        scores = self.host.repeat(seat, task, seeds, config.rounds, config.control, tell)
         floor, sets_levels = task.floor, player is plan.base and plan.base_plays(member)
         if sets_levels:
             evaluation.check_fits(task, [(each.outcome, each.reason) for each in scores])
-        if sets_levels:
             floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
         floored = [evaluation.with_round_floor(score, floor) for score in scores]
         rows = evaluation.round_rows(player.name, task, Purpose.MEASURE, floored)
@@ -297,18 +291,16 @@ class MeasureSession(RunSession):
         self._commit(member, rounds=rows, measures=measures)
         self.lines.say(f"{player.name} {member.name}: {_outcome(measures, floored)}")
 
-    @contextmanager
-    def _maps_of(self, member: MeasureGame, seat: Player) -> Iterator[None]:
-        """Play on the maps of one game; its results must not depend on the one before."""
+    def _begin(self, member: MeasureGame, seat: Player) -> None:
+        """Go to the maps of one game; its results must not depend on the one before."""
         self.host.begin(member.stories)
-        yield
         if isinstance(seat, LocalPolicy):
             seat.clear_caches()
 
     def _commit(self, member: MeasureGame, **tables: Sequence[Row]) -> None:
         """One commit of rows on a game, with the texts of its maps."""
         source = measure_source(self.plan.export.digest, member.task.game.game_id)
-        maps = self.ledger.map_rows(self.host.stories.map_texts, Purpose.MEASURE, source)
+        maps = self.ledger.map_rows(self.host.stories.texts.values(), Purpose.MEASURE, source)
         self.ledger.commit(maps=maps, **tables)
 
     def _find_ceilings(self) -> None:
@@ -327,9 +319,9 @@ class MeasureSession(RunSession):
         budget = self._remaining_budget()
         with self.plan.base.seat(self.host, config.dtype, budget, self.answers) as seat:
             for member in missing:
-                with self._maps_of(member, seat):
-                    facts = seat, member, config.maps, config.ceiling_calls
-                    rows = results.solution_rows(self.host, *facts)
+                self._begin(member, seat)
+                facts = seat, member, config.maps, config.ceiling_calls
+                rows = results.solution_rows(self.host, *facts)
                 self._commit(member, ceilings=rows)
                 self.lines.say(f"ceiling of {member.name}: {plural(len(rows), 'solution')}")
 

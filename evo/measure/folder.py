@@ -12,7 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from archive import Purpose
 from archive.run import ArchivedStories
@@ -116,6 +116,9 @@ def usable_judge(path: Path, content: bytes, model: str) -> str:
 # -- an exported measure ---------------------------------------------------------------------------
 
 
+_Player = Literal[*PLAYERS]  # type: ignore[valid-type]
+
+
 class _Json(BaseModel):
     """A part of a file: other keys are left out, values have exactly these types."""
 
@@ -158,21 +161,17 @@ class _Member(_Json):
     file: str
     code_sha256: str
     game_id: str
-    role: Literal[*PLAYERS]  # type: ignore[valid-type]
+    role: _Player
     metadata: dict[str, Any]
     thresholds: _Levels | None = None
     maps: Annotated[list[_Map], Field(min_length=2)]
 
 
-class _Judge(_Json):
-    model: str
-    folder: str | None
-
-
 class _Manifest(_Json):
     format: Literal["xent-measure"]
     version: Literal[1]
-    judge: _Judge
+    judge: str = Field(validation_alias=AliasPath("judge", "model"))
+    judge_folder: str | None = Field(validation_alias=AliasPath("judge", "folder"))
     members: Annotated[list[_Member], Field(min_length=1)]
 
 
@@ -188,13 +187,12 @@ def read(folder: Path, judge: str | None = None) -> ExportedMeasure:
         raise ConfigError(f"{found}, expected {EXPECTED}") from None
     if len({each.name for each in manifest.members}) < len(manifest.members):
         raise ConfigError(f"measure.folder: {folder / MANIFEST} has two games of one name")
-    named = manifest.judge
-    if judge is None and named.folder is not None:  # its weights are there
-        judge = str(_inside(folder, named.folder))
+    if judge is None and manifest.judge_folder is not None:  # its weights are there
+        judge = str(_inside(folder, manifest.judge_folder))
     return ExportedMeasure(
         tuple(_member(folder, each) for each in manifest.members),
-        judge or usable_judge(folder / MANIFEST, content, named.model),
-        named.model,
+        judge or usable_judge(folder / MANIFEST, content, manifest.judge),
+        manifest.judge,
         hashlib.sha256(content).hexdigest(),
     )
 
@@ -248,14 +246,6 @@ def _member(folder: Path, member: _Member) -> MeasureGame:
 # run.
 
 
-class _BenchmarkMetadata(_Json):
-    judge_model: str
-
-
-class _BenchmarkPlayer(_Json):
-    name: Literal[*PLAYERS]  # type: ignore[valid-type]
-
-
 class _BenchmarkGame(_Json):
     name: str
     code: str
@@ -263,8 +253,8 @@ class _BenchmarkGame(_Json):
 
 class _Benchmark(_Json):
     config_type: Literal["expanded_xent_config"]
-    metadata: _BenchmarkMetadata
-    players: list[_BenchmarkPlayer] = Field(min_length=1)
+    judge: str = Field(validation_alias=AliasPath("metadata", "judge_model"))
+    player: _Player = Field(validation_alias=AliasPath("players", 0, "name"))
     games: list[_BenchmarkGame] = Field(min_length=1)
     maps: list[_BenchmarkGame]
 
@@ -287,7 +277,7 @@ def read_benchmark(path: Path, judge: str | None = None) -> ExportedMeasure:
     members: list[MeasureGame] = []
     for each in config.games:
         where = f"measure.folder: {path}: {each.name}"
-        task = Task(playable_game(each.code, ENGINE, where), config.players[0].name, origin=where)
+        task = Task(playable_game(each.code, ENGINE, where), config.player, origin=where)
         texts = [_texts(each.code, one.code, where) for one in config.maps if one.name == each.name]
         if each.name in [member.name for member in members]:
             raise ConfigError(f"{where}: found twice, expected games of different names")
@@ -296,7 +286,7 @@ def read_benchmark(path: Path, judge: str | None = None) -> ExportedMeasure:
         seeds = tuple(range(1, 2 * len(texts), 2))
         stories = ArchivedStories(dict(zip(seeds, texts, strict=True)))
         members.append(MeasureGame(each.name, task.game_id, task, seeds, stories))
-    name, digest = config.metadata.judge_model, hashlib.sha256(content).hexdigest()
+    name, digest = config.judge, hashlib.sha256(content).hexdigest()
     return ExportedMeasure(tuple(members), judge or usable_judge(path, content, name), name, digest)
 
 

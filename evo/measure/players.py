@@ -124,20 +124,11 @@ def find_player(text: str, chat: ChatConfig, key: str = "players") -> MeasuredPl
             resolve(base)
             return LocalPlayer(text, base, folder=adapter)
         case references.ChatName(model, url):
-            return RemotePlayer(text, chat_settings(model, url, chat))
+            prompt, new = chat.prices.get(model, (0.0, 0.0))
+            facts = shared_values(chat, Requests)
+            settings = ChatSettings(
+                model=model, base_url=url, price_prompt=prompt, price_new=new, **facts
+            )
+            read_key(settings)
+            return RemotePlayer(text, settings)
     raise ConfigError(f"{key}: found {text!r}, a judge, {references.EXPECTED}")
-
-
-def chat_settings(model: str, url: str, chat: ChatConfig) -> ChatSettings:
-    """Chat settings of a model behind an endpoint; raises :class:`~xgl.errors.PlayerError` without
-    a key."""
-    prompt, new = chat.prices.get(model, (0.0, 0.0))
-    settings = ChatSettings(
-        model=model,
-        base_url=url,
-        price_prompt=prompt,
-        price_new=new,
-        **shared_values(chat, Requests),
-    )
-    read_key(settings)
-    return settings

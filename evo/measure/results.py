@@ -35,7 +35,7 @@ from archive.statistics.rounds import (
 from archive.text import interval, number, percent
 from archive.views.tables import add, labels, show_labels, table
 from evo.jobs import evaluation
-from evo.jobs.evaluation import Row, Series, Task
+from evo.jobs.evaluation import Row, Task
 from evo.jobs.model_host import ModelHost
 from evo.measure.folder import MeasureGame
 from xgl.diagram.svg import Element
@@ -53,7 +53,7 @@ is (N, ε, θ, m)-playable by it, at any ε (None: its plays are not at hand).""
 
 def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
     """Levels from the base player's rounds; None if its arms never rose."""
-    own = evaluation.series(rows).own
+    own, _ = evaluation.series(rows)
     levels = thresholds(own, m)
     if levels is None:
         return None
@@ -68,7 +68,7 @@ class GameResult:
     policy: str
     member: MeasureGame
     levels: ScoreLevels
-    series: Series
+    series: tuple[Scores, Scores | None]
     at_round: int
     narms: float
     draws: Scores
@@ -84,11 +84,11 @@ def result(
     policy: str, member: MeasureGame, levels: ScoreLevels, rows: Sequence[Row]
 ) -> GameResult:
     """The normalised score of one player's rounds on one game."""
-    plays = evaluation.series(rows)
-    at = min(levels.k_m, plays.own.shape[1])
-    control = None if plays.control is None else narms(arms(plays.control), levels, at)
-    score, draws = narms(arms(plays.own), levels, at), narms_draws(plays.own, levels, at)
-    return GameResult(policy, member, levels, plays, at, score, draws, control)
+    own, other = evaluation.series(rows)
+    at = min(levels.k_m, own.shape[1])
+    control = None if other is None else narms(arms(other), levels, at)
+    score, draws = narms(arms(own), levels, at), narms_draws(own, levels, at)
+    return GameResult(policy, member, levels, (own, other), at, score, draws, control)
 
 
 def measures_row(
@@ -96,8 +96,9 @@ def measures_row(
 ) -> Row:
     """Row of the table ``measures``, but for the run's id."""
     (own, base, crosses), at, above = levels, result.at_round, None
-    if (control := result.series.control) is not None:
-        above = above_control(result.series.own[:, :at], control[:, :at], CONFIDENCE)
+    scores, control = result.series
+    if control is not None:
+        above = above_control(scores[:, :at], control[:, :at], CONFIDENCE)
     return {
         "policy_id": result.policy,
         **result.member.task.id._asdict(),
@@ -159,7 +160,7 @@ def show_scores(console: Console, rows: Mapping[tuple[str, str], Sequence[Row]])
     """A table of mean scores of single plays, from the rows of each player on each game."""
     title = f"mean score of one play, bits, {percent(CONFIDENCE)} over maps"
     cells = {
-        key: interval(mean_interval(evaluation.series(own).own[:, 0], CONFIDENCE))
+        key: interval(mean_interval(evaluation.series(own)[0][:, 0], CONFIDENCE))
         for key, own in rows.items()
     }
     _show_by_game(console, title, cells)
@@ -193,8 +194,7 @@ def figure(results: Sequence[GameResult]) -> Element:
     for game, name in product(dict.fromkeys(each.member.name for each in results), CURVES):
         own, curves = [each for each in results if each.member.name == game], []
         for each in own:
-            scores = {"": each.series.own, "dashed ": each.series.control}
-            for dash, values in scores.items():
+            for dash, values in zip(("", "dashed "), each.series, strict=True):
                 if values is not None:
                     curve = CURVES[name](values).tolist()
                     class_ = f"series {dash}{colours[each.policy]}"

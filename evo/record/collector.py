@@ -19,7 +19,7 @@ from archive import Purpose
 from archive.plays import Plays, floor_of
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, PlaysKey, TaskId
 from archive.statistics.rounds import WellPosed
-from archive.statistics.rule import Calibration, Decision, Limits, refusal
+from archive.statistics.rule import Decision, Limits, refusal
 from evo.config.schema import RunConfig
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Executor, Result, StoredAdapter
@@ -244,16 +244,10 @@ class Collector:
         rows = self._base_plays(task)
         seeds = self.seeds(Purpose.CALIBRATION, transfer.calibration_plays)
         sample = self.sample(BASE_POLICY, task, Purpose.CALIBRATION, seeds)
-        calibration = Calibration(
-            outcomes=tuple(row["outcome"] for row in rows),
-            tokens=tuple(row["tokens"] for row in rows),
-            own=sample.own,
-            permuted_scores=sample.permuted_scores,
-        )
         plays, warm = settings.maps * settings.rollouts, settings.warm_start
         bounds = transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps
         limits = Limits(*bounds, warm.maps * warm.rollouts)
-        return refusal(calibration, limits) or playability.ill_posed(
+        return refusal(rows, sample, limits) or playability.ill_posed(
             self.well_posed(task, searched), self.config.playability, transfer.confidence
         )
 

@@ -72,11 +72,11 @@ def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) 
     """Few-shot results from a game's calibration rows of ``rounds``; None if there are none."""
     if not rows:
         return None
-    rounds = series(rows)
-    assert rounds.control is not None
-    rises = increases_surely(rounds.own, config.few_shot_steps, confidence=confidence)
+    own, control = series(rows)
+    assert control is not None
+    rises = increases_surely(own, config.few_shot_steps, confidence=confidence)
     both = max(0.0, 2 * confidence - 1)  # each of the two bounds at ``confidence``
-    return rises, above_control(rounds.own, rounds.control, both)
+    return rises, above_control(own, control, both)
 
 
 def ill_posed(

@@ -6,15 +6,16 @@ token by token while the judge is loaded, so that the report needs no model
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import asdict
 from itertools import starmap
 
 from archive import Run
 from archive.report.games import best_plays, scored_text_rows, unarchived_moves
 from archive.schema import PlaysKey, TaskId
 from archive.statistics.replay import accepted_cases, plays_behind
-from evo.jobs.job import Executor, Rescoring, Result, SecondScore, TokenScoring
+from evo.jobs.job import Executor, Rescoring, TokenScoring
 from evo.record.display import Display
-from evo.record.ledger import Ledger, Row
+from evo.record.ledger import Ledger
 from xgl.runtime.requests import Seeds
 
 SECOND_JUDGE, BEST_PLAYS = "another judge", "best plays"
@@ -28,7 +29,11 @@ def score_again(ledger: Ledger, executor: Executor, listener: Display, judge: st
     jobs = [job for _, job in pending]
     listener.stage(SECOND_JUDGE, [job.task for job in jobs], len(jobs))
     for (key, job), result in zip(pending, executor.do(jobs), strict=True):
-        ledger.commit(second_scores=_rows(key, job, judge, result))
+        facts = {"judge": judge, "policy_id": key.policy_id, "purpose": key.purpose}
+        facts |= key.task_id._asdict()
+        scores = zip(job.seeds, result.outcome, strict=True)
+        rows = [{**facts, **asdict(seeds), **vars(score)} for seeds, score in scores]
+        ledger.commit(second_scores=rows)
         listener.job(SECOND_JUDGE, job.task, 0)
 
 
@@ -53,23 +58,6 @@ def _plays_to_judge(ledger: Ledger, judge: str) -> list[tuple[PlaysKey, Rescorin
         moves = tuple(tuple(ledger.scores[key][each]["moves"]) for each in seeds)
         jobs.append((key, Rescoring(tasks[key.task_id], tuple(seeds), moves)))
     return jobs
-
-
-def _rows(
-    key: PlaysKey, job: Rescoring, judge: str, result: Result[list[SecondScore]]
-) -> list[Row]:
-    return [
-        {
-            "judge": judge,
-            "policy_id": key.policy_id,
-            **key.task_id._asdict(),
-            "purpose": key.purpose,
-            "map_seed": seeds.map_seed,
-            "play_seed": seeds.play_seed,
-            **vars(score),
-        }
-        for seeds, score in zip(job.seeds, result.outcome, strict=True)
-    ]
 
 
 def score_best_plays(ledger: Ledger, executor: Executor, listener: Display) -> None:

@@ -18,7 +18,7 @@ from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks
 from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal, Provenance
-from meta_sampler.mutate import OPERATORS
+from meta_sampler.mutate import NEEDS, OPERATORS
 from meta_sampler.program_editor import PRUNE
 from meta_sampler.registry import Portfolio, make
 from meta_sampler.soundness import FIT, KnownGames, move_tokens
@@ -176,9 +176,8 @@ def test_operators_without_what_they_need_are_not_drawn() -> None:
     proposals = Mutate(replace(WIDE, loops=False)).propose(contrast, [contrast], 40, 1)
     drawn = {o for proposal in proposals for o in proposal.provenance.operators}
     assert drawn
-    needy = {name for name, entry in OPERATORS.items() if entry.needs}
-    assert {OPERATORS[name].needs for name in needy} == {"players", "loops", "donor"}
-    assert not needy & drawn
+    assert {*NEEDS.values()} == {"players", "loops", "donor"}
+    assert not NEEDS.keys() & drawn
 
 
 def test_observation_leads_the_draws_within_bounds() -> None:

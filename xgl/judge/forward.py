@@ -44,7 +44,7 @@ def tree_states(lm: LanguageModel, batch: Sequence[PrefixTree]) -> tuple[Tensor,
     ids, _ = pad([tree.tokens for tree in batch], lm.device)
     inputs = _attention_inputs(lm, batch)
     hidden = lm.backbone(input_ids=ids, use_cache=False, **inputs).last_hidden_state
-    rows, columns, targets = (_tensor(lm, each) for each in _scored(batch))
+    rows, columns, targets = (torch.from_numpy(each).to(lm.device) for each in _scored(batch))
     return hidden[rows, columns], targets
 
 
@@ -102,10 +102,6 @@ class _ChainPlace:
         self.logprobs.copy_(target_logprobs(self.lm.head, states, targets, self.tile_bytes))
 
 
-def _tensor(lm: LanguageModel, numbers: np.ndarray) -> Tensor:
-    return torch.from_numpy(numbers).to(lm.device)
-
-
 def _attention_inputs(lm: LanguageModel, batch: Sequence[PrefixTree]) -> dict[str, Any]:
     """Masks and positions of a forward pass, only if some tree branches: no token attends to the
     padding after it."""
@@ -119,11 +115,11 @@ def _attention_inputs(lm: LanguageModel, batch: Sequence[PrefixTree]) -> dict[st
         own, size = tree.ancestor_mask(), len(tree.tokens)
         visible[index, 0, :size, :size] = own
         depths[index, :size] = own.sum(1) - 1
-    mask = _tensor(lm, visible)
+    mask = torch.from_numpy(visible).to(lm.device)
     if lm.model.config._attn_implementation != "sdpa":  # which takes bools; others add to scores
         zeros = torch.zeros(mask.shape, dtype=lm.model.dtype, device=mask.device)
         mask = zeros.masked_fill(~mask, torch.finfo(lm.model.dtype).min)
-    return {"attention_mask": mask, "position_ids": _tensor(lm, depths)}
+    return {"attention_mask": mask, "position_ids": torch.from_numpy(depths).to(lm.device)}
 
 
 PROBE_TOKENS = 320

@@ -76,12 +76,21 @@ class Decoding:
         return (logits / (self.temperature or 1.0)).log_softmax(-1)
 
     def choose(self, logprobs: Tensor, uniform: Tensor) -> Tensor:
-        """Tokens (N,) drawn from ``logprobs`` (N, V) by numbers (N,) in [0, 1)."""
+        """Tokens (N,) drawn from ``logprobs`` (N, V) by numbers (N,) in [0, 1): those at which the
+        cumulative probability first exceeds them."""
         if self.temperature == 0:
             return logprobs.argmax(-1)
-        if self.top_p < 1:
-            logprobs = _nucleus(logprobs, self.top_p)
-        return _inverse_cdf(logprobs, uniform)
+        if self.top_p < 1:  # −∞ for all but the likeliest tokens of this mass
+            ordered, places = logprobs.sort(-1, descending=True)
+            mass = ordered.double().exp()
+            beyond = mass.cumsum(-1) - mass >= self.top_p
+            logprobs = logprobs.scatter(1, places, ordered.masked_fill(beyond, -torch.inf))
+        # In double, since a float32 sum over 50,000 entries loses the tail that a draw near 1 falls
+        # into; scaled by its own total, which is not exactly 1.
+        cumulative = logprobs.double().exp().cumsum(-1)
+        target = (uniform * cumulative[:, -1])[:, None]
+        tokens = torch.searchsorted(cumulative, target, right=True)[:, 0]
+        return tokens.clamp(max=logprobs.shape[1] - 1)
 
 
 StopCondition = Callable[[int, Sequence[int]], bool]
@@ -183,24 +192,6 @@ def _stepwise_rows(
             rows = [rows[index] for index in alive]
         state = extend(lm, state, tokens[:, None])[1]
     return drawn
-
-
-def _nucleus(logprobs: Tensor, top_p: float) -> Tensor:
-    """``logprobs`` (N, V) with −∞ for all but the likeliest tokens of mass ``top_p``."""
-    sorted_logprobs, places = logprobs.sort(-1, descending=True)
-    mass = sorted_logprobs.double().exp()
-    beyond = mass.cumsum(-1) - mass >= top_p
-    return logprobs.scatter(1, places, sorted_logprobs.masked_fill(beyond, -torch.inf))
-
-
-def _inverse_cdf(logprobs: Tensor, uniform: Tensor) -> Tensor:
-    """The token at which the cumulative probability first exceeds ``uniform`` (N,)."""
-    # In double, since a float32 sum over 50,000 entries loses the tail that a draw near 1 falls
-    # into; scaled by its own total, which is not exactly 1.
-    cumulative = logprobs.double().exp().cumsum(-1)
-    target = (uniform * cumulative[:, -1])[:, None]
-    tokens = torch.searchsorted(cumulative, target, right=True)[:, 0]
-    return tokens.clamp(max=logprobs.shape[1] - 1)
 
 
 Layers = tuple[tuple[Tensor, Tensor], ...]

@@ -88,7 +88,7 @@ def test_a_process_may_join_a_cluster_after_a_run_of_its_own(
 def test_a_worker_without_memory_is_one_sentence(error: Exception) -> None:
     found = executors.own_error(cast(Any, SimpleNamespace(cause=error)), starting=False)
     assert isinstance(found, WorkersLostError)
-    assert str(found).startswith("a worker ran out of memory (full); lower player.memory_mib")
+    assert str(found).startswith("a worker ran out of memory (full): resume with more of a GPU")
 
 
 def test_each_adapter_is_read_once(

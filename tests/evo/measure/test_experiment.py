@@ -93,8 +93,8 @@ def test_two_players_side_by_side(
     for row in run_tables["measures"]:
         mine = ("game_id", "role")
         rows = [r for r in run_tables["rounds"] if all(r[key] == row[key] for key in mine)]
-        base = series([r for r in rows if r["policy_id"] == "embedded"]).own
-        own = series([r for r in rows if r["policy_id"] == row["policy_id"]]).own
+        base = series([r for r in rows if r["policy_id"] == "embedded"])[0]
+        own = series([r for r in rows if r["policy_id"] == row["policy_id"]])[0]
         levels = thresholds(base, 2)
         assert levels is not None
         assert (row["b"], row["theta"], row["k_m"]) == (levels.b, levels.theta, levels.k_m)

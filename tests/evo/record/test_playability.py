@@ -46,11 +46,11 @@ def test_repetition_gives_rows_of_both_kinds(lab: ModelHost, make_task: MakeTask
     scores = repetition_scores(lab, make_task(), 3)
     kinds = [(s.number, s.control) for s in scores[:: len(SEEDS)]]
     assert kinds == [(1, False), (2, False), (2, True), (3, False), (3, True)]
-    round_series = series(round_rows("base", make_task(), "calibration", scores))
-    assert round_series.own.shape == (6, 3)
-    assert round_series.control is not None
-    assert (round_series.own[:, 0] == round_series.control[:, 0]).all()
-    assert (round_series.own[:, 1:] != round_series.control[:, 1:]).any()
+    own, control = series(round_rows("base", make_task(), "calibration", scores))
+    assert own.shape == (6, 3)
+    assert control is not None
+    assert (own[:, 0] == control[:, 0]).all()
+    assert (own[:, 1:] != control[:, 1:]).any()
     assert all(s.new_tokens < s.tokens for s in scores)
     assert repetition_scores(lab, make_task(), 3)[0].score == scores[0].score
 
