@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 import pytest
+from support.example import EXAMPLE
 
 import archive.schema
 from archive.schema import Reason
@@ -36,6 +37,17 @@ def test_the_queries_of_the_page_run(
 ) -> None:
     monkeypatch.chdir(run_folder.parents[1])
     assert duckdb.sql(query.replace("NAME", run_folder.name)).fetchall() == expected
+
+
+def test_on_a_grown_run_the_queries_find_every_captured_fraction_again_and_no_damage(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(EXAMPLE.parents[1])
+    *_, again, damaged, _ = [each.replace("runs/NAME", f"*/{EXAMPLE.name}") for each in QUERIES]
+    found = duckdb.sql(again).fetchall()
+    assert found
+    assert [value for *_, value in found] == pytest.approx([each[1] for each in found])
+    assert duckdb.sql(damaged).fetchall() == []
 
 
 TABLES_PAGE = (files("archive.schema") / "tables.md").read_text(encoding="utf-8")

@@ -30,6 +30,17 @@ def grown_page(grown_run: Path, tmp_path_factory: pytest.TempPathFactory) -> str
     return _write_page(grown_run, tmp_path_factory.mktemp("page") / "report.html")
 
 
+def test_a_page_is_replaced_only_with_force(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("mine")
+    assert main(["report", str(EXAMPLE), "-o", str(page)]) == 2
+    assert "--force" in capsys.readouterr().err
+    assert page.read_text() == "mine"
+    assert "<main>" in _write_page(EXAMPLE, page, "--force")
+
+
 def test_the_page_has_every_section_and_card(grown_page: str) -> None:
     read = Markup(grown_page)
     ids = read.values("id")

@@ -97,13 +97,15 @@ def test_judged_pairs_are_rated_by_their_mean_verdicts(
 ) -> None:
     """On x ann wins twice and loses once, on y both are equal; a row without a verdict is none."""
     verdicts = [("ann", "bob", "x", each) for each in (first, first, second)]
-    verdicts += [("ann", "bob", "y", tie), ("bob", "ann", "y", ""), ("ann", "cid", "z", "model_a")]
-    document = rate(capsys, judged(tmp_path / "t.csv", verdicts[:-1]))
+    verdicts += [("ann", "bob", "y", tie), ("bob", "ann", "y", ""), ("ann", "cid", "z", "")]
+    document = rate(capsys, judged(tmp_path / "t.csv", verdicts), resamples=40)
     assert {each["model"]: each["mean"] for each in document["models"]} == {
         "ann": pytest.approx(7 / 12),
         "bob": pytest.approx(5 / 12),
     }
     assert tasks(document) == {"x", "y"}
+    bounds = [(each["mass"]["low"], each["mass"]["high"]) for each in document["games"]]
+    assert all(0 <= low <= high <= 1 for low, high in bounds), "of the draws that have the task"
 
 
 def test_battles_on_prompts_of_their_own_are_one_task(tmp_path: Path, capsys: Capsys) -> None:

@@ -110,7 +110,8 @@ MISTAKES = [
     (["seed=abc"], r"seed: found 'abc', expected a whole number"),
     (["finetune=none"], r"finetune: found 'none', expected one of"),
     (["seed=1,2"], r"seed: found '1,2', expected one value: a command is one run"),
-    (["transfer.selection_plays=[16,63]"], r"found plays that end at 63 and 64 .*, expected"),
+    (["transfer.selection_plays=[16,63]"], r"_plays: found plays that end at 63 and 64 .*, exp"),
+    (["transfer.acceptance_plays=[96,191]"], r"found plays that end at 191 and 192 .*, expected"),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
 ]
 
@@ -133,6 +134,8 @@ def test_a_missing_or_foreign_key_of_an_archived_configuration_is_named() -> Non
     del values["transfer"]["rule"]
     with pytest.raises(ConfigError, match=r"^transfer\.rule: missing.*older version"):
         resume(RunConfig, values, ["growth.max_accepted=4"])
+    with pytest.raises(ConfigError, match=r"^budget\.token: unknown key, .*budget\.tokens"):
+        resume(RunConfig, asdict(load(RunConfig, [RUN])), ["budget.token=5"])
     values = {**asdict(load(RunConfig, [RUN])), "zebra": "red"}
     with pytest.raises(ConfigError, match=r"^zebra: unknown key in the archived.*older version"):
         from_archive(RunConfig, values)

@@ -61,6 +61,21 @@ def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None
     assert sorting.usage.tokens == 35 * request_count
 
 
+def test_an_unusable_answer_is_asked_for_again(tmp_path: Path) -> None:
+    """The first one of each request is cut."""
+    seen = set[str]()
+
+    def cut_first(request: Received) -> Sent:
+        is_first = request.last not in seen
+        seen.add(request.last)
+        return reply("Yes, 1. x: y", finish="length") if is_first else model(request)
+
+    with ChatServer(cut_first) as server:
+        sorting = sorter(server, tmp_path).sort(GAMES, 2)
+    assert sorting.belongs.sum(axis=0).tolist() == [1, 2, 4]
+    assert sorting.usage.requests == 2 * (1 + 1 + 4 * 3)
+
+
 @pytest.mark.parametrize("answer", ["I cannot do that.", "", "<think>1. a kind: x</think>"])
 def test_an_answer_without_a_list_ends_it_in_a_sentence(answer: str, tmp_path: Path) -> None:
     with ChatServer(lambda _: reply(answer)) as server, pytest.raises(PlayerError, match="m: "):

@@ -395,6 +395,11 @@ def test_works_that_share_passes_wait_for_one_another_while_there_is_other_work(
     assert [re.sub(r" \d", "", step) for step in steps] == expected
 
 
+def test_a_full_pass_waits_for_what_is_more_urgent() -> None:
+    lessons = [(f"learn {number}", 1, 2) for number in range(2)]
+    assert course(1, *lessons, ("test", 1, 0), joined_most=2)[0] == "test"
+
+
 # -- Algorithm 1 of the paper (§6.3.2) on finite worlds of exact values ----------------------------
 
 EIGHTHS = [None, *(n / 8 for n in range(-1, 10))]

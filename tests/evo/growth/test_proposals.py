@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -163,3 +164,10 @@ def test_a_list_prefers_what_no_game_was_paid_for_before(search: Search) -> None
     assert len(rows) == len(texts)
     judged = {row["game_id"] for row in search.rows("decisions", "killed")}
     assert judged == {row["game_id"] for row in rows if row["outcome"] == "candidate"}
+
+
+def test_a_game_alike_in_normal_form_is_met_once(search: Search) -> None:
+    renamed = re.sub(r"\bs\b", "p", code(7))
+    assert search.run(WORLD, "growth.max_candidates=2", sampler=Listed([code(7), renamed])) == 0
+    outcomes = [row["outcome"] for row in search.rows("proposals") if row["text"] == renamed]
+    assert set(outcomes) == {"seen"}

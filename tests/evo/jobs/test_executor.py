@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import pickle
 import signal
+from collections import Counter, deque
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -139,6 +140,20 @@ def test_what_a_worker_refuses_is_refused_in_its_words(starting: bool) -> None:
     for cause in (ConfigError("a.xent does not fit"), DamagedError("a.xent", "x", "y")):
         # what Ray's ``get`` raises if a worker raised the cause
         assert executors.own_error(RayTaskError("play", "Traceback …", cause), starting) is cause
+
+
+def test_the_fourth_death_on_one_job_ends_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executors.RayExecutor, "_start", lambda _: None)
+    monkeypatch.setattr(executors.ray, "kill", lambda _: None)
+    executor = object.__new__(executors.RayExecutor)
+    executor.count, executor.losses, executor.waiting = 1, Counter(), deque()
+    task = SimpleNamespace(id=SimpleNamespace(label="ab12"))
+    executor.unfinished_jobs = {7: cast(Any, SimpleNamespace(name="evaluation", task=task))}
+    for _ in range(3):
+        executor._lose(None, 7, OSError())
+    assert [*executor.waiting] == [7, 7, 7]
+    with pytest.raises(WorkersLostError, match="evaluation of game ab12 4 times, the last for a"):
+        executor._lose(None, 7, OSError())
 
 
 # -- Processes beside the run ----------------------------------------------------------------------

@@ -201,11 +201,13 @@ def test_a_chat_model_plays(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("MY_KEY", "sk-1")
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-2")  # which is for its own address only
     with ChatServer(in_order(move("the sea"), reply("hm"), move("a cat"))) as server:
         asked = [*PLAY, "--base-url", server.url]
         assert main([*asked, "--rounds", "2", "--json"]) == 0
         captured = capsys.readouterr()
         assert len({request.body["seed"] for request in server.received}) == 3
+        assert not any("authorization" in request.headers for request in server.received)
         assert main([*asked, "--key-variable", "MY_KEY"]) == 0
         assert server.received[-1].headers["authorization"] == "Bearer sk-1"
     assert captured.err == ""

@@ -133,6 +133,7 @@ def test_a_model_on_a_server_makes_no_moves_and_tells_no_stories(server: Complet
 NO_SCORES = {
     "HTML": (HTML, "found 0 answers to 1 prompts (<html> <b>Welcome</b></html>)"),
     "NaN": (_choices(_choice([float("nan")] * 99)), "expected all, as numbers"),
+    "a cut prompt": (_choices(_choice([None, -1.0])), "and cuts none"),
     "a key": (Sent(body=b'{"error": "hen-7"}'), '0 answers to 1 prompts ({"error": "[key]"})'),
     "a refusal": (Sent(400, b'{"detail": "no echo"}'), "refused with 400 (no echo)"),
 }
