@@ -35,9 +35,10 @@ def one_line(text: str) -> str:
 class Sight:
     """The items that one player may see of a growing event log, in order.
 
-    A value that the player already sees is not shown again: the repetition would reveal another
-    player's failed ensure. ``live``: the player also sees later values of a register that was
-    revealed to it. ``token_bits``: a reward is shown with the bits of each token.
+    A value that the player already sees is not shown again, nor what a retry assigns and reveals as
+    the attempt before did: repetitions would reveal another player's failed ensure. ``live``: the
+    player also sees later values of a register that was revealed to it. ``token_bits``: a reward is
+    shown with the bits of each token.
     """
 
     def __init__(self, player: str, live: bool = False, token_bits: bool = True) -> None:
@@ -47,6 +48,11 @@ class Sight:
         self._watched_names: set[str] = set()
         self.last_texts: dict[str, str] = {}
         """What the player has seen last under each label."""
+        self._attempt: list[req.Item] = []
+        """What was assigned and revealed to it since the elicit that ran last."""
+        self._before: list[req.Item] = []
+        """In a retry, what the attempt before showed and this one has not come to."""
+        self._is_retry = False
 
     @classmethod
     def for_game(cls, game: Game, player: str) -> Self:
@@ -61,13 +67,21 @@ class Sight:
         return tuple(self.items)
 
     def _see(self, event: req.Event) -> None:
+        if isinstance(event, req.Ensured):
+            self._is_retry = not event.passed
+            if self._is_retry:
+                self._before, self._attempt = self._attempt + self._before, []
+        elif isinstance(event, req.Moved) and not self._is_retry:
+            self._before, self._attempt = [], []
         for item in _items(event, self.player, self._watched_names, self.token_bits):
-            # A retry assigns and reveals the same texts again; shown twice, they would tell how
-            # often another player has failed.
-            is_repeated = self.last_texts.get(item.label) == item.text
+            if isinstance(event, req.Assigned | req.Revealed):
+                self._attempt.append(item)
+                is_again = self._before[:1] == [item]
+                self._before = self._before[1:] if is_again else []
+                if is_again or self.last_texts.get(item.label) == item.text:
+                    continue
             self.last_texts[item.label] = item.text
-            if not (is_repeated and isinstance(event, req.Assigned | req.Revealed)):
-                self.items.append(item)
+            self.items.append(item)
         if self.live and isinstance(event, req.Revealed) and event.player == self.player:
             self._watched_names.update(name for name, _ in event.values if name in _NAMES)
 

@@ -112,6 +112,25 @@ def test_what_a_player_has_before_it_is_not_shown_again(player: str) -> None:
     assert items == ["p one", "s two", "t three", "t three", "p four", "p one"]
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_nobody_sees_how_often_another_player_failed(dialect: str, table: Any) -> None:
+    """Whatever is shown between the elicit and the ensure that fails, at the first or the last."""
+    lacks = 'ensure(is_true("no shared words", t, "{}"))'.format
+    code = (
+        f'elicit(bob, t, 4)\nassign(p="one")\nassign(p="two", p1="six")\n{lacks("red")}\n'
+        f'assign(p="one")\nreveal(alice, "x")\n{lacks("blue")}\nelicit(alice, s, 4)'
+    )
+    shown = []
+    for moves in (["sky"], ["a red", "a blue", "sky"], ["blue", "red", "blue", "sky"]):
+        play = table.play(code, dialect=dialect, bob=moves, alice=["m"])
+        assert (
+            sum(isinstance(e, req.Ensured) and not e.passed for e in play.events) == len(moves) - 1
+        )
+        shown.append(table.views("alice")[-1].items)
+    assert len(shown[0]) == 5
+    assert shown[0] == shown[1] == shown[2]
+
+
 # -- Hidden stays hidden: what a player sees is a function of the strings it may see, its own --
 
 
