@@ -166,7 +166,7 @@ def plain() -> dict[str, dict[str, object]]:
         return {kind: export(archive, outs / kind / "out", kind) for kind in FORMATS}
 
 
-@settings(max_examples=2, deadline=None)
+@settings(max_examples=2)
 @given(st.fixed_dictionaries(dict.fromkeys(NAMES, HOSTILE) | {"judge": JUDGES}))
 @example(dict.fromkeys(NAMES, EVERYTHING))
 def test_names_reach_every_format_and_change_no_structure(names: dict[str, str]) -> None:
@@ -186,7 +186,7 @@ def test_names_reach_every_format_and_change_no_structure(names: dict[str, str])
         assert story.endswith(names["text"])
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.sampled_from(STRINGS), HOSTILE, st.sampled_from(list(FORMATS)))
 @example(("scopes", "role"), "../../up", "peft")
 @example(("games", "code"), EVERYTHING, "xgl")
@@ -219,7 +219,7 @@ COMMANDS = (
 DEEP = st.integers(60, 5000).map(lambda depth: "[" * depth + "]" * depth)
 
 
-@settings(max_examples=8, deadline=None)
+@settings(max_examples=8)
 @given(st.sampled_from(STRINGS), HOSTILE | DEEP, st.sampled_from(COMMANDS), st.booleans())
 @example(("games", "dialect"), "klingon", ["inspect"], False)
 @example(("games", "metadata_json"), "[" * 5000, ["show", MEMBERS[0].game.game_id], True)
@@ -238,7 +238,7 @@ def test_no_column_is_a_traceback_of_a_command(
     assert visible(shown.getvalue(), "\n") == shown.getvalue()
 
 
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(st.sampled_from(STRINGS), HOSTILE)
 @example(("decisions", "best_script"), "")  # a script without its gain
 def test_the_report_holds_no_tag_of_a_string(column: tuple[str, str], value: str) -> None:

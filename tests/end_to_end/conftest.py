@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 from support.driver import science
 
 ROOT = Path(__file__).parents[2]
@@ -89,13 +90,18 @@ def commands(tmp_path: Path) -> Commands:
 @pytest.fixture(scope="session")
 def first(tmp_path_factory: pytest.TempPathFactory) -> tuple[Commands, str]:
     """The commands in the folder of the finished run ``first``, for tests that only read it, and
-    what that run printed."""
-    folder = tmp_path_factory.mktemp("first")
-    (folder / "game.xent").write_text(GAME)
-    commands = Commands(folder)
-    process = commands("evo.run", *commands.tiny("first", "cluster.workers=1"))
-    assert process.returncode == 0, process.stderr
-    return commands, process.stdout + process.stderr
+    what that run printed; one for all processes of the tests."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "first"
+    commands, said = Commands(folder), folder / "said"
+    with FileLock(f"{folder}.lock"):
+        if not said.exists():
+            folder.mkdir()
+            (folder / "game.xent").write_text(GAME)
+            process = commands("evo.run", *commands.tiny("first", "cluster.workers=1"))
+            assert process.returncode == 0, process.stderr
+            said.write_text(process.stdout + process.stderr)
+    return commands, said.read_text()
 
 
 @pytest.fixture(scope="session")

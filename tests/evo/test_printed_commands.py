@@ -85,11 +85,7 @@ def test_a_folder_of_any_name_is_quoted(
 def test_a_triplet_prints_what_works_without_a_scope(
     patience: int | None, search: searches.Search, capsys: Capsys
 ) -> None:
-    files = [search.folder / f"{limit}.xent" for limit in (8, 9)]
-    for file, limit in zip(files, (8, 9), strict=True):
-        file.write_text(searches.code(limit))
-    scope = f"growth.initial_scope=[{','.join(map(str, files))}]"
-    few = ["transfer.acceptance_plays=[24]", "game.dialect=xent", scope]
+    few = ["transfer.acceptance_plays=[24]", "game.dialect=xent", search.initial(8, 9)]
     search.run(ACCEPTING, "+experiment=transfer_triplet", *few, only=True, patience=patience)
     lines = execute_all(capsys.readouterr().out, ACCEPTING, search)
     assert not {"report", "export"} & set(lines)

@@ -33,7 +33,6 @@ def test_inspect_measures_what_the_experiment_measures(
     levels = LEVELS | {"policy": "base"}
     folder = write_measure(tmp_path / "measure", thresholds={"first": levels, "second": levels})
     (folder / "task.py").write_text(template("inspect_task.py"))
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("LOCAL_API_KEY", "none")
     monkeypatch.chdir(tmp_path)
     with ChatServer(answer) as server:

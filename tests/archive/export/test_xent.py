@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings, strategies as st
+from hypothesis import given, strategies as st
 from support.doubles import WordJudge
 from support.measured import Given, build, story
 from support.rows import row as make_row
@@ -70,7 +70,6 @@ def test_the_folder_is_what_measure_json_says(tmp_path: Path) -> None:
 
 
 @given(st.text())
-@settings(deadline=None)
 def test_any_text_is_one_literal(text: str) -> None:
     """The presentation differs from the fixed file in one string, which holds the data."""
     source = fill_template(text, [text], "black")
@@ -83,7 +82,6 @@ def test_any_text_is_one_literal(text: str) -> None:
 
 
 @given(st.text(), st.text())
-@settings(deadline=None)
 def test_a_map_s_text_is_one_literal_in_its_line(first: str, second: str) -> None:
     code = 'assign(s="story() é", t="é" + story())\nassign(x=story() + s)'
     filled_in = with_texts(code, Map(1, (first, second)))

@@ -112,7 +112,7 @@ PAYOFFS = st.lists(st.integers(1, 4), min_size=2, max_size=3).flatmap(
 
 @EITHER
 @given(payoffs=PAYOFFS)
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_small_whole_payoffs_with_all_their_ties_end_at_an_equilibrium(
     payoffs: tuple[np.ndarray, ...], solution: EquilibriumKind
 ) -> None:

@@ -13,7 +13,7 @@ from archive.ratings.rating import EquilibriumKind, Ratings, TargetEntropy, rate
 
 NE, CCE = EquilibriumKind
 EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))
-SLOW = settings(deadline=None, max_examples=12)
+SLOW = settings(max_examples=12)
 
 
 def rate_table(preferences: np.ndarray, solution: EquilibriumKind) -> Ratings:
@@ -88,7 +88,7 @@ def places(data: st.DataObject, count: int) -> list[int]:
 
 @EITHER
 @given(table=preference_tables(3, 3), data=st.data())
-@settings(deadline=None, max_examples=20)
+@settings(max_examples=20)
 def test_copies_and_order_of_games_and_models_change_nothing(
     table: np.ndarray, solution: EquilibriumKind, data: st.DataObject
 ) -> None:

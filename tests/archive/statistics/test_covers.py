@@ -45,7 +45,7 @@ def matrices(draw: st.DrawFn) -> np.ndarray:
     return values
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(values=matrices(), eta=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
 def test_the_cover_is_the_one_of_brute_force(values: np.ndarray, eta: float) -> None:
     members, delta = brute_force(values, eta)
@@ -56,7 +56,7 @@ def test_the_cover_is_the_one_of_brute_force(values: np.ndarray, eta: float) -> 
     assert (cover.least, cover.delta_bound) == (len(members), delta)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(values=matrices(), eta=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
 def test_greedy_covers_and_its_bounds_hold(values: np.ndarray, eta: float) -> None:
     members, delta = brute_force(values, eta)

@@ -56,7 +56,7 @@ def _batches(name: str) -> st.SearchStrategy[tuple[str, list[dict[str, Any]]]]:
 commits = st.lists(st.one_of([_batches(name) for name in TABLES]), max_size=3)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(commits)
 def test_what_was_committed_is_read_in_order(batches: list[tuple[str, list[Any]]]) -> None:
     with tempfile.TemporaryDirectory() as folder:
@@ -88,7 +88,7 @@ def test_columns_and_filters(archive: Archive) -> None:
 COLUMNS = st.lists(st.sampled_from(TABLES["games"].schema.names), min_size=1, unique=True)
 
 
-@settings(max_examples=6, deadline=None)
+@settings(max_examples=6)
 @given(st.lists(_batches("games"), max_size=2), st.lists(COLUMNS, min_size=2, max_size=4))
 def test_a_reader_gives_the_same_rows_whatever_columns_it_read_before(
     batches: list[tuple[str, list[Any]]], choices: list[list[str]]

@@ -375,7 +375,7 @@ def test_a_path_below_home_needs_no_quotes(value: str) -> None:
 CHARACTERS = st.characters(codec="utf-8", exclude_characters="\0$", exclude_categories=["Cs"])
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(st.text(CHARACTERS, min_size=1))
 def test_any_text_comes_through_from_python(text: str) -> None:
     words = overrides({"archive.root": text, "growth.initial_scope": [text, "b"]})

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from support.search import Killed, Listed, Nature, Search, code, of_limits
+from support.search import Killed, Listed, Nature, Search, of_limits
 
 from archive import Archive
 from archive.__main__ import main as archive_main
@@ -22,10 +22,7 @@ FEW = ["finetune.replicates=2", "transfer.acceptance_plays=[24]", "game.dialect=
 
 
 def study(search: Search, *overrides: str, **how: Any) -> int:
-    (search.folder / "one.xent").write_text(code(8))
-    (search.folder / "two.xent").write_text(code(9))
-    scope = f"growth.initial_scope=[{search.folder / 'one.xent'},{search.folder / 'two.xent'}]"
-    kind = ["+experiment=transfer_triplet", scope, *FEW, *overrides]
+    kind = ["+experiment=transfer_triplet", search.initial(8, 9), *FEW, *overrides]
     return search.run(WORLD, *kind, sampler=Listed([]), only=True, **how)
 
 

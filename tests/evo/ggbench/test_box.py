@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from time import sleep
+from typing import Any
 
 import pytest
 from support import hostile
@@ -31,9 +32,12 @@ NAMES = [pytest.param(n, marks=[pytest.mark.long] * n.startswith(SLOW)) for n in
 
 
 @pytest.fixture(scope="module")
-def verdicts() -> Iterator[Ahead[FilterVerdict]]:
-    """The last verdict of each: most of their time is waiting for a deadline."""
-    jobs = {n: lambda bad=bad: run_filters(bad.game, limits=LIMITS)[-1] for n, bad in CASES.items()}
+def verdicts(request: pytest.FixtureRequest) -> Iterator[Ahead[FilterVerdict]]:
+    """The last verdict of each that is asked for: most of their time is waiting for a deadline."""
+    items: list[Any] = request.session.items
+    asked = [each for each in items if "verdicts" in getattr(each, "fixturenames", ())]
+    bad = {name: CASES[name] for name in (each.callspec.params["name"] for each in asked)}
+    jobs = {n: lambda one=one: run_filters(one.game, limits=LIMITS)[-1] for n, one in bad.items()}
     with Ahead(jobs, 6) as ahead:
         yield ahead
 

@@ -141,7 +141,7 @@ def brute_force(belongs: np.ndarray, count: int | None) -> float | None:
     return min(costs, default=None)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(MATRICES, st.one_of(st.none(), st.integers(1, 3)))
 def test_no_choice_of_clusters_is_better(belongs: np.ndarray, count: int | None) -> None:
     best = brute_force(belongs, count)

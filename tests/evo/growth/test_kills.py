@@ -93,14 +93,11 @@ def test_a_run_killed_at_every_single_commit_ends_the_same(search: Search, growt
 
 
 def test_a_run_killed_after_its_first_commit_has_all_its_initial_games(search: Search) -> None:
-    second = search.folder / "second.xent"
-    second.write_text(code(PARENT + 1))
-    initial = f"growth.initial_scope=[{search.folder / 'parent.xent'},{second}]"
     tired = Tired(1)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Archive, "commit", lambda archive, rows: tired(archive, rows))
         with pytest.raises(Killed):
-            search.run(by_hash, *GROWING, initial)
+            search.run(by_hash, *GROWING, search.initial(PARENT, PARENT + 1))
     assert search.run(by_hash, resume=True) == 0
     assert sum(row["scope"] == 0 for row in search.rows("scopes")) == 2
 

@@ -55,7 +55,7 @@ def run_from(seed: int) -> tuple[Grown, list[list[int]]]:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_accepted_games_help_their_parent_and_are_new_to_all_before(seed: int) -> None:
     run, scopes = run_from(seed)
     world = world_of(run)
@@ -74,7 +74,7 @@ def test_accepted_games_help_their_parent_and_are_new_to_all_before(seed: int) -
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_nothing_that_was_learned_is_thrown_away(seed: int) -> None:
     draw = random.Random(seed)
     world = replace(random_world(draw), stubborn={}, unlikely=frozenset())
@@ -93,7 +93,7 @@ def test_nothing_that_was_learned_is_thrown_away(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32), kills=st.lists(st.integers(0, 12), min_size=1, max_size=12))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_killed_at_any_commit_it_takes_the_same_course(seed: int, kills: list[int]) -> None:
     draw = random.Random(seed)
     world, growth_settings = random_world(draw), random_settings(draw)
@@ -116,7 +116,7 @@ def test_killed_at_any_commit_it_takes_the_same_course(seed: int, kills: list[in
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
     draw = random.Random(seed)
     alike = _Alike(draw.choice([0.0, 1.0]))
@@ -134,7 +134,7 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 def test_a_game_without_a_list_gets_the_next_one_the_newest_first(seed: int) -> None:
     draw = random.Random(seed)
     scopes: list[tuple[int, ...]] = []
@@ -193,7 +193,7 @@ def test_a_promising_candidate_is_learned_before_the_rest_of_its_list_is_screene
 
 
 @given(seed=st.integers(0, 2**32), limit=st.integers(1, 3))
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_a_run_that_ends_at_so_many_games_goes_on_as_if_it_had_not(seed: int, limit: int) -> None:
     draw = random.Random(seed)
     world, growth_settings = random_world(draw), replace(random_settings(draw), max_accepted=None)
@@ -261,7 +261,7 @@ class _Alike(dict[tuple[int, int], float]):
 
 
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 def test_a_list_pays_for_so_many_tests_and_a_run_for_so_many_candidates(seed: int) -> None:
     draw = random.Random(seed)
     growth_settings = random_settings(draw)
@@ -426,7 +426,7 @@ def algorithm_settings(draw: random.Random, literal: bool) -> GrowthSettings:
 
 
 @given(seed=st.integers(0, 2**32), literal=st.booleans())
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=500)
 def test_equals_the_transcription(seed: int, literal: bool) -> None:
     draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
     world, growth = finite_world(draw), algorithm_settings(draw, literal)

@@ -131,16 +131,8 @@ def test_an_initial_game_that_cannot_be_learned_stops_the_run_by_name(
     assert output.count("error:") == 1
 
 
-def two_initial(search: Search) -> str:
-    """The setting of an initial scope of two games."""
-    files = [search.folder / "parent.xent", search.folder / "other.xent"]
-    for file, size in zip(files, (PARENT, 9), strict=True):
-        file.write_text(code(size))
-    return f"growth.initial_scope=[{','.join(map(str, files))}]"
-
-
 def test_an_initial_game_that_cannot_be_learned_may_stay_out_of_the_scope(search: Search) -> None:
-    scope = two_initial(search)
+    scope = search.initial(PARENT, 9)
     settings = ["growth.unplayable_initial=keep", "growth.max_candidates=1"]
     assert search.run(of_limits(l9=Nature(own=0.0)), scope, *settings, sampler=Listed([])) == 0
     assert len(search.rows("games")) == 2
@@ -233,11 +225,8 @@ def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search
 
 def test_another_parent_is_trained_again_before_the_acceptance_test(search: Search) -> None:
     """Not after it, since a second look at its plays would double its error."""
-    games = [search.folder / name for name in ("parent.xent", "other.xent")]
-    games[1].write_text(code(9))
-    scope = f"growth.initial_scope=[{','.join(map(str, games))}]"
     world = of_limits(l8=Nature(weak=1 / 3))
-    how = ("growth.schedule=open_ended", "growth.examined_share=1", scope)
+    how = ("growth.schedule=open_ended", "growth.examined_share=1", search.initial(PARENT, 9))
     assert search.run(world, *how, sampler=Listed([code(7)])) == 0
     [row] = search.rows("decisions")
     own = finetunes_of(search, row["parent_game_id"])

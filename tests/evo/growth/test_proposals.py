@@ -41,7 +41,6 @@ def script() -> Scripted:
 
 @pytest.fixture
 def server(script: Scripted, monkeypatch: pytest.MonkeyPatch) -> Iterator[ChatServer]:
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv(KEY_VARIABLE, KEY)
     with ChatServer(script) as chat_server:
         yield chat_server

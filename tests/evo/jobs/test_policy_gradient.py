@@ -75,7 +75,7 @@ def test_a_ratio_beyond_its_width_has_no_gradient() -> None:
     st.lists(st.floats(-5, 5), min_size=9, max_size=9),
     st.booleans(),
 )
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 def test_the_expected_gradient_is_that_of_the_expected_reward(
     logits: list[float], rewards: list[float], has_ratio: bool
 ) -> None:

@@ -40,7 +40,6 @@ Run = Callable[..., int]
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     """run(*arguments): the command in a folder of its own; returns the exit code."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
 
     def command(*arguments: str) -> int:
         return evo.run.main(list(arguments))

@@ -345,6 +345,13 @@ class Search:
         before = [] if only else [*SMALL, scope]
         return self._main(*before, *place, *overrides)
 
+    def initial(self, *limits: int) -> str:
+        """The setting of an initial scope of the games with these limits."""
+        files = [self.folder / f"{limit}.xent" for limit in limits]
+        for file, limit in zip(files, limits, strict=True):
+            file.write_text(code(limit))
+        return f"growth.initial_scope=[{','.join(map(str, files))}]"
+
     def run_by_steps(
         self, world: World, *overrides: str, patience: int, sampler: MetaSampler | None = None
     ) -> int:
