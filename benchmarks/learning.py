@@ -21,9 +21,9 @@ given the fine-tune).
 
 ``scope``: the same leads for the fine-tunes of a growth's newest scope, with what each game
 descends from. *Effective skills* are the participation ratio (Σ σ²)² / Σ σ⁴ of the singular values
-σ of the matrix of gains about the map (fine-tunes, games): 1 where all fine-tunes teach the same,
-the number of games where each teaches its own game alone; the interval resamples plays. The models
-must be those of the growth (overrides as there).
+σ of the matrix of gains about the map (fine-tunes, games), in bits and as shares of what each
+game's own fine-tune gains: 1 where all teach the same, of shares the number of games where each
+teaches its own game alone; the interval is over plays. Models must be those of the growth.
 """
 
 from __future__ import annotations
@@ -271,9 +271,10 @@ def show_scope(options: Namespace, overrides: Sequence[str]) -> None:
         beyond += [names[place]] if is_beyond else []
         print(row([names[place], names[origin(place, ancestors)], member.generation, *cells]))
     scores = np.array(columns).swapaxes(0, 1)
-    value, (low, high) = skills(scores)
     print(f"\nbeyond every script: {len(beyond)} of {len(names)}: {'; '.join(beyond) or 'none'}")
-    print(f"effective skills {value:.1f} [{low:.1f}, {high:.1f}] of {len(names)}")
+    shares = scores / scores.mean(-1).diagonal()[None, :, None]
+    for unit, (value, (low, high)) in (("bits", skills(scores)), ("shares", skills(shares))):
+        print(f"effective skills of {unit} {value:.1f} [{low:.1f}, {high:.1f}] of {len(names)}")
     if options.json:
         numbers = {"names": names, "gains": scores.mean(-1).tolist(), "beyond": beyond}
         options.json.write_text(json.dumps(numbers, indent=1))
