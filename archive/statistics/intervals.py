@@ -224,8 +224,8 @@ def cross_ratio(
 
     ``samples``: gains by play, (n,) or (R, n) over training seeds, bits, all on plays of the same
     seeds: 1→2, 2→2, 2→1, 1→1. Fieller's interval on the linear parts of both products (their
-    jackknife pseudo-values to first order). Undefined if an own gain, or the product of both, is
-    not significantly above 0 at ``defined_at``. If both fine-tunes play the other game worse than
+    jackknife pseudo-values to first order). Undefined if an own gain is not above 0, or the product
+    of both not significantly at ``defined_at``. If both fine-tunes play the other game worse than
     the base, the product counts as negative.
     """
     there, there_own, back, back_own = samples

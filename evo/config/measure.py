@@ -67,8 +67,8 @@ class MeasureConfig:
     device: Annotated[Literal["auto", "cpu", "cuda"], Role.RESUMABLE] = "auto"
     """cpu, cuda, or auto: a GPU where there is one."""
     memory_mib: Annotated[Mebibytes | None, Role.RESUMABLE] = None
-    """MiB that one batch of moves of a local model may take, and as much one pass of the judge; up
-    to a quarter more for views that a later round continues. null: an eighth of a GPU's memory,
+    """MiB that one batch of moves of a local model may take, and as much one pass of the judge, and
+    views that a later round continues. null: an eighth of a GPU's memory,
     1024 without one."""
     ceiling_calls: Annotated[Natural, Role.RESUMABLE] = 0
     """Judge calls of each of two solvers that search each map for the best possible score; a call

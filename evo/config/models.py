@@ -115,7 +115,7 @@ class PlayerConfig:
     """Temperature at which the base player and its fine-tunes make the moves that are measured (the
     paper: 1). A training samples at 1, so that it explores; NPCs too."""
     memory_mib: Mebibytes = 1024
-    """MiB that one batch of moves may take, without the weights; up to a quarter more for caches of
+    """MiB that one batch of moves may take, without the weights, and as much again for caches of
     earlier prompts."""
     policies_per_pass: Count = 1
     """Adapters that play in one pass, which computes the base weights' part once: those evaluated

@@ -128,7 +128,8 @@ def _played(policy: LocalPolicy, asked: Mapping[int, _Asked]) -> dict[int, _Repl
     player = ExploringPolicy(policy, [propose for _, _, propose in asked.values()])
     groups = []
     for n, (game, seeds, _) in enumerate(asked.values()):
-        instances = [Instance(game.task.game, each, f"{n}") for each in seeds]
+        # The plays of a map differ by the trained player's moves alone, so all draw alike.
+        instances = [Instance(game.task.game, each, f"{n}", draw_seed=0) for each in seeds]
         groups.append((instances, seated(game.cast, game.task, player)))
     plays = play_together(groups)
     policy.clear_caches()  # the weights change next
@@ -153,6 +154,7 @@ class _FineTune:
         self.curve, self.entropy, self.norms = list[float](), list[float](), list[float]()
         self.reinforced = 0
         self.games = [_Game(self, task) for task in (training.task, *training.others)]
+        self.active = [*self.games]
         rate = self.settings.learning_rate
         self.optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=rate)
 
@@ -201,7 +203,7 @@ class _FineTune:
             if moves := (yield from game.imitations()):
                 by_game[game] = moves
             else:  # later steps play other maps, as after an imitation
-                game.step_count = 1
+                game.note(0.0, 0.0)
         if not by_game:
             return
         optimizer = torch.optim.AdamW(adapted_model.parameters(), lr=warm.learning_rate)
@@ -215,7 +217,7 @@ class _FineTune:
         """Steps of REINFORCE on each game in turn until its share of the budget is spent;
         returns the mean of the last adapters, if one is taken. A game on which no step can be made
         drops out."""
-        settings, until, active = self.settings, self.training.share, list(self.games)
+        settings, until, active = self.settings, self.training.share, self.active
         means, count = list[Tensor](), 0
         while active:
             game = active[self.reinforced % len(active)]
@@ -249,6 +251,7 @@ class _FineTune:
         for name in _CURVES:
             tensors[f"curve.{name}"] = torch.tensor(getattr(self, name), dtype=torch.float64)
         tensors |= {"counts": torch.tensor(counts), "reinforced": torch.tensor(self.reinforced)}
+        tensors["active"] = torch.tensor([each in self.active for each in self.games])
         return bytes(save({name: tensors[name].cpu().contiguous() for name in sorted(tensors)}))
 
     def _restore(self, paused: bytes) -> tuple[int, int]:
@@ -264,7 +267,8 @@ class _FineTune:
         self.optimizer.load_state_dict({"state": moments, "param_groups": groups})
         for name in _CURVES:
             getattr(self, name).extend(tensors[f"curve.{name}"].tolist())
-        self.reinforced = int(tensors["reinforced"])
+        self.reinforced, goes_on = int(tensors["reinforced"]), tensors["active"].tolist()
+        self.active[:] = (game for game, on in zip(self.games, goes_on, strict=True) if on)
         for game, counts in zip(self.games, tensors["counts"].tolist(), strict=True):
             game.step_count, game.prompt_tokens, game.new_tokens = counts
         return self._tokens()

@@ -235,7 +235,8 @@ class Training(Job[Finetune]):
                 plays.append([host.play(player, parts, each)[0] for each in self.watched])
 
         [finetune] = host.finetune([self], watch)
-        return replace(finetune, watched_plays=plays)
+        apart = sum(play.seconds for at in plays for own in at for play in own)  # rows of their own
+        return replace(finetune, watched_plays=plays, seconds=finetune.seconds - apart)
 
     def with_adapters(self, change: Callable[[Any], Any]) -> Self:
         return replace(self, paused=change(self.paused))

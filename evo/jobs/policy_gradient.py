@@ -5,7 +5,7 @@ that moves are compared in, the REINFORCE loss and one gradient step
 from __future__ import annotations
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -70,18 +70,17 @@ def credits_of(play: Play, map_seed: int, task: Task, standing: bool = False) ->
 
     In a play that did not finish every move is credited with the game's floor.
     """
-    events = play.accepted_events(task.role) if standing else play.events
-    moves = {id(e): e for e in events if isinstance(e, Moved) and e.player == task.role}
-    before = Counter(each.line for each in moves.values())
+    turns = {id(move): each for move, *each in play.turns(task.role)}
     finished = play.outcome_for(task.role) == "finished"
     to_go, credits = 0.0, list[Credit]()
     for event in reversed(play.events):
         if isinstance(event, Rewarded) and event.player == task.role:
             to_go += event.bits
-        elif moved := moves.get(id(event)):
-            before[moved.line] -= 1
-            group = map_seed, moved.line, before[moved.line]
-            credits.append(Credit(moved.move, to_go if finished else task.floor, group))
+        elif isinstance(event, Moved) and event.player == task.role:
+            place, stands = turns[id(event)]
+            if stands or not standing:
+                group = map_seed, event.line, place
+                credits.append(Credit(event.move, to_go if finished else task.floor, group))
     return credits[::-1]
 
 

@@ -18,7 +18,6 @@ from evo.config.models import WarmStartConfig
 from evo.jobs.lora import AdaptedModel
 from evo.jobs.policy_gradient import ROUNDING, Credit, gradient_step, groups_of
 from xgl.errors import OversizeError
-from xgl.language.syntax import REGISTERS
 from xgl.players.local import LocalPolicy
 from xgl.random_streams import stream
 from xgl.runtime.requests import Move, Turn, View
@@ -76,7 +75,8 @@ def words_in_plays(count: int) -> Propose:
 
 def words_of(view: View) -> list[list[str]]:
     """The words of each text that the player sees."""
-    texts = [item.text.split() for item in view.items if item.label in REGISTERS]
+    labels = "ensure", "reward"
+    texts = [item.text.split() for item in view.items if not item.label.startswith(labels)]
     return [words for words in texts if words]
 
 
@@ -99,7 +99,7 @@ def words_in_view(view: View, most: int, rng: np.random.Generator) -> str | None
 
 def bare(word: str) -> str:
     """A word without the punctuation around it."""
-    return word.strip(".,;:!?\"'")
+    return word.strip(".,;:!?\"'[]")
 
 
 def edit(text: str, view: View, rng: np.random.Generator) -> str:

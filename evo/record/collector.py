@@ -39,6 +39,7 @@ from evo.record.steps import Steps, run, together
 from xgl.analysis.static_facts import surprise_writers
 from xgl.models.references import is_corpus
 from xgl.random_streams import seed as named_seed
+from xgl.runtime.requests import Seeds
 from xgl.settings import science
 
 
@@ -174,7 +175,7 @@ class Collector:
         if few.best_kept and not self._cheap_refusal(task, searched=0):
             yield self._unlikely_requests(task)
             searched = playability.SEARCHED_MAPS
-            keeps_few = any(e.share <= few.best_kept for e in self.well_posed(task, searched))
+            keeps_few = any(e.share <= few.best_kept for e in self.well_posed(task, searched)[1:])
             if keeps_few and not self._cheap_refusal(task, searched):
                 yield self._unlikely_requests(task, searched)
         if few.few_shot_rounds and not self._cheap_refusal(task):
@@ -290,16 +291,16 @@ class Collector:
         return jobs_of(requests, self.config.player.policies_per_pass, alike)
 
     def _missing(self, requests: Iterable[Request]) -> list[Request]:
-        """The requests that the archive lacks; of plays one for each policy, game and purpose."""
-        missing: dict[Any, Request] = {}
+        """The requests that the archive lacks, without plays that one before them makes."""
+        missing, planned = dict[Any, Request](), defaultdict[PlaysKey, set[Seeds]](set)
         for each in requests:
             if not isinstance(each, PlayRequest):
                 missing |= {} if each.known(self.ledger) else {each: each}
                 continue
-            scores, before = self.ledger.scores.get(each.key, {}), missing.get(each.key)
-            wanted = (*(before.seeds if isinstance(before, PlayRequest) else ()), *each.seeds)
-            if new := tuple(seeds for seeds in dict.fromkeys(wanted) if seeds not in scores):
-                missing[each.key] = replace(each, seeds=new)
+            known = self.ledger.scores.get(each.key, {}).keys() | planned[each.key]
+            if new := tuple(seeds for seeds in dict.fromkeys(each.seeds) if seeds not in known):
+                planned[each.key].update(new)
+                missing[each.key, new[0]] = replace(each, seeds=new)
         return list(missing.values())
 
     def store(self, group: Sequence[Request], result: Result[Any]) -> None:

@@ -35,12 +35,14 @@ the game as oversize, so later characters do not matter."""
 @dataclass(frozen=True, slots=True)
 class Instance:
     """One game to be played with one pair of seeds. ``policy`` names the policy, for players that
-    hold several; ``memory``: what players saw in earlier rounds, by their names."""
+    hold several; ``memory``: what players saw in earlier rounds, by their names; ``draw_seed``:
+    the play seed of random draws; None: that of ``seeds``."""
 
     game: Game
     seeds: req.Seeds
     policy: str = ""
     memory: Mapping[str, req.Rounds] = field(default_factory=dict)
+    draw_seed: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +171,9 @@ def _answer(running: Sequence[RunningMachine]) -> None:
         machine.answers[place] = machine.cast.judge.first_tokens(request.text, request.tokens)
     for machine, place, request in slots[req.DrawRequest]:
         # A random order of indices: a function of the play's seeds, the same for every policy.
-        seeds, key = machine.instance.seeds, (request.line, request.visit, request.draw)
-        rng = stream("draw", seeds.map_seed, seeds.play_seed, *key)
+        seeds, own = machine.instance.seeds, machine.instance.draw_seed
+        key = seeds.map_seed, seeds.play_seed if own is None else own, request.line
+        rng = stream("draw", *key, request.visit, request.draw)
         machine.answers[place] = tuple(map(int, rng.permutation(request.size)))
     for player, group in _group_slots(
         slots[req.MoveRequest], lambda machine, request: machine.cast.players[request.view.player]

@@ -297,16 +297,24 @@ class Play:
 
     def accepted_events(self, role: str) -> list[Moved]:
         """The moves of ``role`` that no failed ensure sent back."""
-        moves: list[Moved] = []
+        return [move for move, _, stands in self.turns(role) if stands]
+
+    def turns(self, role: str) -> list[tuple[Moved, int, bool]]:
+        """The moves of ``role``: each with the number of moves of its line that stood before it,
+        and whether no failed ensure sent it back."""
+        standing, places = list[Moved](), dict[int, int]()
         for event in self.events:
             if isinstance(event, Moved):
-                moves.append(event)
+                places[id(event)] = sum(move.line == event.line for move in standing)
+                standing.append(event)
             elif isinstance(event, Ensured) and not event.passed:
-                line = moves[-1].line if moves else -1
+                line = standing[-1].line if standing else -1
                 again: set[str] = set()  # a register seen twice: an earlier turn of a loop
-                while moves and moves[-1].line == line and moves[-1].register not in again:
-                    again.add(moves.pop().register)
-        return [event for event in moves if event.player == role]
+                while standing and standing[-1].line == line and standing[-1].register not in again:
+                    again.add(standing.pop().register)
+        kept = {*map(id, standing)}
+        own = (e for e in self.events if isinstance(e, Moved) and e.player == role)
+        return [(move, places[id(move)], id(move) in kept) for move in own]
 
 
 # -- who answers -------------------------------------------------------------------------------

@@ -118,7 +118,7 @@ def test_a_round_of_the_archive_is_not_asked_for_again(
     assert search.run(WORLD, *overrides, name="whole") == 0
     whole, whole_count = search.tables("whole"), len(server.received)
     with pytest.raises(Killed):
-        search.run(WORLD, *overrides, patience=6)
+        search.run(WORLD, *overrides, patience=10)
     assert search.rows("proposals")
     paid_count = len(server.received) - whole_count
     assert search.run(WORLD, resume=True) == 0

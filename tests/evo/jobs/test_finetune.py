@@ -221,7 +221,7 @@ def trainings(host: ModelHost, make_task: MakeTask) -> list[Training]:
     paused = host.do(Training(make_task(), 3, share=0.5)).outcome.state
     return [
         Training(make_task(TWO_MOVES), 0),
-        Training(make_task(FORFEITED), 1, share=0.75),
+        Training(make_task(FORFEITED), 4, share=0.75),
         Training(endless, 2),
         Training(make_task(), 3, paused=paused),
     ]
