@@ -79,6 +79,8 @@ def export(run: Run, folder: str | Path, options: Options) -> list[str]:
     given = [name for name in ways if getattr(options, name) is not None]
     if len(given) > 1:
         raise ExportError(f"found --{' and --'.join(given)}, expected one way to choose games")
+    if options.skip_unplayable and options.eta is None:
+        raise ExportError("--skip-unplayable: found no --eta, expected the η of a cover")
     if options.format not in ("xent", "inspect") and (name := next(iter({*given} - {"eta"}), "")):
         raise ExportError(f"--{name}: found --format {options.format}, expected xent or inspect")
     if options.format in ("xent", "inspect") and options.maps == 1:

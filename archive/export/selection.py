@@ -119,11 +119,6 @@ class GameSelection(NamedTuple):
     delta: float | None = None
 
 
-def _each(tasks: Iterable[TaskId]) -> dict[TaskId, tuple[str, ...]]:
-    """Games that cover themselves alone."""
-    return {task_id: (task_id.game_id,) for task_id in tasks}
-
-
 class ExportedGame(NamedTuple):
     """One game in one role, as it leaves the archive."""
 
@@ -173,7 +168,9 @@ def choose(run: Run, options: Options) -> GameSelection:
     eta, tolerance = options.eta, options.discriminating
     if tolerance is not None or (run.is_measured and eta is None and options.playable is None):
         tasks = played_tasks(run) if tolerance is None else discriminating(run, tolerance)[0]
-        return GameSelection(run.run_id, None, Definition.CAPTURED, _each(tasks))
+        return GameSelection(
+            run.run_id, None, Definition.CAPTURED, {t: (t.game_id,) for t in tasks}
+        )
     number, members = run.newest_scope
     scope = [member.task_id for member in members]
     value, gain = run.deciding_value
@@ -190,7 +187,7 @@ def choose(run: Run, options: Options) -> GameSelection:
         answer = scope_cover(run, scope, question)
         ids = {m: tuple(t.game_id for t in targets) for m, targets in answer.covers.items()}
         return GameSelection(run.run_id, number, value, ids, eta, answer.delta)
-    return GameSelection(run.run_id, number, value, _each(scope))
+    return GameSelection(run.run_id, number, value, {t: (t.game_id,) for t in scope})
 
 
 def playable_tasks(run: Run) -> list[TaskId]:

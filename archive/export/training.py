@@ -29,6 +29,7 @@ from archive.plays import floor_of
 from archive.run import Run
 from archive.schema import BASE_POLICY, SEARCH_POLICIES, TaskId
 from archive.text import listed, plural
+from xgl.chat.answers import parse_moves
 from xgl.environments.rows import METRICS, Base, Row
 from xgl.errors import JudgeError
 from xgl.escaping import code_span, json_text
@@ -249,7 +250,7 @@ def moves(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
 def _moves_row(task_row: TaskRow, kind: str) -> dict[str, Any] | None:
     """The best finished play on a map and, for dpo, the worst one where it is worse."""
     asks, seed = task_row.row.asks, task_row.row.map_seed
-    plays = [play for play in task_row.known.get(seed, ()) if len(play[1]) == len(asks)]
+    plays = [play for play in task_row.known.get(seed, ()) if _is_read(play[1], len(asks))]
     request = first_request(task_row.row)
     if isinstance(request, str) or not plays or draws(task_row.row.game.program):
         return None  # of draws the prompt would show others than the moves were made for
@@ -262,6 +263,11 @@ def _moves_row(task_row: TaskRow, kind: str) -> dict[str, Any] | None:
         return None
     row |= {"chosen": _answer(said_best), "rejected": _answer(said_worst)}
     return row | {"chosen_score": best, "rejected_score": worst}
+
+
+def _is_read(moves: Sequence[str], count: int) -> bool:
+    """Whether an answer with these moves is read as these ``count`` moves."""
+    return parse_moves(_answer(moves)[0]["content"], count) == [each.strip() for each in moves]
 
 
 def _answer(moves: Sequence[str]) -> list[dict[str, str]]:

@@ -23,8 +23,9 @@ from archive.errors import ExportError
 from archive.export import folder as judges
 from archive.export.folder import Files, Options, template
 from archive.export.selection import ExportedGame, GameSelection, Map, choose, gather, levels_of
+from archive.plays import floor_of
 from archive.run import ArchivedStories, Run
-from archive.schema import SEARCH_POLICIES, TaskId
+from archive.schema import BASE_POLICY, SEARCH_POLICIES, Purpose, TaskId
 from archive.statistics.measure import BestKnown
 from archive.store.files import file_hash
 from archive.text import number, plural
@@ -281,6 +282,7 @@ def _member(
         "covers": list(selection.covers[member.task_id]),
         # those of other cross-entropies would normalise nobody's scores: the base plays again
         "thresholds": levels_of(run, member.task_id) if is_same else None,
+        "floor": _floor(run, member) if is_same else None,
         "maps": [
             {
                 "map_seed": seed,
@@ -291,6 +293,15 @@ def _member(
         ],
         "conversion": conversion,
     }
+
+
+def _floor(run: Run, member: ExportedGame) -> float | None:
+    """What an unfinished play counts as, by a growth's calibration; None where it made none."""
+    purpose = "purpose", "=", Purpose.CALIBRATION
+    policy = "policy_id", "=", BASE_POLICY
+    rows = run.rows_of(member.task_id, "scores", ["outcome", "score"], purpose, policy)
+    plays = [(row["outcome"], row["score"]) for row in rows]
+    return floor_of(plays, member.game, member.role) if plays else None
 
 
 def _write_facts(facts: Mapping[str, Any], is_own: bool, path: Path) -> None:

@@ -164,6 +164,7 @@ class _Member(_Json):
     role: _Player
     metadata: dict[str, Any]
     thresholds: _Levels | None = None
+    floor: float | None = None
     maps: Annotated[list[_Map], Field(min_length=2)]
 
 
@@ -187,10 +188,11 @@ def read(folder: Path, judge: str | None = None) -> ExportedMeasure:
         raise ConfigError(f"{found}, expected {EXPECTED}") from None
     if len({each.name for each in manifest.members}) < len(manifest.members):
         raise ConfigError(f"measure.folder: {folder / MANIFEST} has two games of one name")
+    is_own = judge in (None, manifest.judge)
     if judge is None and manifest.judge_folder is not None:  # its weights are there
         judge = str(_inside(folder, manifest.judge_folder))
     return ExportedMeasure(
-        tuple(_member(folder, each) for each in manifest.members),
+        tuple(_member(folder, each, is_own) for each in manifest.members),
         judge or usable_judge(folder / MANIFEST, content, manifest.judge),
         manifest.judge,
         hashlib.sha256(content).hexdigest(),
@@ -219,7 +221,8 @@ def _bytes(folder: Path, name: str) -> bytes:
         raise ConfigError(f"{found}, expected {EXPECTED}{listed}") from None
 
 
-def _member(folder: Path, member: _Member) -> MeasureGame:
+def _member(folder: Path, member: _Member, is_own: bool) -> MeasureGame:
+    """A game; what the folder knows in bits only under its own judge."""
     path, text = folder / member.file, _bytes(folder, member.file)
     origin, seeds = f"measure.folder: {path}", tuple(each.map_seed for each in member.maps)
     if hashlib.sha256(text).hexdigest() != member.code_sha256:
@@ -232,10 +235,12 @@ def _member(folder: Path, member: _Member) -> MeasureGame:
     except (XGLError, UnicodeDecodeError) as error:
         raise ConfigError(f"{origin}: {error}") from None
     task = Task(playable_game(code, metadata, origin), member.role, origin=origin)
+    if is_own and member.floor is not None:
+        task = replace(task, floor=member.floor)
     texts = {each.map_seed: {s.site: s.text for s in each.stories} for each in member.maps}
-    best = {each.map_seed: each.best_known for each in member.maps if each.best_known}
+    best = {m.map_seed: m.best_known for m in member.maps if m.best_known and is_own}
     whole = MeasureGame(member.name, member.game_id, task, seeds, ArchivedStories(texts))
-    if base := member.thresholds:
+    if is_own and (base := member.thresholds):
         task = replace(task, floor=base.floor)
         whole = replace(whole, task=task, levels=base.levels, base=base.policy)
     return replace(whole, best_known=best)

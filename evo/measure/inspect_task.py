@@ -23,7 +23,7 @@ from inspect_ai.solver import solver
 from archive.statistics.rounds import arms, narms
 from evo.measure.folder import read
 from xgl.analysis.static_facts import analyse
-from xgl.errors import OversizeError
+from xgl.errors import ConfigError, OversizeError
 from xgl.files import user_path
 from xgl.players.chat import Ask, asked_move
 from xgl.runtime.episode import Episode, EpisodeQueue
@@ -111,6 +111,9 @@ def news(asked: Sequence[Message], messages: Sequence[Message]) -> Sequence[Mess
 def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") -> Any:
     """A measure of ``archive export --format inspect`` (or xent): ``rounds`` on each of the first
     ``maps`` maps of a game (0: all); ``judge`` instead of the folder's."""
+    if rounds < 1 or maps < 0:
+        found = f"found rounds={rounds}, maps={maps}"
+        raise ConfigError(f"{found}, expected 1 or more rounds, 0 or more maps")
     host = MeasureHost(folder, judge)
     samples = [
         Sample(

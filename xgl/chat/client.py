@@ -149,6 +149,10 @@ class RequestBatch:
             self._client = httpx2.AsyncClient(
                 headers={**headers, "Accept-Encoding": "identity"},
                 timeout=httpx2.Timeout(None, connect=CONNECT_SECONDS),
+                limits=httpx2.Limits(
+                    max_connections=settings.concurrency,
+                    max_keepalive_connections=settings.concurrency,
+                ),
                 follow_redirects=False,
             )
         except (ImportError, ValueError, httpx2.InvalidURL) as error:  # proxies that cannot be

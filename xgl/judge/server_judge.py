@@ -38,8 +38,7 @@ def connect(
     """The judge at ``vllm:MODEL@URL``; the tokenizer is that of the reference ``tokenizer``, by
     default MODEL; ``key_variable``: environment variable with the server's key.
 
-    Raises ModelNotFoundError if the server cannot be reached or does not serve the model, or its
-    tokenizer is not available.
+    Raises ModelNotFoundError if the server cannot be reached, or its tokenizer is not available.
     """
     try:
         name = parse(reference, "judge.model")

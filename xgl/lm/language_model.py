@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import groupby
+from threading import Lock
 from typing import Any
 
 import torch
@@ -112,7 +113,8 @@ def cache_name(model: Any) -> str:
 def cached_encoder(lm: LanguageModel) -> Callable[[str], Ids]:
     """``lm.encode`` with a cache of the most recently used texts."""
     # An entry takes about, for each token, a pointer, a number and a few letters of the text.
-    return cached(LRUCache(ENCODED_BYTES, lambda ids: 400 + 48 * len(ids)))(lm.encode)
+    store = LRUCache[Any, Ids](ENCODED_BYTES, lambda ids: 400 + 48 * len(ids))
+    return cached(store, lock=Lock())(lm.encode)  # moves are cut beside the thread that scores
 
 
 def pad(rows: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:

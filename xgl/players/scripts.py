@@ -43,18 +43,12 @@ class Scene(NamedTuple):
             return ""
         return self.texts[min(index, len(self.texts) - 1)]
 
-    def head(self, words: Sequence[str]) -> str:
-        """The first words, as many as a move may hold."""
-        return self._most(lambda size: words[:size], len(words))
-
-    def tail(self, words: Sequence[str]) -> str:
-        """The last words, as many as a move may hold."""
-        return self._most(lambda size: words[len(words) - size :], len(words))
-
-    def _most(self, of_size: Callable[[int], Sequence[str]], words: int) -> str:
+    def head(self, words: Sequence[str], last: bool = False) -> str:
+        """The first words, or the ``last`` ones, as many as a move may hold."""
         # A word has at least one token, so no more words than tokens are tried, the most first.
-        for size in range(min(words, self.limit), 0, -1):
-            if self.count(move := " ".join(of_size(size))) <= self.limit:
+        for size in range(min(len(words), self.limit), 0, -1):
+            move = " ".join(words[-size:] if last else words[:size])
+            if self.count(move) <= self.limit:
                 return move
         return ""
 
@@ -99,7 +93,7 @@ def visible_texts(view: View) -> tuple[str, ...]:
 
 def _last_words(scene: Scene) -> str:
     words = scene.text(0).split()
-    return scene.tail(words[: len(words) - scene.failures])
+    return scene.head(words[: len(words) - scene.failures], last=True)
 
 
 def _quote(scene: Scene) -> str:

@@ -147,7 +147,7 @@ def step_all(episodes: Sequence[Episode], moves: Sequence[Answer]) -> None:
 class EpisodeQueue:
     """Steps episodes for many coroutines of one event loop without blocking it.
 
-    Steps that arrive while the judge works form its next batch; it works in one thread at a time.
+    Steps that arrive while the judge works form its next batch; it scores in one thread at a time.
     An error reaches the coroutine of its episode, and an error of the judge all coroutines.
     """
 

@@ -25,7 +25,7 @@ from xgl.random_streams import stream
 from xgl.runtime import requests as req
 from xgl.runtime.machine import Machine, PreparedGame
 from xgl.runtime.predicates import decide
-from xgl.runtime.presentation import Sight
+from xgl.runtime.presentation import STOP, Sight
 
 BEYOND = 64
 """Characters of a move beyond its game's cap that a judge reads. A move that keeps one of them ends
@@ -217,13 +217,13 @@ def turn_of(instance: Instance, request: req.MoveRequest) -> req.Turn:
 def cut_move(
     move: req.Move | OversizeError, request: req.MoveRequest, machine: RunningMachine
 ) -> req.Move | OversizeError:
-    """A move cut to its limit in judge tokens, as the game's dialect cuts."""
+    """The first line of a move, cut to its limit in judge tokens as the game's dialect cuts."""
     if isinstance(move, OversizeError):
         return move
     game, judge = machine.instance.game, machine.cast.judge
     shorten = judge.first_tokens if DIALECTS[game.dialect].cut_at_token else judge.truncate
     # Cut before tokens are counted, so that the work is bounded whatever a player sends.
-    whole = well_formed(move.text[: game.metadata.max_characters + BEYOND])
+    whole = well_formed(move.text.split(STOP)[0][: game.metadata.max_characters + BEYOND])
     text = shorten(whole, request.max_len)
     cut_tokens = 0 if text == whole else max(1, judge.count(whole) - request.max_len)
     return replace(move, text=text, cut_tokens=cut_tokens)
