@@ -173,6 +173,12 @@ def test_of_a_pair(seen: Seen, capsys: Capsys) -> None:
 ENDS = ("source", "target")
 
 
+def _is_calibration(row: dict[str, Any], of: dict[str, Any]) -> bool:
+    """Whether a row is a finished play of a game by the base player before its fine-tune."""
+    facts = {"policy_id": "base", "purpose": "calibration", "outcome": "finished"}
+    return (facts | {name: of[name] for name in ("game_id", "role")}).items() <= row.items()
+
+
 def test_of_a_cover(seen: Seen, capsys: Capsys, tmp_path: Path) -> None:
     """The command, the notebook and an exported measure have one Δ."""
     cover = seen.says(capsys, "cover", "--eta", "0.1", "--skip-unplayable")
@@ -187,6 +193,9 @@ def test_of_a_cover(seen: Seen, capsys: Capsys, tmp_path: Path) -> None:
     facts = json.loads((out / "measure.json").read_text())
     assert facts["delta"] in (delta, None)
     assert sorted({each["game_id"] for each in facts["members"]}) == sorted(members)
+    for each in facts["members"]:  # of at most 16 tokens of moves
+        low = min(row["score"] for row in seen.rows("scores") if _is_calibration(row, each))
+        assert low - 16 <= each["floor"] <= low - 4
     assert facts["scope"] == max(row["scope"] for row in seen.rows("scopes"))
     files = tmp_path / "files"
     assert main(["export", str(seen.folder), str(files), *options[:3]]) == 0

@@ -121,6 +121,7 @@ def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path) -> 
 REFUSED = {
     Options("sft", playable=1): "--playable: found --format sft, expected xent or inspect",
     Options("xent", eta=0.3, playable=1): "found --playable and --eta, expected one way",
+    Options("games", skip_unplayable=True): "--skip-unplayable: found no --eta, expected",
     Options("xent", maps=1): "--maps: found 1, expected 2 or more for a measure",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 import numpy as np
@@ -151,6 +151,18 @@ def test_a_move_is_credited_with_what_comes_after_it(make_task: MakeTask) -> Non
         ("first", 2.5, (8, 1, 0)),
         ("second", -0.5, (8, 3, 0)),
     ]
+
+
+def test_a_retry_stands_beside_other_plays_moves_of_the_same_turn(make_task: MakeTask) -> None:
+    """Two turns of a loop; a turn writes twice, and the first one fails once."""
+    failed = (move_event(1, "a"), move_event(1, "b"), Ensured("black", False, 1))
+    turns = [(move_event(1, "c"), move_event(1, "d"), Ensured("black", True, 0))] * 2
+    events = [replace(e, register="st"[n % 2]) if isinstance(e, Moved) else e
+              for part in (failed, *turns) for n, e in enumerate(part)]  # fmt: skip
+    credits = pg.credits_of(play(*events), 8, make_task())
+    assert [credit.group[2] for credit in credits] == [0, 1, 0, 1, 2, 3]
+    standing = pg.credits_of(play(*events), 8, make_task(), standing=True)
+    assert [credit.move.text for credit in standing] == ["c", "d", "c", "d"]
 
 
 @pytest.mark.parametrize(

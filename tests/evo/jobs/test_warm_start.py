@@ -49,7 +49,9 @@ texts = st.lists(
 
 @given(st.lists(texts, min_size=1, max_size=3), st.integers(1, 10), st.integers(0, 10**6))
 def test_words_come_from_one_text_in_view(view_texts: list[str], most: int, seed: int) -> None:
-    items = [Item("st"[index % 2], text) for index, text in enumerate(view_texts)]
+    labels = "s", "l0", "s // t"
+    items = [Item(label, text) for label, text in zip(labels, view_texts, strict=False)]
+    items += [Item("ensure", "failed 1"), Item("reward", "3.0 (3.0)")]
     words = (words_in_view(view(*items), most, np.random.default_rng(seed)) or "").split()
     assert 1 <= len(words) <= most
     assert any(all(words.count(w) <= text.split().count(w) for w in words) for text in view_texts)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
@@ -76,6 +77,8 @@ def test_a_whole_measure_is_read(folder: Path, facts: dict[str, Any]) -> None:
     measure = read(folder)
     assert measure.members[0].best_known[1].moves == ("a",)
     assert measure.members[0].task.floor == -5.0
+    first = read(folder, "smollm2").members[0]  # for which its bits say nothing
+    assert (first.levels, first.best_known, first.task.floor) == (None, {}, -math.inf)
 
 
 @given(st.data())

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import xgl
 from xgl import Metadata
 from xgl.errors import FlowError
 from xgl.runtime import predicates, values
@@ -317,6 +318,25 @@ def test_chance_is_a_function_of_the_seeds(table: Any) -> None:
     orders = [order(table, ORDER, map_seed=seed) for seed in range(20)]
     assert orders == [order(table, ORDER, map_seed=seed) for seed in range(20)]
     assert len(set(orders)) == 20
+
+
+def test_plays_with_one_seed_of_draws_draw_alike(table: Any) -> None:
+    made = xgl.game(xgl.parse(LETTERS + ORDER, "xent"))
+    instances = [
+        xgl.Instance(made, xgl.Seeds(1, play), draw_seed=seed)
+        for play, seed in ((0, None), (1, None), (1, 0), (2, 0))
+    ]
+    plays = xgl.play_all(instances, xgl.Cast(table.judge, table.stories, {}))
+    first, second, *alike = [
+        {text for name, text in play.registers.items() if name in "stxy"} for play in plays
+    ]
+    assert alike == [first, first]
+    assert first != second
+
+
+def test_a_move_is_one_line(table: Any) -> None:
+    play = table.play("elicit(s, 9)", "one\ntwo")
+    assert play.registers["s"] == "one"
 
 
 def test_every_run_of_a_line_and_every_draw_in_it_is_its_own(table: Any) -> None:
