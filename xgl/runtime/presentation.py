@@ -8,6 +8,7 @@ data set (docs/how-to/players.md); ``xgl.chat.answers`` reads the answer.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Self
@@ -50,9 +51,11 @@ class Sight:
         """What the player has seen last under each label."""
         self._attempt: list[req.Item] = []
         """What was assigned and revealed to it since the elicit that ran last."""
-        self._before: list[req.Item] = []
+        self._before = deque[req.Item]()
         """In a retry, what the attempt before showed and this one has not come to."""
         self._is_retry = False
+        self._again: dict[str, req.Item] = {}
+        """By label, what was not shown since the attempt before had shown it."""
 
     @classmethod
     def for_game(cls, game: Game, player: str) -> Self:
@@ -64,26 +67,39 @@ class Sight:
         for event in events[self._event_count :]:
             self._see(event)
         self._event_count = len(events)
+        for item in self._again.values():  # a retry that asks on the way, where less has happened
+            if self.last_texts[item.label] != item.text:
+                self._show(item)
+        self._again.clear()
         return tuple(self.items)
 
     def _see(self, event: req.Event) -> None:
         if isinstance(event, req.Ensured):
             self._is_retry = not event.passed
             if self._is_retry:
-                self._before, self._attempt = self._attempt + self._before, []
+                self._before.extendleft(reversed(self._attempt))
+                self._attempt = []
         elif isinstance(event, req.Moved) and not self._is_retry:
-            self._before, self._attempt = [], []
+            self._attempt = []
+            self._before.clear()
         for item in _items(event, self.player, self._watched_names, self.token_bits):
             if isinstance(event, req.Assigned | req.Revealed):
                 self._attempt.append(item)
-                is_again = self._before[:1] == [item]
-                self._before = self._before[1:] if is_again else []
-                if is_again or self.last_texts.get(item.label) == item.text:
+                self._again.pop(item.label, None)
+                if self._before and self._before[0] == item:
+                    self._again[item.label] = self._before.popleft()
                     continue
-            self.last_texts[item.label] = item.text
-            self.items.append(item)
+                self._before.clear()
+                if self.last_texts.get(item.label) == item.text:
+                    continue
+            self._before.clear()
+            self._show(item)
         if self.live and isinstance(event, req.Revealed) and event.player == self.player:
             self._watched_names.update(name for name, _ in event.values if name in _NAMES)
+
+    def _show(self, item: req.Item) -> None:
+        self.last_texts[item.label] = item.text
+        self.items.append(item)
 
 
 _NAMES = frozenset((*REGISTERS, *LIST_REGISTERS))

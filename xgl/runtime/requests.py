@@ -302,16 +302,18 @@ class Play:
     def turns(self, role: str) -> list[tuple[Moved, int, bool]]:
         """The moves of ``role``: each with the number of moves of its line that stood before it,
         and whether no failed ensure sent it back."""
-        standing, places = list[Moved](), dict[int, int]()
+        standing, counts, places = list[Moved](), Counter[int](), dict[int, int]()
         for event in self.events:
             if isinstance(event, Moved):
-                places[id(event)] = sum(move.line == event.line for move in standing)
+                places[id(event)] = counts[event.line]
+                counts[event.line] += 1
                 standing.append(event)
             elif isinstance(event, Ensured) and not event.passed:
                 line = standing[-1].line if standing else -1
                 again: set[str] = set()  # a register seen twice: an earlier turn of a loop
                 while standing and standing[-1].line == line and standing[-1].register not in again:
                     again.add(standing.pop().register)
+                counts[line] -= len(again)
         kept = {*map(id, standing)}
         own = (e for e in self.events if isinstance(e, Moved) and e.player == role)
         return [(move, places[id(move)], id(move) in kept) for move in own]
