@@ -223,7 +223,8 @@ def cut_move(
     game, judge = machine.instance.game, machine.cast.judge
     shorten = judge.first_tokens if DIALECTS[game.dialect].cut_at_token else judge.truncate
     # Cut before tokens are counted, so that the work is bounded whatever a player sends.
-    whole = well_formed(move.text.split(STOP)[0][: game.metadata.max_characters + BEYOND])
+    start = move.text[: game.metadata.max_characters + BEYOND]
+    whole = well_formed(start.partition(STOP)[0])
     text = shorten(whole, request.max_len)
     cut_tokens = 0 if text == whole else max(1, judge.count(whole) - request.max_len)
     return replace(move, text=text, cut_tokens=cut_tokens)
