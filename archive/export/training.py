@@ -266,8 +266,8 @@ def _moves_row(task_row: TaskRow, kind: str) -> dict[str, Any] | None:
 
 
 def _is_read(moves: Sequence[str], count: int) -> bool:
-    """Whether an answer with these moves is read as these ``count`` moves."""
-    return parse_moves(_answer(moves)[0]["content"], count) == [each.strip() for each in moves]
+    """Whether these are ``count`` moves that an answer can hold: no ``...`` is read as one."""
+    return len(moves) == len(parse_moves(_answer(moves)[0]["content"], count)) == count
 
 
 def _answer(moves: Sequence[str]) -> list[dict[str, str]]:

@@ -34,8 +34,8 @@ NAMES = [pytest.param(n, marks=[pytest.mark.long] * n.startswith(SLOW)) for n in
 @pytest.fixture(scope="module")
 def verdicts(request: pytest.FixtureRequest) -> Iterator[Ahead[FilterVerdict]]:
     """The last verdict of each that is asked for: most of their time is waiting for a deadline."""
-    items: list[Any] = request.session.items
-    asked = [each for each in items if "verdicts" in getattr(each, "fixturenames", ())]
+    items: list[Any] = [i for i in request.session.items if i.path == request.path]
+    asked = [each for each in items if "verdicts" in each.fixturenames]
     bad = {name: CASES[name] for name in (each.callspec.params["name"] for each in asked)}
     jobs = {n: lambda one=one: run_filters(one.game, limits=LIMITS)[-1] for n, one in bad.items()}
     with Ahead(jobs, 6) as ahead:
