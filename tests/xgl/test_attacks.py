@@ -166,4 +166,4 @@ def test_many_of_each_kind(seed: int) -> None:
     """21,000 texts; docs/reference/dialects.md has the outcome of a million."""
     outcomes = count_outcomes(7_000, seed)
     assert sum(outcomes.values()) == 7_000
-    assert min(outcomes[each] for each in OUTCOMES) > 30
+    assert min(outcomes[each] for each in OUTCOMES) > 33
