@@ -24,21 +24,33 @@ from archive.statistics.intervals import Scores
 
 
 def test_the_p_value_is_the_share_of_choices_that_are_at_least_as_good() -> None:
-    """Two lists, all choices of as many games of each enumerated."""
+    """Two growths, all choices of as many games of each enumerated."""
     values = np.array([3.0, 1.0, 0.0, 2.0, 5.0, 4.0, 4.5])
     accepted = np.array([True, False, False, False, True, False, True])
-    lists = np.array([0, 0, 0, 0, 1, 1, 1])
+    weights = np.where(np.arange(7) < 4, 1 + 1 / 3, 0.0), np.where(np.arange(7) < 4, 0.0, 1.5)
     sums = [
         values[first] + values[list(second)].sum()
         for first in range(4)
         for second in combinations((4, 5, 6), 2)
     ]
     observed = values[accepted].sum()
-    result = compare(values, accepted, lists, 200_000)
+    p = p_value(values, accepted, ["a"] * 4 + ["b"] * 3, 200_000)
     share = np.mean([each >= observed - 1e-9 for each in sums])
-    assert result.p_value == pytest.approx(share, abs=0.005)
-    assert result.lists == 2
-    assert result.accepted - result.refused == pytest.approx((0.75 * 2 + 2 / 3 * 0.75) / (17 / 12))
+    assert p == pytest.approx(share, abs=0.005)
+
+
+def test_kinds_of_games_are_read_from_the_verdicts_of_a_growth(finished_growth: Path) -> None:
+    run = evo.Run.open(finished_growth, backend="pyarrow")
+    every = {each.task.id: each.kind for each in judged_games(run, "growth", passed_over=10**6)}
+    kinds = dict.fromkeys(
+        (TaskId.of(each) for each in run.table("scopes").to_pylist() if each["scope"] == 0),
+        "initial",
+    )
+    assert kinds
+    for each in run.table("decisions").to_pylist():
+        if each["verdict"] == "accepted":
+            kinds[TaskId.of(each)] = "accepted"
+    assert {key: kind for key, kind in every.items() if kind in ("initial", "accepted")} == kinds
 
 
 def test_a_program_counts_by_both_gains_and_by_what_is_about_the_map() -> None:
