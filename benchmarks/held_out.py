@@ -15,9 +15,9 @@ the map.
 
 Prints the programs, then for each kind the mean of C over these and of gains in bits, with 95 %
 intervals over games, and one-sided p-values of accepted games against the other kinds, by
-permutations of kinds within growths. A game that several growths judged is that of the first. Nothing is kept: a
-run that ends begins anew. Settings are those of the main job with the overrides given; the models
-must be those of the growths.
+permutations of kinds within growths. A game that several growths judged is that of the first.
+Nothing is kept: a run that ends begins anew. Settings are those of the main job with the overrides
+given; the models must be those of the growths.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,17 @@ import numpy as np
 import pytest
 import verdicts
 from growths import null_counts, null_row
-from held_out import compare, counts
+from held_out import counts, judged_games, p_value
 from learning import participation_ratio, skills
 from scipy import stats
+from support.example import EXAMPLE
 from support.rows import row as archive_row
 from universality import SPLITS, Measured, agreement, answer
 from verdicts import QUESTIONS, Decision
 
+import evo
 from archive import Archive, Purpose, Reason
+from archive.schema import TaskId
 from archive.statistics.intervals import Scores
 
 
@@ -27,7 +31,6 @@ def test_the_p_value_is_the_share_of_choices_that_are_at_least_as_good() -> None
     """Two growths, all choices of as many games of each enumerated."""
     values = np.array([3.0, 1.0, 0.0, 2.0, 5.0, 4.0, 4.5])
     accepted = np.array([True, False, False, False, True, False, True])
-    weights = np.where(np.arange(7) < 4, 1 + 1 / 3, 0.0), np.where(np.arange(7) < 4, 0.0, 1.5)
     sums = [
         values[first] + values[list(second)].sum()
         for first in range(4)
@@ -39,18 +42,18 @@ def test_the_p_value_is_the_share_of_choices_that_are_at_least_as_good() -> None
     assert p == pytest.approx(share, abs=0.005)
 
 
-def test_kinds_of_games_are_read_from_the_verdicts_of_a_growth(finished_growth: Path) -> None:
-    run = evo.Run.open(finished_growth, backend="pyarrow")
-    every = {each.task.id: each.kind for each in judged_games(run, "growth", passed_over=10**6)}
-    kinds = dict.fromkeys(
-        (TaskId.of(each) for each in run.table("scopes").to_pylist() if each["scope"] == 0),
-        "initial",
-    )
-    assert kinds
-    for each in run.table("decisions").to_pylist():
-        if each["verdict"] == "accepted":
-            kinds[TaskId.of(each)] = "accepted"
-    assert {key: kind for key, kind in every.items() if kind in ("initial", "accepted")} == kinds
+def test_kinds_of_games_are_those_of_a_growths_verdicts() -> None:
+    """On the finished run in docs/example, with all that it passed over and with one of them."""
+    run = evo.Run.open(EXAMPLE, backend="pyarrow")
+    kinds = {each.task.id: each.kind for each in judged_games(run, "growth", passed_over=10**6)}
+    scope = {TaskId.of(each) for each in run.table("scopes").to_pylist()}
+    assert {each for each, kind in kinds.items() if kind in ("initial", "accepted")} == scope
+    assert Counter(kinds.values())["accepted"] == len(scope) - 1
+    reasons = Counter(each["reason"] for each in run.table("decisions").to_pylist())
+    fewer = Counter(each.kind for each in judged_games(run, "growth", passed_over=1))
+    assert Counter(kinds.values())["covered"] - fewer["covered"] == reasons[Reason.PASSED_OVER] - 1
+    trained = {TaskId.of(each) for each in run.table("finetunes").to_pylist()}
+    assert {each for each, kind in kinds.items() if kind != "covered"} <= trained
 
 
 def test_a_program_counts_by_both_gains_and_by_what_is_about_the_map() -> None:
