@@ -325,7 +325,7 @@ def agreement(answers: NDArray[np.float64]) -> tuple[float, float]:
 
 HEADS = (
     *("question", "yes, of answers", "open"),
-    *("agreement of answers", "α", "open as a third answer", "α"),
+    *("agreement of answers", "α", "open as no", "α"),
 )
 
 
@@ -358,7 +358,7 @@ def agreement_lines(decisions: Sequence[Sequence[Decision]]) -> list[str]:
         given = answers[~np.isnan(answers)]
         yes = given.mean() if given.size else math.nan
         cells = [_cell(yes, ".0%"), f"{np.isnan(answers).mean():.0%}"]
-        for kind in (answers, np.nan_to_num(answers, nan=-1.0)):
+        for kind in (answers, np.nan_to_num(answers, nan=0.0)):
             share, alpha = agreement(kind)
             cells += [_cell(share, ".0%"), _cell(alpha, ".2f")]
         lines.append(row([question, *cells]))
