@@ -66,16 +66,19 @@ def representative_policies(
     """The policies that stand for each fine-tuned game, ``replicates`` of each.
 
     A game of the scope with several fine-tunes is represented by the first that the latest decision
-    naming the game lists, the best one at that decision. Every other game is represented by its
-    newest one."""
+    naming all of them lists, the best one at that decision: what is dismissed late names what there
+    was before. Every other game is represented by its newest one."""
     by_game = policies_of(finetunes)
     policies = {task_id: ids[-replicates:] for task_id, ids in by_game.items()}
     game = {policy_id: task_id for task_id, ids in by_game.items() for policy_id in ids}
-    best: dict[TaskId, str] = {}
+    best: dict[TaskId, tuple[str, ...]] = {}
     for row in decisions:
-        named = row["scope_finetunes"]
-        best |= {game[policy]: policy for policy in reversed(named) if policy in game}
-    for task_id, policy in best.items():
+        named: dict[TaskId, tuple[str, ...]] = {}
+        for policy in row["scope_finetunes"]:
+            if policy in game:
+                named[game[policy]] = (*named.get(game[policy], ()), policy)
+        best |= {each: ids for each, ids in named.items() if {*best.get(each, ())} <= {*ids}}
+    for task_id, (policy, *_) in best.items():
         start = by_game[task_id].index(policy)
         policies[task_id] = by_game[task_id][start : start + replicates]
     return policies

@@ -330,7 +330,7 @@ class Run:
         names, else the oldest of the whole budget; for its candidate those from the named fine-tune
         on."""
         size, policies = self.replicates, dict[TaskId, tuple[tuple[str, ...], ...]]()
-        for task_id, ids in self._whole_finetunes.items():
+        for task_id, ids in self.whole_finetunes.items():
             starts = [ids.index(each) for each in decision["scope_finetunes"] if each in ids] or [0]
             policies[task_id] = tuple(ids[start : start + size] for start in starts)
         if (first := decision["finetune_id"]) is not None:
@@ -341,7 +341,7 @@ class Run:
         return policies
 
     @cached_property
-    def _whole_finetunes(self) -> Mapping[TaskId, tuple[str, ...]]:
+    def whole_finetunes(self) -> Mapping[TaskId, tuple[str, ...]]:
         return policies_of(row for row in self.finetunes if row["state_hash"] is None)
 
     # -- decisions and maps ------------------------------------------------------------------

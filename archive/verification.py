@@ -130,8 +130,10 @@ def names(archive: Archive) -> Iterator[Mismatch]:
     ):
         known_ids = archive.table(target, [key])[key].combine_chunks()
         for table in (table for name, table in schema.TABLES.items() if name not in apart):
-            for column in (name for name in table.schema.names if name.endswith(key)):
-                named = archive.table(table.name, [column])[column].unique().drop_null()
+            columns = [name for name in table.schema.names if name.endswith(key)]
+            rows = archive.table(table.name, columns)
+            for column in columns:
+                named = rows[column].unique().drop_null()
                 absent = named.filter(pc.invert(pc.is_in(named, value_set=known_ids)))
                 for value in sorted(absent.to_pylist()) if column != "exported_game_id" else ():
                     yield _absent(table.name, column, value, f"a row of {target}")
@@ -205,9 +207,13 @@ def where(row: Row) -> str:
 
 def scopes(run: Run) -> Iterator[Mismatch]:
     """Checks Σ_{k+1} = Σ_k ∪ Ω_k; under the open-ended
-    schedule Σ_k is the initial games and the first k accepted ones."""
+    schedule Σ_k is the initial games and the first k accepted ones. The newest may be missing in a
+    run that is not finished."""
     initial = [schema.ScopeRow(m.game_id, m.role, None, None, 0) for m in run.scopes.get(0, ())]
     accepted = _accepted(run)
+    last = len(accepted) - (not run.finished) if run.is_open_ended and accepted else -1
+    for number in {*range(max([last, *run.scopes]) + 1)} - run.scopes.keys():
+        yield _absent(f"scopes, run {run.run_id}", "scope", str(number), "its members")
     for number, members in run.scopes.items():
         if run.is_open_ended:
             expected = [*initial, *accepted][: len(initial) + number]
@@ -252,6 +258,8 @@ def _without_plays(row: Row, unchecked_counts: Counter[str]) -> Iterator[Mismatc
         yield Mismatch(
             where(row), f"reason {row['reason']!r}", f"one of {', '.join(schema.Reason)}"
         )
+    elif row["verdict"] != (verdict := schema.Reason(row["reason"]).verdict):
+        yield Mismatch(where(row), f"{row['verdict']}, {row['reason']!r}", verdict)
     else:
         unchecked_counts[row["reason"]] += 1
 

@@ -105,6 +105,19 @@ def best_cover(values: Scores, eta: float, exact_up_to: int = EXACT_UP_TO) -> Co
     return Cover(members, transfer_cover(lower, members), least, bound)
 
 
+def missing_for_fewer(values: Scores, eta: float, games: int) -> list[tuple[int, int]]:
+    """Missing values, as (candidate, target), of fewer than ``games`` candidates that would be an
+    η-cover if all of them reached ``eta``: none if no missing value can make it smaller."""
+    members, _ = fewest(~(values < eta), max(values.shape) <= EXACT_UP_TO)  # NaN reaches
+    if len(members) >= games:
+        return []
+    open_targets = np.flatnonzero(pessimistic(values)[list(members)].max(axis=0) < eta)
+    return [
+        next((row, int(column)) for row in members if np.isnan(values[row, column]))
+        for column in open_targets
+    ]
+
+
 def _out_of_reach(eta: float, largest: float, unknown: int) -> str:
     end = f"; values not measured: {unknown}" if unknown else ""
     if not math.isfinite(largest):

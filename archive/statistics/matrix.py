@@ -148,13 +148,15 @@ def simultaneous_matrix(
     policies: Mapping[TaskId, Sequence[str]],
     sources: Sequence[TaskId],
     targets: Sequence[TaskId],
+    finetunes: int,
     kind: GainKind = GainKind.TOTAL,
 ) -> tuple[TransferMatrix, int]:
-    """The values with lower bounds that hold together at 95 %, and their number m:
-    ordered pairs of fine-tuned games times samples. If all hold, every Γ read from them covers, at
-    any η; the gains share map seeds, so only Bonferroni's correction is valid."""
+    """The values with lower bounds that hold together at 95 %, and their number m: ordered pairs of
+    ``finetunes``, all from which one of a game may have been chosen, times samples. If all hold,
+    every Γ read from them covers, at any η; the gains share map seeds, so only Bonferroni's
+    correction is valid."""
     samples = {(key.purpose, len(sample.own)) for key, sample in plays.items()}
-    count = len(policies) ** 2 * max(1, sum(purpose in PURPOSES for purpose, _ in samples))
+    count = finetunes**2 * max(1, sum(purpose in PURPOSES for purpose, _ in samples))
     level = intervals.bonferroni(intervals.CONFIDENCE, count)
     # the test of being defined is the same as elsewhere, so that point estimates do not change
     return transfer_matrix(plays, policies, sources, targets, kind, bounds_at=level), count

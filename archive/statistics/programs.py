@@ -114,12 +114,17 @@ def over_answers(tallies: Sequence[Tally]) -> tuple[float, float | None] | None:
 
 
 def bootstrap(tallies: Sequence[Tally]) -> tuple[float, float]:
-    """Bootstrap bounds of the mean win rate, over games and the plays of each game."""
+    """Bounds of the mean win rate over resampled games, whose rates vary by their plays too; of one
+    game, and where no play was won or all were, Clopper and Pearson's over all plays."""
+    wins, plays = sum(tally.wins for tally in tallies), sum(tally.plays for tally in tallies)
+    if len(tallies) == 1 or wins in (0, plays):
+        from scipy import stats  # slow to load
+
+        interval = stats.binomtest(wins, plays).proportion_ci(CONFIDENCE)
+        return interval.low, interval.high
+    rates = np.array([tally.wins / tally.plays for tally in tallies])
     rng = np.random.default_rng(len(tallies))
-    games = rng.integers(len(tallies), size=(RESAMPLES, len(tallies)))
-    wins = np.array([tally.wins for tally in tallies])[games]
-    plays = np.array([tally.plays for tally in tallies])[games]
-    means: Scores = (rng.binomial(plays, wins / plays) / plays).mean(axis=1)
+    means: Scores = rates[rng.integers(len(rates), size=(RESAMPLES, len(rates)))].mean(axis=1)
     return percentile_bounds(means, CONFIDENCE)
 
 
@@ -224,8 +229,8 @@ def _players(plays: Rows) -> ProgramTable:
     columns = ("wins / plays", "low", "high", "±", "wins / (plays − faults)", "± of that")
     return ProgramTable(
         "Win rates",
-        "Means over games; 95 % over games and plays. The last two columns are the formula of the "
-        "paper's table.",
+        "Means over games; 95 % over games, of one game over plays. The last two columns are the "
+        "formula of the paper's table.",
         ("player", "games", *columns),
         cells,
     )

@@ -45,7 +45,7 @@ MARKER, LOCK = "archive.json", "lock"
 _FORMAT = "xent-evo archive"
 SMALL_FILE = 1 << 18
 """Bytes of the largest data file whose rows are kept after reading."""
-KEPT_ROWS = 1 << 26
+KEPT_ROWS = 1 << 28
 """Bytes of rows that are kept, in memory."""
 MOST_BYTES = 4 << 30
 """Bytes of one adapter."""
@@ -82,10 +82,9 @@ class Archive:
         """
         folder = user_path(folder)
         with disk.writing(folder):
-            folder.mkdir(parents=True, exist_ok=True)
-            names = strays(folder)
-        if names:
-            raise WriteError(f"{folder} is in use: found {min(names)}, expected an empty folder")
+            for part in reversed([folder, *folder.parents]):
+                disk.make_folder(part)
+            _require_empty(folder)
         return cls._writer(folder, is_new=True)
 
     @classmethod
@@ -105,6 +104,7 @@ class Archive:
         lock = _acquire_lock(folder)
         try:
             if is_new:
+                _require_empty(folder)  # another may have made one since
                 marker = {"format": _FORMAT, "schema_version": SCHEMA_VERSION}
                 with disk.writing(folder):
                     write_whole(folder / MARKER, json.dumps(marker).encode())
@@ -342,6 +342,11 @@ def strays(folder: Path) -> set[str]:
     """Names in a folder, without those that a killed :meth:`Archive.create` leaves: the lock and
     an unfinished marker. Raises OSError."""
     return {path.name for path in folder.iterdir()} - {LOCK, MARKER + TEMPORARY}
+
+
+def _require_empty(folder: Path) -> None:
+    if names := strays(folder):
+        raise WriteError(f"{folder} is in use: found {min(names)}, expected an empty folder")
 
 
 def _check_version(folder: Path) -> None:

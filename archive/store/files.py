@@ -178,10 +178,13 @@ BATCH = 65_536
 
 
 def write_table(folder: Path, number: int, name: str, rows: pa.Table) -> DataFile:
-    """Writes the file of commit ``number`` of a table, whole; raises OSError."""
+    """Writes the file of commit ``number`` of a table, whole; raises OSError. What its columns mean
+    stands in the first one alone: in every file of a few rows it would be half of it."""
     file = f"{name}/{number:06d}.parquet"
     path = folder / file
     make_folder(path.parent)
+    if number:
+        rows = rows.cast(pa.schema([field.remove_metadata() for field in rows.schema]))
     sink = pa.BufferOutputStream()
     pq.write_table(rows, sink, row_group_size=BATCH, compression="zstd", write_page_checksum=True)
     content = sink.getvalue().to_pybytes()
@@ -283,7 +286,7 @@ def save_text(path: Path, text: str) -> None:
 def make_folder(folder: Path) -> None:
     """Makes `folder`, durably, in an existing parent, unless it is there. Raises OSError."""
     if not folder.is_dir():
-        folder.mkdir()
+        folder.mkdir(exist_ok=True)
         flush_folder(folder.parent)
 
 

@@ -10,7 +10,14 @@ from rich.table import Table
 
 from archive.run import Run
 from archive.schema import Definition, TaskId
-from archive.statistics.covers import Cover, CoverQuestion, best_cover, largest_eta, scope_cover
+from archive.statistics.covers import (
+    Cover,
+    CoverQuestion,
+    best_cover,
+    largest_eta,
+    missing_for_fewer,
+    scope_cover,
+)
 from archive.statistics.intervals import CONFIDENCE
 from archive.statistics.matrix import simultaneous_matrix
 from archive.text import number, percent, plural
@@ -26,12 +33,15 @@ def gather(run: Run, question: CoverQuestion) -> dict[str, Any]:
     scope = [member.task_id for member in run.newest_scope[1]]
     answer = scope_cover(run, scope, question)
     sources, targets = answer.matrix.sources, answer.matrix.targets
-    sample = run.plays, run.policies, sources, targets, question.gain
-    bounds, statements = simultaneous_matrix(*sample)
+    finetunes = sum(map(len, run.whole_finetunes.values()))
+    bounds, statements = simultaneous_matrix(
+        run.plays, run.policies, sources, targets, finetunes, question.gain
+    )
     lower = bounds.lower(question.definition)
     is_in_reach = question.eta <= largest_eta(lower)
     confident = best_cover(lower, question.eta) if is_in_reach else None
     unknown = answer.matrix.unmeasured_pairs()
+    decisive = missing_for_fewer(answer.values, question.eta, len(answer.cover.members))
     covers = [[list(target) for target in each] for each in answer.covers.values()]
     return {
         "run_id": run.run_id,
@@ -45,6 +55,7 @@ def gather(run: Run, question: CoverQuestion) -> dict[str, Any]:
         "largest_eta": finite(largest_eta(answer.values)),
         "skipped": [list(task_id) for task_id in answer.skipped_targets],
         "unknown": [[list(source), list(target)] for source, target in unknown],
+        "decisive": [[list(sources[row]), list(targets[column])] for row, column in decisive],
         "confident": {
             "confidence": CONFIDENCE,
             "statements": statements,
@@ -97,7 +108,12 @@ def _summary(answer: _Facts) -> Iterator[str]:
         names = ", ".join(_labels(answer["skipped"]))
         yield f"Left out, with no defined value: {names}. Δ of the whole scope is unknown."
     count, total = len(answer["unknown"]), answer["sources"] * answer["targets"]
-    unknown = f"Not measured, counting for nothing here: {count} of {plural(total, 'value')}."
+    fewer = "whatever they are, no fewer games do"
+    if decisive := len(answer["decisive"]):
+        fewer = f"{decisive} of them could show that fewer games do"
+    unknown = (
+        f"Not measured, counting for nothing here: {count} of {plural(total, 'value')}; {fewer}."
+    )
     yield unknown if count else "Every value is known."
 
 

@@ -58,6 +58,9 @@ class TransferOracle:
         self.decisions: dict[tuple[Any, ...], Row] = {}
         """Decisions of this session, in order; the archive of a resumed run may hold more."""
         self._repeats: Counter[TaskId] = Counter()
+        self._forecasters: dict[TaskId, list[TaskId]] = {}
+        """Games whose fine-tunes played a candidate for its forecast, as often as at the first look
+        of selection."""
         """Number of further fine-tunes of each game of the scope."""
         self._generations: Counter[TaskId] = Counter()
         """Of the games of the scope; 0 of the initial ones."""
@@ -114,6 +117,8 @@ class TransferOracle:
         for plays, players in product(dict.fromkeys([stage.script_plays, last]), player_groups):
             requests = partial(self._forecast_plays, candidate.game, sources, players, plays)
             yield from self._play(players, requests)
+            if plays == last:
+                self._forecasters[candidate.game.id] = [each.id for each in players]
             forecast = stage.forecast(candidate.game, sources, players, plays)
             if not (forecast.promising if plays == last else forecast.deserves_second_look):
                 break
@@ -251,7 +256,7 @@ class TransferOracle:
         order = self.selection.scan_order(parent, assessment.scope)
         # Games that were asked for before come first, all at once, since their plays exist: of all
         # plays of a decision the archive says γ, not in which order they were asked for.
-        asked = assessment.evidence.scope_values
+        asked = {*assessment.evidence.scope_values, *self._forecasters.get(task.id, ())}
         order = sorted(order, key=lambda each: each.id not in asked)
         stage = replace(self.selection, scan=max(self.selection.scan, len(asked)))
         decision, evidence, _ = yield from self._race(selection, stage, task, parent, order)

@@ -24,7 +24,7 @@ EXPECTED = [
         (1, FOUND, "black", 0.125, "reward(xed(s | t))\n"),
         (1, INITIAL, "black", None, "elicit(s, 9)"),
     ],
-    [(FOUND, INITIAL, "black", "acceptance", 2.5, 0.5, 1.5, 2)],
+    [(FOUND, "f1", 0.0, INITIAL, "black", "acceptance", 2.5, 0.5, 1.5, 2)],
     [],
     [(INITIAL,), (FOUND,)],
     [(4,)],

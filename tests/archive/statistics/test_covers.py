@@ -11,7 +11,13 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from archive import CoverError
-from archive.statistics.covers import best_cover, discriminating_games, largest_eta, transfer_cover
+from archive.statistics.covers import (
+    best_cover,
+    discriminating_games,
+    largest_eta,
+    missing_for_fewer,
+    transfer_cover,
+)
 
 NAN = math.nan
 
@@ -54,6 +60,21 @@ def test_the_cover_is_the_one_of_brute_force(values: np.ndarray, eta: float) -> 
     assert transfer_cover(values, cover.members) == delta
     assert cover.exact
     assert (cover.least, cover.delta_bound) == (len(members), delta)
+
+
+@settings(max_examples=25)
+@given(values=matrices(), eta=st.sampled_from([0.3, 0.8]))
+def test_missing_values_are_named_if_and_only_if_they_could_make_it_smaller(
+    values: np.ndarray, eta: float
+) -> None:
+    games = len(best_cover(values, eta).members)
+    pairs = missing_for_fewer(values, eta, games)
+    best_case = np.where(np.isnan(values), math.inf, values)
+    assert bool(pairs) == (len(best_cover(best_case, eta).members) < games)
+    for pair in pairs:
+        assert np.isnan(values[pair])
+        values[pair] = 1.0
+    assert not pairs or len(best_cover(values, eta).members) < games
 
 
 @settings(max_examples=25)

@@ -84,7 +84,15 @@ def test_bootstrap_covers_a_known_mean() -> None:
         tallies = [programs.Tally(int(rng.binomial(30, rate)), 30) for rate in rates]
         low, high = programs.bootstrap(tallies)
         hits += low <= 0.5 <= high
-    assert hits >= 52
+    assert 52 <= hits <= 59
+
+
+@pytest.mark.parametrize("tallies", [[(0, 30)] * 3, [(30, 30)], [(2, 30)]])
+def test_bounds_on_a_win_rate_are_never_a_point(tallies: list[tuple[int, int]]) -> None:
+    low, high = programs.bootstrap([programs.Tally(*each) for each in tallies])
+    wins, plays = (sum(column) for column in zip(*tallies, strict=True))
+    assert low <= wins / plays <= high
+    assert high - low > 0.03
 
 
 # -- The score of the paper's main table, from the counts that its authors published ---------------

@@ -13,6 +13,7 @@ from support.search import Listed, Nature, Search, code, of_limits
 
 from archive import TABLES, Archive, DamagedError
 from archive.__main__ import main
+from archive.schema import RunEvent
 from archive.verification import verify
 
 WORLD = of_limits(
@@ -157,6 +158,26 @@ def test_a_game_added_to_the_scope_by_hand_is_named(folder: Path) -> None:
     text = fault_text(folder)
     assert f"game {refusal['game_id']}: found a member, expected no decision accepted it" in text
     assert "found no row, expected a member, since it was accepted" in text
+
+
+@pytest.mark.parametrize("missing", [0, 1])
+def test_a_scope_that_is_missing_is_named(folder: Path, missing: int) -> None:
+    assert {row["scope"] for row in rows(folder, "scopes")} == {0, 1}
+    source = folder.rename(folder.with_name("before"))
+
+    def without(name: str, rows: list[Row]) -> list[Row]:
+        return [row for row in rows if name != "scopes" or row["scope"] != missing]
+
+    write_anew(source, folder, without)
+    with Archive.open(folder, "a") as archive:
+        archive.commit({"runs": [{**archive.rows("runs")[0], "event": RunEvent.FINISHED}]})
+    assert f"scope {missing}: found nothing of that name, expected its" in fault_text(folder)
+
+
+def test_a_verdict_that_its_reason_does_not_stand_for_is_named(folder: Path) -> None:
+    change = {"verdict": "undecided"}
+    assert forge(folder, "decisions", lambda r: r["reason"] == "constant score", lambda _: change)
+    assert "found undecided, 'constant score', expected refused" in fault_text(folder)
 
 
 def test_a_changed_record_is_named_by_the_next_one(archive_copy: Path) -> None:
