@@ -149,7 +149,7 @@ class _Lowering:
         lines = [self._constants(line) for line in self.game.program.instructions]
         lines = [rebuild(line, partial(self._condition, line)) for line in lines]
         if self.game.dialect == PAPER.name:
-            lines = _place_early_flags(_each(lines, self._paper_line), self.change)
+            lines = self._place_early_flags(_each(lines, self._paper_line))
         lines = _each(lines, self._without_overwritten)
         for line in lines:
             calls = [call for call in find(line, syn.Function) if call.name == "split"]
@@ -386,6 +386,21 @@ class _Lowering:
         self.loss(line, "num_words counts words with repetitions, there distinct ones")
         return _compare(_call("num_words", operands[0]), rule.comparator, rule.bound)
 
+    def _place_early_flags(self, lines: Lines) -> Lines:
+        """The lines with a flag that is replayed before it is placed at line 1."""
+        placed_flags: set[str] = set()
+        early: dict[str, syn.Instruction] = {}
+        for line in lines:
+            if isinstance(line, syn.Beacon):
+                placed_flags.add(line.flag)
+            elif isinstance(line, syn.Replay) and line.flag not in placed_flags:
+                early.setdefault(line.flag, line)
+        if len(early) > 1:  # to go back to the first would place the second there again
+            self.refuse([*early.values()][1], "two flags that are replayed before they are placed")
+        elif early:
+            self.change("a flag that was never placed is placed at line 1")
+        return [*(syn.Beacon(flag) for flag in early), *lines]
+
     def _tokens(
         self, line: syn.Instruction, text: syn.StringExpr, comparator: str, bound: int
     ) -> syn.Condition:
@@ -405,20 +420,6 @@ class _Lowering:
 
 def _each(lines: Lines, change: Callable[[syn.Instruction], Lines]) -> Lines:
     return [new for line in lines for new in change(line)]
-
-
-def _place_early_flags(lines: Lines, note: Callable[[str], None]) -> Lines:
-    """The lines with a flag that is replayed before it is placed at line 1."""
-    placed_flags: set[str] = set()
-    early: dict[str, None] = {}
-    for line in lines:
-        if isinstance(line, syn.Beacon):
-            placed_flags.add(line.flag)
-        elif isinstance(line, syn.Replay) and line.flag not in placed_flags:
-            early[line.flag] = None
-    if early:
-        note("a flag that was never placed is placed at line 1")
-    return [*(syn.Beacon(flag) for flag in early), *lines]
 
 
 def _spaced(node: syn.Cat) -> syn.Cat:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from xgl.errors import OversizeError, PlayerError, StoryError, excerpt
@@ -47,7 +48,7 @@ def play(
     Raises :class:`PlayerError` if a player is missing, :class:`StoryError` if nothing can
     tell the stories that the program asks for, :class:`FlowError` if it cannot run.
     """
-    if isinstance(program, str):
+    if isinstance(program, str | Path):
         program = read_game(program, metadata=metadata)
     whole = program if isinstance(program, Game) else game(program, metadata)
     if judge is None:
@@ -100,6 +101,8 @@ def _as_player(player: Seat, seeds: Seeds) -> Player:
 
     if isinstance(player, str):
         player = [player]
+    if isinstance(player, Sequence) and not player:
+        raise PlayerError("found an empty list of moves, expected one move or more")
     if isinstance(player, Sequence) and all(isinstance(move, str) for move in player):
         return FixedMovesPlayer({seeds: player})
     if not isinstance(player, Sequence) and hasattr(player, "moves"):

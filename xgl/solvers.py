@@ -115,7 +115,8 @@ class MapTrials:
 
     def play_policies(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
         """Attempts of several policies of one player, such as the scripts."""
-        attempts = [self._attempt((), play) for play in self._plays(player, policies)]
+        plays = self._plays(_OneAttemptPlayer(player), policies)
+        attempts = [self._attempt((), play) for play in plays]
         self.attempts.update((attempt.moves, attempt) for attempt in attempts if attempt.finished)
         return attempts
 
@@ -159,6 +160,17 @@ class _CandidatePlayer:
             return OversizeError("a candidate has no second attempt")
         self._move_counts[turn.policy] += 1
         return Move(moves[index])
+
+
+class _OneAttemptPlayer(NamedTuple):
+    """A player that gives up after a failed ensure."""
+
+    player: Player
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        failed = OversizeError("a policy has no second attempt")
+        moves = zip(turns, self.player.moves(turns), strict=True)
+        return [failed if turn.request.view.has_failed else move for turn, move in moves]
 
 
 class _ResampledPlayer(NamedTuple):

@@ -115,6 +115,7 @@ def test_what_is_nearly_the_same_is_refused_unless_allowed(code: str, reason: st
         ('elicit(s, 5)\nassign(l=s.split(""))', "line 2: a text cannot be split by an empty one"),
         ("elicit(s, t, 5)\nensure(xent(s) - xent(t) < 0)", "line 2: it compares more"),
         ("elicit(s, 5)\nelicit(david, t, 5)", "line 2: there is no player david there"),
+        ("replay(flag_1, 1)\nreplay(flag_2, 1)\nreward(xent(s))", "line 2: two flags that are"),
         ('elicit(s, 5)\nensure(is_true("num_tokens<0", s))', "line 2: num_tokens<0 cannot be"),
         ("\n".join(["elicit(s, t, 5)"] + ["reward(xent(s) - xent(t))"] * 40), "lowered, line 65"),
     ],

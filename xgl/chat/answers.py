@@ -68,7 +68,7 @@ _CLOSE = (
     r"|<\|end_(?:of_thought|thinking)\|>"
 )
 _MOVE = re.compile(
-    r"<[ \t]*move[ \t]*>((?:(?!<[ \t]*/?[ \t]*move[ \t]*>).)*)<[ \t]*/[ \t]*move[ \t]*>",
+    r"<[ \t]*move[ \t]*>((?:(?!<[ \t]*(?:/[ \t]*)?move[ \t]*>).)*)<[ \t]*/[ \t]*move[ \t]*>",
     re.DOTALL | re.IGNORECASE,
 )
 _THOUGHT = re.compile(rf"(?:{_OPEN}).*?(?:{_CLOSE}|\Z)", re.DOTALL | re.IGNORECASE)

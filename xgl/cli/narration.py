@@ -116,7 +116,9 @@ class Screen:
                 for term in terms:
                     self._term(term)
             case Ensured(_, _, failures):
-                self.say(f"This does not hold (line {position + 1}):", "bold red")
+                above = len(self.game.shown.splitlines()) - len(self.game.program.instructions)
+                line = above + position + 1  # of the program as it was printed
+                self.say(f"This does not hold (line {line}):", "bold red")
                 for condition in children(self.game.program.instructions[position]):
                     self.say(f"  {printable(expression_text(condition))}", "red")
                 left = self.game.metadata.max_failures - failures

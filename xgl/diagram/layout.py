@@ -23,7 +23,7 @@ from xgl.diagram.svg import NAMESPACE, Element, el, number
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import instruction_text
-from xgl.language.visitors import find, joined_parts, mentions, reads, writes
+from xgl.language.visitors import joined_parts, mentions, reads, writes
 
 
 class Anchor(NamedTuple):
@@ -373,17 +373,14 @@ class _Layout(Sheet):
         self.y += STEP
 
     def _ensure(self, ensure: syn.Ensure, order: int) -> None:
-        """Symbols in favour of the asked player, whose sum must be positive (§2.5.2); the strings
-        that other conditions speak of."""
+        """Symbols in favour of the asked player (§2.5.2); the strings that other conditions speak
+        of."""
         frame = self.frame or _Frame(syn.MAIN_PLAYER, self.y)
         for condition in ensure.conditions:
-            if isinstance(condition, syn.Comparison) and find(condition, syn.Xent):
-                greater = 1 if condition.comparator in (">", ">=") else -1
-                for amount, side in ((condition.left, greater), (condition.right, -greater)):
-                    for sign, term in amount.terms:
-                        if isinstance(term, syn.Xent):
-                            draw_term(self, term, sign * side, frame.player, order, "bound")
-            else:
+            terms = [*_favoured_terms(condition)]
+            for term, sign in terms:
+                draw_term(self, term, sign, frame.player, order, "bound")
+            if not terms:
                 for name in dict.fromkeys(reads(condition)):
                     y = self.y + STEP / 2
                     self.dot(self.use(name, y), y)
@@ -444,6 +441,19 @@ class _Layout(Sheet):
             font_family="DejaVu Sans Mono, Menlo, Consolas, monospace",
             stroke_linejoin="round",
         )
+
+
+def _favoured_terms(condition: syn.Condition, side: int = 1) -> Iterator[tuple[syn.Xent, int]]:
+    """The xents that a condition compares, 1 where more bits help it and −1 where they hinder."""
+    match condition:
+        case syn.Logic(word, conditions):
+            for each in conditions:
+                yield from _favoured_terms(each, -side if word == "not" else side)
+        case syn.Comparison(left, comparator, right):
+            greater = side if comparator in (">", ">=") else -side
+            for sign, term in (*left.terms, *((-sign, term) for sign, term in right.terms)):
+                if isinstance(term, syn.Xent):
+                    yield term, sign * greater
 
 
 def _is_square(value: object) -> bool:

@@ -333,7 +333,7 @@ LEGEND = (
     (r"[\w\"] \+ [\w\"]", "Arrow: s + t is s, then t."),
     ("//|%", "Cut: what comes before goes on with a double arrow, what comes after with one."),
     (r"\[|split", "[n]: a list of n strings."),
-    ("ensure", "Frame: must hold, else the move is made again; its triangles sum to above 0."),
+    ("ensure", "Frame: must hold, else the move is made again; bits in the first colour help it."),
     ("replay", "REPEAT(k): goes back to the flag k times."),
     ("", "Dotted line: carries a string to its use. Small number: the line of the program."),
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -84,6 +85,10 @@ def load_stories(
 
 STORY_ROWS = 64
 """Stories that are written at once."""
+DRAFTS = 16
+"""Most drafts of a story: one that is empty, or a program, which the embedded model writes too, is
+written again."""
+_NO_STORY = re.compile(r"(assign|elicit|ensure|reward|reveal|beacon|replay)\(|\Z")
 
 
 class JudgeStories:
@@ -113,6 +118,17 @@ class JudgeStories:
         self._texts.clear()
 
     def _write(self, batch: Sequence[tuple[int, StoryRequest]]) -> list[str]:
+        texts, left = [""] * len(batch), [*range(len(batch))]
+        for number in range(DRAFTS):
+            drafts = self._drafts([batch[place] for place in left], number)
+            for place, text in zip(left, drafts, strict=True):
+                texts[place] = text
+            left = [place for place in left if _NO_STORY.match(texts[place])]
+            if not left:
+                break
+        return texts
+
+    def _drafts(self, batch: Sequence[tuple[int, StoryRequest]], number: int) -> list[str]:
         prompts = [(self.lm.bos, *self.lm.encode(request.prompt)) for _, request in batch]
         left = [self.lm.window - len(prompt) for prompt in prompts]
         if min(left) < 1:
@@ -121,7 +137,8 @@ class JudgeStories:
                 f"than the writer's window of {self.lm.window:,}"
             )
         limits = [min(each, r.tokens) for each, (_, r) in zip(left, batch, strict=True)]
-        uniforms = [stream("story", seed, r.site).random(max(limits)) for seed, r in batch]
+        again = (number,) if number else ()
+        uniforms = [stream("story", seed, r.site, *again).random(max(limits)) for seed, r in batch]
         with few_threads(self.lm):
             continuations = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
         texts = [" ".join(self.lm.decode(each.ids).split()) for each in continuations]

@@ -83,6 +83,10 @@ def read_texts(file: str) -> list[str]:
     return texts
 
 
+LONGEST = 64
+"""Characters of the longest token that is expected in a text."""
+
+
 class CorpusStories:
     """Passages of a corpus that begin at a sentence; each text belongs to one division.
 
@@ -114,4 +118,5 @@ class CorpusStories:
         ends = [match.end() for match in re.finditer(r"[.!?]\s+|[。！？।]\s*", text)]
         starts = [0, *(end for end in ends if len(text) - end >= 4 * request.tokens)]
         start = starts[int(stream("site", map_seed, request.site).integers(len(starts)))]
-        return self.truncate(text[start:], request.tokens).strip()
+        # What is cut off far behind is not worth reading: tokens are seldom longer.
+        return self.truncate(text[start : start + LONGEST * request.tokens], request.tokens).strip()

@@ -1,5 +1,5 @@
-"""A local language model as player: sampled, at temperature 1 (docs/specification.md,
-"Score of a model").
+"""A local language model as player, which samples its moves (docs/specification.md, "Score of a
+model").
 
 An instruct model is asked through its own chat template, as an endpoint would ask it, and its move
 taken from an answer that may begin with thoughts.

@@ -9,21 +9,18 @@ failed ensure it makes another attempt, until the game is lost.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import chain, zip_longest
 from typing import NamedTuple
 
 from xgl.errors import OversizeError
-from xgl.language.syntax import MAIN_PLAYER, PLAYERS
 from xgl.models import corpus
 from xgl.random_streams import stream
 from xgl.runtime.requests import Move, Turn, View
 
 COMMON = 40
 """Stories of the corpus in which a word must occur to count as common."""
-_ELICIT = re.compile(r"elicit\(([^)]*)\)")
 
 
 class Scene(NamedTuple):
@@ -79,15 +76,9 @@ class ScriptPlayer:
 def visible_texts(view: View) -> tuple[str, ...]:
     """The different texts of a view that its player did not write: stories, and the moves of others
     that it is shown."""
-    own_moves: set[str] = set()
-    for arguments in _ELICIT.findall(view.code):
-        mover, *registers = (part.strip() for part in arguments.split(","))
-        if mover not in PLAYERS:
-            mover, registers = MAIN_PLAYER, [mover, *registers]
-        if mover == view.player:
-            own_moves.update(registers)
-    others = (e for e in view.items if e.label not in own_moves)
-    texts = (each.text for each in others if not each.label.startswith(("ensure", "reward")))
+    own = {each.text for each in view.items if each.own}
+    told = (each for each in view.items if not each.label.startswith(("ensure", "reward")))
+    texts = (each.text for each in told if each.text not in own)
     return tuple(dict.fromkeys(text for text in texts if text.strip()))
 
 

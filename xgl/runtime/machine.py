@@ -238,7 +238,7 @@ class Machine:
         self.last_elicit = self.flow.position, elicit.player, *before
         metadata = self.game.metadata  # a longer text than the cap on characters cannot be stored
         max_len = min(elicit.max_len or metadata.max_len, metadata.max_characters)
-        for name in elicit.registers:
+        for place, name in enumerate(elicit.registers):
             view = req.View(elicit.player, self.shown, self._visible_items(elicit.player), name)
             self.meter.spend(meter.MOVE)
             request = req.MoveRequest(view, max_len, self.turns, self.flow.position, attempt)
@@ -246,18 +246,21 @@ class Machine:
             move = cast(req.Move, answer)
             self.turns += 1
             self.values.store(name, Text(self.values.within_limit(move.text)))
-            event = req.Moved(elicit.player, name, move, self.flow.position)
+            event = req.Moved(elicit.player, name, move, self.flow.position, place)
             self._log(event, meter.PAIR + meter.size(move.text), meter.ITEM)
             if holders := self.values.holders([name]):
                 self._log_registers(holders)
 
     def _visible_items(self, player: str) -> tuple[req.Item, ...]:
         """What the player sees: the constants, then of the events."""
-        sight = self.sights.setdefault(player, Sight.for_game(self.game, player))
-        items = sight.visible_items(self.events)
+        values = tuple(sorted(self.game.metadata.constants.items()))
+        constants = Sight(player).visible_items([req.Assigned(values)])
+        if player not in self.sights:
+            sight = self.sights[player] = Sight.for_game(self.game, player)
+            sight.last_texts |= {item.label: item.text for item in constants}
+        items = self.sights[player].visible_items(self.events)
         self.meter.spend(len(items))
-        constants = tuple(sorted(self.game.metadata.constants.items()))
-        return Sight(player).visible_items([req.Assigned(constants)]) + items
+        return constants + items
 
     def _ensure(self, ensure: syn.Ensure) -> Generator[Any, Any, bool]:
         if self.last_elicit is None and not self.dialect.early_ensure:

@@ -113,7 +113,7 @@ def _items(event: req.Event, player: str, watched: set[str], token_bits: bool) -
         case req.Assigned(values):
             return [req.Item(name, text) for name, text in values if is_seen(name)]
         case req.Moved(mover, register, move) if mover == player or is_seen(register):
-            return [req.Item(register, move.text)]
+            return [req.Item(register, move.text, mover == player)]
         case req.Revealed(to, values) if to == player:
             return [req.Item(label, text) for label, text in values]
         case req.Ensured(by, passed, failures) if by == player and not passed:
@@ -161,7 +161,7 @@ def token_spans(judge: req.Judge, text: str, score_count: int) -> list[str]:
 
     Where the tokens do not cover the text, it is cut into ``score_count`` parts of equal length.
     """
-    ends = [len(judge.truncate(text, count)) for count in range(judge.count(text) + 1)]
+    ends = [len(judge.first_tokens(text, count)) for count in range(judge.count(text) + 1)]
     spans = [text[start:end] for start, end in pairwise(ends)]
     if len(spans) >= score_count and all(spans) and "".join(spans) == text:
         return spans

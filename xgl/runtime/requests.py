@@ -135,10 +135,12 @@ class Move:
 
 
 class Item(NamedTuple):
-    """One line of what a player sees: a label (register, ``reward``, ``ensure``) and a text."""
+    """One line of what a player sees: a label (register, ``reward``, ``ensure``) and a text;
+    ``own``: its own move."""
 
     label: str
     text: str
+    own: bool = False
 
 
 Rounds = tuple[tuple[Item, ...], ...]
@@ -200,12 +202,13 @@ class Assigned:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """``line`` is the position of the elicit that asked."""
+    """``line`` is the position of the elicit that asked, ``place`` the move's place in it."""
 
     player: str
     register: str
     move: Move
     line: int = 0
+    place: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,11 +312,11 @@ class Play:
                 counts[event.line] += 1
                 standing.append(event)
             elif isinstance(event, Ensured) and not event.passed:
-                line = standing[-1].line if standing else -1
-                again: set[str] = set()  # a register seen twice: an earlier turn of a loop
-                while standing and standing[-1].line == line and standing[-1].register not in again:
-                    again.add(standing.pop().register)
-                counts[line] -= len(again)
+                is_whole = not standing
+                while not is_whole:  # all moves of the elicit that it goes back to
+                    back = standing.pop()
+                    counts[back.line] -= 1
+                    is_whole = back.place == 0
         kept = {*map(id, standing)}
         own = (e for e in self.events if isinstance(e, Moved) and e.player == role)
         return [(move, places[id(move)], id(move) in kept) for move in own]

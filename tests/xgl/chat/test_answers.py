@@ -155,6 +155,7 @@ def test_a_long_answer_of_marks_is_read(part: str) -> None:
     for text in (part * (12_000 // len(part)), part + "x" * 12_000, "<move>" + part * 1_200):
         for reader in READERS:
             reader(text)
+    assert answers.parse_move("<move><" + " " * 200_000) is None
 
 
 @settings(max_examples=50)

@@ -152,6 +152,15 @@ def test_the_judge_tells_the_same_story_for_the_same_map(
         assert "\n" not in text
 
 
+def test_without_a_prompt_a_model_tells_stories_and_no_programs(
+    lm: LanguageModel, judge: TransformerJudge
+) -> None:
+    requests = [(seed, StoryRequest(0, 12)) for seed in range(48)]
+    texts = JudgeStories(lm, judge.truncate).story_texts(requests)
+    assert all(text and "assign(" not in text for text in texts)
+    assert len(set(texts)) > 40
+
+
 def test_a_story_ends_with_the_window_of_its_writer(
     lm: LanguageModel, judge: TransformerJudge
 ) -> None:

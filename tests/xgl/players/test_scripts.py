@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -27,7 +28,7 @@ def turn(
     script: str, *texts: str, limit: int = 4, map_seed: int = 1, failures: int = 0, moves: str = ""
 ) -> Turn:
     items = [Item(name, text) for name, text in zip("stu", texts, strict=False)]
-    items += [Item("x", moves)] if moves else []
+    items += [Item("x", moves, own=True)] if moves else []
     items += [Item("ensure", f"failed {k + 1}") for k in range(failures)]
     items += [Item("reward", "-3.1 (0.2 1.5)"), Item("reward alice", "2.0")]
     view = View("black", CODE, tuple(items), "x")
@@ -81,13 +82,22 @@ def test_what_a_player_wrote_itself_is_no_text_to_speak_about() -> None:
 
 def test_a_note_of_another_player_is_a_text_to_speak_about() -> None:
     code = "assign(s=story())\nelicit(alice, x, 8)\nreveal(bob, x)\nelicit(bob, y, 8)"
-    note = View("bob", code, (Item("x", "red hen, old barn"), Item("y", "mine")), "y")
+    note = View("bob", code, (Item("x", "red hen, old barn"), Item("y", "mine", own=True)), "y")
     assert visible_texts(note) == ("red hen, old barn",)
     assert (
         ScriptPlayer(words).text(Turn(MoveRequest(note, 3, 1), Seeds(1, 0), ""), "first_words")
         == "red hen, old"
     )
-    assert visible_texts(replace(note, player="alice")) == ("mine",)
+
+
+def test_a_text_that_the_map_puts_into_the_place_of_a_move_is_one_to_speak_about(
+    table: Any,
+) -> None:
+    code = "elicit(t)\nassign(t=story(), y='elicit(s)')\nelicit(x)\nelicit(white, p)"
+    table.play(code, black=["mine", "more"], white=["theirs"])
+    seen = [visible_texts(view) for view in (*table.views("black"), *table.views("white"))]
+    story = table.play("assign(s=story())").registers["s"]
+    assert seen == [(), (story, "elicit(s)"), ("mine", story, "elicit(s)", "more")]
 
 
 @ALL_SCRIPTS

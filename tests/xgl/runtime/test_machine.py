@@ -98,8 +98,8 @@ def test_several_registers_are_asked_one_after_another(table: Any) -> None:
     assert [[item.text for item in view.items] for view in views] == [[], ["one"], ["one", "two"]]
     assert [turn.request.turn for turn in table.players["bob"].turns] == [0, 1, 2]
     assert events(play, Moved) == [
-        Moved("bob", register, Move(text, cut_tokens=1), 0)
-        for register, text in [("s", "one"), ("t", "two"), ("p", "three")]
+        Moved("bob", register, Move(text, cut_tokens=1), 0, place)
+        for place, (register, text) in enumerate([("s", "one"), ("t", "two"), ("p", "three")])
     ]
 
 
@@ -254,6 +254,8 @@ def test_accepted_moves_of_earlier_turns_of_a_loop_stay(table: Any) -> None:
     script = ["a", "1", "bad", "2", "bad", "3", "b", "4", "bad", "5", "c", "6"]
     play = table.play(code, *script)
     assert play.accepted_moves("black") == ["a", "1", "b", "4", "c", "6"]
+    twice = table.play('elicit(s, s)\nensure("so " + s)', "good", "bad", "one", "two")
+    assert twice.accepted_moves("black") == ["one", "two"]
 
 
 # -- Lists and the package's helper functions, by hand; ``tests/peer`` has them beside the wheel ---

@@ -38,7 +38,7 @@ LOG: list[req.Event] = [
 def test_private_strings_are_seen_by_their_writer_and_those_they_are_revealed_to() -> None:
     shown, public = req.Item("p", "shown"), req.Item("p1", "in public")
     assert Sight("alice").visible_items(LOG) == (
-        *(shown, req.Item("t", "from alice"), public),
+        *(shown, req.Item("t", "from alice", own=True), req.Item("p1", "in public", own=True)),
         req.Item("ensure", "failed 1"),
         req.Item("reward", "2.2 (2.0 1.0; -0.8)"),
     )

@@ -14,6 +14,7 @@ from support.tiny_model import WORDS, tiny_judge, trials_of
 from xgl.errors import OversizeError
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.players import FixedMovesPlayer
+from xgl.players.scripts import SCRIPTS, ScriptPlayer
 from xgl.random_streams import stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
 from xgl.runtime.requests import Move, Turn
@@ -82,6 +83,19 @@ def test_a_beam_as_wide_as_the_vocabulary_is_exhaustive(code: str) -> None:
     solutions = Solvers(judge, 1000, width=len(WORDS)).solve(trials_of(judge, code, 4))
     [beam] = [each for each in solutions if each.solver == "beam"]
     assert beam.best.score == pytest.approx(best, abs=1e-3)
+
+
+def test_a_script_that_fails_an_ensure_has_no_second_attempt(judge: TransformerJudge) -> None:
+    code = (
+        "assign(s=story())\nelicit(x, 4)\nreward(xent(x))\n"
+        'ensure("no common words between " + s + " & " + x)'
+    )
+    for seed in range(4):
+        trials = trials_of(judge, code, seed)
+        tried = trials.play_policies(ScriptPlayer(judge.count), list(SCRIPTS))
+        finished = [each for each in tried if each.finished]
+        assert 0 < len(finished) < len(tried)
+        assert trials_of(judge, code, seed).play_moves([e.moves for e in finished]) == finished
 
 
 def test_what_is_found_can_be_played_and_curves_rise_to_it_within_the_budget(
