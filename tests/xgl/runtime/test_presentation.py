@@ -38,12 +38,12 @@ LOG: list[req.Event] = [
 def test_private_strings_are_seen_by_their_writer_and_those_they_are_revealed_to() -> None:
     shown, public = req.Item("p", "shown"), req.Item("p1", "in public")
     assert Sight("alice").visible_items(LOG) == (
-        *(shown, req.Item("t", "from alice", own=True), req.Item("p1", "in public", own=True)),
+        *(shown, req.Item("t", "from alice", own=True), public),
         req.Item("ensure", "failed 1"),
         req.Item("reward", "2.2 (2.0 1.0; -0.8)"),
     )
     assert Sight("bob").visible_items(LOG) == (
-        *(shown, public, req.Item("s", "secret")),
+        *(shown, public._replace(own=True), req.Item("s", "secret")),
         req.Item("s // t", "sec"),
         req.Item("reward", "-1.0"),
     )
