@@ -263,7 +263,8 @@ class Run:
             return max(self.scopes), self.scopes[max(self.scopes)]
         raise LookupFailedError(
             f"{self.archive.folder}: found no scope of run {self.run_id}, expected a run of "
-            f"+experiment={GROWTH} that learned a game, not of {self.experiment}"
+            f"+experiment={GROWTH} that learned a game"
+            + (f", not of {self.experiment}" if self.experiment != GROWTH else "")
         )
 
     def games(self, game_ids: Iterable[str]) -> dict[str, dict[str, Any]]:

@@ -212,7 +212,7 @@ def scopes(run: Run) -> Iterator[Mismatch]:
     initial = [schema.ScopeRow(m.game_id, m.role, None, None, 0) for m in run.scopes.get(0, ())]
     accepted = _accepted(run)
     numbers = range(1, len(accepted) + 1) if run.is_open_ended else (a.generation for a in accepted)
-    last = max(numbers, default=0) - (not run.finished)
+    last = max(numbers, default=0) - (not run.finished) if accepted or run.scopes else -1
     for number in {*range(max([last, *run.scopes], default=-1) + 1)} - run.scopes.keys():
         yield _absent(f"scopes, run {run.run_id}", "scope", str(number), "its members")
     for number, members in run.scopes.items():

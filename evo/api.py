@@ -69,8 +69,9 @@ def grow(
 
     ``settings`` are those of the command line (docs/reference/configuration.md); the default of
     ``experiment`` is ``scope_growth``. Each of ``callbacks`` is called with the table and each row
-    of ``finetunes``, ``decisions`` and ``scopes`` in this process after its commit; results do not
-    depend on them. ``quiet``: print nothing. ``backend``: of the data frames, see :meth:`Run.open`.
+    of ``finetunes``, ``curricula``, ``decisions`` and ``scopes`` in this process after its commit;
+    results do not depend on them. ``quiet``: print nothing. ``backend``: of the data frames, see
+    :meth:`Run.open`.
 
     Raises the errors that the command line shows in one sentence, such as
     :class:`xgl.errors.ConfigError`, before anything is written. An exception that ends a run early,

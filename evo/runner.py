@@ -26,6 +26,7 @@ from evo.config import MODEL_RUNS, ExperimentEntry
 from evo.config.compose import as_yaml, from_archive, split_override
 from evo.config.models import ModelHostSettings
 from evo.config.schema import ClusterConfig
+from evo.growth.initial_scope import whole_path
 from evo.jobs.job import Executor, WorkersLostError
 from evo.jobs.merged import pinned
 from evo.record import run_folder
@@ -186,7 +187,7 @@ def complete(
             f"callbacks: a run of {config.experiment} reports no events, expected none of them"
         )
     resumed = command.resume_folder is not None
-    if not resumed and "adapter:" in str(config):
+    if not resumed:
         config = from_archive(type(config), _pinned(asdict(config)))
     if not resumed:
         run_folder.check_new(config.folder)
@@ -227,10 +228,15 @@ def _configure(
 
 
 def _pinned(settings: Any, key: str = "") -> Any:
-    """The settings with each fine-tune that is named as a model by its whole path and digest, but
-    for measured players, whose names are what results go by."""
+    """The settings with the whole paths of games and texts that are files, which a resumed run
+    reads again, wherever it is; and with each fine-tune that is named as a model by its whole path
+    and digest, but for measured players, whose names are what results go by."""
     if isinstance(settings, Mapping):
         return {name: _pinned(value, name) for name, value in settings.items()}
+    if key == "initial_scope":
+        return [whole_path(each) for each in settings]
+    if key == "stories":
+        return whole_path(settings)
     is_model = isinstance(settings, str) and settings.startswith("adapter:")
     return pinned(settings) if is_model and key != "players" else settings
 
@@ -247,7 +253,7 @@ def _work(
             outcome = session.work()
     except ENDS as error:
         outcome = replace(outcome_of_error(error, session), error=error)
-    if outcome.failed:
+    if outcome.failed and not console.quiet:
         print(f"error: {outcome.message}", file=sys.stderr)
     if outcome.event:
         with suppress(ArchiveError):  # a commit that was cut short has spent the writer

@@ -100,6 +100,10 @@ class Local(MetaSampler):
     def __init__(self, settings: LocalSettings | None = None) -> None:
         self.settings = settings or LocalSettings()
 
+    def check(self) -> None:
+        """By loading the model; raises what :attr:`lm` raises."""
+        _ = self.lm
+
     @cached_property
     def lm(self) -> LanguageModel:
         """The model; raises :class:`~xgl.errors.ModelNotFoundError`, and :class:`SamplerError` if
@@ -109,7 +113,9 @@ class Local(MetaSampler):
         lm = load_model(settings.model, settings.dtype, settings.device)
         if lm.window <= settings.max_tokens:
             bound = f"less than the model's window of {lm.window}"
-            raise SamplerError(f"max_tokens is {settings.max_tokens}, expected {bound}")
+            raise SamplerError(
+                f"meta_sampler.settings.max_tokens: found {settings.max_tokens}, expected {bound}"
+            )
         return lm
 
     @cached_property

@@ -5,6 +5,7 @@ declarations alone; the site shows them below docs/reference/configuration.md.
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
@@ -18,7 +19,9 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from evo.config import ALL_SETTINGS
 from evo.config.compose import setting_roles
 from meta_sampler.settings import SETTINGS, Caps
+from xgl.errors import ConfigError, excerpt
 from xgl.settings import Role, bounds_of, limits, value_text
+from xgl.streams import exit_code, prepare_streams
 
 HEAD = "| key | default | may be | meaning |\n| --- | --- | --- | --- |\n"
 KINDS = {int: "whole number", float: "number", bool: "true or false", str: "text", tuple: "list"}
@@ -104,5 +107,14 @@ def meanings(kind: Any) -> dict[str, str]:
     return texts
 
 
-if __name__ == "__main__":
+def main() -> int:
+    """Print them; a command line has no words."""
+    if sys.argv[1:]:
+        raise ConfigError(f"found {excerpt(sys.argv[1])}, expected python -m evo.config alone")
     print(tables())
+    return 0
+
+
+if __name__ == "__main__":
+    prepare_streams()
+    sys.exit(exit_code(main))

@@ -80,7 +80,9 @@ def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str
                 target[group] = {}
             target = target[group]
         target[key] = each.value()
-    return kind(**settings)
+    resumed = kind(**settings)
+    resumed.check_resumed(config)
+    return resumed
 
 
 def _unreadable(error: OverrideParseException) -> ConfigError:
@@ -172,6 +174,9 @@ def check_resumable(kind: Any, overrides: Sequence[str]) -> None:
     for override in kind.words(overrides):
         key, _ = split_override(override)
         if not f"{key}.".startswith(tuple(f"{each}." for each in resumable)):
+            leaves = roles.keys() - {each.rpartition(".")[0] for each in roles}
+            if key not in roles and not key.startswith(tuple(f"{each}." for each in leaves)):
+                raise ConfigError(_nearest_key(key, kind))
             raise ConfigError(
                 f"{override}: a resumed run keeps its settings, but for those that results do not "
                 "depend on (marked ↻ by python -m evo.config)"

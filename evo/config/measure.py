@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
@@ -107,7 +108,7 @@ class MeasureRunConfig(AnyRun):
     @staticmethod
     def found_here(words: Sequence[str]) -> Sequence[str]:
         own = dict(word.lstrip("+").partition("=")[::2] for word in words)
-        device = own.get("measure.device", "auto")
+        device = own.get("measure.device", "auto").strip("'\"")
         on_gpu = device == "cuda" or (device == "auto" and find_gpus()[0] > 0)
         return (f"measure.dtype={'bfloat16' if on_gpu else 'float32'}",)
 
@@ -140,7 +141,10 @@ class MeasureRunConfig(AnyRun):
     def words(words: Sequence[str]) -> Sequence[str]:
         """``measure=FOLDER``, ``measure=[GAME,…]`` and ``player=NAME`` are short for
         ``measure.folder=``, ``measure.games=`` and ``players=[NAME]``."""
-        return AnyRun.words([_long(w) for w in words if not w.endswith("measure.dtype=auto")])
+        return AnyRun.words([_long(w) for w in words if not _AUTO.fullmatch(w)])
+
+
+_AUTO = re.compile(r"\+*measure\.dtype=[\"']?auto[\"']?")
 
 
 def _long(argument: str) -> str:

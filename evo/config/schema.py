@@ -13,13 +13,14 @@ import os
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
 from evo.config import MODEL_RUNS, models
 from evo.config.models import FinetuneConfig, JudgeConfig, PlayerConfig
 from meta_sampler.settings import SETTINGS, Caps, MutateSettings
+from xgl.errors import ConfigError
 from xgl.files import user_path
 from xgl.language.canonical import MOST_SIZE, Failures, StoryCount
 from xgl.models.references import check_share
@@ -390,6 +391,9 @@ class AnyRun:
         """Settings of a new run that follow from this machine, to stand before its own words."""
         return ()
 
+    def check_resumed(self, began: Self) -> None:
+        """Raises :class:`ConfigError` for a change on a resume that its key alone does not tell."""
+
     def science_hash(self) -> str:
         """Hash of the settings that results depend on, 16 hex digits."""
         text = json.dumps(science(self), sort_keys=True)
@@ -437,6 +441,16 @@ class RunConfig(NamedRun):
             raise ValueError(
                 f"growth.first_rung: found {first:g}, expected 1, or at most {most:g}, where the "
                 "steps begin that finetune.averaged_share takes the mean of"
+            )
+
+    def check_resumed(self, began: Self) -> None:
+        """Numbers that the hardware chooses stay those of the run's beginning."""
+        own, before = self.cluster.gpus_per_worker, began.cluster.gpus_per_worker
+        if (own > 0) != (before > 0) and "auto" in (self.judge.dtype, self.player.dtype):
+            kept = "more than 0" if before else "0"
+            raise ConfigError(
+                f"cluster.gpus_per_worker: found {own:g}, expected {kept}, as the run began: dtype "
+                "auto is another on a GPU"
             )
 
     @staticmethod

@@ -45,6 +45,8 @@ def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Pla
     held_out = library_tasks(config, config.curriculum.held_out)
     courses = read_courses(config, held_out)
     every = [task for tasks in (*courses.values(), held_out.values()) for task in tasks]
+    for task in every:
+        check_world(task.game, config.judge, task.origin)
     plan = plan_models(config, services, resumed, [*{task.id: task for task in every}.values()])
     return "", partial(CurriculumSession, plan, courses=courses, held_out=held_out)
 
@@ -89,7 +91,6 @@ def library_tasks(config: RunConfig, names: Sequence[str]) -> dict[str, Task]:
     tasks: dict[str, Task] = {}
     for name in names:
         task = read_task("curriculum.held_out", name, shared, dialect, translated=True)
-        check_world(task.game, config.judge, task.origin)
         tasks[short_name(name)] = task
     return tasks
 
@@ -100,7 +101,9 @@ def _check_growth(
     """Raises :class:`ConfigError` unless the growth had the run's player, NPCs and judge, and did
     not meet the held-out programs, under any metadata."""
     folder = config.curriculum.run
-    for group, key in (("player", "model"), ("player", "npc"), ("judge", "model")):
+    for group, key in (
+        *(("player", "model"), ("player", "npc"), ("judge", "model"), ("judge", "others")),
+    ):
         mine, other = getattr(getattr(config, group), key), growth.get(group, {}).get(key)
         if other != mine:
             raise ConfigError(f"{group}.{key}: found {mine}, expected {other}, as in {folder}")

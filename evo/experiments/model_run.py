@@ -69,7 +69,9 @@ class ModelSession(RunSession):
             passes = f"{player.memory_mib} MiB and {player.policies_per_pass} policies a pass"
             uses = f"GPUs     {share:g} for a worker, {player.dtype}, {passes}"
             self.console.print(uses)
-        self.display = Display(self.console, len(self.ledger.finetunes))
+        self.display = Display(
+            self.console, len(self.ledger.finetunes) + len(self.ledger.curricula)
+        )
 
     @classmethod
     def planned(cls, config: RunConfig, services: Services, resumed: bool) -> Plan:

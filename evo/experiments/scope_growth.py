@@ -79,7 +79,9 @@ class LedgerRunner:
     def _begin(self, groups: Sequence[Group]) -> None:
         """Give free workers the most urgent groups that none has begun."""
         for group in groups:
-            if group in self._running or not self.executor.has_room():
+            if not self.executor.has_room():
+                return
+            if group in self._running:
                 continue
             if missing := self._missing(group):
                 if group[0].trains:

@@ -88,6 +88,14 @@ def can_play(game: Game, judge: JudgeConfig) -> bool:
     return True
 
 
+def whole_path(entry: str) -> str:
+    """A file's name, with ``:role`` or without, as its whole path; another entry as it is."""
+    name, role = split_role(entry)
+    if not isfile(path := user_path(name).absolute()):
+        return entry
+    return f"{path}:{role}" if role else str(path)
+
+
 def split_role(entry: str) -> tuple[str, str]:
     """``game:role`` as a game and its main player, who is empty if no role is named (§4.1)."""
     name, colon, role = entry.rpartition(":")

@@ -116,8 +116,8 @@ class OpenOracle(Oracle[GameT, AssessmentT, RequestT_co], Protocol):
     def try_other_parents(
         self, assessment: AssessmentT, scope: Sequence[GameT]
     ) -> Steps[RequestT_co, AssessmentT]:
-        """Selection of an unhelpful candidate with any other game of the scope as parent, the one
-        that it helps most."""
+        """Selection of an unhelpful candidate with another game of the scope as parent, which it
+        helps."""
 
     def compare(
         self, assessment: AssessmentT, newer: Sequence[GameT]

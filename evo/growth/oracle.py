@@ -457,14 +457,15 @@ class TransferOracle:
             **self.ledger.spent_on(task),
         }
         key = decision_key(row)
-        if key not in self.ledger.decisions:
+        if is_new := key not in self.ledger.decisions:
             self.ledger.commit(decisions=[row])
         self.decisions[key] = self.ledger.decisions[key]
         is_accepted = decision.verdict is Verdict.ACCEPTED
         if is_accepted:
             self._generations[task.id] = generation
         collector.drop_adapters(task, but_whole=is_accepted)
-        collector.listener.decision(task, decision)
+        if is_new:
+            collector.listener.decision(task, decision)
         return replace(assessment, selection=Selection.DECIDED)
 
 

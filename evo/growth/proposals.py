@@ -80,14 +80,13 @@ class Proposer:
         """At most ``n`` games that are new in this run, each in a role that moves and may learn
         (§4.1)."""
         self._add(scope)
-        self.listener.candidate_list(place.generation, place.parent, place.round)
         self._observe()
         rows = self._archived_rows.get((place.generation, place.parent.id, place.round))
-        candidates = (
-            self._archived_candidates(rows, place)
-            if rows
-            else self._new_candidates(place, scope, n)
-        )
+        if rows:
+            candidates = self._archived_candidates(rows, place)
+        else:
+            self.listener.candidate_list(place.generation, place.parent, place.round)
+            candidates = self._new_candidates(place, scope, n)
         self.pending |= {task.id: proposal for task, proposal in candidates}
         tasks = [task for task, _ in candidates]
         self._add(tasks)

@@ -23,6 +23,7 @@ from ray.exceptions import (
     ObjectLostError,
     OutOfMemoryError,
     RayActorError,
+    RayError,
     RayTaskError,
     WorkerCrashedError,
 )
@@ -42,7 +43,7 @@ READY_SECONDS = 60
 """Seconds without a ready worker, after which the log reports it."""
 LOSS_ERRORS = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
 """Errors of a job whose worker, or its node, died; the job is done again. What a job raises itself,
-it would raise again: this ends the run."""
+it would raise again, but for a GPU that failed: this ends the run."""
 LOOPBACK = "127.0.0.1"
 OBJECT_STORE_BYTES = 200 * 1024**2
 STARTS = 3
@@ -139,7 +140,9 @@ class RayExecutor:
             self._start()
 
     def do(self, jobs: Sequence[Job[Outcome]]) -> Iterator[Result[Outcome]]:
-        self.waiting.clear()  # of jobs given before, no result is needed any more
+        # Of jobs given before, no result is needed any more, nor asked for again.
+        self.waiting.clear()
+        self.unfinished_jobs.clear()
         numbers, results = [self.begin(job) for job in jobs], dict[int, Result[Any]]()
         for number in numbers:
             while number not in results:
@@ -167,13 +170,14 @@ class RayExecutor:
         except LOSS_ERRORS as error:
             self._lose(worker, number, error)
         except RayTaskError as error:
-            raise own_error(error, starting=number is None) from None
+            if not is_device_fault(error.cause):
+                raise own_error(error, starting=number is None) from None
+            self._lose(worker, number, error)
         else:
             self.free.append(worker)
             if number is None:
                 self.losses[None] = 0
-            else:
-                del self.unfinished_jobs[number]
+            elif self.unfinished_jobs.pop(number, None):
                 event = number, result
         self._hand_over()
         return event
@@ -207,8 +211,8 @@ class RayExecutor:
         no_memory = isinstance(error, OutOfMemoryError)
         cause = "out of memory" if no_memory else "for a cause unknown to Ray"
         where, then = "as it started", "another one starts"
-        if number is not None:
-            job, most, then = self.unfinished_jobs[number], RETRIES, "which is done again"
+        if number is not None and (job := self.unfinished_jobs.get(number)):
+            most, then = RETRIES, "which is done again"
             where = f"during {job.name} of game {job.task.id.label}"
             self.waiting.appendleft(number)
         if losses > most:
@@ -228,6 +232,11 @@ def worker_count(cluster: ClusterConfig, cores: int, gpus: Sequence[float]) -> i
     room for."""
     room = workers_of(gpus, cluster.gpus_per_worker) if cluster.gpus_per_worker else MOST_WORKERS
     return cluster.workers or max(1, min(MOST_WORKERS, cores, room))
+
+
+def is_device_fault(cause: object) -> bool:
+    """Whether a GPU failed, which another process may find sound, and not its memory's size."""
+    return type(cause).__name__ == "AcceleratorError" and "out of memory" not in str(cause)
 
 
 def own_error(error: RayTaskError, starting: bool) -> Exception:
@@ -256,7 +265,7 @@ def own_error(error: RayTaskError, starting: bool) -> Exception:
 def check(cluster: ClusterConfig) -> None:
     """Raises :class:`ConfigError` for a cluster that cannot be joined or a GPU that is not there.
 
-    Joins a cluster that is given by address; a local Ray is started by :func:`connect`.
+    Joins a cluster that is given by address, and leaves it; a run joins by :func:`connect`.
     """
     if cluster.address is None:
         cores = os.cpu_count() or 1
@@ -283,15 +292,14 @@ def check(cluster: ClusterConfig) -> None:
             ) from None
     try:
         connect(cluster)
-    except (ConnectionError, RuntimeError, ValueError) as error:
+    except (ConnectionError, RuntimeError, ValueError, RayError) as error:
         reason = str(error).partition("\n")[0]
         raise ConfigError(f"cluster.address: {cluster.address}: {reason}, {expected}") from None
     try:
         gpus = [node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]]
         _check_room(cluster, gpus, "the cluster")
-    except ConfigError:
+    finally:
         ray.shutdown()  # else the next run of this process, a local one too, would be in it
-        raise
 
 
 def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> None:

@@ -8,7 +8,6 @@ does the jobs, needs one.
 from __future__ import annotations
 
 import ctypes
-import logging
 import multiprocessing
 import os
 import signal
@@ -41,7 +40,6 @@ if TYPE_CHECKING:
     from evo.jobs.model_host import ModelHost
     from xgl.lm.language_model import LanguageModel
 
-log = logging.getLogger("evo")
 Outcome = TypeVar("Outcome")
 
 
@@ -53,7 +51,8 @@ class Finetune:
     """A trained adapter and the record of its training; curves have one entry a step.
 
     ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
-    ``distinct_moves`` and ``forfeit_rate`` shares of the last step's plays, None without a step.
+    ``distinct_moves`` and ``forfeit_rate`` shares of the plays of the last step on the last game,
+    None without one.
     ``state``: what it goes on from, if it paused before the end of its budget; curves are those
     since its beginning, tokens and seconds those since its last pause. ``watched_plays``: what it
     played while it learned (checkpoints, tasks, seeds).
@@ -292,8 +291,7 @@ class TokenScoring(Job[tuple[BestPlay, ...]]):
     def __call__(self, host: ModelHost) -> tuple[BestPlay, ...]:
         try:
             return replayed_plays(self.task.game, self.task.role, self.plays, host.judge)
-        except (XGLError, ValueError) as error:  # the report says it of the play
-            log.info("no bits by token of game %s: %s", self.task.id.label, error)
+        except (XGLError, ValueError):  # the report says it of the play
             return self.plays
 
 

@@ -178,7 +178,7 @@ def _map_key(row: Row) -> tuple[int, int, str, str]:
 
 LEDGER_TABLES = ("scores", "rounds", "finetunes", "curricula", "decisions", "proposals", "scopes")
 """The tables whose rows a ledger holds."""
-TOLD_TABLES = ("finetunes", "decisions", "scopes")
+TOLD_TABLES = ("finetunes", "curricula", "decisions", "scopes")
 """The tables whose rows callbacks are told."""
 COST_TABLES = ("finetunes", "curricula", "scores", "rounds", "proposals")
 """The tables whose rows have a cost that counts towards the budget."""
