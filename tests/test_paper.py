@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -28,12 +27,7 @@ def planned(words: list[str]) -> int:
     return 0
 
 
-MAINS = {
-    "archive": archive,
-    "xgl": xgl,
-    "evo.run": planned,
-    "meta_sampler.derivation": lambda words: import_module("meta_sampler.derivation").main(words),
-}
+MAINS = {"archive": archive, "xgl": xgl, "evo.run": planned}
 
 
 FORMAT = ("--format", "xent", "--no-scores")

@@ -133,7 +133,7 @@ RESPONSE: dict[str, Any] = {
 def save(spec: dict[str, Any], folder: Path) -> None:
     """Write `tokenizer.json` and `tokenizer_config.json`; nothing is added by itself."""
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps(spec, ensure_ascii=False, indent=1)
+    text = json.dumps(spec, ensure_ascii=False, separators=(",", ":"))
     (folder / "tokenizer.json").write_text(text + "\n", encoding="utf-8")
     config = {
         "tokenizer_class": "PreTrainedTokenizerFast",
