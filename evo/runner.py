@@ -187,8 +187,8 @@ def complete(
             f"callbacks: a run of {config.experiment} reports no events, expected none of them"
         )
     resumed = command.resume_folder is not None
-    if not resumed:
-        config = from_archive(type(config), _pinned(asdict(config)))
+    if not resumed and (whole := _pinned(as_typed := asdict(config))) != as_typed:
+        config = from_archive(type(config), whole)
     if not resumed:
         run_folder.check_new(config.folder)
     text, begin = experiment.plan(config, services, resumed)
@@ -234,7 +234,7 @@ def _pinned(settings: Any, key: str = "") -> Any:
     if isinstance(settings, Mapping):
         return {name: _pinned(value, name) for name, value in settings.items()}
     if key == "initial_scope":
-        return [whole_path(each) for each in settings]
+        return tuple(whole_path(each) for each in settings)
     if key == "stories":
         return whole_path(settings)
     is_model = isinstance(settings, str) and settings.startswith("adapter:")

@@ -245,6 +245,18 @@ def test_a_run_goes_on_with_its_own_settings_whatever_this_machine_has(
         resume(RunConfig, values, ["budget.tokens=1,2"])
     with pytest.raises(ConfigError, match=r"^cluster\.address: "):  # null, no group
         resume(RunConfig, values, ["cluster.address.x=1"])
+    with pytest.raises(ConfigError, match=r"growth\.max_acepted: unknown key, did you mean growth"):
+        resume(RunConfig, values, ["growth.max_acepted=1"])
+    with pytest.raises(ConfigError, match=r"constants\.z=1: a resumed run keeps its settings"):
+        resume(RunConfig, values, ["game.constants.z=1"])
+
+
+def test_a_run_stays_on_the_kind_of_device_that_chose_its_numbers() -> None:
+    values = asdict(load(RunConfig, [RUN]))
+    with pytest.raises(ConfigError, match=r"gpus_per_worker: found 1, expected 0, as the run"):
+        resume(RunConfig, values, ["cluster.gpus_per_worker=1"])
+    chosen = asdict(load(RunConfig, [RUN, "judge.dtype=float32", "player.dtype=float32"]))
+    assert resume(RunConfig, chosen, ["cluster.gpus_per_worker=1"]).cluster.gpus_per_worker == 1
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from support.search import Listed, Search, of_limits
 from archive.__main__ import main as archive_main
 from evo.config.compose import load
 from evo.config.schema import RunConfig
-from evo.growth.initial_scope import initial_tasks
+from evo.growth.initial_scope import initial_tasks, whole_path
 from evo.jobs.evaluation import Task
 from xgl import analyse
 from xgl.analysis.static_facts import learning_roles
@@ -183,3 +183,14 @@ def test_a_scope_grows_from_hidden_information_and_is_exported(
     [initial] = [row for row in search.rows("scopes") if row["scope"] == 0]
     assert (search.folder / "xgl" / f"{initial['game_id'][:12]}-{role}.xent").is_file()
     assert search.faults() == []
+
+
+def test_files_are_named_by_their_whole_paths_and_other_entries_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.xent").touch()
+    whole = str(tmp_path / "mine.xent")
+    entries = ["mine.xent", "mine.xent:alice", "rival", "outdo:black", "other.xent", "corpus"]
+    expected = [whole, f"{whole}:alice", *entries[2:]]
+    assert [whole_path(each) for each in entries] == expected
