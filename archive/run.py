@@ -242,6 +242,11 @@ class Run:
         """Whether the run came to its end."""
         return self.history.events[-1][0] == "finished"
 
+    @property
+    def at_budget(self) -> bool:
+        """Whether it stopped at a budget."""
+        return self.history.events[-1][0] == "out_of_budget"
+
     # -- scope and games ---------------------------------------------------------------------
 
     @cached_property

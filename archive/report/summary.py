@@ -120,7 +120,8 @@ def _outcome(report: RunReport) -> str:
     start = plural(initial_count, "starting game")
     if initial_count <= MOST_NAMES:
         start += f" ({listed([game.name for game in report.games if game.member.generation == 0])})"
-    grown = f"From {start}, the search" + ("" if report.run.finished else " so far")
+    is_over = report.run.finished or report.run.at_budget
+    grown = f"From {start}, the search" + ("" if is_over else " so far")
     new = plural(new_count, "new game") if new_count else "no new game"
     effort = [f"trying {plural(proposals, 'proposal')}"] if proposals else []
     effort += [f"training a player on {plural(trained_count, 'game')}"] if trained_count else []

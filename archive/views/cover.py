@@ -99,8 +99,9 @@ def _summary(answer: _Facts) -> Iterator[str]:
     if not cover["exact"]:
         most = number(cover["delta_at_most"], 3)
         optimality = f"at least {cover['at_least']} are needed, Δ at most {most}"
+    teach = "teach" if cover["members"][1:] else "teaches"
     yield (
-        f"{plural(len(cover['members']), 'game')} of {answer['sources']} teach all "
+        f"{plural(len(cover['members']), 'game')} of {answer['sources']} {teach} all "
         f"{answer['targets']}; the least taught has {number(cover['delta'], 3)} (Δ): {optimality}. "
         f"With all games it could be {number(answer['largest_eta'], 3)}."
     )

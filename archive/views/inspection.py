@@ -112,7 +112,7 @@ def _gains(decision: Mapping[str, Any]) -> str:
     if decision["total_gain"] is None:
         return ""
     total, specific = number(decision["total_gain"]), number(decision["specific_gain"])
-    text = f"; training gains {total} bits a play, {specific} of them about the map"
+    text = f"; training gains {total} bits a play, {specific} about the map"
     if decision["beyond_scripts"] is None:
         return text
     lead = interval(bounds_of(decision, "beyond_scripts"))

@@ -58,8 +58,9 @@ def table(
     and texts fold rather than vanish."""
     view = Table(title=heading(title), title_justify="left")
     for index, column in enumerate(columns):
-        side: Literal["left", "right"] = "right" if numbers and index else "left"
-        view.add_column(plain_text(column), justify=side, overflow="fold")
+        is_number = numbers and index > 0
+        side: Literal["left", "right"] = "right" if is_number else "left"
+        view.add_column(plain_text(column), justify=side, overflow="fold", no_wrap=is_number)
     for cells in rows:
         add(view, *cells)
     return view

@@ -95,8 +95,8 @@ class MeasurePlan:
         has_control = config.measure.control and config.measure.rounds > 1
         others = "".join(f" with {name}: {m}" for name, m in config.measure.others.items())
         lines = [
-            f"Measure of {len(members)} games from {config.source}, judge {self.export.judge}"
-            f"{others}, {plural(config.measure.rounds, 'round')} on each map"
+            f"Measure of {plural(len(members), 'game')} from {config.source}, "
+            f"judge {self.export.judge}{others}, {plural(config.measure.rounds, 'round')} on each map"
             f"{', and their control' if has_control else ''}"
         ]
         for player in self.order:
@@ -235,9 +235,17 @@ class MeasureSession(RunSession):
         config, members = self.plan.config, self.plan.export.members
         pairs = [(name, member) for name in config.players for member in members]
         played = {(name, m.name): rows for name, m in pairs if (rows := self._rows(name, m))}
-        if config.measure.rounds == 1 and played:
-            results.show_scores(self.console, played)
         normalised = [(name, *self._normalised(member)) for name, member in pairs]
+        base, rounds = self.plan.base.name, plural(config.measure.rounds, "round")
+        flat = [g.name for n, g, levels in normalised if n == base and not levels]
+        flat = [name for name in flat if (base, name) in played]
+        if config.measure.rounds > 1 and flat:
+            played_flat = {pair: rows for pair, rows in played.items() if pair[1] in flat}
+            results.show_scores(self.console, played_flat)
+            why = f"the base's best score did not rise in {rounds}"
+            self.console.print(f"no levels  {', '.join(flat)}: {why}", soft_wrap=True)
+        elif config.measure.rounds == 1 and played:
+            results.show_scores(self.console, played)
         found = [
             results.result(name, game, levels[0], played[name, game.name])
             for name, game, levels in normalised
