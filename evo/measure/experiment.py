@@ -96,8 +96,8 @@ class MeasurePlan:
         others = "".join(f" with {name}: {m}" for name, m in config.measure.others.items())
         lines = [
             f"Measure of {plural(len(members), 'game')} from {config.source}, "
-            f"judge {self.export.judge}{others}, {plural(config.measure.rounds, 'round')} on each map"
-            f"{', and their control' if has_control else ''}"
+            f"judge {self.export.judge}{others}, {plural(config.measure.rounds, 'round')} on each "
+            f"map{', and their control' if has_control else ''}"
         ]
         for player in self.order:
             lines.append(f"{player.name}: {plural(len(self.games_of(player)), 'game')}")
