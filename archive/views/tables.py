@@ -58,9 +58,8 @@ def table(
     and texts fold rather than vanish."""
     view = Table(title=heading(title), title_justify="left")
     for index, column in enumerate(columns):
-        is_number = numbers and index > 0
-        side: Literal["left", "right"] = "right" if is_number else "left"
-        view.add_column(plain_text(column), justify=side, overflow="fold", no_wrap=is_number)
+        side: Literal["left", "right"] = "right" if numbers and index else "left"
+        view.add_column(plain_text(column), justify=side, overflow="fold")
     for cells in rows:
         add(view, *cells)
     return view

@@ -157,7 +157,7 @@ def test_a_retry_stands_beside_other_plays_moves_of_the_same_turn(make_task: Mak
     """Two turns of a loop; a turn writes twice, and the first one fails once."""
     failed = (move_event(1, "a"), move_event(1, "b"), Ensured("black", False, 1))
     turns = [(move_event(1, "c"), move_event(1, "d"), Ensured("black", True, 0))] * 2
-    events = [replace(e, register="st"[n % 2]) if isinstance(e, Moved) else e
+    events = [replace(e, register="st"[n % 2], place=n % 2) if isinstance(e, Moved) else e
               for part in (failed, *turns) for n, e in enumerate(part)]  # fmt: skip
     credits = pg.credits_of(play(*events), 8, make_task())
     assert [credit.group[2] for credit in credits] == [0, 1, 0, 1, 2, 3]
