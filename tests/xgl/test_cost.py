@@ -116,6 +116,6 @@ def test_a_short_search_for_cost_breaks_no_law() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(2, 6))
+@pytest.mark.parametrize("seed", range(2, 5))
 def test_a_search_for_cost_breaks_no_law(seed: int) -> None:
     assert search(count=1_000, seed=seed) == []

@@ -37,7 +37,7 @@ COMPARE = 0.1
 USUAL_LIMIT = Metadata().max_characters
 PAIR = 64
 """Bytes of a pair in the record of a play, without its text."""
-EVENT = 200
+EVENT = 220
 """Bytes of an event, without its contents."""
 NUMBER = 32
 """Bytes of a number."""
