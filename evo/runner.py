@@ -36,6 +36,7 @@ from meta_sampler.registry import make
 from meta_sampler.settings import Caps
 from xgl import errors
 from xgl.console import Console
+from xgl.models.references import is_text_file
 from xgl.models.resolve import ModelNotFoundError
 from xgl.streams import exit_code
 
@@ -235,7 +236,7 @@ def _pinned(settings: Any, key: str = "") -> Any:
         return {name: _pinned(value, name) for name, value in settings.items()}
     if key == "initial_scope":
         return tuple(whole_path(each) for each in settings)
-    if key == "stories":
+    if key == "stories" and is_text_file(settings):
         return whole_path(settings)
     is_model = isinstance(settings, str) and settings.startswith("adapter:")
     return pinned(settings) if is_model and key != "players" else settings

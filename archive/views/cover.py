@@ -109,7 +109,7 @@ def _summary(answer: _Facts) -> Iterator[str]:
         names = ", ".join(_labels(answer["skipped"]))
         yield f"Left out, with no defined value: {names}. Δ of the whole scope is unknown."
     count, total = len(answer["unknown"]), answer["sources"] * answer["targets"]
-    fewer = "whatever they are, no fewer games do"
+    fewer = "none were found that could show that fewer games do"
     if decisive := len(answer["decisive"]):
         fewer = f"{decisive} of them could show that fewer games do"
     unknown = (

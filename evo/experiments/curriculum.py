@@ -98,12 +98,11 @@ def library_tasks(config: RunConfig, names: Sequence[str]) -> dict[str, Task]:
 def _check_growth(
     config: RunConfig, archive: Archive, growth: Mapping[str, Any], held_out: Mapping[str, Task]
 ) -> None:
-    """Raises :class:`ConfigError` unless the growth had the run's player, NPCs and judge, and did
+    """Raises :class:`ConfigError` unless the growth had the run's player, NPCs and judges, and did
     not meet the held-out programs, under any metadata."""
     folder = config.curriculum.run
-    for group, key in (
-        *(("player", "model"), ("player", "npc"), ("judge", "model"), ("judge", "others")),
-    ):
+    shared = ("player", "model"), ("player", "npc"), ("judge", "model"), ("judge", "others")
+    for group, key in shared:
         mine, other = getattr(getattr(config, group), key), growth.get(group, {}).get(key)
         if other != mine:
             raise ConfigError(f"{group}.{key}: found {mine}, expected {other}, as in {folder}")
