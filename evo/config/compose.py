@@ -44,6 +44,10 @@ def load(kind: type[Run], overrides: Sequence[str]) -> Run:
     Raises :class:`ConfigError`.
     """
     overrides = [*kind.found_here(overrides), *kind.words(overrides)]
+    for key, value in map(split_override, overrides):
+        if key == "meta_sampler.name":
+            better = f"meta_sampler={value}, which chooses its settings too"
+            raise ConfigError(f"{key}: found {value!r}, expected {better}")
     _register(cast(Hashable, kind))
     GlobalHydra.instance().clear()
     try:
@@ -162,9 +166,11 @@ def quoted(text: str) -> str:
 
 
 def with_home(word: str) -> str:
-    """An override with its value in quotes if that is a path below the home folder."""
-    key, _, value = word.partition("=")
-    return f"{key}={quoted(value)}" if value.startswith("~") else word
+    """An override with its value in quotes if that is a path below the home folder, or a number
+    where the name of a group is expected, for Hydra to say which there are."""
+    key, value = split_override(word)
+    group = value.isdecimal() and files("conf").joinpath(key).is_dir()
+    return word.replace(value, quoted(value)) if group or value.startswith("~") else word
 
 
 def check_resumable(kind: Any, overrides: Sequence[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -12,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from safetensors.torch import load_file, save_file
 from support.driver import GROWING, Driver, commits, run, science
-
-from xgl.models.resolve import EMBEDDED
+from support.faulty_weights import faulty_folder
 
 pytestmark = pytest.mark.long
 
@@ -59,10 +56,9 @@ def test_a_full_disk(tmp_path: Path, whole: Any, small_disk: Path) -> None:
     assert science(small_disk / "run") == whole
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "terminated"])
-def test_a_signal(tmp_path: Path, whole: Any, number: signal.Signals) -> None:
+def test_a_signal(tmp_path: Path, whole: Any) -> None:
     arguments = [*GROWING, "name=run"]
-    for commit_count in (6, 20, 50):
+    for commit_count, number in ((6, signal.SIGINT), (20, signal.SIGTERM), (50, signal.SIGINT)):
         driver = Driver(tmp_path, *arguments)
         while commits(tmp_path / "runs" / "run") < commit_count:
             assert driver.alive, "the run ended before the signal"
@@ -95,23 +91,15 @@ def test_of_runs_started_at_once_on_one_folder_one_is_done(tmp_path: Path, whole
 # -- Errors that would come again end a run at once: one sentence that names the file, exit code 2
 
 
-def model(folder: Path) -> None:
-    """The embedded model with a number that is none."""
-    shutil.copytree(EMBEDDED, folder)
-    tensors = load_file(folder / "model.safetensors")
-    tensors["model.norm.weight"][0] = float("nan")
-    save_file(tensors, folder / "model.safetensors", {"format": "pt"})
-
-
 WAITING = "no worker is ready yet"
 """How a line begins that a busy machine adds."""
 
 
 def test_an_error_that_would_come_again_ends_the_run_at_once(commands: Any) -> None:
-    model(commands.folder / "bad")
+    named = faulty_folder(commands.folder / "bad", "NaN")
     done = commands("evo.run", *commands.tiny("run", "judge.model=bad", "cluster.workers=1"))
     assert done.returncode == 2
     lines = [each for each in done.stderr.splitlines() if not each.startswith(WAITING)]
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("error: ")
-    assert re.search(r"model 'bad': bad does not load.*model\.norm\.weight", lines[0])
+    assert re.search(rf"model 'bad': bad does not load.*{named}", lines[0])

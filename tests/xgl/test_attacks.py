@@ -161,9 +161,8 @@ def test_a_few_of_each_kind() -> None:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [2, 3, 4])
-def test_many_of_each_kind(seed: int) -> None:
-    """21,000 texts; docs/reference/dialects.md has the outcome of a million."""
-    outcomes = count_outcomes(7_000, seed)
+def test_many_of_each_kind() -> None:
+    """docs/reference/dialects.md has the outcome of a million."""
+    outcomes = count_outcomes(7_000, seed=2)
     assert sum(outcomes.values()) == 7_000
     assert min(outcomes[each] for each in OUTCOMES) > 33

@@ -112,10 +112,10 @@ def test_texts_are_searched_and_folded_within_the_meter(code: str, table: Any) -
 
 
 def test_a_short_search_for_cost_breaks_no_law() -> None:
-    assert search(count=100, seed=1) == []
+    assert search(count=50, seed=1) == []
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", range(2, 5))
+@pytest.mark.parametrize("seed", range(2, 4))
 def test_a_search_for_cost_breaks_no_law(seed: int) -> None:
-    assert search(count=1_000, seed=seed) == []
+    assert search(count=500, seed=seed) == []

@@ -79,13 +79,6 @@ def test_cross_fitting_takes_away_what_noise_gave() -> None:
 # -- Elo by maximum likelihood ---------------------------------------------------------------------
 
 
-def test_odds_of_10_to_1_are_400_points() -> None:
-    """Of 30 comparisons and a drawn one."""
-    share = (10 * 30 + 4.5) / (11 * 30)
-    table = antisymmetric(np.full((30, 2, 2), 2 * share - 1))
-    assert elo(table) == pytest.approx([1200, 800])
-
-
 def test_expected_wins_are_the_wins() -> None:
     table = judge_means(1, 20, 5)
     ratings = elo(table)

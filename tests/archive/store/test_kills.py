@@ -159,13 +159,13 @@ while True:
 def test_kill_9_loses_at_most_the_commit_in_flight(tmp_path: Path) -> None:
     folder = tmp_path / "a"
     Archive.create(folder).close()
-    for attempt in range(12):
+    for attempt in range(6):
         writer = subprocess.Popen(
             [sys.executable, "-c", WRITER, str(folder)], stdout=subprocess.PIPE, text=True
         )
         assert writer.stdout is not None
         first = int(writer.stdout.readline())
-        time.sleep(0.006 * attempt)
+        time.sleep(0.012 * attempt)
         writer.send_signal(signal.SIGKILL)
         commit_numbers = [first, *map(int, writer.stdout.read().split())]
         writer.wait()

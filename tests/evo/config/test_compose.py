@@ -367,6 +367,8 @@ def test_the_answer_is_what_to_type(word: str, capsys: Capsys) -> None:
         ("growth.initial_scope=[a,(]", "cannot be read without quotes, expected each text"),
         ("archive.root=${HOME}/runs", r"root: no setting is called HOME; .* is written \$HOME"),
         ("name=2024", r"name: found 2024, expected a text, such as \"2024\""),
+        ("finetune=3", "finetune: found '3', expected one of: "),
+        ("meta_sampler.name=chat", "found 'chat', expected meta_sampler=chat, which chooses"),
     ],
 )
 def test_what_is_no_list_or_is_read_as_something_else_is_told(

@@ -39,28 +39,6 @@ def test_values_are_the_closed_form_to_the_last_bit(skills: model.Skills) -> Non
             assert values[t, s] == sum(map(min, target, source)) / sum(target)
 
 
-@given(games())
-def test_laws_of_transfer_values(skills: model.Skills) -> None:
-    values, norms = model.transfer(skills, skills), skills.sum(axis=1)
-    assert (np.diagonal(values) == 1).all()
-    assert ((values >= 0) & (values <= 1)).all()
-    overlaps = values * norms[:, None]
-    assert overlaps == pytest.approx(overlaps.T)  # ‖G~‖ V_G(G~) = ‖G‖ V_G~(G)
-    for t, target in enumerate(skills):
-        for s, source in enumerate(skills):
-            if (source >= target).all():
-                assert values[t, s] == 1
-            if not np.minimum(source, target).any():
-                assert values[t, s] == 0
-
-
-@given(games(), st.floats(0.125, 1))
-def test_a_game_with_more_of_every_skill_teaches_no_less(
-    skills: model.Skills, share: float
-) -> None:
-    assert (model.transfer(skills, skills) >= model.transfer(skills * share, skills)).all()
-
-
 PARENTS = [(0.05, 0.05), (0.25, 0.25), (0.9, 0.0), (1e-4, 0.9)]
 
 

@@ -121,10 +121,8 @@ def test_a_run_writes_games_and_filters_them(
     unlike.count = 0
     with ChatServer(unlike) as server:
         overrides = (f"ggbench.author=chat:m@{server.url}", "ggbench.count=3", "name=written")
-        small = ("ggbench.players=[random]", "ggbench.workers=1", "ggbench.train.steps=8192")
-        fast = ("ggbench.opponent.ladder=[]", "ggbench.plays=2")
-        one = "ggbench.chat.concurrency=1"
-        code, output = run(tmp_path, *overrides, *small, *fast, one)
+        small = ("ggbench.players=[]", "ggbench.workers=1", "ggbench.chat.concurrency=1")
+        code, output = run(tmp_path, *overrides, *small)
         assert code == 0, output
         request_count = len(server.received)
     assert request_count == 1 + 9  # it is asked once before the run

@@ -182,13 +182,6 @@ def test_four_checkpoints_the_last_of_which_beats_random_moves(training) -> None
     assert wins >= 60
 
 
-@pytest.mark.long
-def test_training_is_a_function_of_game_settings_and_seed(training) -> None:
-    with Box(PURSE) as box:
-        again = play.train(box, TrainConfig(steps=8192), 0)
-    assert {each.quarter: each.weights for each in again} == training[1]
-
-
 def test_the_box_plays_the_policy_that_was_trained(training) -> None:
     box, weights = training
     view = box.new(3)

@@ -8,16 +8,11 @@ from functools import partial
 
 import pytest
 from support.ahead import Ahead
-from support.hostile import GOOD, game_of
+from support.hostile import GOOD, first, game_of
 
 from evo.ggbench.box import Box
 from evo.ggbench.filters import FilterVerdict, run_filters
 from evo.ggbench.guest.serve import STANDARD
-
-
-def _first(*lines: str) -> str:
-    """Lines before the good game's class."""
-    return "\n".join(lines) + "\n" + GOOD
 
 
 def _begin(*lines: str, before: str = "") -> str:
@@ -76,7 +71,7 @@ GAMES = {
         "from functools import lru_cache\n@lru_cache(None)\n"
         "def wins(n):\n    return any(not wins(n - k) for k in (1, 2, 3) if k <= n)",
     ),
-        "a program that does much besides": _first(
+        "a program that does much besides": first(
         "import re, string, textwrap, unicodedata, pprint, difflib", "import atexit, gc, signal, sys",
         "sys.setrecursionlimit(10_000)",
         "def depth(n):", "    return 0 if n == 0 else 1 + depth(n - 1)", "depth(3000)",

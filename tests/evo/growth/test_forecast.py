@@ -37,13 +37,6 @@ def test_expected_coverage_is_a_share_of_the_most_that_anybody_gains(
     assert coverage * max(*own, *others, LEAST_WORTH) == pytest.approx(max(others))
 
 
-@given(leads, leads, st.floats(-20, 20))
-def test_another_fine_tune_can_only_raise_the_expected_coverage(
-    own: list[float], others: list[float], more: float
-) -> None:
-    assert expected_coverage(own, others) <= expected_coverage(own, [*others, more]) + 1e-12
-
-
 # -- Thompson sampling of parents ------------------------------------------------------------------
 
 

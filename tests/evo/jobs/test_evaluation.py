@@ -105,19 +105,9 @@ def test_a_forfeit_is_minus_infinity_raw_and_the_floor_for_means(
         assert (score.raw_score == -math.inf) == is_forfeit
 
 
-def test_a_move_of_another_map_that_the_rules_refuse_counts_as_the_floor(
-    cast: Cast, make_task: MakeTask
-) -> None:
-    """The move for map i + 1 says the number in the story of map i, which must not be said."""
-    before = {each: SEEDS[place - 1].map_seed for place, each in enumerate(SEEDS)}
-    task = make_task(UNLIKE, floor=-33.0, dialect="paper")
-    scores = evaluate(Sayer(lambda seeds: f"say {before[seeds]}"), cast, task, SEEDS)
-    assert [score.outcome for score in scores] == ["finished"] * len(SEEDS)
-    assert [score.permuted_score for score in scores] == [-33.0] * len(SEEDS)
-
-
 def test_a_replay_has_no_second_attempt(cast: Cast, make_task: MakeTask) -> None:
-    """Else the second move would be the first one's second attempt."""
+    """The move for map i + 1 says the number in the story of map i, which must not be said; else
+    the second move would be the first one's second attempt."""
     before = {each: SEEDS[place - 1].map_seed for place, each in enumerate(SEEDS)}
     code = UNLIKE.replace("reward(xed(s | t))", "elicit(x, 8)\nreward(xed(s | x))")
     task = make_task(code, floor=-33.0, dialect="paper")

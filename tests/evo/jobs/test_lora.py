@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from peft import (
     set_peft_model_state_dict,
 )
 from safetensors.torch import load, save
-from support.faulty_weights import FAULTS
+from support.faulty_weights import FAULTS, faulty
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
@@ -106,20 +105,13 @@ def test_adapters_are_pefts(name: str, dtype: torch.dtype) -> None:
 # -- adapters that do not fill their model, and adapters of PEFT's other kinds ---------------------
 
 
-def fault_in(fault: str, tensors: dict[str, Tensor]) -> tuple[dict[str, Tensor], str]:
-    """Faulty tensors, and what their refusal must name."""
-    change, named = FAULTS[fault]
-    first = next(iter(tensors)) if fault == "one is missing" else min(tensors)
-    return change(tensors), named.replace("{first}", re.escape(first))
-
-
 @pytest.mark.parametrize("fault", FAULTS)
 def test_archived_adapters_fill_their_model_or_are_refused(
     adapted_model: AdaptedModel, fault: str
 ) -> None:
     base = logits(adapted_model.base)
     good, _ = train_adapter(adapted_model)
-    tensors, named = fault_in(fault, load(good))
+    tensors, named = faulty(fault, load(good))
     with pytest.raises(ModelNotFoundError, match=named), adapted_model.with_adapter(save(tensors)):
         pass
     several = [good, None, save(tensors)]

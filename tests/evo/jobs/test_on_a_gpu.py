@@ -26,39 +26,24 @@ def told(*arguments: str) -> dict[str, Any]:
     return printed
 
 
-@pytest.fixture(scope="module")
-def runs() -> dict[str, dict[str, Any]]:
-    return {"cpu": told("jobs", "as before", "cpu"), "gpu": told("jobs", "in place", "gpu:0")}
-
-
-def check_equal(run: dict[str, Any], expected: dict[str, Any]) -> None:
-    assert run["training"] == pytest.approx(expected["training"], abs=0.05)
-    assert run["evaluation"] == expected["evaluation"]
-    assert run["two policies"] == expected["two policies"]
-    assert not run["refused"]
-
-
-@pytest.mark.parametrize("devices", ["gpu:0/gpu:1", "gpu:1+0"])
-def test_judge_and_player_on_two_gpus_and_one_over_both(
-    runs: dict[str, dict[str, Any]], devices: str
-) -> None:
-    """An operation on tensors of two devices raises. A model over both shares caches all the
-    same."""
-    run = told("jobs", "in place", devices)
-    check_equal(run, runs["cpu"])
-    assert run["spread"] == ("+" in devices)
-    assert run["keeps caches"]
-
-
-def test_a_job_gives_on_a_gpu_what_it_gives_on_a_cpu_and_the_host_reads_once_a_batch(
-    runs: dict[str, dict[str, Any]],
-) -> None:
-    """Without places it read 46 times in an evaluation of twelve plays, now nine times."""
-    check_equal(runs["gpu"], runs["cpu"])
-    counts = runs["gpu"]["evaluation counts"]
-    assert 0 < counts["reads"] <= 12
-    assert counts["decoding steps"] > 0
-    assert counts["reads in decoding steps"] == 0
+def test_a_job_gives_on_gpus_what_it_gives_on_a_cpu_and_the_host_reads_once_a_batch() -> None:
+    """On one, with judge and player on two, and with each over both, which shares caches all the
+    same; an operation on tensors of two devices raises. Without places the host read 46 times in an
+    evaluation of twelve plays, now nine times."""
+    cpu = told("jobs", "as before", "cpu")
+    for devices in ("gpu:0", "gpu:0/gpu:1", "gpu:1+0"):
+        run = told("jobs", "in place", devices)
+        assert run["training"] == pytest.approx(cpu["training"], abs=0.05)
+        assert run["evaluation"] == cpu["evaluation"]
+        assert run["two policies"] == cpu["two policies"]
+        assert not run["refused"]
+        assert run["spread"] == ("+" in devices)
+        assert run["keeps caches"]
+        if devices == "gpu:0":
+            counts = run["evaluation counts"]
+            assert 0 < counts["reads"] <= 12
+            assert counts["decoding steps"] > 0
+            assert counts["reads in decoding steps"] == 0
 
 
 def test_fine_tunes_in_lockstep_share_the_passes_of_player_and_judge() -> None:
@@ -77,7 +62,10 @@ def test_fine_tunes_in_lockstep_share_the_passes_of_player_and_judge() -> None:
 
 def test_a_growth_decides_alike_on_a_cpu_and_where_fine_tunes_are_made_in_lockstep() -> None:
     """Of three candidates, those that have something to learn are learned in one job."""
-    settings = "growth.schedule=open_ended", "growth.virtual_workers=1"
+    settings = (
+        *("growth.schedule=open_ended", "growth.virtual_workers=1", "finetune.steps=2"),
+        *("finetune.warm_start.maps=8", "finetune.warm_start.rollouts=4"),
+    )
     on_cpu, together = (
         told("growth", "in place", device, *settings, f"player.policies_per_pass={n}")
         for device, n in (("cpu", 1), ("gpu:0", 4))

@@ -160,10 +160,8 @@ def _size(result: Any) -> int:
     match result:
         case str():
             return len(result.encode(errors="replace"))
-        case (dict() as record, str() as said):
-            spelled = json.dumps(record, indent=1, ensure_ascii=False)
-            size = max(len(spelled.encode(errors="replace")), len(said.encode(errors="replace")))
-            return size if size <= BYTES else 0  # the command says so instead
+        case (str() as said, bool()):
+            return len(said.encode(errors="replace"))
     return 0
 
 

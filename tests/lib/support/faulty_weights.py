@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import re
+import shutil
 from collections.abc import Callable
 from itertools import islice
+from pathlib import Path
 
+from safetensors.torch import load_file, save_file
 from torch import Tensor
+
+from xgl.models.resolve import EMBEDDED
 
 Tensors = dict[str, Tensor]
 
@@ -41,3 +47,19 @@ FAULTS: dict[str, tuple[Callable[[Tensors], Tensors], str]] = {
     "NaN": (_filled_with(float("nan")), "NaN or infinite: {first}"),
     "infinite": (_filled_with(float("-inf")), "NaN or infinite: {first}"),
 }
+
+
+def faulty(fault: str, tensors: Tensors) -> tuple[Tensors, str]:
+    """Faulty tensors, and what their refusal must name."""
+    change, named = FAULTS[fault]
+    first = next(iter(tensors)) if fault == "one is missing" else min(tensors)
+    return change(tensors), named.replace("{first}", re.escape(first))
+
+
+def faulty_folder(folder: Path, fault: str) -> str:
+    """Make a copy of the embedded model with faulty weights; what its refusal must name."""
+    shutil.copytree(EMBEDDED, folder)
+    weights = folder / "model.safetensors"
+    tensors, named = faulty(fault, load_file(weights))
+    save_file(tensors, weights, {"format": "pt"})
+    return named

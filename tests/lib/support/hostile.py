@@ -77,7 +77,7 @@ def _method(name: str, *lines: str) -> str:
     return f"{GOOD}    def {name}(self, *_, **__):\n{body}"
 
 
-def _first(*lines: str) -> str:
+def first(*lines: str) -> str:
     """Lines that run when the text is read."""
     return "\n".join(lines) + "\n" + GOOD
 
@@ -89,7 +89,7 @@ def _refused(stage: str, **sources: tuple[str, str]) -> list[Hostile]:
 
 def _patched(line: str) -> str:
     """The good game, with another view than the guest's own."""
-    return _first(
+    return first(
         "import sys",
         "guest = sys.modules['evo.ggbench.guest.serve'].Guest",
         "honest = guest._view",
@@ -106,32 +106,32 @@ _LINE = ("import json, os", "def say(message): os.write(1, json.dumps(message).e
 
 ATTACKS = _refused(
     "execution",
-    reads_a_file=(_first("open('/etc/passwd').read()"), NO_PERMISSION),
-    writes_a_file=(_first("open('/tmp/from_the_box', 'w')"), NO_PERMISSION),
-    lists_a_folder=(_first("import os", "os.listdir('/')"), NO_PERMISSION),
-    removes_a_file=(_first("import os", "os.unlink('/tmp/anything')"), NO_PERMISSION),
-    reads_memory_of_others=(_first("open('/proc/self/mem', 'rb')"), NO_PERMISSION),
-    starts_a_shell=(_first("import os", "raise OSError(os.system('true'))"), "OSError: 32512"),
-    forks=(_first("import os", "os.fork()"), NO_PERMISSION),
-    executes=(_first("import os", "os.execv('/bin/true', ['true'])"), NO_PERMISSION),
-    kills_its_parent=(_first("import os", "os.kill(os.getppid() or 1, 9)"), "Error"),
-    connects=(_first("import socket", "socket.create_connection(('1.1.1.1', 80))"), "Error"),
-    imports_a_subprocess=(_first("import subprocess, asyncio"), "No module named"),
+    reads_a_file=(first("open('/etc/passwd').read()"), NO_PERMISSION),
+    writes_a_file=(first("open('/tmp/from_the_box', 'w')"), NO_PERMISSION),
+    lists_a_folder=(first("import os", "os.listdir('/')"), NO_PERMISSION),
+    removes_a_file=(first("import os", "os.unlink('/tmp/anything')"), NO_PERMISSION),
+    reads_memory_of_others=(first("open('/proc/self/mem', 'rb')"), NO_PERMISSION),
+    starts_a_shell=(first("import os", "raise OSError(os.system('true'))"), "OSError: 32512"),
+    forks=(first("import os", "os.fork()"), NO_PERMISSION),
+    executes=(first("import os", "os.execv('/bin/true', ['true'])"), NO_PERMISSION),
+    kills_its_parent=(first("import os", "os.kill(os.getppid() or 1, 9)"), "Error"),
+    connects=(first("import socket", "socket.create_connection(('1.1.1.1', 80))"), "Error"),
+    imports_a_subprocess=(first("import subprocess, asyncio"), "No module named"),
     starts_a_thread=(
-        _first("import _thread", "_thread.start_new_thread(print, ())"),
+        first("import _thread", "_thread.start_new_thread(print, ())"),
         "can't start new thread",
     ),
-    opens_a_pipe=(_first("import os", "os.pipe()"), NO_PERMISSION),
+    opens_a_pipe=(first("import os", "os.pipe()"), NO_PERMISSION),
     raises_its_limits=(
-        _first("import resource as r", "r.setrlimit(r.RLIMIT_CPU, (-1, -1))"),
+        first("import resource as r", "r.setrlimit(r.RLIMIT_CPU, (-1, -1))"),
         "not allowed to raise",
     ),
     maps_executable_memory=(
-        _first("import mmap", "mmap.mmap(-1, 4096, prot=mmap.PROT_EXEC | mmap.PROT_READ)"),
+        first("import mmap", "mmap.mmap(-1, 4096, prot=mmap.PROT_EXEC | mmap.PROT_READ)"),
         NO_PERMISSION,
     ),
     calls_the_kernel=(
-        _first(
+        first(
             "import ctypes, errno",
             "libc = ctypes.CDLL(None, use_errno=True)",
             "if libc.open(b'/etc/passwd', 0) < 0: raise OSError(ctypes.get_errno(), 'refused')",
@@ -139,7 +139,7 @@ ATTACKS = _refused(
         NO_PERMISSION,
     ),
     traces=(
-        _first(
+        first(
             "import ctypes",
             "libc = ctypes.CDLL(None, use_errno=True)",
             "if libc.ptrace(0, 0, 0, 0) < 0: raise OSError(ctypes.get_errno(), 'refused')",
@@ -147,7 +147,7 @@ ATTACKS = _refused(
         NO_PERMISSION,
     ),
     uses_a_foreign_system_call=(
-        _first("import ctypes", "ctypes.CDLL(None).syscall(0x40000000 + 39)"),
+        first("import ctypes", "ctypes.CDLL(None).syscall(0x40000000 + 39)"),
         "ended by signal 31",
     ),
     loops_and_swallows_everything=(
@@ -157,31 +157,31 @@ ATTACKS = _refused(
         SILENT,
     ),
     sleeps=(_step("import time", "time.sleep(1000)"), SILENT),
-    computes_in_c=(_first("x = 7 ** 7 ** 9"), SILENT),
-    allocates=(_first("x = bytearray(1 << 34)"), "MemoryError"),
+    computes_in_c=(first("x = 7 ** 7 ** 9"), SILENT),
+    allocates=(first("x = bytearray(1 << 34)"), "MemoryError"),
     allocates_without_end=(_step("x = []", "while True: x.append(bytes(1 << 26))"), "MemoryError"),
     recurses=(_method("valid_moves", "return self.valid_moves()"), "RecursionError"),
-    crashes_the_interpreter=(_first("import ctypes", "ctypes.string_at(0)"), "ended by signal 11"),
+    crashes_the_interpreter=(first("import ctypes", "ctypes.string_at(0)"), "ended by signal 11"),
     leaves=(_step("import os", "os._exit(0)"), "ended with code 0"),
     exits=(_step("raise SystemExit"), "SystemExit"),
     closes_the_pipe=(_step("import os", "os.close(1)"), "ended with code 1"),
     forges_an_answer=(
-        _first(*_LINE, "say({'number': 1, 'answer': {'actions': 3, 'shape': [2]}})"),
+        first(*_LINE, "say({'number': 1, 'answer': {'actions': 3, 'shape': [2]}})"),
         "observation: found {'actions'",
     ),
-    forges_an_answer_to_nothing=(_first(*_LINE, "say({'number': 77})"), "not asked"),
-    sends_no_json=(_first("import os", "os.write(1, b'abc')"), "no JSON"),
-    sends_deep_json=(_first("import os", "os.write(1, b'[' * 60000)"), "no JSON"),
+    forges_an_answer_to_nothing=(first(*_LINE, "say({'number': 77})"), "not asked"),
+    sends_no_json=(first("import os", "os.write(1, b'abc')"), "no JSON"),
+    sends_deep_json=(first("import os", "os.write(1, b'[' * 60000)"), "no JSON"),
     sends_a_flood=(
-        _first("import os", "while True: os.write(1, b'x' * 4096)"),
+        first("import os", "while True: os.write(1, b'x' * 4096)"),
         "an answer of more than",
     ),
     sends_half_an_answer=(
-        _first("import os, time", "os.write(1, b'\\0\\0')", "time.sleep(1000)"),
+        first("import os, time", "os.write(1, b'\\0\\0')", "time.sleep(1000)"),
         SILENT,
     ),
     claims_endless_actions=(
-        _first(*_LINE, "say({'number': 1, 'answer': {'actions': 10**9, 'shape': [2]}})"),
+        first(*_LINE, "say({'number': 1, 'answer': {'actions': 10**9, 'shape': [2]}})"),
         "actions: found 1000000000",
     ),
     claims_huge_observations=(
@@ -190,7 +190,7 @@ ATTACKS = _refused(
     ),
     prints_without_end=(_step("while True: print('x' * 10000)"), SILENT),
     has_a_mean_exception=(
-        _first(
+        first(
             "class Mean(Exception):",
             "    def __str__(self): raise ValueError('again')",
             "raise Mean",
@@ -198,7 +198,7 @@ ATTACKS = _refused(
         "(no message)",
     ),
     replaces_the_guest=(
-        _first(
+        first(
             "import sys",
             "guest = sys.modules['evo.ggbench.guest.serve']",
             "guest.Guest.new = lambda self, seed: {'legal': ['a']}",
@@ -207,11 +207,11 @@ ATTACKS = _refused(
     ),
     draws_answers_out_to_the_last_second=(_step("import time", "time.sleep(1.5)"), SILENT),
     sends_byte_after_byte=(
-        _first("import os, time", "while True: os.write(1, b' '); time.sleep(0.1)"),
+        first("import os, time", "while True: os.write(1, b' '); time.sleep(0.1)"),
         SILENT,
     ),
     hooks_the_collector=(
-        _first(
+        first(
             "import gc", "gc.callbacks.append(lambda *_: [0 for _ in iter(int, 1)])", "gc.collect()"
         ),
         SILENT,
@@ -226,11 +226,11 @@ ATTACKS = _refused(
         SILENT,
     ),
     profiles_without_end=(
-        _first("import sys", "def spin(*_):", "    while True: pass", "sys.setprofile(spin)"),
+        first("import sys", "def spin(*_):", "    while True: pass", "sys.setprofile(spin)"),
         SILENT,
     ),
     swaps_the_encoder=(
-        _first("import json", "json.dumps = lambda *_, **__: '{\"number\": 1}'"),
+        first("import json", "json.dumps = lambda *_, **__: '{\"number\": 1}'"),
         "wrong form",
     ),
     moves_by_numbers_equal_to_all=(
@@ -248,11 +248,11 @@ ATTACKS = _refused(
         "MemoryError",
     ),
     claims_a_deep_number=(
-        _first(*_LINE, "say({'number': 1, 'answer': {'actions': eval('[' * 90 + ']' * 90)}})"),
+        first(*_LINE, "say({'number': 1, 'answer': {'actions': eval('[' * 90 + ']' * 90)}})"),
         "actions: found [[[",
     ),
     sends_json_as_deep_as_it_may_be=(
-        _first(
+        first(
             "import os",
             "deep = b'[' * 900 + b']' * 900",
             'body = b\'{"number": 1, "answer": {"actions": \' + deep + b\'}}\'',
@@ -290,7 +290,7 @@ FAULTS = _refused(
     ),
     reads_a_line=(_step("input('your move: ')"), "lost sys.stdin"),
     overflows_the_stack=(
-        _first(
+        first(
             "import sys",
             "sys.setrecursionlimit(10**9)",
             "class Mirror:",
@@ -350,7 +350,7 @@ OTHERS = [
     *_refused(
         "timeout",
         gives_the_moves_of_a_search_a_byte_at_a_time=(
-            _first(
+            first(
                 "import os, sys, time",
                 "main = sys.modules['evo.ggbench.guest.serve']",
                 "honest = main.send",

@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import pickle
-import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,7 @@ import pytest
 import torch
 from peft import LoraConfig, get_peft_model
 from safetensors.torch import load_file, save_file
-from support.faulty_weights import FAULTS
+from support.faulty_weights import FAULTS, faulty_folder
 
 from evo.config.measure import ChatConfig
 from evo.jobs.lora import CONFIG, WEIGHTS
@@ -159,21 +158,11 @@ def test_an_adapters_folder_that_does_not_load_is_one_sentence(
     refusal_of(tmp_path / "adapter", measured)
 
 
-def faulty_folder(folder: Path, fault: str) -> tuple[Path, str]:
-    """A copy of the embedded model with faulty weights, and what its refusal must name."""
-    change, named = FAULTS[fault]
-    shutil.copytree(EMBEDDED, folder)
-    tensors = load_file(folder / "model.safetensors")
-    first = re.escape(next(iter(tensors)) if fault == "one is missing" else min(tensors))
-    save_file(change(tensors), folder / "model.safetensors", {"format": "pt"})
-    return folder, named.replace("{first}", first)
-
-
 @pytest.mark.parametrize("fault", FAULTS)
 def test_players_and_judges_refuse_weights_that_do_not_fill_them(
     tmp_path: Path, fault: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    folder, named = faulty_folder(tmp_path / "model", fault)
+    named = faulty_folder(folder := tmp_path / "model", fault)
     with pytest.raises(ModelNotFoundError, match=named) as error:
         (load_judge if fault == "NaN" else load)(str(folder))
     assert str(folder) in str(error.value)
@@ -184,7 +173,7 @@ def test_players_and_judges_refuse_weights_that_do_not_fill_them(
 def test_the_conversion_of_smollm2_keeps_nothing_of_such_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    folder, named = faulty_folder(tmp_path / "snapshot", "one is missing")
+    named = faulty_folder(folder := tmp_path / "snapshot", "one is missing")
     monkeypatch.setenv("XGL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(smollm2, "wheel_folder", lambda staging: folder)
     monkeypatch.setattr(smollm2, "GGUF", None)  # its weights are safetensors
