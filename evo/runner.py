@@ -213,7 +213,7 @@ def _configure(
             raise errors.ConfigError(f"experiment: found {command.experiment!r}, expected {names}")
         return found, found.load(command.overrides)
     config, is_own = run_folder.stored_config(command.resume_folder)
-    if config.get(EXPERIMENT) not in experiments:
+    if str(config.get(EXPERIMENT)) not in experiments:
         raise errors.ConfigError(
             f"resume: {command.resume_folder} holds the experiment {config.get(EXPERIMENT)!r}, "
             f"expected one of {', '.join(experiments)}"
@@ -233,13 +233,13 @@ def _pinned(settings: Any, key: str = "") -> Any:
     reads again, wherever it is; and with each fine-tune that is named as a model by its whole path
     and digest, but for measured players, whose names are what results go by."""
     if isinstance(settings, Mapping):
-        return {name: _pinned(value, name) for name, value in settings.items()}
-    if key == "initial_scope":
+        return {n: _pinned(value, f"{key}.{n}".strip(".")) for n, value in settings.items()}
+    if key == "growth.initial_scope":
         return tuple(whole_path(each) for each in settings)
-    if key == "stories" and is_text_file(settings):
+    if key == "judge.stories" and is_text_file(settings):
         return whole_path(settings)
     is_model = isinstance(settings, str) and settings.startswith("adapter:")
-    return pinned(settings) if is_model and key != "players" else settings
+    return pinned(settings, key) if is_model and not key.startswith("game.") else settings
 
 
 def _work(
@@ -278,7 +278,10 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
         case KeyboardInterrupt():
             return RunOutcome(RunEvent.INTERRUPTED, 130, f"interrupted; {COMMITS_STAY}", ())
         case errors.BudgetError():
-            return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, str(error), session.higher_budget())
+            higher = session.higher_budget()
+            key = next(iter(higher), "budget").partition("=")[0]
+            told = str(error) if str(error).startswith(key) else f"{key}: {error}"
+            return RunOutcome(RunEvent.OUT_OF_BUDGET, 0, told, higher)
         case errors.NotFiniteError() | ModelNotFoundError() | SamplerError():
             return RunOutcome(RunEvent.INTERRUPTED, 2, message, (), failed=True)
         case WorkersLostError() | errors.PlayerError() | errors.JudgeError():

@@ -103,7 +103,7 @@ def make(name: str, settings: Caps | Mapping[str, Any] | None = None) -> MetaSam
         case "local":
             from meta_sampler.local import Local
 
-            resolve(values.model)
+            resolve(values.model, "meta_sampler.settings.model")
             return Local(values)
         case "chat":
             from meta_sampler.chat import Chat

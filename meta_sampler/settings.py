@@ -6,10 +6,11 @@ from dataclasses import replace
 from math import log2
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import Field, Strict
+from pydantic import AfterValidator, Field, Strict
 
 from xgl.chat.settings import ChatSettings, Endpoint
 from xgl.language import syntax as syn
+from xgl.models.references import check_device
 from xgl.settings import (
     Count,
     Dtype,
@@ -86,8 +87,8 @@ class LocalSettings(Caps):
 
     model: str = "embedded"
     """Model reference: embedded, smollm2, a folder, or a hub id."""
-    device: str = "auto"
-    """A torch device, or auto: a GPU where there is one."""
+    device: Annotated[str, AfterValidator(check_device)] = "auto"
+    """cpu, cuda:N, or auto: a GPU where there is one."""
     dtype: Dtype = "auto"
     """float32, bfloat16, or auto: bfloat16 on a GPU, float32 elsewhere."""
     examples: Natural = 4
@@ -151,6 +152,9 @@ class PortfolioSettings(Caps, Paid):
     """Model reference of ``local``."""
     model: str | None = None
     """Model of ``chat`` at the endpoint; null: there is no ``chat``, and nothing to pay."""
+
+    def __post_init__(self) -> None:
+        self.members()  # whose errors are then told with this group's name
 
     def members(self) -> dict[str, Caps]:
         """The settings of each sampler, by name, all with the same caps."""

@@ -122,7 +122,7 @@ def write_text(path: Path, text: str) -> None:
         if path.exists() and not path.is_file():
             path.write_text(text, encoding="utf-8")
             return
-        target = path.resolve()
+        target = Path(os.path.realpath(path))  # resolve() raises RuntimeError for a circle of links
         mode = target.stat().st_mode if target.exists() else None
         write_whole(target, text.encode())
         if mode is not None:

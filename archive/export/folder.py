@@ -22,6 +22,7 @@ from xgl.escaping import json_text
 from xgl.files import user_path
 from xgl.models.references import is_server
 from xgl.models.resolve import resolve
+from xgl.models.weights import json_object
 
 FORMATS: Mapping[str, str] = {
     "xgl": "games.files",
@@ -175,7 +176,10 @@ def copy(judge: str, folder: Path) -> None:
         shutil.copyfile(path, folder / path.name)
     for name in ("config.json", "tokenizer_config.json"):
         if (source / name).is_file():
-            config = json.loads((source / name).read_text(encoding="utf-8"))
+            try:
+                config = json_object(source / name)
+            except ValueError as error:
+                raise ExportError(f"--with-judge: {error}") from None
             # torch_dtype, rope_theta and the tokenizer's class are for transformers before 5
             if name == "config.json":
                 config |= {"dtype": "float32", "torch_dtype": "float32"}

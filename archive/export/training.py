@@ -10,6 +10,7 @@ maps and evaluation maps share neither a seed nor a text.
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -285,7 +286,8 @@ def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[s
     Raises ExportError if no map is archived, and for a game that needs models under the judge.
     """
     rows = task_rows(run, options)
-    stem = re.sub(r"\W+", "_", folder.resolve().name.lower(), flags=re.ASCII).strip("_")
+    own_name = Path(os.path.realpath(folder)).name.lower()
+    stem = re.sub(r"\W+", "_", own_name, flags=re.ASCII).strip("_")
     name = f"xent_{stem.removeprefix('xent_') or 'games'}"  # of a module that no other package has
     judge = reference_of(run, options.judge)
     facts = {

@@ -353,8 +353,9 @@ def _read(path: Path) -> Rows:
     except FileNotFoundError:
         raise RatingError(f"--table: found no file {path}, expected a table") from None
     except OSError as error:
-        raise RatingError(f"{path} cannot be read: found {error.strerror}") from None
-    except (csv.Error, ValueError, RecursionError, pa.ArrowException) as error:
+        problem = error.strerror or str(error).partition("\n")[0]
+        raise RatingError(f"{path} cannot be read: found {problem}, expected a table") from None
+    except (csv.Error, ValueError, OverflowError, RecursionError, pa.ArrowException) as error:
         kind, problem = ending[1:].upper(), next(iter(str(error).splitlines()), "")
         raise RatingError(f"{path}: found a table that is no {kind} ({problem})") from None
 

@@ -252,6 +252,7 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
                 _require_bounded(path, parquet)
             words = [c for c in TABLES[file.table].columns if c.values and c.name in columns]
             for batch in parquet.iter_batches(BATCH, columns=list(columns)) if fits else ():
+                batch.validate(full=True)  # texts are UTF-8
                 rows += batch.num_rows
                 if wrong := [c.name for c in words if not _is_sound(c, batch.column(c.name))]:
                     raise ValueError(f"a word in column {wrong[0]} that it cannot hold")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -122,7 +123,8 @@ class MeasureRunConfig(AnyRun):
     def run_name(self) -> str:
         """The run folder's name."""
         if self.measure.folder:
-            return self.name or f"{NAME}-{self.export_folder.resolve().name.removesuffix('.json')}"
+            folder = os.path.realpath(self.export_folder)
+            return self.name or f"{NAME}-{Path(folder).name.removesuffix('.json')}"
         first, *others = self.measure.games
         more = f"-and-{len(others)}" if others else ""
         return self.name or f"{NAME}-{Path(first).stem}{more}"

@@ -140,9 +140,11 @@ def plan_models(
     check_source(judge.stories, "judge.stories")
     own = None if is_server(judge.model) else judge.model
     npc = None if config.player.npc == "base" else config.player.npc
-    others = judge.second, *judge.others.values()
-    for reference in filter(None, (own, config.player.model, npc, *others)):
-        resolve(reference)
+    models = {"judge.model": own, "player.model": config.player.model, "player.npc": npc}
+    models |= {f"judge.others.{name}": each for name, each in judge.others.items()}
+    for key, reference in (models | {"judge.second": judge.second}).items():
+        if reference:
+            resolve(reference, key)
     sampler = services.sampler(config.meta_sampler.name, settings)
     from evo.jobs.executor import check  # loads Ray: when everything else is right
 

@@ -36,7 +36,8 @@ from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.console import Console
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, PlayerError
+from xgl.models.references import ChatName, parse
 
 AUTHOR_TOKENS = 8192
 """Least limit of what an author writes, and a sorter of games: longer than a player's answer."""
@@ -47,10 +48,11 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
     settings, models = config.ggbench, dict[str, ChatSettings]()
     for key in ("author", "filter_model", "cluster_model"):
         if name := getattr(settings, key):
-            model = find_model(name, settings.chat, f"ggbench.{key}")
-            if not isinstance(model, RemotePlayer):
+            if not isinstance(parse(name, f"ggbench.{key}"), ChatName):
                 expected = "expected chat:MODEL or chat:MODEL@URL"
                 raise ConfigError(f"ggbench.{key}: found {name!r}, {expected}")
+            model = find_model(name, settings.chat, f"ggbench.{key}")
+            assert isinstance(model, RemotePlayer)
             models[key] = model.settings
     for key in models.keys() & {"author", "cluster_model"}:
         tokens = max(AUTHOR_TOKENS, settings.chat.answer_tokens)
@@ -225,11 +227,11 @@ class GGBenchSession(RunSession):
 
     def _sort(self, settings: ChatSettings, games: Sequence[ProgramGame]) -> None:
         """Print each kind of games with its members, and the games that are of none. Raises
-        :class:`ConfigError` if there is no such number of kinds."""
+        :class:`PlayerError` if the model finds no such number of kinds."""
         try:
             found = Clusterer(*self._endpoint(settings)).sort(games, self.settings.clusters)
         except ValueError as error:
-            raise ConfigError(f"ggbench.clusters: {error}") from None
+            raise PlayerError(f"ggbench.clusters: {error}, expected another number") from None
         view, chosen = table("Kinds of games", "kind", "games", "share", "titles"), found.chosen
         members = [(found.explanations[place], found.belongs[:, place]) for place in chosen]
         members.append(("none of these", found.belongs[:, list(chosen)].sum(axis=1) == 0))

@@ -7,12 +7,14 @@ import gc
 import logging
 import os
 import socket
+import sys
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from itertools import count
+from logging.handlers import BufferingHandler
 from typing import Any
 
 import ray
@@ -56,6 +58,7 @@ HEAD_SECONDS = 20.0
 """Time for the head of a cluster to come back; Ray ends the driver after a minute."""
 CONNECT_SECONDS = 10.0
 """Time limit for the head of a cluster to answer."""
+LOGGERS = ("evo", "xgl")
 log = logging.getLogger("evo")
 
 
@@ -79,9 +82,19 @@ class _Worker:
         gc.collect()
         gc.freeze()
 
-    def play(self, job: Job[Outcome]) -> Result[Outcome]:
-        """Do a job, whose adapters come from the object store of this worker's node."""
-        return self.model_host.do(job.with_adapters(lambda at: None if at is None else ray.get(at)))
+    def play(self, job: Job[Outcome]) -> tuple[Result[Outcome], set[str]]:
+        """Do a job, whose adapters come from the object store of this worker's node. Its result,
+        and the warnings meanwhile, which the driver logs: nobody reads a worker's own log."""
+        heard = BufferingHandler(capacity=sys.maxsize)
+        heard.setLevel(logging.WARNING)
+        for name in LOGGERS:
+            logging.getLogger(name).addHandler(heard)
+        job = job.with_adapters(lambda at: None if at is None else ray.get(at))
+        try:
+            return self.model_host.do(job), {each.getMessage() for each in heard.buffer}
+        finally:
+            for name in LOGGERS:
+                logging.getLogger(name).removeHandler(heard)
 
     train = play  # process lists show a worker's method by its name
 
@@ -136,6 +149,8 @@ class RayExecutor:
         self.losses: Counter[int | None] = Counter()
         """Workers that died, by the number of their job; None: in a row as they started."""
         self.numbers = count()
+        self.told = set[str]()
+        """Warnings of workers that are logged already."""
         for _ in range(self.count):
             self._start()
 
@@ -166,7 +181,7 @@ class RayExecutor:
         worker, number = self.busy.pop(reference)
         event = None
         try:
-            result = ray.get(reference)
+            done = ray.get(reference)
         except LOSS_ERRORS as error:
             self._lose(worker, number, error)
         except RayTaskError as error:
@@ -177,8 +192,13 @@ class RayExecutor:
             self.free.append(worker)
             if number is None:
                 self.losses[None] = 0
-            elif self.unfinished_jobs.pop(number, None):
-                event = number, result
+            else:
+                result, warnings = done
+                for text in sorted(warnings - self.told):
+                    log.warning("a worker: %s", text)
+                self.told |= warnings
+                if self.unfinished_jobs.pop(number, None):
+                    event = number, result
         self._hand_over()
         return event
 
@@ -283,10 +303,12 @@ def check(cluster: ClusterConfig) -> None:
         return
     expected = "expected null, auto, or host:port of a running Ray"
     host, _, port = cluster.address.rpartition(":")
-    if host and port.isdigit() and "//" not in host:
+    if not cluster.address or "//" in cluster.address:
+        raise ConfigError(f"cluster.address: found {cluster.address!r}, {expected}")
+    if host and port.isdecimal():
         try:
             socket.create_connection((host.strip("[]"), int(port)), CONNECT_SECONDS).close()
-        except (OSError, OverflowError) as error:
+        except (OSError, OverflowError, UnicodeError) as error:
             raise ConfigError(
                 f"cluster.address: {cluster.address} does not answer ({error}), {expected}"
             ) from None

@@ -68,16 +68,19 @@ def _adapter_hashes(archive: Archive, beginning: str) -> set[str]:
     return named or begin
 
 
-def pinned(reference: str) -> str:
+def pinned(reference: str, key: str) -> str:
     """A reference to a fine-tune with the whole path of its run and the SHA-256 of its adapter, so
     that it means the same wherever and whenever it is read; other references as they are.
 
-    Raises :class:`~xgl.errors.ModelNotFoundError`.
+    Raises :class:`~xgl.errors.ModelNotFoundError`, whose message begins with the ``key``.
     """
-    name = parse(reference, "model")
+    name = parse(reference, key)
     if not isinstance(name, AdapterName):
         return reference
-    digest, _, _ = _found(reference, name)
+    try:
+        digest, _, _ = _found(reference, name)
+    except ModelNotFoundError as error:
+        raise ModelNotFoundError(f"{key}: {error}") from None
     model = f"@{name.model}" if name.model else ""
     return f"adapter:{user_path(name.run).resolve()}:{digest}{model}"
 

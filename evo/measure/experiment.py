@@ -126,10 +126,10 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     export = _measure(config)
     judge = export.judge
     check_judge(judge)
-    for other in config.measure.others.values():
-        resolve(other)
+    for name, other in config.measure.others.items():
+        resolve(other, f"measure.others.{name}")
     reference = config.measure.base or judge
-    resolve(reference)
+    resolve(reference, "measure.base")
     base = LocalPlayer(config.measure.base or config.measure.judge or export.judge_name, reference)
     players = tuple(find_player(name, config.measure.chat) for name in config.players)
     remote = [player.settings for player in players if isinstance(player, RemotePlayer)]

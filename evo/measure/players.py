@@ -7,16 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
+from jinja2 import TemplateError
+
+from archive import ArchiveError
 from evo.config.measure import ChatConfig
 from evo.config.models import PlayerConfig
 from evo.jobs.lora import AdaptedModel, peft_base, with_peft_folder
 from evo.jobs.merged import adapter_of
 from evo.jobs.model_host import ModelHost
 from evo.record.budget import ChatBudget
-from xgl.chat.client import read_key
+from xgl.chat.client import QUESTION, read_key
 from xgl.chat.settings import ChatSettings, Requests
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, excerpt
 from xgl.files import user_path
 from xgl.judge.loading import load_model
 from xgl.lm.language_model import LanguageModel
@@ -68,7 +72,7 @@ class LocalPlayer:
             if self.chat:
                 temperature = 1.0 if self.chat.temperature is None else self.chat.temperature
                 decoding = Decoding(temperature, self.chat.top_p or 1.0)
-                options = (self.chat.extra_body or {}).get("chat_template_kwargs", {})
+                options = template_options(self.chat)
                 template = ChatTemplate(lm, self.chat.answer_tokens, **options)
             yield LocalPolicy(
                 lm, decoding, count=count, memory_bytes=lab.memory, keep_caches=True, chat=template
@@ -94,41 +98,57 @@ class RemotePlayer:
 MeasuredPlayer = LocalPlayer | RemotePlayer
 
 
+def template_options(chat: ChatConfig) -> Any:
+    """Options of a local model's chat template."""
+    return (chat.extra_body or {}).get("chat_template_kwargs", {})
+
+
 def find_player(text: str, chat: ChatConfig, key: str = "players") -> MeasuredPlayer:
     """The player of that name under a key, found but not loaded. Raises :class:`ConfigError`,
     :class:`~xgl.errors.ModelNotFoundError`, :class:`~archive.ArchiveError`, and
     :class:`~xgl.errors.PlayerError` for a key that is missing."""
     match references.parse(text, key):
         case references.LocalName(reference, temperature):
-            resolve(reference)
+            resolve(reference, key)
             return LocalPlayer(text, reference, temperature=temperature)
         case references.InstructName(reference):
-            resolve(reference)
-            if not load_tokenizer(reference).chat_template:
+            resolve(reference, key)
+            if not (tokenizer := load_tokenizer(reference)).chat_template:
                 raise ConfigError(
                     f"{key}: {text}: its tokenizer has no chat template, expected an instruct "
                     f"model, or {reference} to be asked by the view alone"
                 )
+            try:
+                options = {"tokenize": False, "add_generation_prompt": True}
+                tokenizer.apply_chat_template(QUESTION, **options, **template_options(chat))
+            except (TemplateError, TypeError, ValueError, LookupError) as error:
+                raise ConfigError(
+                    f"{key}: {text}: its chat template fails ({excerpt(str(error))}), expected "
+                    "other options in chat.extra_body={chat_template_kwargs: {…}}"
+                ) from None
             return LocalPlayer(text, reference, chat=chat)
         case references.AdapterName() as name:
             try:
                 _, content, player = adapter_of(name)
-            except ConfigError as error:
+            except (ConfigError, ArchiveError) as error:
                 raise ConfigError(f"{key}: {text}: {error}") from None
-            resolve(player.model)
+            resolve(player.model, key)
             temperature = player.temperature
             return LocalPlayer(text, player.model, content, lora=player, temperature=temperature)
         case references.PeftName(folder, model):
             adapter = user_path(folder)
             base = peft_base(adapter, model)
-            resolve(base)
+            resolve(base, key)
             return LocalPlayer(text, base, folder=adapter)
         case references.ChatName(model, url):
             prompt, new = chat.prices.get(model, (0.0, 0.0))
             facts = shared_values(chat, Requests)
-            settings = ChatSettings(
-                model=model, base_url=url, price_prompt=prompt, price_new=new, **facts
-            )
+            try:
+                settings = ChatSettings(
+                    model=model, base_url=url, price_prompt=prompt, price_new=new, **facts
+                )
+            except ConfigError as error:
+                raise ConfigError(f"{key}: chat:{model}: {error}") from None
             read_key(settings)
             return RemotePlayer(text, settings)
     raise ConfigError(f"{key}: found {text!r}, a judge, {references.EXPECTED}")

@@ -12,7 +12,16 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 from xgl.errors import ConfigError
-from xgl.files import MOST_DEPTH, may_use, read_bytes, read_json, remember, user_path, wrote
+from xgl.files import (
+    MOST_DEPTH,
+    may_use,
+    read_bytes,
+    read_json,
+    remember,
+    user_path,
+    write_text,
+    wrote,
+)
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -83,6 +92,8 @@ def test_only_regular_files_within_bounds_are_read(tmp_path: Path) -> None:
             read_bytes(path, within=folder)
     with pytest.raises(OSError, match="has 4 bytes, at most 3 are read"):
         read_bytes(folder / "file", 3)
+    write_text(folder / "loop", "new")
+    assert read_bytes(folder / "loop") == b"new"
 
 
 # -- what this user wrote is known by its content, wherever it lies --------------------------------

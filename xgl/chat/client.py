@@ -102,7 +102,10 @@ def read_key(settings: ChatSettings) -> str | None:
             "the API key in it"
         )
     if not (key.isascii() and key.isprintable()) or " " in key:
-        raise PlayerError(f"the environment variable {settings.key_name} holds no API key")
+        raise PlayerError(
+            f"{settings.place}: the environment variable {settings.key_name} holds no API key, but "
+            "spaces or characters that a header cannot have; expected one word of ASCII"
+        )
     return key
 
 
@@ -155,8 +158,11 @@ class RequestBatch:
                 ),
                 follow_redirects=False,
             )
-        except (ImportError, ValueError, httpx2.InvalidURL) as error:  # proxies that cannot be
-            raise PlayerError(f"{settings.place}: {error}") from None
+        except (ImportError, OSError, ValueError, httpx2.InvalidURL) as error:
+            raise PlayerError(
+                f"{settings.place}: {error}; expected proxies and certificates that can be used in "
+                "HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, NO_PROXY, SSL_CERT_FILE and SSL_CERT_DIR"
+            ) from None
 
     async def gather(
         self, work: Sequence[Callable[[RequestBatch], Awaitable[Result]]]

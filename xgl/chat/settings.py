@@ -6,6 +6,7 @@ import json
 import re
 from dataclasses import astuple, dataclass
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 from pydantic import AfterValidator
 
@@ -53,7 +54,11 @@ def _check_url(url: str) -> str:
     expected = "expected http(s)://host[:port]/v1"
     if set("@?#") & set(url):
         raise ValueError(f"{expected}; a key goes into an environment variable")
-    if not _URL.fullmatch(url):
+    try:  # as HTTP's library will: a port up to 65535, and no half of a surrogate pair
+        is_address = bool(_URL.fullmatch(url)) and urlsplit(url).port != 0 and bool(url.encode())
+    except ValueError:
+        is_address = False
+    if not is_address:
         raise ValueError(f"found {url!r}, {expected}")
     return url
 

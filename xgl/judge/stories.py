@@ -37,7 +37,7 @@ def check_source(reference: str, setting: str) -> None:
     except (StoryError, ValueError) as error:
         raise ConfigError(f"{setting}: {error}") from None
     if not is_corpus(reference) and reference != JUDGE:
-        resolve(reference)
+        resolve(reference, setting)
 
 
 def check_prompts(game: Game, reference: str, origin: str, setting: str) -> None:

@@ -16,7 +16,7 @@ from inspect import signature
 from pathlib import Path
 from typing import Any
 
-from xgl.errors import ModelNotFoundError
+from xgl.errors import ConfigError, ModelNotFoundError
 from xgl.files import BUILT_IN, user_path
 from xgl.models import smollm2
 from xgl.models.references import WEIGHTS_SHARE, devices_of, placement
@@ -38,17 +38,20 @@ EXPECTED = (
 )
 
 
-def resolve(reference: str) -> Path:
+def resolve(reference: str, key: str = "") -> Path:
     """The local folder of a model; downloads where the reference needs it.
 
-    A folder that exists wins over a hub id of the same spelling. Raises ModelNotFoundError, and
-    ConfigError for a path with an unset variable.
+    A folder that exists wins over a hub id of the same spelling. Raises ModelNotFoundError, whose
+    message begins with the ``key`` that holds the reference.
     """
-    folder = _find(reference)
+    where = f"{key}: " if key else ""
     try:
+        folder = _find(reference)
         _check_folder(folder)
-    except ValueError as error:
-        raise ModelNotFoundError(f"model {reference!r}: {error}; {EXPECTED}") from None
+    except (ConfigError, ModelNotFoundError) as error:
+        raise ModelNotFoundError(f"{where}{error}") from None
+    except (ValueError, OSError) as error:
+        raise ModelNotFoundError(f"{where}model {reference!r}: {error}; {EXPECTED}") from None
     return folder
 
 

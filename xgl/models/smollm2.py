@@ -34,7 +34,10 @@ COMPLETE = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_con
 def cache_root() -> Path:
     """Folder of downloaded models: `$XGL_CACHE`, else `~/.cache/xgl`."""
     folder = os.environ.get("XGL_CACHE")
-    return user_path(folder) if folder else Path.home() / ".cache" / "xgl"
+    try:
+        return user_path(folder) if folder else Path.home() / ".cache" / "xgl"
+    except RuntimeError:
+        raise ModelNotFoundError("XGL_CACHE: not set, and there is no home folder") from None
 
 
 def cached_folder() -> Path | None:
@@ -57,7 +60,7 @@ def obtain() -> Path:
         cache_root().mkdir(parents=True, exist_ok=True)
         with FileLock(cache_root() / "smollm2.lock"):
             return cached_folder() or _install()
-    except (OSError, SafetensorError) as error:
+    except (OSError, SafetensorError, zipfile.BadZipFile, KeyError) as error:
         reason = f"could not be put into {cache_root()} ({error})"
         raise ModelNotFoundError(f"model smollm2 {reason}") from None
 
@@ -90,7 +93,10 @@ def hub_snapshot(name: str) -> Path | None:
             return folder
     # The bases of the hub's own error: that of its HTTP library, whose name changes, and OSError.
     with contextlib.suppress(HFValidationError, *HfHubHTTPError.__bases__):
-        HfApi().model_info(name, timeout=HUB_TIMEOUT_SECONDS)
+        try:
+            HfApi().model_info(name, timeout=HUB_TIMEOUT_SECONDS)
+        except UnicodeError as error:
+            raise ModelNotFoundError(f"HF_TOKEN: {error}, expected a token or none") from None
         return Path(snapshot_download(name, allow_patterns=patterns))
     return None
 

@@ -110,16 +110,26 @@ def _name_it(folder: Path, table: str, rows: int) -> None:
     record_path(folder, 1).write_text(json.dumps(record))
 
 
-def test_a_word_that_its_column_cannot_hold_is_damage(tmp_path: Path) -> None:
+NO_TEXT = pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")
+"""The offsets and bytes of one text that is no UTF-8."""
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [("definition", pa.array(["x"])), ("reason", pa.StringArray.from_buffers(1, *NO_TEXT))],
+)
+def test_a_text_that_its_column_cannot_hold_is_damage(
+    tmp_path: Path, name: str, found: pa.Array
+) -> None:
     Archive.create(tmp_path / "archive").close()
     schema = TABLES["decisions"].schema
-    place = schema.get_field_index("definition")
+    place = schema.get_field_index(name)
     table = to_arrow("decisions", [row("decisions")])
-    table = table.set_column(place, schema.field(place), pa.array(["x"]))
+    table = table.set_column(place, schema.field(place), found)
     _write(tmp_path / "archive" / "decisions" / "000001.parquet", schema, table.columns)
     _name_it(tmp_path / "archive", "decisions", 1)
-    with pytest.raises(DamagedError, match="definition"):
-        Archive.open(tmp_path / "archive").rows("decisions", ["definition"])
+    with pytest.raises(DamagedError, match=r"definition|UTF8"):
+        Archive.open(tmp_path / "archive").rows("decisions", [name])
 
 
 FILES = ("archive.json", "scores/000002.parquet", "head.json", "commits/000001.json")

@@ -3,6 +3,7 @@ harm: tests/end_to_end)."""
 
 from __future__ import annotations
 
+import logging
 import os
 import pickle
 import signal
@@ -72,6 +73,12 @@ def test_a_cluster_has_room_for_all(
     assert left, "the next run of this process is not in this cluster"
 
 
+@pytest.mark.parametrize("address", ["", "ray://h:1", "a..b:6379", "h:²", "127.0.0.1:99999"])
+def test_an_address_that_is_none_is_one_sentence(address: str) -> None:
+    with pytest.raises(ConfigError, match=r"^cluster\.address: .*expected null, auto, or host"):
+        executors.check(ClusterConfig(address=address))
+
+
 def test_a_process_may_join_a_cluster_after_a_run_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -111,9 +118,31 @@ def test_each_adapter_is_read_once(
     assert len(pickle.dumps(sent)) < 100_000, "less than one adapter"
     worker.model_host = cast(Any, SimpleNamespace(do=lambda job: job.adapters))
     for n, job in enumerate(sent):
-        [adapter] = cast(Any, worker.play(job))
+        [adapter], _ = cast(Any, worker.play(job))
         assert sha256(adapter).hexdigest() == digests[n % 6]
     assert len(objects) == 6
+
+
+def test_a_warning_of_a_worker_is_the_runs_and_is_told_once(
+    make_task: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Ray's own files, where it would stand otherwise, nobody reads."""
+    worker, job, halved = executors._Worker(), Evaluation(make_task(), (None,), ()), "in halves"
+    warn = logging.getLogger("xgl.lm").warning
+    worker.model_host = cast(Any, SimpleNamespace(do=lambda _: warn(halved)))
+    with monkeypatch.context() as patch:
+        patch.setattr(logging.getLogger("xgl"), "propagate", False)  # as in a process of its own
+        done = worker.play(job)
+    assert caplog.messages == []
+    executor = object.__new__(executors.RayExecutor)
+    executor.told, executor.free, executor.waiting = set(), deque(), deque()
+    executor.unfinished_jobs = dict.fromkeys((1, 2), cast(Any, job))
+    monkeypatch.setattr(executors.ray, "get", lambda _: done)
+    for number in (1, 2):
+        executor.busy = {"job": (worker, number)}
+        monkeypatch.setattr(executor, "_next", lambda: "job")
+        assert executor.next_event() == (number, None)
+    assert caplog.messages == [f"a worker: {halved}"]
 
 
 def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture) -> None:

@@ -62,8 +62,8 @@ def test_it_is_merged_once_and_holds_whatever_names_it(tmp_path: Path) -> None:
     [folder] = folders
     assert folder.parent == tmp_path / "cache" / "merged"
     assert len(list(folder.parent.iterdir())) == 1
-    assert pinned("embedded") == "embedded"
-    assert pinned(f"adapter:{EXAMPLE}:{GAME}") == f"adapter:{EXAMPLE}:{SHA}"
+    assert pinned("embedded", "player.model") == "embedded"
+    assert pinned(f"adapter:{EXAMPLE}:{GAME}", "player.model") == f"adapter:{EXAMPLE}:{SHA}"
 
 
 FAULTS = {

@@ -244,6 +244,14 @@ def test_a_key_in_the_wrong_place_is_not_repeated(wrong: dict[str, Any]) -> None
     assert "secret" not in str(error.value)
 
 
+@pytest.mark.parametrize(
+    "url", ["http://h:99999/v1", "http://h:0", "http://h:x/v1", "http://h/\udcff"]
+)
+def test_an_address_that_no_library_takes_is_refused_at_once(url: str) -> None:
+    with pytest.raises(ConfigError, match=r"base_url: found .*, expected http\(s\)://host"):
+        ChatSettings(model="m", base_url=url)
+
+
 def test_the_page_of_players_names_every_setting_and_every_count() -> None:
     page = PAGE.read_text(encoding="utf-8")
     _, section = page.split("## Settings")
