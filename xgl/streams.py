@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import os
 import re
@@ -14,6 +15,8 @@ from xgl.errors import MAX_MESSAGE, ProgramError, XGLError, excerpt, missing_pac
 from xgl.escaping import visible
 
 _SPACES = "\n\t" + "".join(map(chr, (0xA0, 0x1680, *range(0x2000, 0x200B), 0x202F, 0x205F, 0x3000)))
+_OF_OUTPUT = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
+"""Errors of a write; one without a file is then standard output's."""
 _BAR = re.compile(r"(?:\r|\n|\x1b\[A)*")
 """How a progress bar of a library begins what it writes."""
 
@@ -80,7 +83,8 @@ def exit_code(command: Callable[[], int], *errors: type[Exception]) -> int:
     except kinds as error:
         message = str(error) if isinstance(error, ProgramError) else visible(str(error))
     except OSError as error:
-        place = visible(excerpt(str(error.filename or "standard output")))
+        unnamed = "standard output" if error.errno in _OF_OUTPUT else "the system"
+        place = visible(excerpt(str(error.filename or unnamed)))
         message = f"{place}: {error.strerror or error}"
         _discard_output()
     except ModuleNotFoundError as error:

@@ -169,7 +169,7 @@ def with_home(word: str) -> str:
     """An override with its value in quotes if that is a path below the home folder, or a number
     where the name of a group is expected, for Hydra to say which there are."""
     key, value = split_override(word)
-    group = value.isdecimal() and files("conf").joinpath(key).is_dir()
+    group = value.isdecimal() and key in (each.name for each in files("conf").iterdir())
     return word.replace(value, quoted(value)) if group or value.startswith("~") else word
 
 
@@ -236,6 +236,9 @@ def _one_sentence(message: str, kind: type) -> str:
     if message.startswith(("Ambiguous value for argument", "Sweep parameters ")):
         key, _, value = quote.partition("=")
         return f"{key}: found {value!r}, expected one value: a command is one run"
+    if " interpolation" in message and "full_key: " in message:
+        where = message.rpartition("full_key: ")[2].split()[0]
+        return f"{where}: found ${{…}} without a value ({lines[0]}), expected one that has one"
     if "Could not find '" in message:
         group, _, name = message.partition("Could not find '")[2].partition("'")[0].partition("/")
         options = ", ".join(line for line in lines if " " not in line and line != name)
