@@ -241,7 +241,7 @@ PASSED = MappingProxyType(
     | {Reason.NEW_AND_USEFUL: 3}
 )
 """Number of questions that a decision with this reason has answered with yes. Other reasons refuse
-a candidate before it is fine-tuned."""
+a candidate before it is fine-tuned: it has learned nothing."""
 
 
 @dataclass(frozen=True)
@@ -254,7 +254,7 @@ class Decision:
     def answer(self, question: str) -> float:
         """1: yes; 0: no; NaN: open, because plays ran out, or because a question before it was not
         answered with yes."""
-        number, passed = QUESTIONS.index(question), PASSED[self.reason]
+        number, passed = QUESTIONS.index(question), PASSED.get(self.reason, 0)
         if number < passed:
             return 1.0
         return 0.0 if number == passed and self.decided else math.nan
@@ -330,26 +330,27 @@ HEADS = (
 
 
 def summary(verdicts: Sequence[Mapping[str, Decision]]) -> str:
-    """Each candidate's reasons by seed; then, of those that were fine-tuned under every seed,
-    agreement by question, and decisions that contradict each other."""
+    """Each candidate's reasons by seed; then, of those that were fine-tuned under every seed and of
+    all, agreement by question, and decisions that contradict each other."""
     games = [name for name in verdicts[0] if all(name in each for each in verdicts)]
     lines = [f"{name}: " + "; ".join(each[name].reason for each in verdicts) for name in games]
     accepted_count = sum(
         each[name].reason.verdict is Verdict.ACCEPTED for each in verdicts for name in games
     )
-    lines.append(f"\n{accepted_count} accepted of {len(games)} games under {len(verdicts)} seeds\n")
+    lines.append(f"\n{accepted_count} accepted of {len(games)} games under {len(verdicts)} seeds")
     trained = [name for name in games if all(each[name].reason in PASSED for each in verdicts)]
-    if len(verdicts) > 1 and trained:
-        lines += agreement_lines([[each[name] for each in verdicts] for name in trained])
+    for names, which in ((trained, "fine-tuned"), (games, "judged")):
+        if len(verdicts) > 1 and names:
+            lines += agreement_lines([[each[name] for each in verdicts] for name in names], which)
     return "\n".join(lines)
 
 
-def agreement_lines(decisions: Sequence[Sequence[Decision]]) -> list[str]:
-    """The table of agreement; ``decisions`` by game and seed."""
+def agreement_lines(decisions: Sequence[Sequence[Decision]], which: str) -> list[str]:
+    """The table of agreement; ``decisions`` by game and seed, ``which`` were made of all."""
     both = {Verdict.ACCEPTED, Verdict.REFUSED}
     count = sum(both <= {each.reason.verdict for each in one} for one in decisions)
     lines = [
-        f"{len(decisions)} were fine-tuned under every seed; {count} of these were accepted "
+        f"\n{len(decisions)} were {which} under every seed; {count} of these were accepted "
         "under one seed and refused under another\n",
         head(HEADS),
     ]

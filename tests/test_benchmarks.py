@@ -201,6 +201,7 @@ def test_alpha_is_that_of_the_published_example() -> None:
         (Reason.NOT_ABOUT_MAP, True, (0, X, X)),
         (Reason.OWN_GAIN_OPEN, False, (X, X, X)),
         (Reason.NO_HELP, True, (1, 0, X)),
+        (Reason.ILL_POSED, True, (0, X, X)),
     ],
 )
 def test_questions_are_answered_in_turn(
