@@ -220,7 +220,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path, help="write what each game teaches")
     options, overrides = parse(parser)
     config = load(RunConfig, ["+experiment=scope_growth", *overrides])
-    named = library_tasks(config, config.curriculum.held_out)
+    named = library_tasks(config)
     games = read_growths(options.runs, list(named.values()), options.passed_over)
     study = Programs(config, list(named.values()))
     try:

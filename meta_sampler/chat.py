@@ -89,9 +89,8 @@ class Chat(PaidAnswers, base.MetaSampler):
         except UnusableAnswerError as error:
             raise base.SamplerError(f"{self.settings.place}: {error}") from None
         shown = tuple(game.game_id for game in (brief.parent, *brief.accepted_games))
-        origin = base.Provenance(
-            NAME, ("invent",), shown, self.settings.model, base.prompt_hash(request)
-        )
+        model, hashed = self.settings.model, base.prompt_hash(request)
+        origin = base.Provenance(NAME, ("invent",), shown, model, hashed)
         children = []
         for program in programs_in(answer.text)[-brief.games :]:  # drafts come first
             about = replace(origin, raw=program.raw, intent=program.intent)
@@ -107,7 +106,5 @@ class Chat(PaidAnswers, base.MetaSampler):
 
     def observe(self, outcomes: Sequence[base.Outcome]) -> None:
         """Remember each refusal, newest first."""
-        newest = [
-            x for x in reversed(outcomes) if x.code and x.progress is not base.Progress.ACCEPTED
-        ]
-        self._refusals = [*newest, *self._refusals][:MOST_REFUSED]
+        new = [x for x in reversed(outcomes) if x.code and x.progress is not base.Progress.ACCEPTED]
+        self._refusals = [*new, *self._refusals][:MOST_REFUSED]

@@ -193,13 +193,8 @@ class _Grammar:
         room_for_one = either(paid, fewer_lines(most - 1))
         room = either(both(main_moved, room_for_one), either(paid, fewer_lines(most - 2)))
         conditions = {
-            "assign": room,
-            "elicit_other": room,
-            "ensure": both(room, self.readable_strings()),
-            "reveal": both(room, self.readable_strings()),
-            "reward_other": room,
-            "beacon": room,
-            "replay": room,
+            **dict.fromkeys(("assign", "elicit_other", "reward_other", "beacon", "replay"), room),
+            **dict.fromkeys(("ensure", "reveal"), both(room, self.readable_strings())),
             "elicit_main": room_for_one,
             "reward_main": main_moved,
         }

@@ -44,8 +44,6 @@ FROM_DONOR = frozenset({"crossover", "compose"})
 
 NAME = "mutate"
 
-_COUNTS, _COUNT_WEIGHTS = (1, 2, 3), (0.5, 0.35, 0.15)
-
 Donors = list[tuple[str, editor.Lines]]
 """Other games of the parent's dialect: their ids, and their lines that may enter a child."""
 
@@ -119,7 +117,7 @@ class Mutate(MetaSampler):
         names = [name for name in self._operators if has.get(NEEDS.get(name, ""), True)]
         weights = [self._weight(name) for name in names]
         applied_names: tuple[str, ...] = ()
-        count = rng.choices(_COUNTS, _COUNT_WEIGHTS)[0]
+        count = rng.choices((1, 2, 3), (0.5, 0.35, 0.15))[0]
         for name in rng.choices(names, weights, k=count):
             with suppress(editor.NothingError):
                 edited_lines = self._operators[name](lines, context, rng)

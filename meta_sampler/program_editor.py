@@ -257,8 +257,6 @@ BOUNDS = (8, 16, 24, 32, 48)
 
 _SIDES: tuple[OneOf["before", "after"], ...] = ("before", "after")
 
-_NO_COMMON = "no common words between"
-
 
 def xed(target: syn.StringExpr, prefix: syn.StringExpr) -> syn.Xent:
     return syn.Xent("xed", target, prefix)
@@ -335,7 +333,7 @@ def condition(rng: Random, here: LiveRegisters, context: EditContext) -> syn.Con
     text = rng.choice(others)
     if context.settings.truths and rng.random() < 0.4:
         # The paper's constraint, in the form that a plain function decides.
-        statement = syn.Cat(syn.Cat(syn.Literal(_NO_COMMON), text), syn.Literal("&"))
+        statement = syn.Cat(syn.Cat(syn.Literal("no common words between"), text), syn.Literal("&"))
         return syn.Truth(syn.Cat(statement, move))
     rest = [other for other in others if other != text]
     choices: list[syn.Condition] = [

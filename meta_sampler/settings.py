@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import log2
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, Strict
 
@@ -24,10 +24,7 @@ from xgl.settings import (
     shared_values,
 )
 
-if TYPE_CHECKING:  # a type checker takes no literal of computed names
-    Player = str
-else:
-    Player = Literal[syn.PLAYERS]
+Player = Literal[*syn.PLAYERS]  # type: ignore[valid-type]  # a checker takes no computed names
 Players = tuple[Player, ...]
 Lines = Annotated[int, Strict(), Field(ge=1, le=syn.MAX_LINES)]
 

@@ -13,7 +13,7 @@ import os
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field, Strict, ValidationInfo, field_validator
 
@@ -42,10 +42,7 @@ from xgl.settings import (
 Confidence = Annotated[float, Strict(), Field(gt=0.5, lt=1)]
 Seed = Annotated[int, Strict(), Field(ge=0, lt=2**63)]
 WindowSize = Annotated[int, Strict(), Field(ge=1, le=MOST_SIZE)]
-if TYPE_CHECKING:  # a type checker takes no literal of computed names
-    ModelRun = str
-else:
-    ModelRun = Literal[MODEL_RUNS]
+ModelRun = Literal[*MODEL_RUNS]  # type: ignore[valid-type]  # a checker takes no computed names
 
 
 @settings

@@ -42,7 +42,7 @@ Courses = Mapping[str, tuple[Task, ...]]
 def plan_curriculum(config: RunConfig, services: Services, resumed: bool) -> Plan:
     """Read the growth; raises what :func:`plan_models` raises, and :class:`ConfigError` if the
     growth cannot be read or had other models."""
-    held_out = library_tasks(config, config.curriculum.held_out)
+    held_out = library_tasks(config)
     courses = read_courses(config, held_out)
     every = [task for tasks in (*courses.values(), held_out.values()) for task in tasks]
     for task in every:
@@ -84,15 +84,12 @@ def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
         raise ConfigError(f"curriculum.run: {error}") from None
 
 
-def library_tasks(config: RunConfig, names: Sequence[str]) -> dict[str, Task]:
-    """Games of the library by their short names, read by the rules of ``game.dialect``.
-    Raises :class:`ConfigError`."""
-    shared, dialect = metadata(config.game), config.game.dialect
-    tasks: dict[str, Task] = {}
-    for name in names:
-        task = read_task("curriculum.held_out", name, shared, dialect, translated=True)
-        tasks[short_name(name)] = task
-    return tasks
+def library_tasks(config: RunConfig) -> dict[str, Task]:
+    """The games of ``curriculum.held_out`` by their short names, read by the rules of
+    ``game.dialect``. Raises :class:`ConfigError`."""
+    key, on = "curriculum.held_out", (metadata(config.game), config.game.dialect)
+    names = config.curriculum.held_out
+    return {short_name(each): read_task(key, each, *on, translated=True) for each in names}
 
 
 def _check_growth(

@@ -67,11 +67,9 @@ class ModelSession(RunSession):
         if share := self.config.cluster.gpus_per_worker:
             player = self.config.player
             passes = f"{player.memory_mib} MiB and {player.policies_per_pass} policies a pass"
-            uses = f"GPUs     {share:g} for a worker, {player.dtype}, {passes}"
-            self.console.print(uses)
-        self.display = Display(
-            self.console, len(self.ledger.finetunes) + len(self.ledger.curricula)
-        )
+            self.console.print(f"GPUs     {share:g} for a worker, {player.dtype}, {passes}")
+        trained = len(self.ledger.finetunes) + len(self.ledger.curricula)
+        self.display = Display(self.console, trained)
 
     @classmethod
     def planned(cls, config: RunConfig, services: Services, resumed: bool) -> Plan:
@@ -82,9 +80,8 @@ class ModelSession(RunSession):
         settings = ModelHostSettings(self.config.judge, self.config.player, self.config.finetune)
         executor = self.plan.services.executor(self.config.cluster, settings)
         self.ledger.callbacks += self.plan.services.callbacks
-        self.collector = Collector(
-            self.config, self.ledger, executor, self.display, self.unshuffled
-        )
+        run = self.config, self.ledger, executor, self.display
+        self.collector = Collector(*run, self.unshuffled)
         return self
 
     def __exit__(self, *_: object) -> None:

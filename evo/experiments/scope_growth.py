@@ -175,12 +175,8 @@ class ScopeGrowth(ModelSession):
                 f"fewer than growth.least_yield={growth.least_yield:g} games join in a core-hour "
                 f"(at most {order.last_bound:.2g}, with 95 % confidence)"
             )
-        pace = (
-            f"; {plural(n_accepted, 'game')} joined in {hours:.2f} core-hours of jobs"
-            if hours
-            else ""
-        )
-        return RunOutcome(RunEvent.FINISHED, 0, message + pace, overrides)
+        pace = f"; {plural(n_accepted, 'game')} joined in {hours:.2f} core-hours of jobs"
+        return RunOutcome(RunEvent.FINISHED, 0, message + (pace if hours else ""), overrides)
 
     def _commit_scope(self, number: int, members: Sequence[ScopeMember[Task]]) -> None:
         """A scope and its cover in one commit: a resumed run lacks both or neither."""
@@ -188,17 +184,7 @@ class ScopeGrowth(ModelSession):
         decides = archived.deciding_value
         question = CoverQuestion(self.config.growth.eta, *decides, skip_unplayable=True)
         self.ledger.commit(
-            scopes=[
-                {
-                    "scope": number,
-                    "game_id": member.game.game_id,
-                    "role": member.game.role,
-                    "parent_game_id": member.parent.game_id if member.parent else None,
-                    "gamma": member.gamma,
-                    "generation": member.generation,
-                }
-                for member in members
-            ],
+            scopes=[member.row(number, lambda task: task.id) for member in members],
             covers=cover_rows(archived, scope, number, question),
         )
 

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from archive import Archive, Reason, RunEvent, Verdict
 from archive.charts import Plot, canvas, document, line, series, text
+from archive.schema import TaskId
 from archive.store.files import save_text
 from archive.text import percent
 from archive.views.tables import add, table
@@ -201,20 +202,11 @@ class ToySession(RunSession):
         known = set(self.archive.table("games", ["game_id"])["game_id"].to_pylist())
         new = {game_id(member.game): member.game for member in scopes[-1]}
         common = {"dialect": "skills", "metadata_json": "{}", "steps": 0}
-        games = [
-            {"game_id": name, "code": code(new[name]), **common}
-            for name in sorted(new.keys() - known)
-        ]
+        names = sorted(new.keys() - known)
+        games = [{"game_id": name, "code": code(new[name]), **common} for name in names]
+        mine = {"run_id": identity.run_id}
         rows = [
-            {
-                "run_id": identity.run_id,
-                "scope": number,
-                "game_id": game_id(member.game),
-                "role": "all",
-                "parent_game_id": game_id(member.parent) if member.parent else None,
-                "gamma": member.gamma,
-                "generation": member.generation,
-            }
+            mine | member.row(number, lambda game: TaskId(game_id(game), "all"))
             for number, scope in enumerate(scopes)
             for member in scope
         ]

@@ -15,6 +15,7 @@ from itertools import count
 from typing import Any, Generic, Protocol, TypeVar
 
 from archive import Reason, Verdict
+from archive.schema import TaskId
 from evo.config.schema import GrowthSettings
 from evo.record.steps import RequestT, RequestT_co, Steps, run
 
@@ -128,6 +129,12 @@ class ScopeMember(Generic[GameT]):
     generation: int
     gamma: float | None = None
     parent: GameT | None = None
+
+    def row(self, number: int, id_of: Callable[[GameT], TaskId]) -> dict[str, Any]:
+        """Its row of the scope ``number`` in the table ``scopes``, but for the run's id."""
+        parent = None if self.parent is None else id_of(self.parent).game_id
+        facts = {"scope": number, "gamma": self.gamma, "generation": self.generation}
+        return {**id_of(self.game)._asdict(), **facts, "parent_game_id": parent}
 
 
 def grow(

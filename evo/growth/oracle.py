@@ -41,8 +41,7 @@ UNHELPFUL = (Reason.NO_HELP, Reason.HELP_OPEN)
 
 @dataclass(frozen=True)
 class TransferAssessment(Assessment[Task]):
-    """An assessment with its evidence, the scope it was measured against, and its decision, if
-    selection decided."""
+    """An assessment with its evidence, its scope, and its decision, if selection decided."""
 
     evidence: rule.Evidence = field(default_factory=rule.Evidence)
     scope: tuple[Task, ...] = ()
@@ -58,10 +57,9 @@ class TransferOracle:
         self.decisions: dict[tuple[Any, ...], Row] = {}
         """Decisions of this session, in order; the archive of a resumed run may hold more."""
         self._repeats: Counter[TaskId] = Counter()
-        self._forecasters: dict[TaskId, list[TaskId]] = {}
-        """Games whose fine-tunes played a candidate for its forecast, as often as at the first look
-        of selection."""
         """Number of further fine-tunes of each game of the scope."""
+        self._forecasters: dict[TaskId, list[TaskId]] = {}
+        """Games whose fine-tunes played a candidate for its forecast, up to the first look."""
         self._generations: Counter[TaskId] = Counter()
         """Of the games of the scope; 0 of the initial ones."""
         self._training: set[Task] = set()
@@ -149,8 +147,7 @@ class TransferOracle:
         self, candidates: Sequence[Candidate[Task]], scope: Sequence[Task]
     ) -> Steps[Request, list[TransferAssessment]]:
         """The candidates of one list side by side: screened, learned, and measured again whenever
-        one of them shows that their parent was badly trained. Returns those that selection does
-        not decide."""
+        one shows that their parent was badly trained. Returns those that selection leaves open."""
         kept = yield from together([self.screen(each, scope) for each in candidates])
         playable = [each for each, is_kept in zip(candidates, kept, strict=True) if is_kept]
         assessments = yield from together([self._learn(each, scope) for each in playable])
@@ -216,8 +213,7 @@ class TransferOracle:
         return assessment
 
     def _climb(self, assessment: TransferAssessment) -> Steps[Request, TransferAssessment]:
-        """Fine-tune up to the first rung and, if the player learned something there, on the whole
-        budget, then select."""
+        """Fine-tune up to the first rung and, if that taught something, to the end, then select."""
         task = assessment.candidate.game
         if self.config.growth.first_rung < 1:
             yield self.pause.collector.training_requests(task)
@@ -285,8 +281,7 @@ class TransferOracle:
         )
 
     def _helped(self, task: Task, parents: Sequence[Task]) -> Steps[Request, list[Task]]:
-        """The games of ``parents`` that the task seems to help at the first look, the most helped
-        first."""
+        """The ``parents`` that the task seems to help at the first look, the most helped first."""
         stage, plays = self.selection, self.selection.looks.plays[0]
         question = Question(plays, helps=True, own_gain_plays=plays)
         yield from self._play(
@@ -308,8 +303,7 @@ class TransferOracle:
     ) -> Steps[Request, bool]:
         """Fine-tune the parent once more if its own gain is not clear, or if a candidate teaches
         significantly more of it than its own fine-tune learned (C above 1); returns whether it did.
-        A fine-tune that learned little teaches candidates little, so that even copies of the parent
-        seem new."""
+        A fine-tune that learned little teaches candidates little: even copies of it seem new."""
         collector, stage = self.collector, self.selection
         if not assessments or not self._may_train_again(parent):
             return False
@@ -343,8 +337,7 @@ class TransferOracle:
     def test(
         self, assessment: TransferAssessment, scope: Sequence[Task], doublings: int = 0
     ) -> Steps[Request, AcceptanceResult]:
-        """The acceptance test on its list's fresh seeds, first with the games that seem to teach it
-        most."""
+        """The acceptance test on its list's fresh seeds, with the likeliest to cover it first."""
         candidate, parent = assessment.candidate, assessment.parent
         stage = self._acceptance(doublings).of_list(candidate.place)
         values = assessment.evidence.scope_values
@@ -426,8 +419,7 @@ class TransferOracle:
 
     def _record(self, assessment: TransferAssessment) -> TransferAssessment:
         """Commit its decision, if there is one that is not in the archive, and drop adapters that
-        are no longer needed; returns it as decided. Its parent is the game whose help was
-        tested."""
+        are no longer needed; returns it as decided. Its parent: the game whose help was tested."""
         if assessment.decision is None:
             return assessment
         candidate, parent = assessment.candidate, assessment.parent

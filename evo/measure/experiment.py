@@ -38,24 +38,9 @@ from evo.jobs import evaluation
 from evo.jobs.evaluation import RoundScore, Row, round_floor
 from evo.jobs.model_host import ModelHost
 from evo.measure import results
-from evo.measure.folder import (
-    BENCHMARK,
-    ExportedMeasure,
-    MeasureGame,
-    named_measure,
-    read,
-    read_benchmark,
-)
+from evo.measure.folder import ExportedMeasure, MeasureGame, measure_of
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
-from evo.record.budget import (
-    ChatBudget,
-    Cost,
-    budget_limits,
-    check,
-    check_prices,
-    raised,
-    remaining,
-)
+from evo.record.budget import Cost, budget_limits, check, check_prices, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
@@ -63,7 +48,6 @@ from evo.runner import Plan, RunOutcome, RunSession, Services, shown
 from xgl.chat.client import ask_once
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
-from xgl.language.canonical import check_names
 from xgl.lm.memory import release_memory
 from xgl.models.references import is_server
 from xgl.models.resolve import resolve
@@ -123,7 +107,7 @@ class MeasurePlan:
 
 def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> Plan:
     """Find the measure, the players and their models; raises what each of them raises."""
-    export = _measure(config)
+    export = measure_of(config)
     judge = export.judge
     check_judge(judge)
     for name, other in config.measure.others.items():
@@ -145,20 +129,6 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
         ask_once(remote)
     plan = MeasurePlan(config, services.console, export, players, base, resumed)
     return plan.text, partial(MeasureSession, plan)
-
-
-def _measure(config: MeasureRunConfig) -> ExportedMeasure:
-    """The measure of a folder or of a benchmark configuration, or of named games. Raises
-    :class:`ConfigError` for a game that needs a model that is not under the judge."""
-    if config.measure.folder:
-        reader = read_benchmark if config.export_folder.suffix == BENCHMARK else read
-        export = reader(config.export_folder, config.measure.judge)
-    else:
-        export = named_measure(config)
-    for each in export.members:
-        task, setting = each.task, "measure.others={{{}: MODEL}}"
-        check_names(task.game, config.measure.others, task.origin, setting)
-    return export
 
 
 def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
@@ -372,7 +342,7 @@ class MeasureSession(RunSession):
         member = replace(member, task=task)
         return member, results.levels_of(rows, plan.base.name, plan.config.measure.m)
 
-    def _remaining_budget(self) -> ChatBudget:
+    def _remaining_budget(self) -> dict[str, Any]:
         """The remaining budget; raises :class:`~xgl.errors.BudgetError` if there is none."""
         budget, spent = self.plan.config.budget, self._spent()
         check(budget, spent)

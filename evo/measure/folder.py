@@ -21,12 +21,12 @@ from archive.statistics.rounds import ScoreLevels
 from evo.config.measure import MeasureRunConfig
 from evo.growth.initial_scope import read_task, short_name
 from evo.jobs.evaluation import Task, evaluation_seeds
+from meta_sampler.settings import Player
 from xgl import XGLError, analyse, game, parse
 from xgl.errors import ConfigError, excerpt
 from xgl.files import is_inside, may_use, read_bytes
 from xgl.judge.stories import check_prompts
-from xgl.language.canonical import Game, Metadata, read_metadata
-from xgl.language.syntax import PLAYERS
+from xgl.language.canonical import Game, Metadata, check_names, read_metadata
 from xgl.models.references import CORPUS
 from xgl.runtime.requests import Seeds
 
@@ -69,6 +69,20 @@ class ExportedMeasure:
     judge: str
     judge_name: str
     digest: str
+
+
+def measure_of(config: MeasureRunConfig) -> ExportedMeasure:
+    """The measure of a folder or of a benchmark configuration, or of named games. Raises
+    :class:`ConfigError` for a game that needs a model that is not under the judge."""
+    if config.measure.folder:
+        reader = read_benchmark if config.export_folder.suffix == BENCHMARK else read
+        export = reader(config.export_folder, config.measure.judge)
+    else:
+        export = named_measure(config)
+    for each in export.members:
+        task, setting = each.task, "measure.others={{{}: MODEL}}"
+        check_names(task.game, config.measure.others, task.origin, setting)
+    return export
 
 
 def named_measure(config: MeasureRunConfig) -> ExportedMeasure:
@@ -116,9 +130,6 @@ def usable_judge(path: Path, content: bytes, model: str) -> str:
 # -- an exported measure ---------------------------------------------------------------------------
 
 
-_Player = Literal[*PLAYERS]  # type: ignore[valid-type]
-
-
 class _Json(BaseModel):
     """A part of a file: other keys are left out, values have exactly these types."""
 
@@ -161,7 +172,7 @@ class _Member(_Json):
     file: str
     code_sha256: str
     game_id: str
-    role: _Player
+    role: Player
     metadata: dict[str, Any]
     thresholds: _Levels | None = None
     floor: float | None = None
@@ -259,7 +270,7 @@ class _BenchmarkGame(_Json):
 class _Benchmark(_Json):
     config_type: Literal["expanded_xent_config"]
     judge: str = Field(validation_alias=AliasPath("metadata", "judge_model"))
-    player: _Player = Field(validation_alias=AliasPath("players", 0, "name"))
+    player: Player = Field(validation_alias=AliasPath("players", 0, "name"))
     games: list[_BenchmarkGame] = Field(min_length=1)
     maps: list[_BenchmarkGame]
 

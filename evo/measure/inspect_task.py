@@ -132,14 +132,10 @@ def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") 
 
 
 def _solver(host: MeasureHost, rounds: int) -> Any:
-    kinds = {
-        "system": ChatMessageSystem,
-        "user": ChatMessageUser,
-        "assistant": ChatMessageAssistant,
-    }
+    kind = {"system": ChatMessageSystem, "user": ChatMessageUser, "assistant": ChatMessageAssistant}
 
     def chat_messages(messages: Sequence[Message]) -> list[Any]:
-        return [kinds[each["role"]](content=each["content"]) for each in messages]
+        return [kind[each["role"]](content=each["content"]) for each in messages]
 
     async def ask(
         state: Any, asked: list[Message], messages: list[Message], _: int

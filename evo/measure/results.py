@@ -14,24 +14,10 @@ from rich.table import Table
 
 from archive.charts import Panel, panels, series
 from archive.schema import PlayOutcome, TaskId
-from archive.statistics.intervals import (
-    CONFIDENCE,
-    Interval,
-    Scores,
-    mean_interval,
-    percentile_bounds,
-)
+from archive.statistics import rounds
+from archive.statistics.intervals import CONFIDENCE, Interval, Scores, bootstrapped, mean_interval
 from archive.statistics.measure import GameCeiling, xent_measure
-from archive.statistics.rounds import (
-    Playability,
-    ScoreLevels,
-    above_control,
-    arms,
-    crosses_surely,
-    narms,
-    narms_draws,
-    thresholds,
-)
+from archive.statistics.rounds import Playability, ScoreLevels, arms, narms
 from archive.text import interval, number, percent
 from archive.views.tables import add, labels, show_labels, table
 from evo.jobs import evaluation
@@ -54,30 +40,25 @@ is (N, ε, θ, m)-playable by it, at any ε (None: its plays are not at hand).""
 def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
     """Levels from the base player's rounds; None if its arms never rose."""
     own, _ = evaluation.series(rows)
-    levels = thresholds(own, m)
+    levels = rounds.thresholds(own, m)
     if levels is None:
         return None
-    return levels, base, crosses_surely(own, levels.b, levels.theta, m)
+    return levels, base, rounds.crosses_surely(own, levels.b, levels.theta, m)
 
 
 @dataclass(frozen=True)
 class GameResult:
-    """One player on one game after ``at_round`` rounds, ℓ; ``draws`` (resamples,) of its narms
-    over maps."""
+    """One player on one game after ``at_round`` rounds, ℓ; ``narms`` has bounds over maps, given
+    the levels, from its ``draws`` (resamples,)."""
 
     policy: str
     member: MeasureGame
     levels: ScoreLevels
     series: tuple[Scores, Scores | None]
     at_round: int
-    narms: float
+    narms: Interval
     draws: Scores
     control: float | None
-
-    @property
-    def interval(self) -> Interval:
-        """narms with its bounds over maps, given the levels."""
-        return Interval(self.narms, *percentile_bounds(self.draws, CONFIDENCE))
 
 
 def result(
@@ -87,7 +68,8 @@ def result(
     own, other = evaluation.series(rows)
     at = min(levels.k_m, own.shape[1])
     control = None if other is None else narms(arms(other), levels, at)
-    score, draws = narms(arms(own), levels, at), narms_draws(own, levels, at)
+    draws = rounds.narms_draws(own, levels, at)
+    score = bootstrapped(narms(arms(own), levels, at), draws, CONFIDENCE)
     return GameResult(policy, member, levels, (own, other), at, score, draws, control)
 
 
@@ -98,7 +80,7 @@ def measures_row(
     (own, base, crosses), at, above = levels, result.at_round, None
     scores, control = result.series
     if control is not None:
-        above = above_control(scores[:, :at], control[:, :at], CONFIDENCE)
+        above = rounds.above_control(scores[:, :at], control[:, :at], CONFIDENCE)
     return {
         "policy_id": result.policy,
         **result.member.task.id._asdict(),
@@ -110,9 +92,9 @@ def measures_row(
         "crosses_high": crosses.high if crosses else None,
         "at_round": result.at_round,
         "floor": result.member.task.floor,
-        "narms": result.narms,
-        "narms_low": result.interval.low,
-        "narms_high": result.interval.high,
+        "narms": result.narms.value,
+        "narms_low": result.narms.low,
+        "narms_high": result.narms.high,
         "confidence": CONFIDENCE,
         "control_narms": result.control,
         "above_control": above.value if above else None,
@@ -142,14 +124,14 @@ def show(console: Console, results: Sequence[GameResult]) -> None:
     for each in results:
         control = "" if each.control is None else f" ({number(each.control)})"
         game = f"{each.member.name}, ℓ = {each.at_round}"
-        cells[each.policy, game] = f"{interval(each.interval)}{control}"
+        cells[each.policy, game] = f"{interval(each.narms)}{control}"
     _show_by_game(console, f"narms after ℓ rounds, {over}", cells)
     columns = ("games", "mean", "median", "lower quartile", "upper quartile")
     title = f"The Xent Measure, {percent(CONFIDENCE)} over games and maps"
     summary, by_player = table(title, "player", *columns, numbers=True), policies(results)
     names = labels(list(by_player))
     for name, own in by_player.items():
-        scores, over_maps = np.array([r.narms for r in own]), np.stack([r.draws for r in own])
+        scores, over_maps = np.array([r.narms.value for r in own]), np.stack([r.draws for r in own])
         mu = xent_measure(scores, over_maps=over_maps)
         estimates = (mu.mean, mu.quantiles[0.5], mu.quantiles[0.25], mu.quantiles[0.75])
         add(summary, names[name], len(own), *map(interval, estimates))

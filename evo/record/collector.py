@@ -45,8 +45,7 @@ from xgl.settings import science
 
 class Attempts:
     """The attempts ``in_force`` of the games of a run, the best first. An attempt is a number from
-    0; equal numbers have equal training seeds, for all games. ``renewed``: the games that had
-    several."""
+    0; equal numbers have equal training seeds, for all games. ``renewed``: games with several."""
 
     def __init__(self, run_seed: int) -> None:
         self.run_seed = run_seed
@@ -78,8 +77,7 @@ class Attempts:
 class Collector:
     """Requests from the executor what the ledger does not hold yet. ``unshuffled`` are the games
     that are trained on their true rewards even under ``finetune.shuffle``; ``share``: of their
-    budget, the rung of all fine-tunes that it names, so that what it compares has equal
-    budgets."""
+    budget, the rung of all fine-tunes that it names: what it compares has equal budgets."""
 
     share = 1.0
 
@@ -105,8 +103,7 @@ class Collector:
         return other
 
     def seeds(self, purpose: Purpose, count: int, first: int = 0) -> SeedSet:
-        """``count`` pairs of seeds of a purpose, from the play seed ``first`` on: the same ones for
-        all games and policies."""
+        """``count`` pairs of seeds of a purpose from ``first`` on, for all games and policies."""
         return tuple(evaluation_seeds(purpose, self.config.seed, count, first))
 
     def _policy_id(self, task: Task, repetition: int) -> str:
@@ -132,14 +129,10 @@ class Collector:
         return [policy_id for rank in ranks for policy_id in self.policy_ids(task, rank)]
 
     def attempt_ids(self, tasks: Sequence[Task]) -> tuple[str, ...]:
-        """The attempts in force, the best first, of each game that had several: the ids of their
-        first fine-tunes."""
+        """Ids of the first fine-tunes of attempts in force, the best first, of games with several."""
         by_id = {task.id: task for task in tasks if task.id in self.attempts.renewed}
-        return tuple(
-            self.policy_ids(task, rank)[0]
-            for task in by_id.values()
-            for rank in range(len(self.attempts.of(task.id)))
-        )
+        ids = map(self.policy_ids_in_force, by_id.values())
+        return tuple(chain(*(each[:: self.config.finetune.replicates] for each in ids)))
 
     @cached_property
     def settings_json(self) -> str:
@@ -202,8 +195,7 @@ class Collector:
 
     def _unlikely_requests(self, task: Task, first: int = 0) -> list[Request]:
         """Random moves on calibration maps from the ``first`` on: of the role and of its zero-sum
-        partner, whose strategies answer each other, where surprising words of their own may
-        pay."""
+        partner, whose strategies answer each other, where surprising words of their own may pay."""
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
         return [
             UnlikelyRequest(
@@ -219,8 +211,7 @@ class Collector:
 
     def well_posed(self, task: Task, searched: int | None = None) -> list[WellPosed]:
         """Whether ε-clipping changes the best calibration plays, and whether the best moves found
-        by each search rest on it, on its first ``searched`` maps or on all; nothing that was not
-        computed."""
+        by each search rest on it, on its first ``searched`` maps or on all, as far as computed."""
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)[:searched]
         base = self._base_plays(task)
         found = [playability.well_posed(base)]
@@ -363,9 +354,7 @@ class Collector:
         self, sources: Sequence[Task], target: Task, purpose: Purpose, seeds: SeedSet
     ) -> list[PlayRequest]:
         """The sources' adapters on the target, of all attempts in force."""
-        policies = [
-            policy_id for source in sources for policy_id in self.policy_ids_in_force(source)
-        ]
+        policies = chain.from_iterable(map(self.policy_ids_in_force, sources))
         return [PlayRequest(policy_id, target, purpose, seeds) for policy_id in policies]
 
     def sample(self, policy_id: str, task: Task, purpose: Purpose, seeds: SeedSet) -> Plays:

@@ -14,15 +14,9 @@ from scipy import special
 
 from archive import Reason
 from archive.schema import SCRIPT_POLICY, SEARCH_POLICIES
+from archive.statistics import rounds
 from archive.statistics.intervals import Interval
-from archive.statistics.rounds import (
-    Playability,
-    WellPosed,
-    above_control,
-    best_is_likely,
-    best_kept,
-    increases_surely,
-)
+from archive.statistics.rounds import Playability, WellPosed
 from archive.statistics.rule import Decision
 from evo.config.schema import PlayabilityConfig
 from evo.jobs.evaluation import Row, series
@@ -35,17 +29,14 @@ UNLIKELY = tuple(each.removeprefix(SCRIPT_POLICY) for each in SEARCH_POLICIES)
 """Policies, after ``script:``, of the best and the median of the random moves on each map."""
 
 
-def well_posed(rows: Iterable[Row]) -> WellPosed | None:
+def well_posed(rows: Sequence[Row]) -> WellPosed | None:
     """Well-posedness from calibration rows of ``scores``: two moves on each map, made for it and
     for the next map. None if no clipped score was computed."""
-    all_rows = list(rows)
-    if not all_rows or any(row["permuted_clipped_score"] is None for row in all_rows):
+    if not rows or any(row["permuted_clipped_score"] is None for row in rows):
         return None
-    raw_scores = np.array([(row["score"], row["permuted_score"]) for row in all_rows])
-    clipped_scores = np.array(
-        [(row["clipped_score"], row["permuted_clipped_score"]) for row in all_rows]
-    )
-    return best_kept(raw_scores, clipped_scores)
+    scores = np.array([(row["score"], row["permuted_score"]) for row in rows])
+    clipped = np.array([(row["clipped_score"], row["permuted_clipped_score"]) for row in rows])
+    return rounds.best_kept(scores, clipped)
 
 
 def likely_best(
@@ -65,7 +56,7 @@ def likely_best(
         np.array([row[name] if np.isfinite(row["raw_score"]) else np.nan for row in rows])
         for rows, name in ((tops, "score"), (tops, "clipped_score"), (median, "score"))
     )
-    return best_is_likely(scores, clipped_scores, medians)
+    return rounds.best_is_likely(scores, clipped_scores, medians)
 
 
 def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) -> FewShot | None:
@@ -74,9 +65,9 @@ def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) 
         return None
     own, control = series(rows)
     assert control is not None
-    rises = increases_surely(own, config.few_shot_steps, confidence=confidence)
+    rises = rounds.increases_surely(own, config.few_shot_steps, confidence=confidence)
     both = max(0.0, 2 * confidence - 1)  # each of the two bounds at ``confidence``
-    return rises, above_control(own, control, both)
+    return rises, rounds.above_control(own, control, both)
 
 
 def ill_posed(
