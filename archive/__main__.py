@@ -149,7 +149,7 @@ def ratings(arguments: Namespace) -> CommandResult:
             archives = [stack.enter_context(Archive.open(run)) for run in arguments.runs]
             block = measure_block(archives, question.preference)
             runs = (run for archive in archives for run in Run.all(archive))
-            seed = next(run.history.seed for run in runs if "digest" in run.config)
+            seed = next(r.config.get("seed", 0) for r in runs if "digest" in r.config)
             question = question._replace(seed=seed)  # as in the run
     if count is not None:
         question = question._replace(resamples=count)

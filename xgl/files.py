@@ -49,24 +49,18 @@ def read_json(text: str | bytes) -> Any:
     is nested more than ``MOST_DEPTH`` deep."""
     if len(text) > MOST_BYTES:
         raise ValueError(f"{len(text):,} characters of JSON, at most {MOST_BYTES:,} are read")
-    try:
-        value = json.loads(text)
-    except RecursionError:
-        raise ValueError(_TOO_DEEP) from None
-    level = [value]
-    for _ in range(MOST_DEPTH):  # iteratively: whoever walks the value may recurse
-        level = [
-            item
-            for each in level
-            if isinstance(each, list | dict)
-            for item in (each.values() if isinstance(each, dict) else each)
-        ]
-        if not level:
-            return value
-    raise ValueError(_TOO_DEEP)
-
-
-_TOO_DEEP = f"JSON nested more than {MOST_DEPTH} deep"
+    with suppress(RecursionError):
+        level = [value := json.loads(text)]
+        for _ in range(MOST_DEPTH):  # iteratively: whoever walks the value may recurse
+            level = [
+                item
+                for each in level
+                if isinstance(each, list | dict)
+                for item in (each.values() if isinstance(each, dict) else each)
+            ]
+            if not level:
+                return value
+    raise ValueError(f"JSON nested more than {MOST_DEPTH} deep")
 
 
 def is_inside(path: Path, folder: Path) -> bool:

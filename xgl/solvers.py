@@ -8,7 +8,6 @@ so far.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -21,6 +20,7 @@ from xgl.errors import OversizeError
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.canonical import Game
 from xgl.models import corpus
+from xgl.players import OneAttempt
 from xgl.players.scripts import SCRIPTS, ScriptPlayer, visible_texts
 from xgl.random_streams import seed as named_seed, stream
 from xgl.runtime.lockstep import Cast, Instance, play_all
@@ -115,7 +115,7 @@ class MapTrials:
 
     def play_policies(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
         """Attempts of several policies of one player, such as the scripts."""
-        plays = self._plays(_OneAttemptPlayer(player), policies)
+        plays = self._plays(player, policies)
         attempts = [self._attempt((), play) for play in plays]
         self.attempts.update((attempt.moves, attempt) for attempt in attempts if attempt.finished)
         return attempts
@@ -133,7 +133,7 @@ class MapTrials:
 
     def _plays(self, player: Player, policies: Iterable[str]) -> list[Play]:
         instances = [Instance(self.game, self.seeds, policy) for policy in policies]
-        players = {**self.cast.players, self.role: player}
+        players = {**self.cast.players, self.role: OneAttempt(player)}
         return play_all(instances, replace(self.cast, players=players))
 
     def _attempt(self, moves: Moves, play: Play) -> Attempt:
@@ -143,34 +143,16 @@ class MapTrials:
 
 
 class _CandidatePlayer:
-    """Plays candidates; a turn's policy is the index of one. Gives up after a failed ensure."""
+    """Plays candidates; a turn's policy is the index of one."""
 
     def __init__(self, candidates: Sequence[Moves]) -> None:
-        self.candidates, self.turns = candidates, list[Turn]()
-        self._move_counts = Counter[str]()
+        self.remaining, self.turns = [iter(moves) for moves in candidates], list[Turn]()
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         self.turns += turns
-        return [self._move(turn) for turn in turns]
-
-    def _move(self, turn: Turn) -> Move | OversizeError:
-        moves, index = self.candidates[int(turn.policy)], self._move_counts[turn.policy]
-        has_failed = turn.request.view.has_failed
-        if has_failed or index >= len(moves):
-            return OversizeError("a candidate has no second attempt")
-        self._move_counts[turn.policy] += 1
-        return Move(moves[index])
-
-
-class _OneAttemptPlayer(NamedTuple):
-    """A player that gives up after a failed ensure."""
-
-    player: Player
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        failed = OversizeError("a policy has no second attempt")
-        moves = zip(turns, self.player.moves(turns), strict=True)
-        return [failed if turn.request.view.has_failed else move for turn, move in moves]
+        texts = (next(self.remaining[int(turn.policy)], None) for turn in turns)
+        end = OversizeError("a candidate has no further move")
+        return [end if text is None else Move(text) for text in texts]
 
 
 class _ResampledPlayer(NamedTuple):

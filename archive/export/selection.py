@@ -228,16 +228,11 @@ def gather(
             f"found {'; '.join(refusals)}; expected games that it plays, of another η say{able}"
         )
     texts = run.map_texts("purpose", EVALUATED)
-    return [
-        ExportedGame(
-            source,
-            task_id.role,
-            game_name(task_id, rows),
-            lowered[task_id],
-            *_maps(run, texts, source, task_id, count),
-        )
-        for task_id, source in sources.items()
-    ]
+    members = list[ExportedGame]()
+    for task_id, source in sources.items():
+        name, maps = game_name(task_id, rows), _maps(run, texts, source, task_id, count)
+        members.append(ExportedGame(source, task_id.role, name, lowered[task_id], *maps))
+    return members
 
 
 def _maps(

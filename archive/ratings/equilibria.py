@@ -59,7 +59,8 @@ def limiting_logit_equilibrium(
     """
     if not game.span:
         return list(targets)
-    path = _Path(game.rescale(), [np.log(target) for target in targets])
+    scaled = game.rescale([game.span] * len(game.payoffs))
+    path = _Path(scaled, [np.log(target) for target in targets])
     if not temperature:
         return _limit(game, path)
     path.follow(game.span / temperature)
@@ -344,7 +345,7 @@ def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> Array:
     """argmin KL(x ‖ ⊗ t_i) over the CCEs x (8), (|A_1|, …, |A_n|): no gain, as a share of its
     player's span of payoffs, is above ``TOLERANCE``, and the divergence is within ``TOLERANCE``
     nats of the least. Raises :class:`RatingError` if the solver does not reach that."""
-    game, log_target = game.rescale_by_player(), np.log(product(targets))
+    game, log_target = game.rescale(game.spans), np.log(product(targets))
     start, stalls = np.ones(sum(game.shape)), 0
     best = now = _Iterate(start, start, *_moments(game, _tilted(game, log_target, start)))
     for _ in range(_MOST_ROUNDS):

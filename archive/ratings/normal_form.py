@@ -62,18 +62,12 @@ class NormalFormGame:
             payoffs[i, j] = np.ascontiguousarray(self.payoffs[i].transpose(i, j, *rest))
         return payoffs
 
-    def rescale(self) -> NormalFormGame:
-        """Each player's payoffs shifted to begin at 0, all divided by ``span``: the same
-        equilibria, and the same logit equilibria at temperatures divided by ``span``."""
-        scale = self.span or 1.0
-        return NormalFormGame(tuple((payoff - payoff.min()) / scale for payoff in self.payoffs))
-
-    def rescale_by_player(self) -> NormalFormGame:
-        """Each player's payoffs from 0 to 1, or all 0: the same equilibria."""
-        both = zip(self.payoffs, self.spans, strict=True)
-        return NormalFormGame(
-            tuple((payoff - payoff.min()) / (span or np.inf) for payoff, span in both)
-        )
+    def rescale(self, spans: Sequence[float]) -> NormalFormGame:
+        """Each player's payoffs shifted to begin at 0 and divided by one of ``spans``, or all 0
+        where it is 0: the same equilibria. Divided by the same for all players: the same logit
+        equilibria at temperatures divided by it too."""
+        both = zip(self.payoffs, spans, strict=True)
+        return NormalFormGame(tuple((u - u.min()) / (span or np.inf) for u, span in both))
 
 
 def check_memory(shape: Sequence[int]) -> None:
@@ -179,7 +173,7 @@ class CloneClasses:
 
 def clone_classes(game: NormalFormGame) -> CloneClasses:
     """The classes of each player's actions that are equal for all players."""
-    payoffs = np.stack(game.rescale_by_player().payoffs, axis=-1)
+    payoffs = np.stack(game.rescale(game.spans).payoffs, axis=-1)
     # a row holds the payoffs of all players for one action of one of them
     rows = (np.moveaxis(payoffs, i, 0).reshape(game.shape[i], -1) for i in game.players)
     return CloneClasses(tuple(map(equal_rows, rows)))

@@ -101,7 +101,8 @@ def _ratings(system: System, table: Array, player: int) -> Array:
 
 
 class RatingSystem(StrEnum):
-    """How models are rated. ``shannon``: from uniform targets, which copies change."""
+    """How models are rated: Elo, or an equilibrium, perhaps with the entropy of its target.
+    ``shannon``: from uniform targets, which copies change."""
 
     ELO = "elo"
     NE = "ne"
@@ -110,20 +111,14 @@ class RatingSystem(StrEnum):
     CCE_SHANNON = "cce_shannon"
 
 
-_EQUILIBRIA = {
-    RatingSystem.NE: (EquilibriumKind.NE, TargetEntropy.AFFINITY),
-    RatingSystem.CCE: (EquilibriumKind.CCE, TargetEntropy.AFFINITY),
-    RatingSystem.NE_SHANNON: (EquilibriumKind.NE, TargetEntropy.SHANNON),
-    RatingSystem.CCE_SHANNON: (EquilibriumKind.CCE, TargetEntropy.SHANNON),
-}
-
-
 def model_ratings(system: RatingSystem, preferences: Array) -> Array:
     """Ratings (models,): Elo points, or regrets as king of the hill. Raises :class:`RatingError` if
     no equilibrium is reached."""
     if system is RatingSystem.ELO:
         return elo(preferences)
-    return rate(king_of_the_hill(preferences), *_EQUILIBRIA[system]).ratings[KING]
+    solution, _, entropy = system.partition("_")
+    how = EquilibriumKind(solution), TargetEntropy(entropy or "affinity")
+    return rate(king_of_the_hill(preferences), *how).ratings[KING]
 
 
 def judged_preferences(

@@ -206,14 +206,11 @@ def transfer_values(
     Bounds hold at ``confidence``; whether a value is defined is tested at ``defined_at``, so that
     wider bounds make no value undefined. V is undefined if the source's own gains are unknown.
     """
-    at = confidence, defined_at
-    return TransferValues(
-        gain=mean_interval(cross, confidence),
-        captured=ratio_interval(cross, target_own, *at),
-        def37=UNDEFINED
-        if source_own is None
-        else ratio_interval(cross, source_own, *at, paired=False),
-    )
+    gain, def37 = mean_interval(cross, confidence), UNDEFINED
+    captured = ratio_interval(cross, target_own, confidence, defined_at)
+    if source_own is not None:
+        def37 = ratio_interval(cross, source_own, confidence, defined_at, paired=False)
+    return TransferValues(gain, captured, def37)
 
 
 def cross_ratio(

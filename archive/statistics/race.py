@@ -124,10 +124,8 @@ def _ask_cross_ratios(
 
 def _not_learned_decision(evidence: Evidence, thresholds: Thresholds) -> Decision:
     """The decision on a game that is not learned; an artifact if its total gain is established."""
-    is_decided = is_learned(evidence.own, thresholds.rule) is Answer.NO
-    if evidence.own.total.low > 0:
-        return Decision(Reason.NOT_ABOUT_MAP, is_decided)
-    return Decision(Reason.NOT_LEARNED, is_decided)
+    reason = Reason.NOT_ABOUT_MAP if evidence.own.total.low > 0 else Reason.NOT_LEARNED
+    return Decision(reason, is_learned(evidence.own, thresholds.rule) is Answer.NO)
 
 
 def _scan(
@@ -234,18 +232,15 @@ class CandidateBounds(Generic[TaskT]):
         if question.own:
             bounds["own"] = self.own(plays)
         if question.helps:
-            level, pair = (
-                intervals.two_sided(self.looks.confidence(plays)),
-                (self.candidate, self.parent),
-            )
+            level = intervals.two_sided(self.looks.confidence(plays))
+            pair = self.candidate, self.parent
             bounds["values"] = self._values(*pair, plays, level, question.own_gain_plays)
             gains = self.gain_source.gains(*pair, plays, GainKind.TOTAL)
             bounds["help_gain"] = intervals.mean_interval(gains, level)
         values = {game: self._scope_value(game, plays) for game in question.scope_games}
         if question.parent_cross_ratio:
             bounds["parent_cross_ratio"] = self._cross_ratio(self.parent, plays)
-        others = {game: self.scope[game] for game in question.cross_ratio_games}
-        ratios = {game: self._cross_ratio(other, plays) for game, other in others.items()}
+        ratios = {g: self._cross_ratio(self.scope[g], plays) for g in question.cross_ratio_games}
         return bounds | {"scope_values": values, "scope_cross_ratios": ratios}
 
     def own(self, plays: int, rank: int = 0) -> OwnGain:
@@ -296,24 +291,18 @@ class CandidateBounds(Generic[TaskT]):
         return intervals.bounds_at(ratio, self.looks.confidence(plays, self._refusals), plain)
 
     def _values(
-        self,
-        source: TaskT,
-        target: TaskT,
-        plays: int,
-        confidence: float,
-        denominator: int,
-        rank: int = 0,
+        self, source: TaskT, target: TaskT, plays: int, level: float, own_plays: int, rank: int = 0
     ) -> intervals.TransferValues:
-        """C and V of ``source`` on ``target``. V uses the source's own gains on ``denominator``
+        """C and V of ``source`` on ``target``. V uses the source's own gains on ``own_plays``
         plays; for games of the scope it is computed only if it decides, as these plays may be
         missing."""
         kind, gain_source = self.thresholds.gain, self.gain_source
         needs_own = source == self.candidate or self.thresholds.definition == Definition.DEF37
-        own = gain_source.gains(source, source, denominator, kind, rank) if needs_own else None
+        own = gain_source.gains(source, source, own_plays, kind, rank) if needs_own else None
         return intervals.transfer_values(
             gain_source.gains(source, target, plays, kind, rank),
             gain_source.gains(target, target, plays, kind),
             own,
-            confidence,
+            level,
             intervals.two_sided(self.looks.confidence(plays)),
         )

@@ -178,21 +178,10 @@ def _case(row: Row, scope: tuple[TaskId, ...]) -> Case | None:
     except ValueError as error:
         name = f"decisions, game {row['game_id']}"
         raise DamagedError(name, str(error), "looks that a run can have") from None
-    return Case(
-        candidate=TaskId.of(row),
-        parent=TaskId(row["parent_game_id"], row["parent_role"]),
-        scope=scope,
-        purpose=row["purpose"],
-        looks=looks,
-        thresholds=Thresholds(
-            row["alpha1"],
-            row["alpha2"],
-            Definition(row["definition"]),
-            GainKind(row["gain_kind"]),
-            DecisionRule(row["rule"]),
-        ),
-        first_play=row["first_play"] or 0,
-    )
+    kinds = Definition(row["definition"]), GainKind(row["gain_kind"]), DecisionRule(row["rule"])
+    thresholds = Thresholds(row["alpha1"], row["alpha2"], *kinds)
+    parent, first = TaskId(row["parent_game_id"], row["parent_role"]), row["first_play"] or 0
+    return Case(TaskId.of(row), parent, scope, row["purpose"], looks, thresholds, first)
 
 
 # -- gains of accepted games under another judge ---------------------------------------------------

@@ -25,7 +25,7 @@ from archive.statistics.intervals import Scores
 from xgl.analysis.static_facts import analyse
 from xgl.errors import ConfigError, OversizeError
 from xgl.language.canonical import Game
-from xgl.players import FixedMovesPlayer
+from xgl.players import FixedMovesPlayer, OneAttempt
 from xgl.random_streams import seed as named_seed, stream
 from xgl.runtime.lockstep import Cast, Instance, Round, play_all, play_together
 from xgl.runtime.requests import Move, Moved, Play, Player, Rewarded, Seeds, Turn
@@ -231,17 +231,8 @@ def replay(
     """What to play: each map with given moves of the role, once each."""
     silent = {each: play_moves or ("",) for each, play_moves in zip(seeds, moves, strict=True)}
     instances = [Instance(task.game, each) for each in seeds]
-    return instances, seated(cast, task, _Replay(silent))
-
-
-class _Replay(FixedMovesPlayer):
-    """Fixed moves; gives up after a failed ensure: the next move was made for another elicit."""
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        no_more = OversizeError("a replay has no second attempt")
-        failed = [turn.request.view.has_failed for turn in turns]
-        made = super().moves(turns)
-        return [no_more if bad else move for bad, move in zip(failed, made, strict=True)]
+    # after a failed ensure the next move was made for another elicit
+    return instances, seated(cast, task, OneAttempt(FixedMovesPlayer(silent)))
 
 
 def with_floor(score: ScoredPlay, floor: float) -> ScoredPlay:
@@ -340,7 +331,7 @@ def search_unlikely_moves(
     asked = sum(each.times for each in analyse(task.game.program, task.game.metadata).elicits)
     count = min(RANDOM_MOVES, max(FEWEST, MOVES_OF_A_MAP // asked))
     names = list(map(str, range(count)))
-    seats = seated(cast, task, _RandomTokens(judge))
+    seats = seated(cast, task, OneAttempt(_RandomTokens(judge)))
     plays = play_all([Instance(task.game, each, name) for each in seeds for name in names], seats)
     seconds = (seconds_of_work() - start) / max(1, 2 * len(seeds))  # of the two that are kept
     found: list[tuple[ScoredPlay, ScoredPlay]] = []
@@ -354,7 +345,7 @@ def search_unlikely_moves(
 
 
 class _RandomTokens:
-    """As many random tokens as a move may have; gives up after a failed ensure."""
+    """As many random tokens as a move may have."""
 
     def __init__(self, judge: TransformerJudge) -> None:
         self.lm = judge.lm
@@ -362,9 +353,7 @@ class _RandomTokens:
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         return [self._move(turn) for turn in turns]
 
-    def _move(self, turn: Turn) -> Move | OversizeError:
-        if turn.request.view.has_failed:
-            return OversizeError("random tokens have no second attempt")
+    def _move(self, turn: Turn) -> Move:
         rng = stream("random tokens", *turn.key, int(turn.policy))
         ids = rng.integers(len(self.lm.tokenizer), size=turn.request.max_len)
         return Move(" ".join(self.lm.decode(ids.tolist()).split()))

@@ -129,7 +129,7 @@ class Collector:
         return [policy_id for rank in ranks for policy_id in self.policy_ids(task, rank)]
 
     def attempt_ids(self, tasks: Sequence[Task]) -> tuple[str, ...]:
-        """Ids of the first fine-tunes of attempts in force, the best first, of games with several."""
+        """Ids of the first fine-tunes of attempts in force, the best first, of renewed games."""
         by_id = {task.id: task for task in tasks if task.id in self.attempts.renewed}
         ids = map(self.policy_ids_in_force, by_id.values())
         return tuple(chain(*(each[:: self.config.finetune.replicates] for each in ids)))

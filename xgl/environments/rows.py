@@ -108,15 +108,9 @@ def read_row(info: Info) -> Row:
 def _read(text: str) -> Row:
     facts = read_json(text)
     whole = game(parse(facts["code"], facts["dialect"]), read_metadata(facts["metadata"]))
-    base = facts.get("base")
-    return Row(
-        whole,
-        facts["role"],
-        facts["map_seed"],
-        tuple(facts["stories"]),
-        facts["floor"],
-        None if base is None else Base(**base),
-    )
+    role, seed, floor = (facts[name] for name in ("role", "map_seed", "floor"))
+    base = None if facts.get("base") is None else Base(**facts["base"])
+    return Row(whole, role, seed, tuple(facts["stories"]), floor, base)
 
 
 # -- the reward of one seat of a finished play, and its metrics ------------------------------------

@@ -15,6 +15,7 @@ from xgl.chat.answers import answer_text, parse_move, parse_moves, remove_though
 from xgl.environments.conversation import message
 from xgl.environments.rows import Info, Row, read_row
 from xgl.errors import OversizeError, PlayerError
+from xgl.players import OneAttempt
 from xgl.runtime.episode import Episode
 from xgl.runtime.lockstep import Cast, Instance, play_together
 from xgl.runtime.presentation import RULES, one_line
@@ -49,7 +50,7 @@ class Rewards:
         rows = [read_row(each) for each in info]
         groups = list[tuple[list[Instance], Cast]]()
         for completion, row in zip(completions, rows, strict=True):
-            player = _Attempt(_moves(row, completion, self.plain))
+            player = OneAttempt(_Attempt(_moves(row, completion, self.plain)))
             instance = Instance(row.game, Seeds(row.map_seed, 0))  # whose draws the prompt shows
             groups.append(([instance], Cast(self.judge, row, {row.role: player})))
         return [
@@ -70,15 +71,12 @@ def _moves(row: Row, completion: Completion, plain: bool) -> Sequence[str]:
 
 
 class _Attempt:
-    """Makes the moves of a completion, one after another, until an ensure has failed."""
+    """Makes the moves of a completion, one after another."""
 
     def __init__(self, moves: Sequence[str]) -> None:
         self.texts = iter(moves)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        [turn] = turns
-        if turn.request.view.has_failed:
-            return [OversizeError("an answer is one attempt")]
         text = next(self.texts, None)
         return [Move(text or "", format_failure=text is None)]
 

@@ -112,9 +112,11 @@ def _attention_inputs(lm: LanguageModel, batch: Sequence[PrefixTree]) -> dict[st
     visible[...] = np.eye(width, dtype=bool)  # padding must attend to something: itself
     depths = np.zeros((len(batch), width), np.int64)
     for index, tree in enumerate(batch):
-        own, size = tree.ancestor_mask(), len(tree.tokens)
-        visible[index, 0, :size, :size] = own
-        depths[index, :size] = own.sum(1) - 1
+        own, size = visible[index, 0], len(tree.tokens)
+        for node, parent in enumerate(tree.parents):  # its ancestors too
+            if parent >= 0:
+                own[node] |= own[parent]
+        depths[index, :size] = own[:size].sum(1) - 1
     mask = torch.from_numpy(visible).to(lm.device)
     if lm.model.config._attn_implementation != "sdpa":  # which takes bools; others add to scores
         zeros = torch.zeros(mask.shape, dtype=lm.model.dtype, device=mask.device)

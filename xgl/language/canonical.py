@@ -160,16 +160,12 @@ def metadata_lines(game: Game) -> list[str]:
         "max_failures": bool(find(program, syn.Ensure)),
     }
     unused = [name for name, used in is_used.items() if not used]
-    return _lines(metadata, {"constants", "token_bits", "max_characters", *unused})
+    return own_metadata(metadata, {"constants", "token_bits", "max_characters", *unused})
 
 
-def own_metadata(metadata: Metadata) -> list[str]:
-    """All metadata that are not usual, as lines of a header: below them the code is the same
-    game again."""
-    return _lines(metadata, ())
-
-
-def _lines(metadata: Metadata, without: Collection[str]) -> list[str]:
+def own_metadata(metadata: Metadata, without: Collection[str] = ()) -> list[str]:
+    """The metadata that are not usual, but for the fields ``without``, as lines of a header: below
+    all of them the code is the same game again."""
     facts = {name: value for name, value in _unusual(metadata).items() if name not in without}
     for field in _BY_REGISTER:  # after all others
         texts = facts.pop(field, {})

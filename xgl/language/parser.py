@@ -146,12 +146,8 @@ def _instruction(call: ast.Call, dialect: Dialect) -> syn.Instruction:
     assert isinstance(call.func, ast.Name)
     name = call.func.id
     if name not in _INSTRUCTIONS:
-        raise Refusal(
-            call,
-            f"unknown instruction {name!r}",
-            "one of " + ", ".join(_INSTRUCTIONS),
-            nearest(name, _INSTRUCTIONS),
-        )
+        expected, near = f"one of {', '.join(_INSTRUCTIONS)}", nearest(name, _INSTRUCTIONS)
+        raise Refusal(call, f"unknown instruction {name!r}", expected, near)
     if call.keywords and name != "assign":
         raise Refusal(call.keywords[0].value, "a keyword argument", f"plain arguments of {name}")
     return _INSTRUCTIONS[name](call, Reader(dialect, name))

@@ -157,11 +157,5 @@ def _entry(path: Path) -> Entry:
     if match is None:
         raise ValueError(f"{path.name}: it does not begin by saying what it is")
     reasons = [line for line in lines if line.startswith("# Ill-posed:")]
-    return Entry(
-        name=path.stem,
-        title=match["title"],
-        source=match["source"] or "",
-        description=match["said"],
-        path=path,
-        ill_posed=reasons[0].removeprefix("# Ill-posed:").strip() if reasons else "",
-    )
+    ill_posed = reasons[0].removeprefix("# Ill-posed:").strip() if reasons else ""
+    return Entry(path.stem, match["title"], match["source"] or "", match["said"], path, ill_posed)

@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 Ids = tuple[int, ...]
 
 MIN_SHARED = 8
@@ -48,11 +46,6 @@ class ScoredSequence:
     ids: Ids
     target_count: int
 
-    @property
-    def targets(self) -> Ids:
-        """The tokens that get log-probabilities."""
-        return self.ids[-self.target_count :]
-
 
 @dataclass(frozen=True, slots=True)
 class PrefixTree:
@@ -73,14 +66,6 @@ class PrefixTree:
     def is_chain(self) -> bool:
         """Whether it is a single sequence."""
         return self.parents == tuple(range(-1, len(self.tokens) - 1))
-
-    def ancestor_mask(self) -> np.ndarray:
-        """(T, T) bool: whether the column's node is the row's node or an ancestor of it."""
-        mask = np.eye(len(self.tokens), dtype=bool)
-        for node, parent in enumerate(self.parents):
-            if parent >= 0:
-                mask[node] |= mask[parent]
-        return mask
 
 
 def prefix_trees(
@@ -120,7 +105,7 @@ def _tree(sequences: Sequence[ScoredSequence], members: Sequence[int]) -> Prefix
             tokens.append(token)
         positions.append(tuple(path[-sequences[index].target_count :]))
         last = read_ids
-    targets = tuple(sequences[index].targets for index in members)
+    targets = tuple(sequences[i].ids[-sequences[i].target_count :] for i in members)
     return PrefixTree(tuple(tokens), tuple(parents), tuple(members), tuple(positions), targets)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from xgl.errors import OversizeError, PlayerError
-from xgl.runtime.requests import Move, Seeds, Turn
+from xgl.runtime.requests import Move, Player, Seeds, Turn
 
 
 class FixedMovesPlayer:
@@ -31,3 +32,14 @@ class FixedMovesPlayer:
             raise PlayerError(f"no scripted moves for {seeds}")
         self._moves_made[seeds] += 1
         return script[min(self._moves_made[seeds], len(script)) - 1]
+
+
+class OneAttempt(NamedTuple):
+    """A player that gives up after a failed ensure."""
+
+    player: Player
+
+    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
+        failed = OversizeError("there is no second attempt")
+        moves = zip(turns, self.player.moves(turns), strict=True)
+        return [failed if turn.request.view.has_failed else move for turn, move in moves]

@@ -261,18 +261,15 @@ def play_rounds(
     history: list[req.Rounds] = [()] * len(seeds)
     results: list[Round] = []
     for number in range(1, rounds + 1):
-        histories = [(False, history)]
+        shown = [(False, each, past) for each, past in zip(seeds, history, strict=True)]
         if control and number > 1:
-            histories.append((True, [*history[1:], *history[:1]]))
-        instances = [
-            (other, Instance(game, instance_seeds, memory={role: earlier}))
-            for other, earliers in histories
-            for instance_seeds, earlier in zip(seeds, earliers, strict=True)
-        ]
-        plays = play_all([instance for _, instance in instances], cast)
+            others = zip(seeds, [*history[1:], *history[:1]], strict=True)
+            shown += [(True, each, past) for each, past in others]
+        instances = [Instance(game, each, memory={role: past}) for _, each, past in shown]
+        plays = play_all(instances, cast)
         results += [
-            Round(instance.seeds, number, other, play)
-            for (other, instance), play in zip(instances, plays, strict=True)
+            Round(each, number, other, play)
+            for (other, each, _), play in zip(shown, plays, strict=True)
         ]
         own = plays[: len(seeds)]  # the control's plays are nobody's history
         history = [

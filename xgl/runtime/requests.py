@@ -295,12 +295,8 @@ class Play:
         )
 
     def accepted_moves(self, role: str) -> list[str]:
-        """The texts of :meth:`accepted_events`."""
-        return [event.move.text for event in self.accepted_events(role)]
-
-    def accepted_events(self, role: str) -> list[Moved]:
-        """The moves of ``role`` that no failed ensure sent back."""
-        return [move for move, _, stands in self.turns(role) if stands]
+        """The texts of the moves of ``role`` that no failed ensure sent back."""
+        return [event.move.text for event, _, stands in self.turns(role) if stands]
 
     def turns(self, role: str) -> list[tuple[Moved, int, bool]]:
         """The moves of ``role``: each with the number of moves of its line that stood before it,

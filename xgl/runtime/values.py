@@ -395,12 +395,9 @@ class Values:
                 return self._read(expression)
             case "list":
                 return self._strings(self.items(expression))
-        return self._plain_result(expression)
-
-    def _plain_result(self, call: syn.Function) -> Any:
-        """Value of a helper function that only reads its arguments."""
-        arguments = [self.plain(argument) for argument in call.arguments]
-        match call.name:
+        # a helper function that only reads its arguments
+        arguments = [self.plain(argument) for argument in expression.arguments]
+        match expression.name:
             case "word_set":
                 return self._words(*arguments)
             case "common_word_set":
@@ -411,7 +408,7 @@ class Values:
                 return len(arguments[0])
         self.spend(meter.WORD * sum(map(len, filter(_is_text, arguments))))
         allowed, text = arguments
-        if call.name == "only_uses_chars":
+        if expression.name == "only_uses_chars":
             return set(allowed).issuperset(text)
         # only_uses_words: parts between single spaces, to the letter.
         words = allowed.split(" ") if _is_text(allowed) else allowed
