@@ -238,7 +238,7 @@ def _one_sentence(message: str, kind: type) -> str:
         return f"{key}: found {value!r}, expected one value: a command is one run"
     if " interpolation" in message and "full_key: " in message:
         where = message.rpartition("full_key: ")[2].split()[0]
-        return f"{where}: found ${{…}} without a value ({lines[0]}), expected one that has one"
+        return f"{where}: found ${{…}} without a value ({lines[0]}), expected one that is set"
     if "Could not find '" in message:
         group, _, name = message.partition("Could not find '")[2].partition("'")[0].partition("/")
         options = ", ".join(line for line in lines if " " not in line and line != name)

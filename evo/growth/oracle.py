@@ -41,7 +41,8 @@ UNHELPFUL = (Reason.NO_HELP, Reason.HELP_OPEN)
 
 @dataclass(frozen=True)
 class TransferAssessment(Assessment[Task]):
-    """An assessment with its evidence, its scope, and its decision, if selection decided."""
+    """An assessment with its evidence, the scope it was measured against, and its decision, if
+    selection decided."""
 
     evidence: rule.Evidence = field(default_factory=rule.Evidence)
     scope: tuple[Task, ...] = ()
@@ -59,7 +60,8 @@ class TransferOracle:
         self._repeats: Counter[TaskId] = Counter()
         """Number of further fine-tunes of each game of the scope."""
         self._forecasters: dict[TaskId, list[TaskId]] = {}
-        """Games whose fine-tunes played a candidate for its forecast, up to the first look."""
+        """Games whose fine-tunes played a candidate for its forecast, as often as at the first look
+        of selection."""
         self._generations: Counter[TaskId] = Counter()
         """Of the games of the scope; 0 of the initial ones."""
         self._training: set[Task] = set()
@@ -213,7 +215,8 @@ class TransferOracle:
         return assessment
 
     def _climb(self, assessment: TransferAssessment) -> Steps[Request, TransferAssessment]:
-        """Fine-tune up to the first rung and, if that taught something, to the end, then select."""
+        """Fine-tune up to the first rung and, if the player learned something there, on the whole
+        budget, then select."""
         task = assessment.candidate.game
         if self.config.growth.first_rung < 1:
             yield self.pause.collector.training_requests(task)
@@ -303,7 +306,8 @@ class TransferOracle:
     ) -> Steps[Request, bool]:
         """Fine-tune the parent once more if its own gain is not clear, or if a candidate teaches
         significantly more of it than its own fine-tune learned (C above 1); returns whether it did.
-        A fine-tune that learned little teaches candidates little: even copies of it seem new."""
+        A fine-tune that learned little teaches candidates little, so that even copies of the parent
+        seem new."""
         collector, stage = self.collector, self.selection
         if not assessments or not self._may_train_again(parent):
             return False
@@ -337,7 +341,8 @@ class TransferOracle:
     def test(
         self, assessment: TransferAssessment, scope: Sequence[Task], doublings: int = 0
     ) -> Steps[Request, AcceptanceResult]:
-        """The acceptance test on its list's fresh seeds, with the likeliest to cover it first."""
+        """The acceptance test on its list's fresh seeds, first with the games that seem to teach it
+        most."""
         candidate, parent = assessment.candidate, assessment.parent
         stage = self._acceptance(doublings).of_list(candidate.place)
         values = assessment.evidence.scope_values
