@@ -3,7 +3,7 @@
     python benchmarks/learning.py games (--games rival one_way_cut … | --panel) [--at 0.1 0.3 1]
                               [--training-seeds 1] [--plays 96] [--json FILE] [key=value …]
     python benchmarks/learning.py curves FILE… [--figure FILE.svg]
-    python benchmarks/learning.py matrix [key=value …]
+    python benchmarks/learning.py matrix [--games rival_8 … | --panel] [--plays 96] [key=value …]
     python benchmarks/learning.py scope RUN [--plays 128] [--lead-plays 512] [--json FILE]
 
 One thread (``scope``: all workers); fine-tunes are those of a search with the overrides given, and
@@ -17,7 +17,7 @@ given the fine-tune).
 
 ``curves``: a table and a figure of what ``--json`` wrote; mean over training seeds [least, most].
 
-``matrix``: gains of fine-tunes on six games over all of them, total and about the map.
+``matrix``: gains of fine-tunes on some games over all of these, and effective skills.
 
 ``scope``: the same leads for the fine-tunes of a growth's newest scope, with what each game
 descends from. *Effective skills* are the participation ratio (Σ σ²)² / Σ σ⁴ of the singular values
@@ -197,24 +197,23 @@ def show_curves(options: Namespace, _: Sequence[str]) -> None:
         options.figure.write_text(document(figure), encoding="utf-8")
 
 
-def show_matrix(_: Namespace, overrides: Sequence[str]) -> None:
+def show_matrix(options: Namespace, overrides: Sequence[str]) -> None:
     """A table of total gains, and one of gains about the map."""
     config = load(RunConfig, ["+experiment=scope_growth", *overrides])
-    study, plays = Study(config, "selection", in_process=True), config.transfer.selection_plays[-1]
-    tasks = [study.calibrate(task_of(name, config))[0] for name in MATRIX]
-    base = study.plays([(task, None) for task in tasks], plays)
+    study, names = Study(config, "selection"), options.games or PANEL
+    tasks = [study.calibrate(task_of(name, config))[0] for name in names]
+    base = study.plays([(task, None) for task in tasks], options.plays)
     finetunes = study.do([Training(task, named_seed("training", 1)) for task in tasks])
-    taught = study.plays([(task, f.adapter) for f, task in product(finetunes, tasks)], plays)
+    pairs = [(task, finetune.adapter) for finetune, task in product(finetunes, tasks)]
+    taught, count = study.plays(pairs, options.plays), len(names)
+    study.close()
     for kind in GainKind:
-        found = [
-            mean_interval(gains(own, base[at % len(base)], kind), LEVEL)
-            for at, own in enumerate(taught)
-        ]
-        cells = [f"{each.value:.1f} ± {(each.high - each.low) / 2:.1f}" for each in found]
-        print(f"\n{kind} gain in bits ± half of the 95 % interval\n")
-        print(head(("trained on", *MATRIX)))
-        for at, name in enumerate(MATRIX):
-            print(row([name, *cells[at * len(MATRIX) : (at + 1) * len(MATRIX)]]))
+        found = [gains(own, base[at % count], kind) for at, own in enumerate(taught)]
+        scores = np.array(found).reshape(count, count, options.plays)
+        print(f"\n{kind} gain, bits\n\n{head(('trained on', *names))}")
+        for name, own in zip(names, scores, strict=True):
+            print(row([name, *(bits(mean_interval(each, LEVEL)) for each in own)]))
+    show_skills(scores)
 
 
 # -- a growth's scope ------------------------------------------------------------------------------
@@ -234,6 +233,13 @@ def skills(scores: Scores) -> tuple[float, tuple[float, float]]:
     value = n * participation_ratio(total / n) - (n - 1) * float(rest.mean())
     reach = float(stats.t.ppf(0.975, n - 1) * math.sqrt(n - 1) * rest.std())
     return value, (value - reach, value + reach)
+
+
+def show_skills(scores: Scores) -> None:
+    """Of gains about the map (fine-tunes, games, plays), and of shares of each game's own gain."""
+    shares, count = scores / scores.mean(-1).diagonal()[None, :, None], len(scores)
+    for unit, (value, (low, high)) in (("bits", skills(scores)), ("shares", skills(shares))):
+        print(f"effective skills of {unit} {value:.1f} [{low:.1f}, {high:.1f}] of {count}")
 
 
 def origin(place: int, ancestors: Sequence[int | None]) -> int:
@@ -272,9 +278,7 @@ def show_scope(options: Namespace, overrides: Sequence[str]) -> None:
         print(row([names[place], names[origin(place, ancestors)], member.generation, *cells]))
     scores = np.array(columns).swapaxes(0, 1)
     print(f"\nbeyond every script: {len(beyond)} of {len(names)}: {'; '.join(beyond) or 'none'}")
-    shares = scores / scores.mean(-1).diagonal()[None, :, None]
-    for unit, (value, (low, high)) in (("bits", skills(scores)), ("shares", skills(shares))):
-        print(f"effective skills of {unit} {value:.1f} [{low:.1f}, {high:.1f}] of {len(names)}")
+    show_skills(scores)
     if options.json:
         numbers = {"names": names, "gains": scores.mean(-1).tolist(), "beyond": beyond}
         options.json.write_text(json.dumps(numbers, indent=1))
@@ -283,20 +287,20 @@ def show_scope(options: Namespace, overrides: Sequence[str]) -> None:
 def main() -> None:
     parser = command_line(__doc__)
     commands = parser.add_subparsers(required=True)
-    games = commands.add_parser("games")
-    which = games.add_mutually_exclusive_group(required=True)
-    which.add_argument("--games", nargs="+", help="of the library or of the panel")
-    which.add_argument("--panel", action="store_true", help="all games of the panel")
+    games, matrix = commands.add_parser("games"), commands.add_parser("matrix")
+    for parsed, show, chosen in ((games, show_games, None), (matrix, show_matrix, MATRIX)):
+        which = parsed.add_mutually_exclusive_group(required=chosen is None)
+        which.add_argument("--games", nargs="+", default=chosen, help="of the library or the panel")
+        which.add_argument("--panel", action="store_const", const=None, dest="games")
+        parsed.add_argument("--plays", type=int, default=96)
+        parsed.set_defaults(show=show)
     games.add_argument("--at", nargs="+", type=float, default=[1.0], help="shares of the budget")
     games.add_argument("--training-seeds", type=int, default=1)
-    games.add_argument("--plays", type=int, default=96)
     games.add_argument("--json", type=Path, help="write a point for each seed and share")
-    games.set_defaults(show=show_games)
     curves = commands.add_parser("curves")
     curves.add_argument("files", type=Path, nargs="+", help="of games --json")
     curves.add_argument("--figure", type=Path, metavar="FILE.svg")
     curves.set_defaults(show=show_curves)
-    commands.add_parser("matrix").set_defaults(show=show_matrix)
     scope = commands.add_parser("scope")
     scope.add_argument("run", type=Path, help="a run folder of a scope growth")
     scope.add_argument("--plays", type=int, default=128, help="of each fine-tune on each game")

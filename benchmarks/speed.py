@@ -18,6 +18,7 @@ capture.
 from __future__ import annotations
 
 import json
+import logging
 import tempfile
 import time
 from argparse import Namespace
@@ -388,9 +389,14 @@ def jobs(lm: LanguageModel, memory: int, tokens: int) -> list[dict[str, Any]]:
     return rows
 
 
+def refuse(record: logging.LogRecord) -> bool:
+    raise RuntimeError(record.getMessage())  # of passes whose times would not be captured ones
+
+
 def show_stages(options: Namespace) -> None:
     """A table for each stage."""
     torch.set_num_threads(1)
+    logging.getLogger(captured.__name__).addFilter(refuse)
     if options.eager:
         captured.DEVICES = ()
     memory = torch.cuda.get_device_properties(0).total_memory // 8 if GPU else 1 << 30

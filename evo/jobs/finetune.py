@@ -27,6 +27,7 @@ import numpy as np
 import torch
 from safetensors.torch import load, save
 from torch import Tensor
+from torch.optim.swa_utils import get_swa_multi_avg_fn
 
 from evo.jobs.evaluation import Task, finite_score, seated, seconds_of_work
 from evo.jobs.job import Finetune, Training, content
@@ -218,7 +219,7 @@ class _FineTune:
         returns the mean of the last adapters, if one is taken. A game on which no step can be made
         drops out."""
         settings, until, active = self.settings, self.training.share, self.active
-        means, count = list[Tensor](), 0
+        means, count, average = list[Tensor](), 0, get_swa_multi_avg_fn()
         while active:
             game = active[self.reinforced % len(active)]
             share = sum(self._tokens()) / settings.tokens if settings.tokens else 1.0
@@ -234,9 +235,9 @@ class _FineTune:
             self.reinforced += 1
             if settings.averaged_share and share >= until * (1 - settings.averaged_share):
                 own = [each.detach() for each in self.adapted_model.parameters()]
-                means, count = means or [each.clone() for each in own], count + 1
-                for mean, each in zip(means, own, strict=True):
-                    mean += (each - mean) / count
+                means = means or [each.clone() for each in own]
+                average(means, own, count)
+                count += 1
         return means
 
     # -- a pause: what a fine-tune goes on from ----------------------------------------------------

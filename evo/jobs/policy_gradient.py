@@ -176,7 +176,7 @@ def gradient_step(
     runs out, from halves of them.
     """
     lm, tokens = adapted_model.lm, token_count(moves)
-    captures = can_capture(lm, [move.prompt_ids for move, _ in moves])
+    captures = can_capture(lm, [*{move.prompt_ids for move, _ in moves}])
     # Decided for all parts: what fits as trees may not fit with every prompt read whole.
     has_trees = not (kl or captures) and adapted_model.shares_prefixes
     has_trees = has_trees and isinstance(lm.head, nn.Linear)
@@ -214,7 +214,7 @@ def add_gradient(
     if has_trees:
         with adapted_model.whole_gradient():
             return _add_tree_gradient(lm, part, bonus, clip)
-    if not kl and can_capture(lm, prompts):
+    if not kl and can_capture(lm, [*set(prompts)]):
         captured_pass = partial(_add_in_place, adapted_model, part, bonus, clip)
         if (entropies := captured(lm, captured_pass)) is not None:
             return entropies

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from transformers import Cache
 
-from xgl.lm.captured import CapturedPass, Places, can_capture, captured, size_class
+from xgl.lm.captured import CapturedPass, Places, Unkept, can_capture, captured, size_class
 from xgl.lm.language_model import UNBOUNDED, LanguageModel, pad, target_logprobs
 from xgl.lm.memory import out_of_memory
 from xgl.lm.prefix_sharing import MIN_SHARED, Ids, PrefixTree, ScoredSequence, prefix_trees
@@ -29,7 +30,7 @@ def tree_bits(
     logprobs = None
     # Chains need no mask, so the pass has one of few shapes and can be captured as a CUDA graph.
     tokens = [tree.tokens for tree in batch]
-    if all(tree.is_chain for tree in batch) and can_capture(lm, tokens, distinct=False):
+    if all(tree.is_chain for tree in batch) and can_capture(lm, tokens):
         scored = _scored(batch)
         logprobs = captured(lm, lambda: _chain_logprobs(lm, tokens, scored, tile_bytes))
     if logprobs is None:
@@ -96,9 +97,10 @@ class _ChainPlace:
         return self.logprobs[: len(scored[0])]
 
     def _read(self) -> None:
-        hidden = self.lm.backbone(input_ids=self.ids, use_cache=False).last_hidden_state
+        cache = {self.lm.cache_name: Cache(layer_class_to_replicate=Unkept)}
+        out = self.lm.backbone(input_ids=self.ids, use_cache=False, **cache)
         rows, columns, targets = self.scored
-        states = hidden[rows, columns]
+        states = out.last_hidden_state[rows, columns]
         self.logprobs.copy_(target_logprobs(self.lm.head, states, targets, self.tile_bytes))
 
 

@@ -30,7 +30,7 @@ _LOG = logging.getLogger(__name__)
 DEVICES: tuple[str, ...] = ("cuda",)
 """Kinds of devices on which sampling and training have shapes of a few sizes."""
 READ_TOKENS = 16384
-"""Padded tokens of prompts from which on a pass takes longer to run than to launch."""
+"""Padded tokens of texts from which on a pass over them takes longer to run than to launch."""
 CHECK_STEPS = 8
 """Steps between two reads of whether all rows have ended."""
 KEPT_SHARE, MOST_KEPT = 1 / 8, 64
@@ -61,7 +61,7 @@ class CapturedPass:
 
     def __call__(self, run: Callable[[], object]) -> None:
         self.calls += 1
-        if not torch.cuda.is_available():
+        if self.pool is None:
             run()
         elif self.calls == 1:
             stream = self.pool[1]
@@ -77,9 +77,13 @@ class CapturedPass:
 
 def _captured_graph(run: Callable[[], object], pool: Any) -> Any:
     graph, (memory, stream) = torch.cuda.CUDAGraph(), pool
-    # without a stream of its device, a second model's passes would run on that of the first
-    with torch.cuda.graph(graph, memory, stream, capture_error_mode="thread_local"):
-        run()
+    before = torch.cuda.current_stream()
+    try:
+        # without a stream of its device, a second model's passes would run on that of the first
+        with torch.cuda.graph(graph, memory, stream, capture_error_mode="thread_local"):
+            run()
+    finally:  # where a capture fails, torch leaves its stream in force
+        torch.cuda.set_stream(before)
     return graph
 
 
@@ -118,6 +122,15 @@ class Places:
             lm.captured["places"] = cls(lm.device)
         places: Places = lm.captured["places"]
         return places
+
+
+class Unkept(DynamicLayer):
+    """Hands keys and values on and keeps none. With a cache, even such a one, a model does not look
+    for texts packed into a row: the host would read the answer, and a captured pass, which cannot
+    ask, would have a mask that the same pass before its capture has not."""
+
+    def update(self, keys: Tensor, values: Tensor, *_: Any, **__: Any) -> tuple[Tensor, Tensor]:
+        return keys, values
 
 
 class _Slots(DynamicLayer):
@@ -204,7 +217,10 @@ class SamplingPlace:
             strict=True,
         ):
             tensor.copy_(values)
-        read(lambda: self._read(*inputs))
+        if inputs[0].numel() > READ_TOKENS:
+            self._read(*inputs)
+        else:
+            read(lambda: self._read(*inputs))
         return places
 
     def decode(self) -> None:
@@ -281,17 +297,16 @@ def _places(policies: Sequence[str], names: Sequence[str], each: int) -> list[in
     return [next(free[policy]) for policy in policies]
 
 
-def can_capture(lm: LanguageModel, prompts: Sequence[Ids], distinct: bool = True) -> bool:
-    """Whether these prompts, of which ``distinct`` ones are read, are read by captured passes: on a
-    GPU, where launching takes longer than computing, and by models of plain attention."""
-    rows = len(set(prompts)) if distinct else len(prompts)
+def can_capture(lm: LanguageModel, texts: Sequence[Ids] = ()) -> bool:
+    """Whether ``texts`` are read, and moves drawn, by captured passes: on a GPU, where launching
+    takes longer than computing, and by models of plain attention."""
     return (
         lm.device.type in DEVICES
         and not lm.is_spread
         and lm.local_attention >= UNBOUNDED
         and keeps_caches(lm)
         and not lm.captured.get("refused")
-        and rows * max(map(len, prompts)) <= READ_TOKENS
+        and len(texts) * max(map(len, texts), default=0) <= READ_TOKENS
     )
 
 

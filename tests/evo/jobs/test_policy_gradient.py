@@ -7,23 +7,26 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings, strategies as st
-from torch import nn
+from torch import Tensor, nn
 
 from evo.config.models import FinetuneConfig, PlayerConfig, WarmStartConfig
 from evo.jobs import policy_gradient as pg
 from evo.jobs.evaluation import Task
 from evo.jobs.lora import AdaptedModel, LoraModel, NotByRowError
 from evo.jobs.warm_start import imitate
-from xgl.judge.forward import tree_states
+from xgl.judge.forward import tree_bits, tree_states
 from xgl.lm import captured as captured_module
-from xgl.lm.language_model import LanguageModel, continuation_logits
+from xgl.lm.captured import CapturedPass
+from xgl.lm.language_model import LanguageModel, continuation_logits, keeps_caches
 from xgl.lm.memory import micro_batches, tree_parts
-from xgl.lm.prefix_sharing import PrefixTree
+from xgl.lm.prefix_sharing import PrefixTree, ScoredSequence, prefix_trees
+from xgl.lm.sampling import sample
 from xgl.runtime.requests import Ensured, Event, Move, Moved, Play, Rewarded
 
 MakeTask = Callable[..., Task]
@@ -458,3 +461,46 @@ def test_a_step_changes_the_adapter_equally(
         assert numbers == pytest.approx(results[0][0], rel=1e-4)
         for one, other in zip(results[0][1], adapter, strict=True):
             torch.testing.assert_close(one, other, atol=1e-7, rtol=1e-4)
+
+
+def test_a_captured_pass_has_the_masks_of_the_pass_before_its_capture(
+    lm: LanguageModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The judge's, the player's and the gradient's: transformers asks whether a pass is captured,
+    and may then make a mask that fast attention does not take."""
+    monkeypatch.setattr(captured_module, "DEVICES", ("cpu",))
+    lm = LanguageModel(lm.model, lm.tokenizer, lm.device)  # without passes of other tests
+    before, attention = CapturedPass.__call__, torch.nn.functional.scaled_dot_product_attention
+    capturing, masks = [False], list[tuple[bool, bool]]()
+
+    def call(self: CapturedPass, run: Callable[[], object]) -> None:
+        capturing[0] = self.calls > 0
+        before(self, run)
+        capturing[0] = False
+
+    def attend(*args: Tensor, attn_mask: Tensor | None = None, **options: Any) -> Tensor:
+        masks.append((capturing[0], attn_mask is not None))
+        return attention(*args, attn_mask=attn_mask, **options)
+
+    assert keeps_caches(lm)  # found out by passes of its own
+    monkeypatch.setattr(CapturedPass, "__call__", call)
+    monkeypatch.setattr(torch.nn.functional, "scaled_dot_product_attention", attend)
+    asked = "transformers.utils.import_utils.is_cuda_stream_capturing"
+    monkeypatch.setattr(asked, lambda: capturing[0])
+    prompt, credits = tuple(range(50, 60)), credits_of_three_maps()
+    trees = list(prefix_trees([ScoredSequence(prompt, 3)]))
+    adapted_model, stops = AdaptedModel(lm, PlayerConfig()), torch.zeros(4096, dtype=torch.bool)
+    with adapted_model.attached(adapted_model.new_factors(0)):
+        optimizer = torch.optim.SGD(adapted_model.parameters(), lr=0.0)
+        works: list[Callable[[], object]] = [
+            lambda: tree_bits(lm, trees),
+            lambda: sample(lm, [prompt], [1], np.full((1, 1), 0.5), stops),
+            lambda: pg.update(adapted_model, optimizer, credits, FinetuneConfig()),
+        ]
+        for work in works:
+            masks.clear()
+            for _ in range(2):
+                work()
+            half = len(masks) // 2
+            assert [is_captured for is_captured, _ in masks] == [False] * half + [True] * half
+            assert [has for _, has in masks[:half]] == [has for _, has in masks[half:]]
