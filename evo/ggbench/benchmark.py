@@ -14,7 +14,6 @@ from time import monotonic
 from typing import NamedTuple
 
 import numpy as np
-import torch
 
 from evo.config.measure import GGBenchConfig
 from evo.ggbench.box import (
@@ -36,12 +35,12 @@ from xgl.chat.answers import parse_number
 from xgl.chat.client import Message, RequestBatch, follow_up
 from xgl.chat.paid_answers import PaidAnswers, UnusableAnswerError
 from xgl.chat.settings import Usage
-from xgl.errors import ConfigError, excerpt
-from xgl.lm.language_model import LanguageModel, continuation_logits
-from xgl.lm.memory import rows_to_sample
-from xgl.lm.prefix_sharing import Ids
-from xgl.players.local import MEMORY_BYTES
+from xgl.errors import ConfigError, OversizeError, excerpt
+from xgl.judge.transformer_judge import TransformerJudge
+from xgl.language.dialects import PAPER
+from xgl.lm.language_model import LanguageModel
 from xgl.random_streams import seed, stream
+from xgl.runtime.requests import ScoreRequest
 
 ATTEMPTS = 5
 """Most requests to a chat model for one move; then the play ends by its fault."""
@@ -223,34 +222,26 @@ class LocalMover:
     logarithms of these probabilities; 0 takes the likeliest number."""
 
     def __init__(self, lm: LanguageModel, run_seed: int, temperature: float = 1.0) -> None:
-        self.lm, self.run_seed, self.temperature = lm, run_seed, temperature
+        self.judge = TransformerJudge(lm)
+        self.run_seed, self.temperature = run_seed, temperature
 
     def choose(self, game: ProgramGame, turns: Sequence[Turn]) -> list[ChosenMove]:
         """An answer to each turn."""
         return [self._answer(game, *turn) for turn in turns]
 
-    @torch.inference_mode()
     def _answer(self, game: ProgramGame, play: ProgramPlay, view: ProgramView) -> ChosenMove:
-        prompt = (self.lm.bos, *self.lm.encode(text_of(game, view.text, view.legal)))
-        answers = [self.lm.encode(f"{move}\n") for move in view.legal]
-        length = len(prompt) + max(map(len, answers))
-        if length > self.lm.window:
-            return None, Usage(), f"oversize: {length} tokens, at most {self.lm.window}"
-        size = rows_to_sample(self.lm, length, MEMORY_BYTES)
-        parts = [answers[n : n + size] for n in range(0, len(answers), size)]
-        scores = np.concatenate([self._logprobs(prompt, part) for part in parts])
-        best = scores == scores.max()
-        warm = self.temperature
-        weights = np.exp((scores - scores.max()) / warm) if warm else best.astype(float)
+        prompt, bits = text_of(game, view.text, view.legal), list[float]()
+        asked = [ScoreRequest(f"{move}\n", (prompt,), PAPER.scoring) for move in view.legal]
+        for score in self.judge.score(asked):
+            if isinstance(score, OversizeError):
+                return None, Usage(), f"oversize: {score}"
+            bits.append(score.total)
+        lead, warm = min(bits) - np.array(bits), self.temperature
+        weights = np.exp2(lead / warm) if warm else (lead == 0).astype(float)
         key = ("ggbench", "local", self.run_seed, game.game_id, play.number, len(play.moves))
         place = stream(*key).choice(len(weights), p=weights / weights.sum())
-        return view.legal[int(place)], Usage(requests=1, prompt_tokens=len(prompt)), None
-
-    def _logprobs(self, prompt: Ids, answers: Sequence[Ids]) -> np.ndarray:
-        logits, ids, mask = continuation_logits(self.lm, [prompt] * len(answers), answers)
-        chances = logits.log_softmax(-1).gather(-1, ids[..., None])[..., 0]
-        sums: np.ndarray = (chances * mask).sum(-1).double().cpu().numpy()
-        return sums
+        usage = Usage(requests=1, prompt_tokens=1 + self.judge.count(prompt))  # BOS is one
+        return view.legal[int(place)], usage, None
 
 
 class ChatMover(PaidAnswers):

@@ -29,13 +29,12 @@ from evo.jobs.finetune import Watch, finetune_together
 from evo.jobs.job import Finetune, MapText, Outcome, Result, Training
 from evo.jobs.lora import AdaptedModel, NotByRowError
 from xgl.analysis.static_facts import analyse
-from xgl.judge.loading import JudgeStories, load_model, load_stories
-from xgl.judge.server_judge import connect
+from xgl.judge.loading import JudgeStories, load_judge, load_model, load_stories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.canonical import BASE, MAIN
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
-from xgl.models.references import JUDGE, is_server
+from xgl.models.references import JUDGE
 from xgl.players.local import LocalPolicy, rows_at_once
 from xgl.runtime.lockstep import Cast, play_rounds
 from xgl.runtime.requests import Player, Seeds, StoryRequest, StorySource
@@ -48,8 +47,14 @@ class ModelHost:
         self.settings = settings
         place = settings.device_of(settings.player)
         player = load_model(settings.player.model, settings.player.dtype, place)
-        self.judge = _judge(settings, player)
         judge, at = settings.judge, settings.device_of(settings.judge)
+        same = settings.player.model, settings.player.dtype, place
+        is_player = (judge.model, judge.dtype, at) == same
+        self.judge = load_judge(
+            *(judge.model, at, judge.dtype, judge.tokenizer, judge.key_variable, judge.others),
+            memory_bytes=judge.memory_mib << 20,
+            lm=replace(player, captured={}) if is_player else None,
+        )
         stories = load_stories(judge.stories, self.judge, at, judge.dtype)
         self.stories = Recorder(stories, self.judge)
         self.adapted_model = AdaptedModel(player, settings.player)
@@ -212,20 +217,3 @@ class Recorder:
             fact = MapText(map_seed, request.site, text, tokens, request.prompt, request.count)
             self.texts[map_seed, request] = fact
         return [self.texts[key].text for key in requests]
-
-
-def _judge(settings: ModelHostSettings, player: LanguageModel) -> TransformerJudge:
-    """The judge, on a server, with the player's own weights, or with others; and the models under
-    it."""
-    judge, memory = settings.judge, settings.judge.memory_mib << 20
-    place = settings.device_of(judge)
-    same = settings.player.model, settings.player.dtype, settings.device_of(settings.player)
-    if is_server(judge.model):
-        main = connect(judge.model, judge.tokenizer, judge.key_variable)
-    elif (judge.model, judge.dtype, place) == same:
-        main = TransformerJudge(replace(player, captured={}), memory)
-    else:
-        main = TransformerJudge(load_model(judge.model, judge.dtype, place), memory)
-    for name, reference in judge.others.items():
-        main.others[name] = TransformerJudge(load_model(reference, judge.dtype, place), memory)
-    return main

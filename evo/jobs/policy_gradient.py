@@ -23,13 +23,7 @@ from evo.jobs.lora import AdaptedModel
 from xgl.judge.forward import tree_states
 from xgl.lm import prefix_sharing
 from xgl.lm.captured import CapturedPass, Places, can_capture, captured, size_class
-from xgl.lm.language_model import (
-    LanguageModel,
-    continuation_logits,
-    distinct_prompts,
-    length_mask,
-    pad,
-)
+from xgl.lm.language_model import LanguageModel, distinct_prompts, length_mask, pad
 from xgl.lm.memory import micro_batches, retry_in_halves, tree_parts
 from xgl.players.local import MEMORY_BYTES
 from xgl.random_streams import seed as named_seed
@@ -176,22 +170,20 @@ def gradient_step(
     runs out, from halves of them.
     """
     lm, tokens = adapted_model.lm, token_count(moves)
-    captures = can_capture(lm, [*{move.prompt_ids for move, _ in moves}])
     # Decided for all parts: what fits as trees may not fit with every prompt read whole.
-    has_trees = not (kl or captures) and adapted_model.shares_prefixes
-    has_trees = has_trees and isinstance(lm.head, nn.Linear)
+    captures = not kl and can_capture(lm, [*{move.prompt_ids for move, _ in moves}])
 
     def gather(part: Weighted) -> list[float]:
-        return add_gradient(adapted_model, part, bonus / tokens, clip, kl / tokens, has_trees)
+        return add_gradient(adapted_model, part, bonus / tokens, clip, kl / tokens, captures)
 
     adapted_model.zero_gradient()
-    if has_trees:
-        trees = tree_parts(lm, move_trees([move for move, _ in moves]), memory_bytes)
-        parts = [[moves[place] for tree in part for place in tree.members] for part in trees]
-    else:
+    if captures:
         rows = [(move.prompt_ids, len(move.token_ids)) for move, _ in moves]
-        slices = micro_batches(lm, rows, memory_bytes, bool(kl) or not captures)
-        parts = [list(moves[part]) for part in slices]
+        parts = [list(moves[part]) for part in micro_batches(lm, rows, memory_bytes)]
+    else:
+        whole = move_trees([move for move, _ in moves], adapted_model.shares_prefixes)
+        trees = tree_parts(lm, whole, memory_bytes, _holds_logits(lm, kl))
+        parts = [[moves[place] for tree in part for place in tree.members] for part in trees]
     nats = sum(e for part in parts for e in retry_in_halves(gather, part, "moves to learn from"))
     norm = torch.nn.utils.clip_grad_norm_(adapted_model.parameters(), largest_norm)
     if torch.isfinite(norm):
@@ -205,34 +197,16 @@ def add_gradient(
     bonus: float,
     clip: float | None,
     kl: float,
-    has_trees: bool,
+    captures: bool,
 ) -> list[float]:
-    """Add the gradient of a part of a batch, completely or not at all: over trees of prompts, by a
-    captured pass, or over padded rows; returns each move's entropy, summed, in nats."""
-    lm, moves = adapted_model.lm, [move for move, _ in part]
-    prompts = [move.prompt_ids for move in moves]
-    if has_trees:
-        with adapted_model.whole_gradient():
-            return _add_tree_gradient(lm, part, bonus, clip)
-    if not kl and can_capture(lm, [*set(prompts)]):
+    """Add the gradient of a part of a batch, completely or not at all, by a captured pass or over
+    trees of prompts; returns each move's entropy, summed, in nats."""
+    if captures and not adapted_model.lm.captured.get("refused"):
         captured_pass = partial(_add_in_place, adapted_model, part, bonus, clip)
-        if (entropies := captured(lm, captured_pass)) is not None:
+        if (entropies := captured(adapted_model.lm, captured_pass)) is not None:
             return entropies
     with adapted_model.whole_gradient():
-        logits, ids, mask = continuation_logits(lm, prompts, [move.token_ids for move in moves])
-        logprobs, made_here = logits.log_softmax(-1), mask > 0
-        with torch.set_grad_enabled(bonus != 0):
-            entropy = -(logprobs.exp() * logprobs).sum(-1)
-        chosen = logprobs.gather(2, ids[:, :, None])[:, :, 0][made_here]
-        loss = objective_loss(chosen, entropy[made_here], *_token_terms(lm, part, bonus, clip))
-        if kl:
-            with torch.no_grad():
-                new = [move.token_ids for move in moves]
-                base = continuation_logits(adapted_model.base, prompts, new)[0].log_softmax(-1)
-            divergence = (logprobs.exp() * (logprobs - base)).sum(-1)
-            loss = loss + kl * divergence[made_here].sum()
-        loss.backward()
-    return (entropy.detach() * mask).sum(1).tolist()
+        return _add_tree_gradient(adapted_model, part, bonus, clip, kl)
 
 
 def _token_terms(
@@ -371,7 +345,9 @@ ATTENTION_TOKENS = 128
 """Tokens of a tree at which attention and its mask count as much as all else that reads them."""
 
 
-def move_trees(moves: Sequence[Move]) -> Iterator[prefix_sharing.PrefixTree]:
+def move_trees(
+    moves: Sequence[Move], shares_prefixes: bool = True
+) -> Iterator[prefix_sharing.PrefixTree]:
     """Trees of prompts and moves, whose members are places among ``moves``. A prompt that continues
     another stands in its tree: the moves of a play are learned in one reading of its last view, not
     in a reading for each. So do others that share so much that one tree costs less than two."""
@@ -380,6 +356,9 @@ def move_trees(moves: Sequence[Move]) -> Iterator[prefix_sharing.PrefixTree]:
         prefix_sharing.ScoredSequence((*m.prompt_ids, *m.token_ids), len(m.token_ids))
         for m in moves
     ]
+    if not shares_prefixes:
+        yield from prefix_sharing.prefix_trees(rows, max_tokens=0)
+        return
     for place in sorted(range(len(moves)), key=lambda place: moves[place].prompt_ids):
         prompt, whole = moves[place].prompt_ids, len(rows[place].ids)
         shared = prefix_sharing.shared_length(last, prompt)
@@ -397,15 +376,31 @@ def move_trees(moves: Sequence[Move]) -> Iterator[prefix_sharing.PrefixTree]:
             yield replace(tree, members=tuple(members[index] for index in tree.members))
 
 
+def _holds_logits(lm: LanguageModel, kl: float) -> bool:
+    """Whether a gradient over trees needs the logits of the whole vocabulary."""
+    return bool(kl) or not isinstance(lm.head, nn.Linear)
+
+
 def _add_tree_gradient(
-    lm: LanguageModel, part: Weighted, bonus: float, clip: float | None
+    adapted_model: AdaptedModel, part: Weighted, bonus: float, clip: float | None, kl: float
 ) -> list[float]:
-    trees = list(move_trees([move for move, _ in part]))
+    lm, divergence = adapted_model.lm, torch.zeros(())
+    trees = list(move_trees([move for move, _ in part], adapted_model.shares_prefixes))
     places = [place for tree in trees for place in tree.members]
     states, targets = tree_states(lm, trees)
-    logprobs, entropies = TokenTerms.apply(states, lm.head, targets)
+    if _holds_logits(lm, kl):
+        whole = lm.logits(states).log_softmax(-1)
+        logprobs = whole.gather(1, targets[:, None])[:, 0]
+        with torch.set_grad_enabled(bonus != 0):
+            entropies = -(whole.exp() * whole).sum(-1)
+        if kl:
+            with torch.no_grad():
+                base = adapted_model.base.logits(tree_states(adapted_model.base, trees)[0])
+            divergence = (whole.exp() * (whole - base.log_softmax(-1))).sum()
+    else:
+        logprobs, entropies = TokenTerms.apply(states, lm.head, targets)
     terms = _token_terms(lm, [part[place] for place in places], bonus, clip)
-    objective_loss(logprobs, entropies, *terms).backward()
+    (objective_loss(logprobs, entropies, *terms) + kl * divergence).backward()
     owner = torch.tensor([place for place in places for _ in part[place][0].token_ids])
     summed = torch.zeros(len(part)).index_add(0, owner, entropies.detach().cpu())
     return [float(each) for each in summed]

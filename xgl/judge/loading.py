@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from xgl.errors import ConfigError, JudgeError, ModelNotFoundError, StoryError
+from xgl.judge.engine import MEMORY_BYTES
 from xgl.judge.server_judge import connect
 from xgl.judge.stories import CorpusStories, read_texts
 from xgl.judge.transformer_judge import TransformerJudge
@@ -43,16 +44,20 @@ def load_judge(
     tokenizer: str | None = None,
     key_variable: str | None = None,
     others: Mapping[str, str] | None = None,
+    memory_bytes: int = MEMORY_BYTES,
+    lm: LanguageModel | None = None,
 ) -> TransformerJudge:
     """The judge of a model reference (``embedded``, ``smollm2``, a folder, a hub id), on one
     ``device``, or of a server (``vllm:MODEL@URL``), with the name of its ``tokenizer`` if that is
     not MODEL, and of the variable with its key; ``dtype`` as in :func:`xgl.models.resolve.load`.
-    ``others``: references of the models under the judge, by name. Raises ModelNotFoundError."""
+    ``others``: references of the models under the judge, by name; ``memory_bytes``: of a pass;
+    ``lm``: its model, if that is loaded already. Raises ModelNotFoundError."""
     if is_server(reference):
         judge = connect(reference, tokenizer=tokenizer, key_variable=key_variable)
     else:
-        judge = TransformerJudge(load_model(reference, dtype, device))
-    judge.others = {name: load_judge(each, device, dtype) for name, each in (others or {}).items()}
+        judge = TransformerJudge(lm or load_model(reference, dtype, device), memory_bytes)
+    for name, each in (others or {}).items():
+        judge.others[name] = load_judge(each, device, dtype, memory_bytes=memory_bytes)
     return judge
 
 

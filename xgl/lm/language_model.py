@@ -178,7 +178,7 @@ def _continues_as_whole(lm: LanguageModel) -> bool:
     try:
         state = select_rows(_read(plain, [("", start)]), [0, 0])
         for ids in (ends, following):
-            state = extend(plain, state, *pad(ids, lm.device))[1]
+            state = extend(plain, state, *pad(ids, lm.device))
     except torch.OutOfMemoryError:  # says nothing of the model
         raise
     except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError):
@@ -196,7 +196,7 @@ def _read(
     ids, lengths = pad([ids for _, ids in texts], lm.device)
     policies = tuple(name for name, _ in texts)
     before = DecoderState(cache, ids[:, :0], torch.zeros_like(lengths), lengths, policies)
-    return extend(lm, before, ids, lengths)[1]
+    return extend(lm, before, ids, lengths)
 
 
 def distinct_prompts(
@@ -234,7 +234,7 @@ def encode_distinct(lm: LanguageModel, distinct: Sequence[PolicyPrompt]) -> Deco
     if not any(suffixes):
         return state
     # Rows with nothing left read padding, so that the batch stays one, and are what they were.
-    after = extend(lm, state, *pad(suffixes, lm.device))[1]
+    after = extend(lm, state, *pad(suffixes, lm.device))
     some = torch.tensor([[bool(suffix)] for suffix in suffixes], device=lm.device)
     return replace(after, last=torch.where(some, after.last, state.last))
 
@@ -271,8 +271,8 @@ def select_rows(state: DecoderState, rows: Sequence[int]) -> DecoderState:
 
 def extend(
     lm: LanguageModel, state: DecoderState, ids: Tensor, lengths: Tensor | None = None
-) -> tuple[Tensor, DecoderState]:
-    """Hidden states (N, T, H) of the next tokens ``ids`` (N, T), and the state after them.
+) -> DecoderState:
+    """The state after the next tokens ``ids`` (N, T).
 
     ``lengths`` (N,) says how many of a row's tokens count; None: all. After a row of none the last
     hidden state is of padding. Grows the cache.
@@ -281,18 +281,16 @@ def extend(
     if lengths is None:
         lengths = torch.full_like(rows, ids.shape[1])
     after = state.lengths + lengths
-    positions = state.lengths[:, None] + torch.arange(ids.shape[1], device=lm.device)
     if isinstance(state.cache, Texts):
         new = zip(state.cache.rows, ids.tolist(), lengths.tolist(), strict=True)
         texts = [(*read, *tokens[:length]) for read, tokens, length in new]
         whole, _ = pad(texts, lm.device)
         mask = length_mask(after, whole.shape[1])
         out = lm.backbone(state.policies, input_ids=whole, attention_mask=mask, use_cache=False)
-        hidden: Tensor = out.last_hidden_state
-        cache, last = Texts(texts), hidden[rows, after - 1]
-        hidden = hidden[rows[:, None], positions.clamp(max=whole.shape[1] - 1)]
-        return hidden, DecoderState(cache, mask, after, last, state.policies)
+        last = out.last_hidden_state[rows, after - 1]
+        return DecoderState(Texts(texts), mask, after, last, state.policies)
     mask = torch.cat([state.mask, length_mask(lengths, ids.shape[1])], dim=1)
+    positions = state.lengths[:, None] + torch.arange(ids.shape[1], device=lm.device)
     out = lm.backbone(
         state.policies,
         input_ids=ids,
@@ -301,29 +299,8 @@ def extend(
         use_cache=True,
         **{lm.cache_name: state.cache},
     )
-    hidden = out.last_hidden_state
-    last = hidden[rows, lengths - 1]
-    return hidden, DecoderState(out[lm.cache_name], mask, after, last, state.policies)
-
-
-def continuation_logits(
-    lm: LanguageModel, prompts: Sequence[Ids], completions: Sequence[Ids]
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Logits (N, T, V), ids (N, T) and mask (N, T) of completions; differentiable."""
-    ids, lengths = pad(completions, lm.device)
-    size = 1 if exceeds_local_attention(lm, prompts, ids.shape[1]) else len(prompts)
-    parts = [slice(first, first + size) for first in range(0, len(prompts), size)]
-    hidden = torch.cat([_hidden_states(lm, prompts[part], ids[part]) for part in parts])
-    return lm.logits(hidden), ids, length_mask(lengths, ids.shape[1])
-
-
-def _hidden_states(lm: LanguageModel, prompts: Sequence[Ids], ids: Tensor) -> Tensor:
-    """Hidden states (N, T, H) before each of the next tokens ``ids`` (N, T)."""
-    state = encode_prompts(lm, prompts)
-    hidden = state.last[:, None]
-    if ids.shape[1] == 1:
-        return hidden
-    return torch.cat([hidden, extend(lm, state, ids[:, :-1])[0]], dim=1)
+    last = out.last_hidden_state[rows, lengths - 1]
+    return DecoderState(out[lm.cache_name], mask, after, last, state.policies)
 
 
 def exceeds_local_attention(lm: LanguageModel, prompts: Sequence[Ids], steps: int) -> bool:

@@ -57,51 +57,44 @@ def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
 
 
 def micro_batches(
-    lm: LanguageModel,
-    rows: Sequence[tuple[tuple[int, ...], int]],
-    limit: int,
-    holds_logits: bool = True,
+    lm: LanguageModel, rows: Sequence[tuple[tuple[int, ...], int]], limit: int
 ) -> list[slice]:
-    """Slices of ``rows`` (prompt, tokens of its continuation) whose gradients take at most
-    ``limit`` bytes, or that hold one row; a prompt that a slice holds several times is read once.
-    ``holds_logits``: false for captured passes.
+    """Slices of ``rows`` (prompt, tokens of its continuation) whose gradients by captured passes
+    take at most ``limit`` bytes, or that hold one row; a prompt that a slice holds several times is
+    read once.
 
-    The backward pass keeps the activations of every block for each token, and some copies of the
-    logits for each token of a continuation.
+    The backward pass keeps the activations of every block for each token, and a row's keys for all
+    its heads; rows and tokens are padded to sizes (``xgl.lm.captured``).
     """
-    block_bytes = int(lm.model.config.num_hidden_layers) * token_bytes(lm)
-    logit_bytes = LEARN_BYTES * int(lm.model.config.vocab_size)
-    seen_bytes = 0
-    if lm.device.type != "cpu":  # a row's keys are held there, for all its heads
-        config: Any = lm.model.config
-        heads = getattr(config, "num_attention_heads", None) or 1  # none where states recur
-        groups = heads // (getattr(config, "num_key_value_heads", None) or heads)
-        seen_bytes = (1 + groups) * cache_bytes(lm)
-        logit_bytes *= holds_logits
-        block_bytes *= 2  # rows and tokens are padded to sizes (``xgl.lm.captured``)
+    config: Any = lm.model.config
+    block_bytes = 2 * int(config.num_hidden_layers) * token_bytes(lm)
+    heads = getattr(config, "num_attention_heads", None) or 1  # none where states recur
+    groups = heads // (getattr(config, "num_key_value_heads", None) or heads)
+    seen_bytes = (1 + groups) * cache_bytes(lm)
 
     def bytes_of(part: Sequence[tuple[tuple[int, ...], int]]) -> int:
         # Padded to the longest, so a row counts with the longest prompt and continuation.
         prompts, new_tokens = {prompt for prompt, _ in part}, max(tokens for _, tokens in part)
         prompt_tokens = max(map(len, prompts))
-        row_bytes = new_tokens * (block_bytes + logit_bytes)
-        row_bytes += (prompt_tokens + new_tokens) * seen_bytes
+        row_bytes = new_tokens * block_bytes + (prompt_tokens + new_tokens) * seen_bytes
         return len(prompts) * prompt_tokens * block_bytes + len(part) * row_bytes
 
     return _parts(rows, bytes_of, limit)
 
 
 def tree_parts(
-    lm: LanguageModel, trees: Iterable[PrefixTree], limit: int
+    lm: LanguageModel, trees: Iterable[PrefixTree], limit: int, holds_logits: bool = False
 ) -> list[list[PrefixTree]]:
     """``trees`` in parts whose gradients take at most ``limit`` bytes, or that hold one tree: the
     activations of every block and an attention mask for each token, padded to the part's widest
-    tree."""
+    tree, and with ``holds_logits`` some copies of the logits of each scored token."""
     block_bytes = int(lm.model.config.num_hidden_layers) * token_bytes(lm)
+    logit_bytes = LEARN_BYTES * int(lm.model.config.vocab_size) * holds_logits
 
     def bytes_of(part: Sequence[PrefixTree]) -> int:
         width = max(len(tree.tokens) for tree in part)
-        return len(part) * width * (block_bytes + MASK_BYTES * width)
+        scored = sum(len(ids) for tree in part for ids in tree.targets)
+        return len(part) * width * (block_bytes + MASK_BYTES * width) + scored * logit_bytes
 
     trees = list(trees)
     return [trees[part] for part in _parts(trees, bytes_of, limit)]

@@ -190,7 +190,7 @@ def _stepwise_rows(
         if len(alive) < len(rows):
             state, tokens = select_rows(state, alive), tokens[alive]
             rows = [rows[index] for index in alive]
-        state = extend(lm, state, tokens[:, None])[1]
+        state = extend(lm, state, tokens[:, None])
     return drawn
 
 
@@ -265,7 +265,7 @@ class PromptCaches:
         policies = tuple(name for name, _ in prompts)
         unread = torch.empty(0)  # a hidden state, which the next tokens replace
         state = DecoderState(cache, length_mask(lengths, max(shared)), lengths, unread, policies)
-        return extend(lm, state, *pad(suffixes, lm.device))[1]
+        return extend(lm, state, *pad(suffixes, lm.device))
 
 
 def _closest(prompt: PolicyPrompt, known: Sequence[PolicyPrompt]) -> tuple[PolicyPrompt, int]:

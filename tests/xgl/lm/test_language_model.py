@@ -10,15 +10,18 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from support.small_models import small_model
 from torch import Tensor, nn
 
 from xgl.judge.engine import ScoringEngine
+from xgl.judge.forward import supports_prefix_sharing, tree_states
 from xgl.lm import language_model as tiled
-from xgl.lm.language_model import LanguageModel, continuation_logits, keeps_caches, target_logprobs
-from xgl.lm.prefix_sharing import ScoredSequence
+from xgl.lm.language_model import LanguageModel, keeps_caches, target_logprobs
+from xgl.lm.prefix_sharing import ScoredSequence, prefix_trees
+from xgl.lm.sampling import sample
 
 SHARED = tuple(range(1, 60))
 FAMILIES: dict[str, dict[str, Any]] = {
@@ -65,21 +68,27 @@ def test_a_shared_prefix_gives_the_bits_of_the_whole_text(family: str) -> None:
 @pytest.mark.parametrize("family", [*FAMILIES, *WITHOUT_CACHES])
 def test_rows_that_share_a_prefix_go_on_as_each_does_alone(family: str) -> None:
     """With caches or, where a model has none that rows could share, by reading all again; the
-    gradient is that of whole texts too."""
+    gradient over trees, or of texts read whole, is that of each text too."""
     lm = model(family)
     assert keeps_caches(lm) == (family in FAMILIES)
     prompts = [(*SHARED, 61), (*SHARED, 62, 63), (*SHARED, 61), (5, 6)]
     ends = [(7, 8, 9), (7,), (8,), (9, 10)]
-    logits, ids, mask = continuation_logits(lm, prompts, ends)
-    assert mask.sum(1).tolist() == [3, 1, 1, 2]
-    (logits.log_softmax(-1).gather(2, ids[..., None])[..., 0] * mask).sum().backward()
+    rows = [ScoredSequence(p + end, len(end)) for p, end in zip(prompts, ends, strict=True)]
+    has_trees = supports_prefix_sharing(lm)
+    states, targets = tree_states(lm, prefix_trees(rows) if has_trees else prefix_trees(rows, 0))
+    lm.logits(states).log_softmax(-1).gather(1, targets[:, None]).sum().backward()
     gradient = {name: p.grad for name, p in lm.model.named_parameters() if p.grad is not None}
     lm.model.zero_grad()
-    for row, (prompt, end) in enumerate(zip(prompts, ends, strict=True)):
-        whole = lm.model(input_ids=torch.tensor([prompt + end])).logits[0]
-        alone = whole[len(prompt) - 1 : -1]
-        torch.testing.assert_close(logits[row, : len(end)], alone, atol=1e-4, rtol=1e-4)
-        alone.log_softmax(-1).gather(1, torch.tensor(end)[:, None]).sum().backward()
+
+    def alone(prompt: tuple[int, ...], end: tuple[int, ...]) -> Tensor:
+        logits = lm.model(input_ids=torch.tensor([prompt + end])).logits[0, len(prompt) - 1 : -1]
+        return logits.log_softmax(-1).gather(1, torch.tensor(end)[:, None])[:, 0]
+
+    stops = torch.zeros(int(lm.model.config.vocab_size), dtype=torch.bool)
+    moves = sample(lm, prompts, [3, 1, 2, 3], np.full((4, 3), 0.4), stops)
+    for prompt, end, move in zip(prompts, ends, moves, strict=True):
+        assert move.logprobs == pytest.approx(alone(prompt, move.ids).tolist(), abs=1e-4)
+        alone(prompt, end).sum().backward()
     for name, parameter in lm.model.named_parameters():
         if name in gradient:
             torch.testing.assert_close(gradient[name], parameter.grad, atol=1e-3, rtol=1e-3)
