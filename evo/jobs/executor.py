@@ -296,10 +296,7 @@ def check(cluster: ClusterConfig) -> None:
                 f"cores, expected at most {most}; on a cluster, name its cluster.address"
             )
         if cluster.gpus_per_worker > 0:
-            import torch  # loads slowly, and most machines that ask for no GPU have none
-
-            here = torch.cuda.device_count() if torch.cuda.is_available() else 0
-            _check_room(cluster, [here], "this machine")
+            _check_room(cluster, [_gpus_here()], "this machine")
         return
     expected = "expected null, auto, or host:port of a running Ray"
     host, _, port = cluster.address.rpartition(":")
@@ -322,6 +319,12 @@ def check(cluster: ClusterConfig) -> None:
         _check_room(cluster, gpus, "the cluster")
     finally:
         ray.shutdown()  # else the next run of this process, a local one too, would be in it
+
+
+def _gpus_here() -> int:
+    import torch  # loads slowly, and most machines that ask for no GPU have none
+
+    return torch.cuda.device_count() if torch.cuda.is_available() else 0
 
 
 def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> None:
@@ -359,6 +362,8 @@ def connect(cluster: ClusterConfig) -> None:
             lambda: ray.init(
                 address="local",  # None would join whatever cluster was started on this machine
                 num_cpus=cluster.workers,
+                # Ray's own count is 0 where a driver answers torch and not Ray: it would wait
+                num_gpus=_gpus_here() if cluster.gpus_per_worker else None,
                 include_dashboard=False,
                 # beside a GPU adapters and paused fine-tunes are larger: Ray's own share of memory
                 object_store_memory=None if cluster.gpus_per_worker else OBJECT_STORE_BYTES,

@@ -79,17 +79,20 @@ def test_an_address_that_is_none_is_one_sentence(address: str) -> None:
         executors.check(ClusterConfig(address=address))
 
 
-def test_a_process_may_join_a_cluster_after_a_run_of_its_own(
+def test_joining_a_cluster_and_a_local_run_before_it_with_the_gpus_that_torch_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    seen = list[bool]()
-    monkeypatch.setattr(ray_constants, "ENABLE_RAY_CLUSTER", True)
+    seen, cluster = list[tuple[bool, int | None]](), "ENABLE_RAY_CLUSTER"
+    monkeypatch.setattr(ray_constants, cluster, True)
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 2)
     monkeypatch.setattr("ray.is_initialized", lambda: False)
     monkeypatch.setattr("ray._private.worker.print_to_stdstream", None)
-    monkeypatch.setattr("ray.init", lambda **options: seen.append(ray_constants.ENABLE_RAY_CLUSTER))
-    executors.connect(ClusterConfig())
-    executors.connect(ClusterConfig(address="10.0.0.1:6379"))
-    assert seen == [False, True]
+    now = partial(getattr, ray_constants, cluster)
+    monkeypatch.setattr("ray.init", lambda **to: seen.append((now(), to.get("num_gpus"))))
+    for asked in ({}, {"gpus_per_worker": 0.5}, {"address": "10.0.0.1:6379"}):
+        executors.connect(ClusterConfig(**asked))
+    assert seen == [(False, None), (False, 2), (True, None)]
 
 
 @pytest.mark.parametrize("error", [MemoryError("full"), torch.OutOfMemoryError("full. Tried")])
