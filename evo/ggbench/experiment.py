@@ -54,6 +54,9 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
             model = find_model(name, settings.chat, f"ggbench.{key}")
             assert isinstance(model, RemotePlayer)
             models[key] = model.settings
+    if settings.clusters and not settings.cluster_model:
+        found = f"ggbench.clusters: found {settings.clusters} without ggbench.cluster_model"
+        raise ConfigError(f"{found}, expected the model that sorts the games")
     for key in models.keys() & {"author", "cluster_model"}:
         tokens = max(AUTHOR_TOKENS, settings.chat.answer_tokens)
         models[key] = replace(models[key], answer_tokens=tokens)

@@ -85,6 +85,8 @@ def test_an_answer_without_a_list_ends_it_in_a_sentence(answer: str, tmp_path: P
 def test_a_run_without_players_filters_games_and_sorts_them_into_kinds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    assert main(["+experiment=gg_bench", "ggbench.clusters=2"]) == 2
+    assert "clusters: found 2 without ggbench.cluster_model" in capsys.readouterr().err
     with ChatServer(model) as server:
         kinds = [f"ggbench.cluster_model=chat:m@{server.url}", "ggbench.clusters=2"]
         place = [f"archive.root={tmp_path}", "name=run", "ggbench.workers=1"]

@@ -67,8 +67,7 @@ def test_a_shared_prefix_gives_the_bits_of_the_whole_text(family: str) -> None:
 
 @pytest.mark.parametrize("family", [*FAMILIES, *WITHOUT_CACHES])
 def test_rows_that_share_a_prefix_go_on_as_each_does_alone(family: str) -> None:
-    """With caches or, where a model has none that rows could share, by reading all again; the
-    gradient over trees, or of texts read whole, is that of each text too."""
+    """By caches that rows share, or by reading all again; the gradient is that of each text too."""
     lm = model(family)
     assert keeps_caches(lm) == (family in FAMILIES)
     prompts = [(*SHARED, 61), (*SHARED, 62, 63), (*SHARED, 61), (5, 6)]
