@@ -6,8 +6,8 @@
     python benchmarks/learning.py matrix [--games rival_8 … | --panel] [--plays 96] [key=value …]
     python benchmarks/learning.py scope RUN [--plays 128] [--lead-plays 512] [--json FILE]
 
-One thread (``scope``: all workers); fine-tunes are those of a search with the overrides given, and
-every player plays the same fresh maps of a game.
+One thread (``matrix``, ``scope``: all workers); fine-tunes are those of a search with the overrides
+given, and every player plays the same fresh maps of a game.
 
 ``games``: are programs of the library (``message:bob`` names a role), of a file or of the panel
 below learned beyond every scripted player? Each is fine-tuned on under each training seed, and with
@@ -291,7 +291,7 @@ def main() -> None:
     for parsed, show, chosen in ((games, show_games, None), (matrix, show_matrix, MATRIX)):
         which = parsed.add_mutually_exclusive_group(required=chosen is None)
         which.add_argument("--games", nargs="+", default=chosen, help="of the library or the panel")
-        which.add_argument("--panel", action="store_const", const=None, dest="games")
+        which.add_argument("--panel", action="store_const", const=None, dest="games", help="all")
         parsed.add_argument("--plays", type=int, default=96)
         parsed.set_defaults(show=show)
     games.add_argument("--at", nargs="+", type=float, default=[1.0], help="shares of the budget")

@@ -170,7 +170,7 @@ def gradient_step(
     runs out, from halves of them.
     """
     lm, tokens = adapted_model.lm, token_count(moves)
-    # Decided for all parts: what fits as trees may not fit with every prompt read whole.
+    # Decided for all parts: what fits into captured passes may not fit as trees.
     captures = not kl and can_capture(lm, [*{move.prompt_ids for move, _ in moves}])
 
     def gather(part: Weighted) -> list[float]:

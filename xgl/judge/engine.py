@@ -92,7 +92,11 @@ class ScoringEngine(Engine):
     def compute(self, sequences: Sequence[ScoredSequence]) -> Iterator[tuple[ScoredSequence, Bits]]:
         with memory.few_threads(self.lm):
             shares = bool(sequences) and self._shares_prefixes
-            yield from self._compute(sequences, min(MAX_TREE_TOKENS, self.batch_tokens) * shares)
+            most = min(MAX_TREE_TOKENS, self.batch_tokens)
+            both = 2 * max((len(each.ids) for each in sequences), default=0)
+            if memory.reading_bytes(self.lm, both) <= self.memory_bytes:
+                most = max(most, both)  # two long texts may share most of theirs
+            yield from self._compute(sequences, most * shares)
 
     def _compute(
         self, sequences: Sequence[ScoredSequence], max_tokens: int

@@ -217,10 +217,7 @@ class SamplingPlace:
             strict=True,
         ):
             tensor.copy_(values)
-        if inputs[0].numel() > READ_TOKENS:
-            self._read(*inputs)
-        else:
-            read(lambda: self._read(*inputs))
+        read(lambda: self._read(*inputs))
         return places
 
     def decode(self) -> None:
@@ -297,16 +294,16 @@ def _places(policies: Sequence[str], names: Sequence[str], each: int) -> list[in
     return [next(free[policy]) for policy in policies]
 
 
-def can_capture(lm: LanguageModel, texts: Sequence[Ids] = ()) -> bool:
-    """Whether ``texts`` are read, and moves drawn, by captured passes: on a GPU, where launching
-    takes longer than computing, and by models of plain attention."""
+def can_capture(lm: LanguageModel, texts: Sequence[Ids]) -> bool:
+    """Whether these texts are read by captured passes: on a GPU, where launching takes longer than
+    computing, and by models of plain attention."""
     return (
         lm.device.type in DEVICES
         and not lm.is_spread
         and lm.local_attention >= UNBOUNDED
         and keeps_caches(lm)
         and not lm.captured.get("refused")
-        and len(texts) * max(map(len, texts), default=0) <= READ_TOKENS
+        and len(texts) * max(map(len, texts)) <= READ_TOKENS
     )
 
 

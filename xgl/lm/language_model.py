@@ -20,6 +20,7 @@ from cachetools import LRUCache, cached
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
+from xgl.lm.memory import out_of_memory
 from xgl.lm.prefix_sharing import Ids, common_prefixes
 
 log = logging.getLogger("evo")
@@ -179,9 +180,9 @@ def _continues_as_whole(lm: LanguageModel) -> bool:
         state = select_rows(_read(plain, [("", start)]), [0, 0])
         for ids in (ends, following):
             state = extend(plain, state, *pad(ids, lm.device))
-    except torch.OutOfMemoryError:  # says nothing of the model
-        raise
-    except (AttributeError, LookupError, NotImplementedError, RuntimeError, TypeError, ValueError):
+    except Exception as error:
+        if out_of_memory(error):  # which says nothing of the model
+            raise
         return False
     texts = [("", start + end + last) for end, last in zip(ends, following, strict=True)]
     alone = torch.cat([_read(plain, [text], Texts([()])).last for text in texts]).float()

@@ -9,12 +9,14 @@ import gc
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import torch
 
-from xgl.lm.language_model import LanguageModel
 from xgl.lm.prefix_sharing import PrefixTree
+
+if TYPE_CHECKING:
+    from xgl.lm.language_model import LanguageModel
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -68,7 +70,7 @@ def micro_batches(
     """
     config: Any = lm.model.config
     block_bytes = 2 * int(config.num_hidden_layers) * token_bytes(lm)
-    heads = getattr(config, "num_attention_heads", None) or 1  # none where states recur
+    heads = int(config.num_attention_heads)
     groups = heads // (getattr(config, "num_key_value_heads", None) or heads)
     seen_bytes = (1 + groups) * cache_bytes(lm)
 

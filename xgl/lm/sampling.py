@@ -136,7 +136,7 @@ def sample(
     if len(prompts) > 1 and exceeds_local_attention(lm, prompts, max(limits)):
         return [alone(row) for row in range(len(prompts))]
     rows: Rows | None = None
-    if allowed is None and can_capture(lm):
+    if allowed is None and can_capture(lm, [*set(prompts)]):
         options = prompts, limits, uniforms, stops, decoding, policies, stop_when
         rows = captured(lm, lambda: sampled_rows(lm, *options))
     if rows is None:

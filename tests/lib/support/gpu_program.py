@@ -34,6 +34,7 @@ from evo.jobs import model_host
 from evo.jobs.evaluation import Task, evaluation_seeds
 from evo.jobs.job import Evaluation, Finetune, Job, Result, Training, Trainings, content
 from evo.runner import Services
+from xgl.judge import loading
 from xgl.lm import captured
 from xgl.lm.language_model import LanguageModel, keeps_caches
 from xgl.models import resolve
@@ -265,7 +266,8 @@ def main() -> None:
     programs = {"growth": growth, "jobs": jobs, "finetunes": finetunes}
     torch.set_num_threads(1)
     captured.DEVICES = ("gpu",) if mode == "in place" else ()
-    with PretendedGPU(), patch.object(model_host, "load_model", load_model), counting():
+    model_host.load_model = loading.load_model = load_model
+    with PretendedGPU(), counting():
         told = programs[what](device, *more)
     print(json.dumps(told))
 

@@ -94,6 +94,16 @@ def test_a_common_prefix_is_read_once(lm: LanguageModel) -> None:
     assert engine.counts["forwards"] == 1
 
 
+def test_a_long_common_prefix_is_read_once_where_memory_allows() -> None:
+    lm = small_model("Llama", max_position_embeddings=4096)
+    start = [place % 40 for place in range(1040)]
+    rows = [ScoredSequence((*start, first, 8), 2) for first in range(10, 13)]
+    for room, read in ((1 << 30, 1040 + 3), (1 << 22, 3 * 1041)):
+        engine = ScoringEngine(lm, room)
+        engine.bits(rows)
+        assert engine.counts["read_tokens"] == read
+
+
 @pytest.mark.parametrize("kind", ["plain", "trees"])
 def test_a_forward_pass_keeps_the_byte_budget(kind: str) -> None:
     """Measured, with as many tokens allowed as there are."""

@@ -353,17 +353,6 @@ def test_moves_are_those_of_ordinary_passes(
     assert_same(lm, in_place, **options)
 
 
-def test_long_prompts_are_read_by_ordinary_passes_and_moves_decoded_by_captured_ones(
-    lm: LanguageModel, in_place: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(captured_module, "READ_TOKENS", 8)
-    own = LanguageModel(lm.model, lm.tokenizer, lm.device)
-    assert_same(own, in_place)
-    [place] = Places.of(own).places.values()
-    assert place.decoding_pass.calls > 1
-    assert [read.calls for read, _ in place.reads.values()] == [0]
-
-
 def test_each_adapter_plays_its_own_moves_in_the_same_places(
     lm: LanguageModel, in_place: Any
 ) -> None:
