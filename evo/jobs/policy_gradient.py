@@ -350,7 +350,8 @@ def move_trees(
 ) -> Iterator[prefix_sharing.PrefixTree]:
     """Trees of prompts and moves, whose members are places among ``moves``. A prompt that continues
     another stands in its tree: the moves of a play are learned in one reading of its last view, not
-    in a reading for each. So do others that share so much that one tree costs less than two."""
+    in a reading for each. So do others that share so much that one tree costs less than two.
+    Without ``shares_prefixes`` each is read by itself."""
     groups, root, last, size = list[list[int]](), prefix_sharing.Ids(), prefix_sharing.Ids(), 0
     rows = [
         prefix_sharing.ScoredSequence((*m.prompt_ids, *m.token_ids), len(m.token_ids))

@@ -180,7 +180,7 @@ def _continues_as_whole(lm: LanguageModel) -> bool:
         state = select_rows(_read(plain, [("", start)]), [0, 0])
         for ids in (ends, following):
             state = extend(plain, state, *pad(ids, lm.device))
-    except Exception as error:
+    except Exception as error:  # models without such caches fail in many ways
         if out_of_memory(error):  # which says nothing of the model
             raise
         return False
