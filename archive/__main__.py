@@ -150,7 +150,7 @@ def ratings(arguments: Namespace) -> CommandResult:
             block = measure_block(archives, question.preference)
             runs = (run for archive in archives for run in Run.all(archive))
             seed = next(r.config.get("seed", 0) for r in runs if "digest" in r.config)
-            question = question._replace(seed=seed)  # as in the run
+            question = question._replace(seed=seed % 2**31)  # as in the run
     if count is not None:
         question = question._replace(resamples=count)
     ratings = rate_block(block, question)
@@ -258,7 +258,8 @@ _EXPORT = (
     flag("--skip-unplayable", "leave out games that nothing was shown to teach"),
     flag(
         "--with-judge",
-        "copy the judge's weights, of any size, to the folder; default: up to 64 MiB",
+        "copy the judge's weights, of any size, to the folder; default: up to 64 MiB, or with "
+        "--no-scores none",
     ),
     Argument(
         "--no-scores",

@@ -67,9 +67,10 @@ def representative_policies(
 
     A game of the scope with several fine-tunes is represented by the first that the latest decision
     naming all of them lists, the best one at that decision: what is dismissed late names what there
-    was before. Every other game is represented by its newest one."""
-    by_game = policies_of(finetunes)
-    policies = {task_id: ids[-replicates:] for task_id, ids in by_game.items()}
+    was before. Every other game is represented by its newest one of the whole budget, if any."""
+    rows = list(finetunes)
+    by_game, whole = policies_of(rows), policies_of(r for r in rows if not r.get("state_hash"))
+    policies = {each: whole.get(each, ids)[-replicates:] for each, ids in by_game.items()}
     game = {policy_id: task_id for task_id, ids in by_game.items() for policy_id in ids}
     best: dict[TaskId, tuple[str, ...]] = {}
     for row in decisions:

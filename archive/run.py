@@ -187,7 +187,9 @@ class Run:
 
     def judge_refusal(self, reference: str, named: str | None, otherwise: str = "") -> str:
         """Why a judge of the configuration is not used, and what to add; empty if it may be: this
-        user has begun the run, or has ``named`` the judge."""
+        user has begun the run, or has ``named`` the judge. Raises LookupFailedError for another."""
+        if named not in (None, reference):
+            raise LookupFailedError(f"--judge: found {named}, expected {reference}, the run's own")
         if may_use(reference, self.config_json, named):
             return ""
         return (
@@ -302,12 +304,13 @@ class Run:
         return dict(zip(found, unique(found.values()), strict=True))
 
     def find_game(self, text: str, known_ids: Iterable[str] | None = None) -> str:
-        """The id of the game that ``text`` names: an id, which may be short, or the game's name in
-        the newest scope, in any case of letters.
+        """The id of the game that ``text`` names: an id, which may be short, with or without
+        ``:role``, or the game's name in the newest scope, in any case of letters.
 
         Raises LookupFailedError unless it is one of ``known_ids``, by default those of the archive.
         """
         ids = {name.casefold(): task_id.game_id for task_id, name in self.names.items()}
+        text = text if text.casefold() in ids else text.partition(":")[0]
         if known_ids is None:
             known_ids = self.table("games", ["game_id"])["game_id"].to_pylist()
         return resolve(ids.get(text.casefold(), text), known_ids, self.names.values())
@@ -318,8 +321,7 @@ class Run:
         tasks = {name.casefold(): task_id for task_id, name in self.names.items()}
         if text.casefold() in tasks:
             return tasks[text.casefold()]
-        name, _, role = text.partition(":")
-        game_id = self.find_game(name)
+        game_id, role = self.find_game(text), text.partition(":")[2]
         roles = (task_id.role for task_id in self.policies if task_id.game_id == game_id)
         return TaskId(game_id, role or next(roles, MAIN_PLAYER))
 
@@ -375,7 +377,7 @@ def newest_run(experiment: str | None = None) -> Path:
     else one of ``runs/`` here or in the nearest folder above that has any. ``experiment``: only
     runs of this kind. Raises NotAnArchiveError if there is none."""
     here = Path.cwd()
-    if (locate(here) / MARKER).is_file():
+    if experiment is None and (locate(here) / MARKER).is_file():
         return Path()
     for folder in (here, *here.parents):
         commits = [each for each in folder.glob(f"runs/*/archive/{COMMITS}") if each.is_dir()]
@@ -472,17 +474,14 @@ def explanation(row: Mapping[str, Any]) -> str:
     return f"{row['reason']}: {row['detail']}" if row["detail"] else str(row["reason"])
 
 
-def story_texts(game: Mapping[str, Any], texts: MapTexts) -> tuple[str, ...]:
-    """The stories of a game (a row of games) on a map, in the order of their sites.
+def story_texts(game: Game, texts: MapTexts) -> tuple[str, ...]:
+    """The stories of a game on a map, in the order of their sites, without those not archived.
 
     One map serves games whose stories have different lengths: for each site this is the longest
     text that is no longer than a story of the game, of those that its prompt asked for.
     """
-    try:
-        asked = asked_stories(stored_game(game))
-    except DamagedError:
-        return ()
-    found = [longest_text(texts.get(each.site, ()), each, game["game_id"]) for each in asked]
+    sites = ((texts.get(each.site, ()), each) for each in asked_stories(game))
+    found = (longest_text(*site, game.game_id) for site in sites)
     return tuple(text for text in found if text is not None)
 
 

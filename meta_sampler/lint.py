@@ -135,10 +135,8 @@ def _is_constant(form: Any, comparator: str) -> bool:
     counts = [count for key, count in form.terms if key != sym.BIT]
     if not counts or comparator in ("==", "!="):
         return not counts
-    if any(key.unit == "count" for key, _ in form.terms):  # which may be 0, a cross-entropy not
-        comparators = (">=", "<") if min(counts) > 0 else ("<=", ">")
-        if comparator not in comparators:
-            return False
+    if comparator not in ((">=", "<") if min(counts) > 0 else ("<=", ">")):
+        return False  # it may be 0
     never_negative = all(count > 0 for count in counts) and form.bits >= 0
     never_positive = all(count < 0 for count in counts) and form.bits <= 0
     return never_negative or never_positive
@@ -266,7 +264,7 @@ def unused_move(play: SymbolicPlay) -> bool:
         mover = play.movers[event.turn - 1] if event.turn else ""
         strings = (event.registers.get(name, ()) for name in reads(ensure))
         used_turns |= {turn for turn in sym.turns_in(*strings) if play.movers[turn] != mover}
-    return len(used_turns) < len(play.movers)
+    return len(used_turns) < len(play.movers) and not sym.holds_registers(play.program)
 
 
 # -- lines -----------------------------------------------------------------------------------------

@@ -229,7 +229,11 @@ def term_form(sign: int, term: syn.Term, registers: Registers) -> LinearForm:
     if isinstance(term, syn.Function):
         return LinearForm.of([(Quantity(string_of(term, registers), unit="count"), sign)])
     target, outer = string_of(term.target, registers), string_of(term.outer, registers)
-    after = Quantity(target, outer + string_of(term.prefix, registers))
+    outer = (FunctionText("outer", (outer,)),) if outer else ()  # it may name a model, or join else
+    prefix = string_of(term.prefix, registers)
+    if not prefix and any(getattr(p, "name", "") == "Given" for p in all_parts(target)):
+        prefix = (FunctionText("own prefix", ()),)
+    after = Quantity(target, outer + prefix)
     sign = -sign if term.kind in ("nex", "dex") else sign
     if term.kind in ("xent", "nex"):
         return LinearForm.of([(after, sign)])
@@ -267,17 +271,19 @@ def symbolic_events(program: syn.Program) -> Iterator[Event]:
     """
     registers: dict[str, String] = {}
     numbers, turn = count(), 0
-    sites = [  # the stories that each line draws
-        [StoryText(next(numbers), each.tokens, each.prompt) for each in find(line, syn.Story)]
-        for line in program.instructions
-    ]
-    parallel = DIALECTS[program.dialect].parallel_assign
+    dialect = DIALECTS[program.dialect]
+
+    def drawn(story: syn.Story) -> StoryText:
+        arguments = (story.tokens, story.prompt) if dialect.story_arguments else (None, "")
+        return StoryText(next(numbers), *arguments)
+
+    sites = [[drawn(each) for each in find(line, syn.Story)] for line in program.instructions]
     for position in path(program):
         line = program.instructions[position]
         yield Event(line, dict(registers), turn)  # a copy: later lines change the registers
         if isinstance(line, syn.Assign):
             stories = iter(sites[position])
-            before = dict(registers) if parallel else registers
+            before = dict(registers) if dialect.parallel_assign else registers
             for name, value in line.targets:
                 bare = isinstance(value, syn.Register)  # read as it is stored, in both dialects
                 registers[name] = string_of(value, registers if bare else before, stories)
@@ -393,7 +399,8 @@ def _demands(condition: syn.Condition, event: Event) -> Iterator[Demand]:
 
 NormalForm = tuple[Hashable, ...]
 """Steps in order, each a tuple that begins with its kind; only the canonical text if symbolic play
-fails, or where texts are drawn during a play: equal calls draw different ones."""
+fails, or where texts are drawn during a play: equal calls draw different ones; or where lists hold
+registers, whose later values are not followed."""
 
 
 @lru_cache(maxsize=4096)
@@ -404,9 +411,15 @@ def normal_form(program: syn.Program) -> NormalForm:
     write about the first of two stories has not learned to write about the second.
     """
     try:
-        return (to_text(program),) if draws(program) else tuple(_steps(program))
+        is_text = draws(program) or holds_registers(program)
+        return (to_text(program),) if is_text else tuple(_steps(program))
     except (TooLongError, FlowError):
         return (to_text(program),)
+
+
+def holds_registers(program: syn.Program) -> bool:
+    """Whether a list may hold registers themselves, and so their later values."""
+    return DIALECTS[program.dialect].aliases and bool(find(program, syn.ListOf))
 
 
 def _steps(program: syn.Program) -> Iterator[NormalForm]:

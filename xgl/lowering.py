@@ -146,8 +146,9 @@ class _Lowering:
     def program(self) -> syn.Program:
         """The program after all passes, its registers renamed."""
         self._refuse_worlds()
-        lines = [self._constants(line) for line in self.game.program.instructions]
-        lines = [rebuild(line, partial(self._condition, line)) for line in lines]
+        own = self.game.program.instructions  # conditions before constants, which make no rule
+        ruled = [rebuild(line, partial(self._condition, line)) for line in own]
+        lines = [self._constants(line) for line in ruled]
         if self.game.dialect == PAPER.name:
             lines = self._place_early_flags(_each(lines, self._paper_line))
         lines = _each(lines, self._without_overwritten)
@@ -199,7 +200,10 @@ class _Lowering:
         def change(node: Any) -> Any:
             if isinstance(node, syn.Register) and node.name in values:
                 self.change("constants became literals")
-                return syn.Literal(values[node.name])
+                value = syn.Literal(values[node.name])
+                for name in names_of(syn.Truth(value, (), True)):
+                    self.refuse(line, f"the constant {node.name} would name the model {name!r}")
+                return value
             return node
 
         return transform(line, change)

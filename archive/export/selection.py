@@ -16,7 +16,7 @@ import numpy as np
 
 from archive.errors import DamagedError, ExportError, LookupFailedError
 from archive.export.folder import Options
-from archive.run import MapTexts, Run, longest_text, read_settings, stored_game
+from archive.run import MapTexts, Run, read_settings, stored_game, story_texts
 from archive.schema import Definition, Purpose, TaskId
 from archive.statistics.covers import CoverQuestion, discriminating_games, scope_cover
 from xgl.language.canonical import Game
@@ -71,18 +71,9 @@ class Map(NamedTuple):
 
 
 def maps_of(texts: Mapping[int, MapTexts], seeds: Iterable[int], game: Game) -> Iterator[Map]:
-    """The maps of a game, without those of which a text is not archived.
-
-    A seed of a growth has one text at a site, cut to the length that each game asks for: the
-    longest archived one that fits is the game's own.
-    """
-    asked = asked_stories(game)
-    for seed in seeds:
-        by_site = texts.get(seed, {})
-        found = [longest_text(by_site.get(each.site, ()), each, game.game_id) for each in asked]
-        stories = tuple(text for text in found if text is not None)
-        if len(stories) == len(asked):
-            yield Map(seed, stories)
+    """The maps of a game, without those of which a text is not archived."""
+    maps = (Map(seed, story_texts(game, texts.get(seed, {}))) for seed in seeds)
+    return (each for each in maps if len(each.stories) == len(asked_stories(game)))
 
 
 _SHORT = 12

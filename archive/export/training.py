@@ -106,6 +106,8 @@ def task_rows(run: Run, options: Options) -> list[TaskRow]:
     Raises ExportError if no map is archived, and for a game that needs models under the judge where
     who reads the rows loads the judge alone; LookupFailedError for a game that is not archived.
     """
+    if run.is_measured:
+        raise ExportError("found a measured run, expected one that trained")
     selection = choose(run, options)
     game_rows = run.games(game_id for game_id, _ in selection.covers)
     games = [(archived_game(game_rows[game_id]), role) for game_id, role in selection.covers]

@@ -55,7 +55,7 @@ def configurations(
     by_file: dict[str, Json] = {}
     for role in dict.fromkeys(member.role for member in members):
         some = [member for member in members if member.role == role]
-        end = "" if role == MAIN_PLAYER else f"-{role}"
+        end = file_end(role)
         chairs = {name for each in some for name in analyse(each.lowered_game.program).players}
         metadata = {
             "benchmark_id": benchmark_id + end,
@@ -91,6 +91,11 @@ def configurations(
         expanded = {"config_type": "expanded_xent_config", **common, "maps": maps}
         by_file[f"expanded{end}.json"] = expanded
     return by_file
+
+
+def file_end(role: str) -> str:
+    """What the names of a role's configurations end with."""
+    return "" if role == MAIN_PLAYER else f"-{role}"
 
 
 def _player(name: str) -> Json:
@@ -325,10 +330,14 @@ def _json(value: Any) -> str:
 def readme(selection: GameSelection, members: Sequence[ExportedGame], with_judge: bool) -> str:
     """Markdown; programs and their reasons are indented blocks."""
     text, strict = template("measure_readme.md"), jinja2.StrictUndefined
+    roles = [member.role for member in members]
+    role = MAIN_PLAYER if MAIN_PLAYER in roles else roles[0]
     page = jinja2.Template(text, undefined=strict, keep_trailing_newline=True)
     return page.render(
         selection=selection,
         members=members,
+        role=role,
+        end=file_end(role),
         with_judge=with_judge,
         xent=XENT_VERSION,
         rounds=ROUNDS,

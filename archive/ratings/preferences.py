@@ -63,12 +63,12 @@ def resample_maps(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[lis
 
 
 def resample_tasks(outcomes: Sequence[Array], stream: Sequence[int]) -> tuple[list[Array], Indices]:
-    """Tasks drawn with replacement, each kept once since a copy would change nothing; of exact
-    copies the first stands for all."""
-    classes = {outcome.tobytes(): task for task, outcome in reversed([*enumerate(outcomes)])}
-    firsts = np.sort(np.array(list(classes.values()), np.int64))
-    drawn = np.random.default_rng(stream).integers(len(firsts), size=len(firsts))
-    indices = np.unique(firsts[drawn])
+    """Tasks drawn with replacement, each kept once since a copy would change nothing; exact copies
+    are drawn together, as one task."""
+    numbers: dict[bytes, int] = {}
+    class_of = [numbers.setdefault(outcome.tobytes(), len(numbers)) for outcome in outcomes]
+    drawn = np.random.default_rng(stream).integers(len(numbers), size=len(numbers))
+    indices = np.flatnonzero(np.isin(class_of, drawn))
     return [outcomes[int(index)] for index in indices], indices
 
 

@@ -10,6 +10,7 @@ the archived one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -93,7 +94,9 @@ def best_plays(
 
     def play(task_id: TaskId, row: Row) -> BestPlay:
         policy, seeds = row["policy_id"], (row["map_seed"], row["play_seed"])
-        texts = story_texts(games[task_id.game_id], maps.get(seeds[0], {}))
+        texts: tuple[str, ...] = ()
+        with suppress(DamagedError):
+            texts = story_texts(stored_game(games[task_id.game_id]), maps.get(seeds[0], {}))
         terms = scored_texts.get((task_id, policy, *seeds), ())
         before = base.get((task_id, *seeds))
         return BestPlay(policy, *seeds, texts, tuple(row["moves"]), row["score"], before, terms)

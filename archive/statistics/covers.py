@@ -122,11 +122,15 @@ def _out_of_reach(eta: float, largest: float, unknown: int) -> str:
     end = f"; values not measured: {unknown}" if unknown else ""
     if not math.isfinite(largest):
         return f"found η {eta:g}, and some game that nothing at hand covers at any η{end}"
-    rounded_down = math.floor(largest * 1e4) / 1e4  # so that this number works
     return (
-        f"found η {eta:g}, expected at most {rounded_down:g}: these games teach no larger "
+        f"found η {eta:g}, expected at most {rounded_down(largest):g}: these games teach no larger "
         f"share of every game's lesson{end}"
     )
+
+
+def rounded_down(eta: float) -> float:
+    """η to four digits, so that the number that is shown works."""
+    return math.floor(eta * 1e4) / 1e4
 
 
 def fewest(reaches: Truths, whole: bool = True, enough: int = 1) -> tuple[tuple[int, ...], int]:

@@ -98,8 +98,9 @@ def transfer_matrix(
     pairing = partial(_pairing, plays, policies, kind)
     own, cells = {source: pairing(source, source) for source in sources}, {}
     for target, source in product(targets, sources):
-        if (at_home := own[source]) and (pair := pairing(source, target)):
-            values = intervals.transfer_values(pair[0], pair[1], at_home[0], *levels)
+        if pair := pairing(source, target):
+            at_home = own[source]
+            values = intervals.transfer_values(*pair[:2], at_home and at_home[0], *levels)
             if source == target and (captured := values.captured).value is not None:
                 # the value is 1 without error, but for open bounds, which stay open
                 unity = (

@@ -34,11 +34,12 @@ SCORE = _words(
     "score value result pass passed resolved correct success accuracy acc metric_value outcome"
 )
 SUMMARY = re.compile(
-    r"(^|_)(average|avg|mean|overall|total|rank|cost|price|latency|likes|date)(_|$)"
-    r"|^(params|hub|generation)(_|$)"
+    r"(^|_)(average|avg|mean|overall|total|rank|cost|price|latency|likes|date|params|parameters)(_|$)"
+    r"|^(hub|generation|model_size)(_|$)"
 )
 """Columns that sum up others, or of which more is not better; they are tasks only if they are
 named."""
+NONE = "no two models that were compared on one task"
 MISSING = dict.fromkeys([*_words("na n/a none null - – —"), ""], np.nan)
 WORDS = MISSING | {
     **dict.fromkeys(_words("true yes pass passed resolved correct win won"), 1.0),
@@ -85,7 +86,7 @@ def read_block(path: Path, preference: Preference, choice: TableChoice) -> Rated
     check_memory((len(tasks), len(models), len(models)))
     rows, columns = _complete(np.isfinite(scores))
     if len(rows) < 2 or not columns:
-        raise RatingError("found no two models that were compared on one task, expected some")
+        raise RatingError(f"found {NONE}, expected some")
     notes += left_out("task", tasks, columns) + left_out("model", models, rows)
     scores = scores[np.ix_(rows, columns)]
     spans = np.ptp(scores, axis=0).tolist()
@@ -136,7 +137,8 @@ def _judged_block(table: _Table, columns: tuple[str, str, str]) -> RatedBlock:
     while kept and not (present := known[0][np.ix_(seats, seats)]).all():
         seats.pop(int(np.argmin(present.sum(axis=1))))
     if not kept or len(seats) < 2:
-        raise RatingError("found no two models that were compared on one task, expected some")
+        what = "no task with a judgement of every pair of models" if table.choice.task else NONE
+        raise RatingError(f"found {what}, expected some")
     preferences = preferences[:, seats][:, :, seats]
     notes += left_out("task", tasks, kept) + left_out("model", models, seats)
     return RatedBlock(
@@ -180,7 +182,7 @@ def _complete(known: NDArray[np.bool_]) -> tuple[list[int], list[int]]:
     missing, rows, columns = ~known, *(np.ones(size, bool) for size in known.shape)
     while (by_column := missing.sum(axis=0)).any():
         by_row, first = missing.sum(axis=1), int(np.argmax(by_column))
-        if by_column.max() * columns.sum() >= by_row.max() * rows.sum():
+        if rows.sum() == 2 or by_column.max() * columns.sum() >= by_row.max() * rows.sum():
             alike = (missing == missing[:, [first]]).all(axis=0)  # there may be thousands
             columns[alike], missing[:, alike] = False, False
         else:
@@ -258,6 +260,8 @@ class _Table:
         score = self.choice.score or (self.find(SCORE) if model and task else None)
         if model and task and score and not self.choice.tasks:
             return self._long(model, score)
+        if self.choice.task:
+            raise RatingError(f"{self.where}: found no column of scores, --score names it")
         return self._wide(model or next(iter(self.cells)))
 
     def _wide(self, column: str) -> Scored:

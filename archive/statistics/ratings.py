@@ -54,7 +54,7 @@ FEW_GAMES = 2.0
 
 class RatingQuestion(NamedTuple):
     """``resamples``: number of resamples of the maps, 0 for no intervals; ``confidence`` of each
-    interval."""
+    interval; ``seed``: below 2³¹."""
 
     preference: Preference = Preference.WIN
     confidence: float = CONFIDENCE
@@ -85,7 +85,8 @@ FEWEST_MAPS, MOST_SETS = 2, 4096
 """Maps that all models of a block share in each of its games; sets of models that are compared."""
 SAME_BITS = 1e-3
 """Differences of the same play in other batches."""
-SAME = {"judge": "judge", "dtype": "precision", "base": "base player", "m": "number of levels"}
+SAME = {"judge": "judge", "others": "models under the judge", "dtype": "precision"}
+SAME |= {"base": "base player", "m": "number of levels"}
 """Settings of a measure that runs must share for their scores to be compared, in words."""
 
 Maps = dict[MapSeeds, dict[int, float]]
@@ -141,6 +142,7 @@ def _require_comparable(runs: Sequence[Run]) -> None:
     facts = [
         {"measure": run.config.get("digest"), "seed": run.config.get("seed")}
         | {words: run.setting("measure", key) for key, words in SAME.items()}
+        | {"judge": run.setting("measure", "judge") or run.config.get("judge_model")}
         for run in runs
     ]
     for run, of_run in zip(runs, facts, strict=True):
@@ -200,9 +202,9 @@ def _outcomes(
 
 
 def largest_block(maps: Sequence[Sequence[Collection[Any]]]) -> tuple[list[int], list[int]]:
-    """Places of the games and of the models of the largest complete block, of two the one with more
-    models; ``maps`` (games, models) holds what each model played of each game. Nothing where no
-    model played enough."""
+    """Places of the games and of the models of the largest complete block of two models or more, of
+    two the one with more models; ``maps`` (games, models) holds what each model played of each
+    game. Nothing where no model played enough."""
     players = {frozenset(m for m, own in enumerate(of) if len(own) >= FEWEST_MAPS) for of in maps}
     # All who played a block's games are in it, so its models are those that some games share.
     sets, new = {*players}, {*players}
@@ -214,7 +216,8 @@ def largest_block(maps: Sequence[Sequence[Collection[Any]]]) -> tuple[list[int],
         common = (len(set.intersection(*(set(of[m]) for m in models))) for of in maps)
         games = [place for place, count in enumerate(common) if count >= FEWEST_MAPS]
         blocks.append((games, models))
-    return max(blocks, key=lambda b: (len(b[0]) * len(b[1]), len(b[1])), default=([], []))
+    sizes = ((len(models) > 1, len(games) * len(models), len(models)) for games, models in blocks)
+    return max(zip(sizes, blocks, strict=True), default=((), ([], [])))[1]
 
 
 def left_out(noun: str, names: Sequence[str], kept: Collection[int]) -> list[str]:

@@ -4,7 +4,6 @@ judge (docs/explanation/transfer.md, "Another judge")."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -13,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from archive.errors import DamagedError
-from archive.plays import SCORE_COLUMNS, Plays, on_common_seeds, plays_of
+from archive.plays import SCORE_COLUMNS, Plays, floor_of, on_common_seeds, plays_of
 from archive.run import Row, Run, stored_game
 from archive.schema import (
     BASE_POLICY,
@@ -36,7 +35,6 @@ from archive.statistics.race import (
     selection,
 )
 from archive.statistics.rule import Decision, Evidence, Looks, Thresholds, decide
-from xgl.analysis.static_facts import analyse
 
 Attempts = Sequence[Sequence[str]]
 """The attempts at a game that represent it, the best first; an attempt is the ids of its
@@ -258,15 +256,16 @@ def _second_plays(run: Run, judge: str) -> dict[PlaysKey, Plays]:
     on the game, minus one bit for each token that its moves may have.
     """
     second = plays_of(run.table("second_scores", SCORE_COLUMNS, [("judge", "=", judge)]))
-    floors: dict[TaskId, float] = {}
+    own: dict[TaskId, list[tuple[str, float]]] = {}
     for (policy, task_id, _), plays in second.items():
-        finished = plays.own[~np.isnan(plays.own)]
-        if policy == BASE_POLICY and len(finished):
-            floors[task_id] = min(float(finished.min()), floors.get(task_id, math.inf))
-    games = run.games(task_id.game_id for task_id in floors)
-    for task_id in floors:
-        game = stored_game(games[task_id.game_id])
-        floors[task_id] -= analyse(game.program, game.metadata, task_id.role).move_tokens
+        if policy == BASE_POLICY:
+            finished = plays.own[~np.isnan(plays.own)].tolist()
+            own.setdefault(task_id, []).extend(("finished", bits) for bits in finished)
+    games = run.games(task_id.game_id for task_id in own)
+    floors = {
+        task_id: floor_of(bits, stored_game(games[task_id.game_id]), task_id.role)
+        for task_id, bits in own.items()
+    }
     for key, plays in second.items():
         for values in (plays.own, plays.permuted_scores):
             values[np.isnan(values)] = floors.get(key.task_id, 0.0)

@@ -16,6 +16,7 @@ from archive.statistics.covers import (
     best_cover,
     largest_eta,
     missing_for_fewer,
+    rounded_down,
     scope_cover,
 )
 from archive.statistics.intervals import CONFIDENCE
@@ -111,7 +112,7 @@ def _summary(answer: _Facts) -> Iterator[str]:
     count, total = len(answer["unknown"]), answer["sources"] * answer["targets"]
     fewer = "none were found that could show that fewer games do"
     if decisive := len(answer["decisive"]):
-        fewer = f"{decisive} of them could show that fewer games do"
+        fewer = f"if {decisive} of them reach η, fewer games do"
     unknown = (
         f"Not measured, counting for nothing here: {count} of {plural(total, 'value')}; {fewer}."
     )
@@ -123,7 +124,8 @@ def _simultaneous(confident: _Facts) -> str:
     lead = f"With {percent(confident['confidence'])} confidence, {statements}: "
     if (cover := confident["cover"]) is None:
         reach = confident["largest_eta"]
-        where = "nor at any other" if reach is None else f"only up to η = {number(reach, 3)}"
+        lower = None if reach is None or reach < 0 else rounded_down(reach)
+        where = "nor at any other" if lower is None else f"only up to η = {lower:g}"
         return f"{lead}no cover at this η, {where}."
     games = plural(len(cover["members"]), "game")
     names = ", ".join(_labels(cover["members"]))

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from archive.errors import LookupFailedError
 from archive.run import Row, Run, explanation
-from archive.schema import DecisionRule, Definition, GainKind, TaskId, Verdict
+from archive.schema import DecisionRule, Definition, GainKind, TaskId
 from archive.statistics.intervals import Interval
 from archive.statistics.replay import Case, MissingPlaysError, cases, replay
 from archive.statistics.rule import Answer, Evidence, helps, is_new
@@ -29,7 +29,10 @@ def explain(run: Run, game: str) -> list[dict[str, Any]]:
     """
     if not run.decisions:
         raise LookupFailedError(f"run {run.run_id}: found no decision, expected at least one")
-    game_id = run.find_game(game, [row["game_id"] for row in run.decisions])
+    decided = [row["game_id"] for row in run.decisions]
+    game_id = run.find_game(game, [*decided, *(each.game_id for each in run.scopes.get(0, ()))])
+    if game_id not in decided:
+        raise LookupFailedError(f"game {game_id} is an initial one: nothing was decided on it")
     return [_why(run, row, case) for row, case in cases(run) if row["game_id"] == game_id]
 
 
@@ -46,8 +49,7 @@ def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:
         return why | {"missing": str(error)}
     steps = [*_steps(case, evidence)]
     failed = [step["question"] for step in steps if step["answer"] is not Answer.YES]
-    facts = {"verdict": Verdict.REFUSED, "decided": False}
-    facts["reason"] = "passed selection; another of its list was preferred"
+    facts = {"verdict": row["verdict"], "decided": False, "reason": "passed selection, was ranked"}
     if again is not None:
         facts = {name: getattr(again, name) for name in ("verdict", "reason", "decided")}
     return why | {"steps": steps, "again": facts, "failed": failed}

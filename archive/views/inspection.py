@@ -37,8 +37,8 @@ State = Mapping[str, Any]
 """The state of one run, as :func:`gather` gives it."""
 
 
-def gather(run: Run, decisions: int = 10) -> dict[str, Any]:
-    """The state of a run with its newest `decisions` decisions: `scopes` by number, `codes` by game
+def gather(run: Run) -> dict[str, Any]:
+    """The state of a run with its newest ten decisions: `scopes` by number, `codes` by game
     id, `titles` (what a game pays for) and `accepted` (the decision that took each game into the
     scope) by game and role, `rows` by table.
 
@@ -57,7 +57,7 @@ def gather(run: Run, decisions: int = 10) -> dict[str, Any]:
         "titles": {task_id.key: title for task_id, title in run.titles.items()},
         "accepted": {task_id.key: row for task_id, row in run.accepted.items()},
         "verdicts": run.verdict_counts(),
-        "decisions": run.decisions[: -decisions - 1 : -1],
+        "decisions": run.decisions[:-11:-1],
         "rows": {name: archive.count(name) for name in TABLES},
         "programs": {name: run.rows(name) for name in NAMES},
     }

@@ -119,9 +119,10 @@ class TransferConfig:
     one learned nothing although looking at the map surely pays (transfer.headroom; without it:
     always)."""
     scope_attempts: Count = 3
-    """Most fine-tunes of a game of the scope. There is another if it is not clear what the last one
-    learned, or if a candidate teaches more of the game than that fine-tune learned, beyond noise. γ
-    is the largest value of all of them."""
+    """Most fine-tunes of a game of the scope, those before it was proposed for counted as one.
+    There is another if it is not clear what the last one learned, or if a candidate teaches more of
+    the game than that fine-tune learned, beyond noise. γ is the largest value of all of them. Not
+    with rule=values."""
     max_forfeit_rate: Share = 0.25
     """Largest share of plays that the base player may leave unfinished; games with more are
     refused."""
@@ -133,9 +134,11 @@ class TransferConfig:
     are likeliest to pass come first (growth.schedule=paper: those with the smallest γ)."""
 
     def __post_init__(self) -> None:
-        looks = {*self.selection_plays, *self.acceptance_plays, self.script_plays}
-        edges = sorted(looks | {*range(BLOCK, max(looks) + 2, BLOCK)})
-        for one, other in pairwise(edges):
+        edges = list[tuple[int, int]]()
+        for plays in (self.selection_plays, self.acceptance_plays):
+            looks = {*plays, self.script_plays}
+            edges += pairwise(sorted(looks | {*range(BLOCK, max(looks) + 2, BLOCK)}))
+        for one, other in edges:
             if other - one == 1:  # a play alone would be its own control
                 raise ValueError(
                     f"selection_plays, acceptance_plays, script_plays: found plays that end at "
@@ -270,7 +273,7 @@ class MetaSamplerConfig:
 class ArchiveRoot:
     """Folder of the runs."""
 
-    root: str = "runs"
+    root: Annotated[str, Field(min_length=1)] = "runs"
     """Folder that holds the run folders."""
 
 
@@ -348,7 +351,7 @@ def _check_name(name: str) -> str:
     if name != DEFAULT_NAME and (name.startswith("~") or "$" in name):
         # typed again as a path, it would be another folder
         raise ValueError(f"found {value_text(name)}, expected a name without ~ before and $ in it")
-    if not plain or len(os.fsencode(name)) > 255:
+    if not plain or len(os.fsencode(name)) > 240:  # others are beside it
         raise ValueError(f"found {value_text(name)}, expected a folder's name, without the path")
     return name
 

@@ -98,6 +98,8 @@ def _check_growth(
     """Raises :class:`ConfigError` unless the growth had the run's player, NPCs and judges, and did
     not meet the held-out programs, under any metadata."""
     folder = config.curriculum.run
+    if (kind := growth.get("experiment")) != "scope_growth":
+        raise ConfigError(f"curriculum.run: {folder} is of {kind}, expected a scope_growth")
     shared = ("player", "model"), ("player", "npc"), ("judge", "model"), ("judge", "others")
     for group, key in shared:
         mine, other = getattr(getattr(config, group), key), growth.get(group, {}).get(key)

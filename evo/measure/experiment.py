@@ -109,7 +109,7 @@ def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) ->
     """Find the measure, the players and their models; raises what each of them raises."""
     export = measure_of(config)
     judge = export.judge
-    check_judge(judge)
+    check_judge(judge, key="measure.judge" if config.measure.judge else "")
     for name, other in config.measure.others.items():
         resolve(other, f"measure.others.{name}")
     reference = config.measure.base or judge
@@ -306,7 +306,8 @@ class MeasureSession(RunSession):
     def _rate(self) -> MeasureRatings | None:
         """Rate models and games together and commit the ratings; None with fewer than two models or
         if they cannot be rated, which is printed."""
-        archive, question = self.ledger.archive, RatingQuestion(seed=self.plan.config.seed)
+        archive, seed = self.ledger.archive, self.plan.config.seed % 2**31
+        question = RatingQuestion(seed=seed)
         try:
             block = measure_block([archive], question.preference)
             if len(block.models) < 2:

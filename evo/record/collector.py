@@ -92,6 +92,9 @@ class Collector:
         self.config, self.ledger, self.unshuffled = config, ledger, unshuffled
         self.executor, self.listener = executor, listener
         self._floors: dict[TaskId, float] = {}
+        self._searched: dict[TaskId, int] = {}
+        """Maps that each game was searched on: the archive may hold more, since a game's two roles
+        share them, and of a resumed run it holds all at once."""
         self.play_tokens: dict[TaskId, float] = {}
         """Mean tokens of the base player's plays of each calibrated game."""
         self.attempts = Attempts(config.seed)
@@ -164,13 +167,14 @@ class Collector:
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
         yield [PlayRequest(BASE_POLICY, task, Purpose.CALIBRATION, seeds)]
         self._fix_floor(task)
-        # A resumed run has all rows at once, and asks for what the first session asked for.
-        if few.best_kept and not self._cheap_refusal(task, searched=0):
+        self._searched[task.id] = 0
+        if few.best_kept and not self._cheap_refusal(task):
             yield self._unlikely_requests(task)
-            searched = playability.SEARCHED_MAPS
-            keeps_few = any(e.share <= few.best_kept for e in self.well_posed(task, searched)[1:])
-            if keeps_few and not self._cheap_refusal(task, searched):
-                yield self._unlikely_requests(task, searched)
+            self._searched[task.id] = first = playability.SEARCHED_MAPS
+            keeps_few = any(each.share <= few.best_kept for each in self.well_posed(task)[1:])
+            if keeps_few and not self._cheap_refusal(task):
+                yield self._unlikely_requests(task, first)
+                self._searched[task.id] = 2 * first
         if few.few_shot_rounds and not self._cheap_refusal(task):
             seeds = self.seeds(Purpose.CALIBRATION, few.few_shot_maps)
             yield [RoundsRequest(BASE_POLICY, task, seeds, few.few_shot_rounds)]
@@ -209,10 +213,11 @@ class Collector:
             for name in playability.UNLIKELY
         ]
 
-    def well_posed(self, task: Task, searched: int | None = None) -> list[WellPosed]:
+    def well_posed(self, task: Task) -> list[WellPosed]:
         """Whether ε-clipping changes the best calibration plays, and whether the best moves found
-        by each search rest on it, on its first ``searched`` maps or on all, as far as computed."""
-        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)[:searched]
+        by each search rest on it, on the maps that the game was searched on."""
+        seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
+        seeds = seeds[: self._searched[task.id]]
         base = self._base_plays(task)
         found = [playability.well_posed(base)]
         for player in surprise_writers(task.game.program, task.role):
@@ -229,9 +234,8 @@ class Collector:
         rows = self.ledger.rounds.get(key, [])
         return playability.few_shot(rows, config.playability, config.transfer.confidence)
 
-    def _cheap_refusal(self, task: Task, searched: int | None = None) -> Decision | None:
-        """The refusal of a calibrated game that the base player cannot play, or not well enough;
-        ``searched``: as in :meth:`well_posed`."""
+    def _cheap_refusal(self, task: Task) -> Decision | None:
+        """The refusal of a calibrated game that the base player cannot play, or not well enough."""
         settings, transfer = self.config.finetune, self.config.transfer
         rows = self._base_plays(task)
         seeds = self.seeds(Purpose.CALIBRATION, transfer.calibration_plays)
@@ -240,7 +244,7 @@ class Collector:
         bounds = transfer.max_forfeit_rate, settings.tokens, plays, transfer.min_steps
         limits = Limits(*bounds, warm.maps * warm.rollouts)
         return refusal(rows, sample, limits) or playability.ill_posed(
-            self.well_posed(task, searched), self.config.playability, transfer.confidence
+            self.well_posed(task), self.config.playability, transfer.confidence
         )
 
     def training_requests(self, task: Task) -> list[TrainingRequest]:

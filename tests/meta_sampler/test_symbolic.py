@@ -220,6 +220,7 @@ def program(text: str) -> xgl.Program:
         ("reward(xed(s | x))", "reward(nex(s | x))"),
         ("reward(xed(s | x) - xed(t | x))", "reward(xed(s | x))\nreward(dex(t | x))"),
         ("reward(xed(s + t | x))", "assign(y=s + t)\nreward(xed(y | x))"),
+        [f"assign(y=story({a}))\nelicit(t, 8)\nreward(xed(y | t))" for a in ("", "30")],
         ("ensure(xed(x | s) > 0)\nreward(xed(t|x))", "ensure(xent(x|s)<xent(x))\nreward(xed(t|x))"),
     ],
 )
@@ -239,6 +240,9 @@ ORDERED = [('is_true("only uses the words of", s, x)', 'is_true("only uses the w
         ("reward(xed(s | x))", "ensure(xed(s | x) > 4)\nreward(xed(s | x))"),
         ("reward(xed(s // x | x))", "reward(xed(s % x | x))"),
         ("reward(xed(s | x))", "elicit(x, 8)\nreward(xed(s | x))"),
+        ("reward(xent(s | x, t))", "reward(xent(s | t + x))"),
+        ("assign(y=s | x)\nreward(xed(y) + xed(t | x))", "reward(xed(t | x))"),
+        [f"assign(l=[{a}])\nelicit(x, 8)\nreward(xed(s | ''.join(l)))" for a in ("x", "x + ''")],
         *[(f"ensure({one})", f"ensure({other})") for one, other in ORDERED],
     ],
 )

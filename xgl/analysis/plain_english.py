@@ -16,7 +16,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Game, split_name
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import find, joined_parts
+from xgl.language.visitors import find, joined_parts, transform
 
 _COMPARATOR_WORDS = {
     "<": "less than",
@@ -48,19 +48,24 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
     elicits = {
         facts.line: facts for facts in reversed(analyse(game.program, game.metadata).elicits)
     }
+    dialect, asked = DIALECTS[game.dialect], False
     for number, line in enumerate(game.program.instructions, start=1):
+        if not dialect.story_arguments:
+            line = transform(line, lambda e: syn.Story() if isinstance(e, syn.Story) else e)
         player = getattr(line, "player", "")
         player = names.get(player, player)
         if isinstance(line, syn.Elicit):
-            mover, facts = player, elicits.get(number)
+            asked, mover, facts = True, player, elicits.get(number)
             seeing = f", who sees {_list_text(facts.sees)}," if facts and facts.sees else ""
             limit = _count(line.max_len or game.metadata.max_len, "token")
             each = " each" if len(line.registers) > 1 else ""
             clause = f"{mover}{seeing} writes {_list_text(line.registers)}, at most {limit}{each}"
         else:
-            clause = _clause(line, player, mover, game)
-        if isinstance(line, syn.Reward) and (partner := syn.PARTNERS.get(player)) in movers:
-            clause += f"; {partner} is paid the negative"
+            clause = _clause(line, player, mover if asked else "", game)
+        if isinstance(line, syn.Reward) and (partner := syn.PARTNERS.get(line.player)) in movers:
+            clause += f"; {names.get(partner, partner)} is paid the negative"
+        if getattr(line, "player", "") == "env" and not dialect.env_rewarded:
+            clause += ", which count for nothing"
         sentences.append(f"{clause[:1].upper()}{clause[1:]}.")
     return tuple(sentences)
 
@@ -70,7 +75,10 @@ def _clause(line: syn.Instruction, player: str, mover: str, game: Game) -> str:
         case syn.Assign(targets):
             return _assignment(targets)
         case syn.Ensure(conditions):
-            rules = _list_text([condition_in_words(condition) for condition in conditions])
+            words = condition_in_words if len(conditions) == 1 else _part_in_words
+            rules = _list_text(list(map(words, conditions)))
+            if not mover:
+                return f"it must hold that {rules}; or the game ends"
             by_line = DIALECTS[game.dialect].failures_per_line  # where failures are counted
             often = "at this line" if by_line else "in the whole game"
             often += f" {_count(game.metadata.max_failures, 'time')} at most"
@@ -135,18 +143,25 @@ def condition_in_words(condition: syn.Condition) -> str:
         case syn.Comparison(left, comparator, right):
             sides = sum_in_words(left), sum_in_words(right)
             return f"{sides[0]} {_are(left)} {_COMPARATOR_WORDS[comparator]} {sides[1]}"
-        case syn.Test(left, comparator, right):
+        case syn.Test(left, comparator, right) if comparator[0] in "=!in":
             return f"{_noun_phrase(left)} is {_COMPARATOR_WORDS[comparator]} {_noun_phrase(right)}"
         case syn.Truth(statement, params, expected):
-            verdict = "true" if expected else "false"
+            model, said = split_name(statement)
+            judged = f"{'true' if expected else 'false'}{f' for the model {model}' * bool(model)}"
             params_text = f" (with {_list_text(list(map(_noun_phrase, params)))})" if params else ""
-            return f"the judge finds “{_statement(statement)}”{params_text} {verdict}"
+            return f"“{_statement(said or syn.Literal(''))}”{params_text} is {judged}"
         case syn.Logic("not", (only,)):
-            return f"it is not so that {condition_in_words(only)}"
+            return f"it is not so that {_part_in_words(only)}"
         case syn.Logic(word, conditions):
-            return f" {word} ".join(condition_in_words(part) for part in conditions)
+            return f" {word} ".join(map(_part_in_words, conditions))
         case _:
             return f"{_noun_phrase(condition)} holds"
+
+
+def _part_in_words(condition: syn.Condition) -> str:
+    """A condition among others."""
+    text = condition_in_words(condition)
+    return f"({text})" if isinstance(condition, syn.Logic) else text
 
 
 def _are(amount: syn.Sum) -> str:
@@ -299,9 +314,11 @@ class _TitleWriter:
     def _follow(self, line: syn.Instruction, number: int) -> None:
         match line:
             case syn.Assign(targets):
-                if DIALECTS[self.dialect].parallel_assign:
-                    self.texts.update({name: self._text(value) for name, value in targets})
-                    return
+                if DIALECTS[self.dialect].parallel_assign:  # registers by themselves are read late
+                    late = [name for name, value in targets if isinstance(value, syn.Register)]
+                    new = {n: self._text(value) for n, value in targets if n not in late}
+                    targets = tuple((n, v) for n, v in targets if n in late)
+                    self.texts.update(new)
                 for name, value in targets:
                     self.texts[name] = self._text(value)
             case syn.Elicit(player, registers):

@@ -14,7 +14,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import draws, find, reads, writes
+from xgl.language.visitors import draws, find, reads, shown_whole, steps, writes
 
 
 class ElicitFacts(NamedTuple):
@@ -56,23 +56,22 @@ class StaticFacts:
         return tuple(dict.fromkeys(i.name for i in items if isinstance(i, syn.Register)))
 
     def _reads(self, node: Any) -> tuple[str, ...]:
-        """The registers that a node reads, each once, in order: with each list also those that the
-        list may hold."""
-        names = ((n, *self._list_items) if n in syn.LIST_REGISTERS else (n,) for n in reads(node))
+        """The registers that a node, or some, read, each once, in order: with each list also those
+        that the list may hold."""
+        nodes = node if isinstance(node, tuple) else (node,)
+        read = chain.from_iterable(map(reads, nodes))
+        names = ((n, *self._list_items) if n in syn.LIST_REGISTERS else (n,) for n in read)
         return tuple(dict.fromkeys(chain.from_iterable(names)))
 
     @cached_property
     def _flow(self) -> list[tuple[syn.Instruction, tuple[str, ...]]]:
-        """The executed instructions and what each reads; an assign that stores left to right
-        becomes one step for each target."""
-        steps: dict[int, list[tuple[syn.Instruction, tuple[str, ...]]]] = {}
-        for position in dict.fromkeys(self.order):
-            line = self.program.instructions[position]
-            parts: list[syn.Instruction] = [line]
-            if isinstance(line, syn.Assign) and not DIALECTS[self.program.dialect].parallel_assign:
-                parts = [syn.Assign((target,)) for target in line.targets]
-            steps[position] = [(part, self._reads(part)) for part in parts]
-        return [step for position in self.order for step in steps[position]]
+        """The executed instructions, in the steps of each, and what each reads before it."""
+        parallel = DIALECTS[self.program.dialect].parallel_assign
+        by_line = {
+            at: [(step, self._reads(nodes)) for step, nodes in steps(line, parallel)]
+            for at, line in enumerate(self.program.instructions)
+        }
+        return [step for position in self.order for step in by_line[position]]
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -157,7 +156,8 @@ class StaticFacts:
     @cached_property
     def rewards_cancel(self) -> bool:
         """Whether the main player's rewards sum to nothing term by term, while no register
-        changes between equal terms. Two draws differ, and a term may keep a prefix with a text."""
+        changes between equal terms. Two draws differ, a term may keep a prefix with a text, and
+        what was paid before a condition failed stays paid."""
         if draws(self.program) or find(self.program, syn.Given):
             return False
         balance: Counter[object] = Counter()
@@ -165,9 +165,11 @@ class StaticFacts:
         versions: Counter[str] = Counter()
         for position in self.order:
             line = self.program.instructions[position]
+            if isinstance(line, syn.Ensure) and any(balance.values()):
+                return False
             versions.update(writes(line))
             for sign, term in _paid_xents(line, self.role):
-                balance[term, tuple([versions[name] for name in reads(term)])] += sign
+                balance[term, tuple([versions[name] for name in self._reads(term)])] += sign
         return bool(balance) and not any(balance.values())
 
     @cached_property
@@ -354,7 +356,7 @@ class _Sights:
         for name in writes(line):
             self.store(name)
         if isinstance(line, syn.Reveal):
-            names = reads(line)
+            names = [name for value in line.values for name in shown_whole(value)]
             self.written |= dict.fromkeys(names)
             self.seen[line.player].update(names)
             for value in line.values if self.live else ():

@@ -58,6 +58,7 @@ class Narrator:
             elif isinstance(event, Moved):
                 self.registers[event.register] = event.move.text
             own = isinstance(event, Rewarded) and event.player == self.player
+            own = own and self.game.metadata.token_bits
             terms = list(self._terms(line, event)) if own else []  # type: ignore[arg-type]
             self.history.append(event)
             self.sight.visible_items(self.history)
@@ -116,13 +117,15 @@ class Screen:
                 for term in terms:
                     self._term(term)
             case Ensured(_, _, failures):
-                above = len(self.game.shown.splitlines()) - len(self.game.program.instructions)
+                lines = self.game.program.instructions
+                above = len(self.game.shown.splitlines()) - len(lines)
                 line = above + position + 1  # of the program as it was printed
                 self.say(f"This does not hold (line {line}):", "bold red")
-                for condition in children(self.game.program.instructions[position]):
+                for condition in children(lines[position]):
                     self.say(f"  {printable(expression_text(condition))}", "red")
                 left = self.game.metadata.max_failures - failures
-                if left >= 0:
+                asked = any(isinstance(each, syn.Elicit) for each in lines[:position])
+                if left >= 0 and asked:
                     self.say(f"Try again; failures left before a forfeit: {left}.", "red")
             case _:
                 who = f" ({event.player})" if isinstance(event, Moved) else ""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, replace
 from math import inf
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,12 +13,12 @@ from pydantic import Field, TypeAdapter
 from xgl.analysis.static_facts import analyse
 from xgl.cli.narration import Narrator, Screen, signed_text
 from xgl.console import Console
-from xgl.errors import ConfigError, OversizeError, PlayerError, excerpt
-from xgl.escaping import json_text, well_formed
+from xgl.errors import ConfigError, ModelNotFoundError, OversizeError, PlayerError, excerpt
+from xgl.escaping import json_text, printable, well_formed
 from xgl.files import read_json, user_path
 from xgl.judge.stories import check_prompts, check_source
 from xgl.language import syntax as syn
-from xgl.language.canonical import RESERVED, Game, check_names
+from xgl.language.canonical import NAME, RESERVED, Game, check_names
 from xgl.library import Source, read_text
 from xgl.players import FixedMovesPlayer
 from xgl.runtime.lockstep import Cast, Instance, machines_of, play_all, visible_items
@@ -58,12 +58,13 @@ def run(
     players, role = _seats(whole, role)
     chat = chat_player(**endpoint)
     model = endpoint["chat"] or local
-    if source.path is None and not moves and model is None:
+    if source.path is None and moves is None and model is None:
         raise ConfigError(
             "a game from standard input leaves none for your moves; use --moves, --chat or --local"
         )
-    script = read_script(moves, role, players) if moves else []
-    alone = bool(model) or (bool(script) and all(role in each for each in script))
+    script = read_script(moves, role, players) if moves is not None else []
+    rounds = rounds or len(script) or 1
+    alone = bool(model) or (rounds <= len(script) and all(role in each for each in script))
     console = Console(stderr=json, quiet=json and alone)
     table, policy = _table(judge, stories, others, whole.metadata.npc, local)
     session = Session(whole, role, table, console, seed, script, chat or policy)
@@ -72,7 +73,7 @@ def run(
         session.screen.say(
             f"{judge} decides statements by chance: python -m xgl judge {judge}", "dim"
         )
-    session.play(rounds or len(script) or 1)
+    session.play(rounds)
     record = {"judge": judge, **session.record()}
     if chat is not None:
         usage = asdict(chat.usage)
@@ -137,8 +138,10 @@ def _others(options: Sequence[str]) -> dict[str, str]:
     """References of the models under the judge by name, from NAME=MODEL."""
     pairs = [option.partition("=")[::2] for option in options]
     for option, (name, reference) in zip(options, pairs, strict=True):
-        if not name.isidentifier() or name in RESERVED or not reference:
-            raise ConfigError(f"--other {excerpt(option)}: expected NAME=MODEL, as weak=FOLDER")
+        if not NAME.fullmatch(name) or name in RESERVED or not reference:
+            reason = ", another NAME than those of the judge itself" if name in RESERVED else ""
+            expected = f"expected NAME=MODEL, as weak=FOLDER{reason}"
+            raise ConfigError(f"--other {excerpt(option)}: {expected}")
     return dict(pairs)
 
 
@@ -155,13 +158,23 @@ def _table(
         return LocalPolicy(lm, count=None if lm is judge.lm else judge.count)
 
     check_source(stories, "--stories")
-    judge = load_judge(reference, others=others)
+    with _named("--judge or --other"):
+        judge = load_judge(reference, others=others)
     players = dict.fromkeys(syn.PLAYERS, policy(judge.others.get(npc, judge).lm))
     table = Cast(judge, load_stories(stories, judge), dict[str, Player](players))
     if local is None:
         return table, None
-    # the judge's own model is not loaded twice
-    return table, policy(judge.lm if local == reference else load_model(local))
+    with _named("--local"):  # the judge's own model is not loaded twice
+        return table, policy(judge.lm if local == reference else load_model(local))
+
+
+@contextmanager
+def _named(option: str) -> Iterator[None]:
+    """Puts the option before what a model that is not found says."""
+    try:
+        yield
+    except ModelNotFoundError as error:
+        raise ModelNotFoundError(f"{option}: {error}") from None
 
 
 class Session:
@@ -197,6 +210,9 @@ class Session:
 
     def play(self, count: int) -> None:
         """Play rounds; stops early when the person leaves."""
+        for name, text in Narrator(self.game, self.role).given.items():
+            if text:
+                self.screen.say(printable(f"{name}: {text}"))
         for number in range(1, count + 1):
             if count > 1:
                 self.screen.say(f"\nRound {number} of {count}", "bold")
@@ -214,8 +230,8 @@ class Session:
         [self.machine] = machines_of([instance])
         self.narrator, self.typed = Narrator(self.game, self.role), ""
         players = {**self.table.players, self.role: self}
-        if self.script:
-            lines = self.script[min(number, len(self.script)) - 1]
+        if number <= len(self.script):
+            lines = self.script[number - 1]
             players |= {n: FixedMovesPlayer({self.seeds: moves}) for n, moves in lines.items()}
         [play] = play_all([instance], replace(self.table, players=players), [self.machine])
         self._catch_up()
@@ -305,12 +321,22 @@ def chat_player(chat: str | None, **options: str | None) -> ChatPlayer | None:
         extra = TypeAdapter(dict[str, Any]).validate_python(read_json(body))
     except ValueError:
         raise PlayerError(f"--body: found {excerpt(body, 60)}, expected a JSON object") from None
-    settings = ChatSettings(
-        model=chat,
-        base_url=options["base_url"] or OPENAI,
-        key_variable=options["key_variable"],
-        temperature=extra.pop("temperature", 1.0),
-        extra_body=extra,
-    )
+    try:
+        settings = ChatSettings(
+            model=chat,
+            base_url=OPENAI if options["base_url"] is None else options["base_url"],
+            key_variable=options["key_variable"],
+            temperature=extra.pop("temperature", 1.0),
+            extra_body=extra,
+        )
+    except ConfigError as error:
+        named = str(error).replace("temperature", "--body: temperature", 1)
+        for name, option in _OPTIONS.items():
+            named = named.replace(name, option)
+        raise ConfigError(named.replace("model:", "--chat:", 1)) from None
     read_key(settings)
     return ChatPlayer(settings)
+
+
+_OPTIONS = {"base_url": "--base-url", "key_variable": "--key-variable", "extra_body": "--body"}
+"""Options by the names of settings."""

@@ -21,9 +21,10 @@ from xgl.diagram import sheet as page
 from xgl.diagram.sheet import INK, LANE, NODE, ROW, STEP, Sheet
 from xgl.diagram.svg import NAMESPACE, Element, el, number
 from xgl.language import syntax as syn
+from xgl.language.canonical import split_name
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import instruction_text
-from xgl.language.visitors import joined_parts, mentions, reads, writes
+from xgl.language.visitors import joined_parts, mentions, reads, shown_whole, steps, writes
 
 
 class Anchor(NamedTuple):
@@ -107,12 +108,13 @@ def _cut(sheet: Sheet, text: Anchor, mark: Anchor, before: bool, dash: str) -> A
     sheet.line((text.x, y), (x, y), dash=dash)
     sheet.line((mark.x, mark_y), (x, mark_y), (x, y), dash=dash)
     if abs(text.x - x) > 10:
-        sheet.head(x - 2 * (1 if x > text.x else -1), y, 1 if x > text.x else -1, 0)
-    sheet.head(x - 2 * side, mark_y, side, 0, double=True)
+        heading = 1 if x > text.x else -1
+        sheet.head(x - 2 * heading, y, heading, 0, mark="cut")
+    sheet.head(x - 2 * side, mark_y, side, 0, double=True, mark="cut")
     sheet.y += STEP + 8
     end = mark_y + 20
     sheet.line((x, y), (x, end), dash=dash)
-    sheet.head(x, end, 0, 1, double=before)
+    sheet.head(x, end, 0, 1, double=before, mark="cut")
     return _hanging(sheet, x, end, x, dash)
 
 
@@ -146,13 +148,16 @@ def draw_term(sheet: Sheet, term: syn.Xent, sign: int, player: str, order: int, 
     sheet.in_use = 0
     prefix = None if term.prefix is None else place(sheet, term.prefix, line, 1)
     target = place(sheet, term.target, line, -1)
-    outer = None if term.outer is None else place(sheet, term.outer, line, 1)
+    model, text = split_name(term.outer)
+    outer = None if text is None else place(sheet, text, line, 1)
     if outer is not None:
         sheet.y += STEP
     y = sheet.y + STEP / 2 + 1
     x, pointing = _between(sheet, prefix, target, y)
     fill, dot = page.triangle(player, term.kind, sign)
-    sheet.triangle(x, sheet.y + STEP / 2 + 1, pointing, fill, dot, mark, order)
+    sheet.triangle(x, y, pointing, fill, dot, mark, order)
+    if model:
+        sheet.text(x + 11, y - 9, f"@{model}", 9, page.SUBDUED)
     if outer is not None:
         # The text before the prefix: an edge to the triangle's back, through a small diamond.
         above = y - STEP
@@ -241,7 +246,8 @@ class _Frame:
 class _Layout(Sheet):
     def __init__(self, program: syn.Program) -> None:
         self.program = program
-        self.parallel = DIALECTS[program.dialect].parallel_assign
+        dialect = DIALECTS[program.dialect]
+        self.parallel, self.live = dialect.parallel_assign, dialect.live_reveal
         lines = program.instructions
         loops = sum(isinstance(line, syn.Replay) for line in lines)
         names = list(dict.fromkeys(name for line in lines for name in mentions(line)))
@@ -250,7 +256,8 @@ class _Layout(Sheet):
         self.flags: dict[str, float] = {}
         self.frame: _Frame | None = None
         self.frames: list[_Frame] = []
-        self.shown_names: dict[str, dict[str, None]] = {player: {} for player in syn.PLAYERS}
+        self.shown_names: dict[str, dict[str, bool]] = {player: {} for player in syn.PLAYERS}
+        """The registers that each player was shown, and whether it sees their later values."""
         self._draw_unset(names)
         self.start = self.y
 
@@ -258,12 +265,9 @@ class _Layout(Sheet):
         """Draw the registers that are read before anything sets them: constants, or empty ones."""
         early, names_set = set[str](), set[str]()
         for line in self.program.instructions:
-            parts: list[syn.Instruction] = [line]
-            if isinstance(line, syn.Assign) and not self.parallel:
-                parts = [syn.Assign((target,)) for target in line.targets]
-            for part in parts:
-                early |= {*reads(part)} - names_set
-                names_set.update(writes(part))
+            for step, nodes in steps(line, self.parallel):
+                early |= {name for node in nodes for name in reads(node)} - names_set
+                names_set.update(writes(step))
         y = self.y + ROW / 2
         for name in filter(early.__contains__, names):
             is_constant = name[0] in syn.CONSTANT_TYPES
@@ -305,8 +309,9 @@ class _Layout(Sheet):
         """Constant strings stand side by side, others in rows of their own."""
         row = set[str]()
         targets = assign.targets
-        if self.parallel:  # values are read before any target is set; a square's reads nothing
-            targets = tuple(sorted(targets, key=lambda target: _is_square(target[1])))
+        if self.parallel:  # all is read before any target is set, but for registers by themselves
+            late = syn.Literal | syn.Story | syn.Register
+            targets = tuple(sorted(targets, key=lambda target: isinstance(target[1], late)))
         for name, value in targets:
             if row and (not _is_square(value) or name in row):
                 self.y += ROW
@@ -348,7 +353,8 @@ class _Layout(Sheet):
     def _begin(self, name: str, y: float, order: int) -> float:
         """Begin a new string on a register's lane, not shown to any player yet; returns its x."""
         for names in self.shown_names.values():
-            names.pop(name, None)
+            if not names.get(name):
+                names.pop(name, None)
         return self.node(name, y, order)
 
     def _knowledge(self, player: str, name: str, y: float) -> None:
@@ -362,15 +368,24 @@ class _Layout(Sheet):
 
     def _reveal(self, reveal: syn.Reveal, order: int) -> None:
         player, y = reveal.player, self.y + STEP / 2
-        names = list(dict.fromkeys(name for value in reveal.values for name in reads(value)))
+        known, fill = self.shown_names[player], page.PLAYERS[reveal.player].positive
+        parts = [part for value in reveal.values for part in joined_parts(value)]
+        names = list(dict.fromkeys(name for part in parts for name in shown_whole(part)))
         for name in names:
-            x = self.use(name, y)
-            self.star(x, y, page.PLAYERS[player].positive, INK, 8, "revealed", order)
-            self.shown_names[player][name] = None
+            self.star(self.use(name, y), y, fill, INK, 8, "revealed", order)
+            bare = self.live and syn.Register(name) in reveal.values
+            known[name] = known.get(name, False) or bare
         if len(names) > 1:
             xs = [self.lanes[name] for name in names]
             self.line((min(xs), y), (max(xs), y), stroke=page.outline(player))
-        self.y += STEP
+        self.y += STEP if names else 0
+        for part in (part for part in parts if not [*shown_whole(part)]):
+            anchor = place(self, part, cycle(page.STROKES), -1)
+            y = self.y + STEP / 2
+            anchor.touch(y)
+            self.line((anchor.x, y), (anchor.x + 24, y), dash=anchor.dash)
+            self.star(anchor.x + 24, y, fill, INK, 8, "revealed", order)
+            self.y += STEP
 
     def _ensure(self, ensure: syn.Ensure, order: int) -> None:
         """Symbols in favour of the asked player (§2.5.2); the strings that other conditions speak
@@ -405,11 +420,11 @@ class _Layout(Sheet):
         self.loops += 1
         start = self.left - NODE
         self.line((start, y), (x, y), (x, back), (start, back), width=1.8, mark="loop")
-        self.head(start, back, 1, 0)
+        self.head(start, back, 1, 0, mark="loop-head")
         right = self.pill(start, y, f"{order} REPEAT({replay.times})", "repeat", order)
         right = self.pill(right + 10, y, "AFTER", "after", order)
         self.line((right + 12, y - 8), (right + 12, y + 10), width=1.8)
-        self.head(right + 12, y + 12, 0, 1)
+        self.head(right + 12, y + 12, 0, 1, mark="loop-head")
         self.y += STEP + 4
 
     # -- the end ---------------------------------------------------------------------------
@@ -449,7 +464,7 @@ def _favoured_terms(condition: syn.Condition, side: int = 1) -> Iterator[tuple[s
         case syn.Logic(word, conditions):
             for each in conditions:
                 yield from _favoured_terms(each, -side if word == "not" else side)
-        case syn.Comparison(left, comparator, right):
+        case syn.Comparison(left, comparator, right) if comparator not in ("==", "!="):
             greater = side if comparator in (">", ">=") else -side
             for sign, term in (*left.terms, *((-sign, term) for sign, term in right.terms)):
                 if isinstance(term, syn.Xent):

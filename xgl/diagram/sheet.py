@@ -10,8 +10,7 @@ Below the drawing stand its constant strings, its players, and the meaning of th
 
 from __future__ import annotations
 
-import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from math import cos, inf, pi, sin
@@ -23,7 +22,6 @@ from xgl.diagram.svg import Attribute, Element, Point, el, points
 from xgl.errors import XGLError
 from xgl.escaping import printable
 from xgl.language import syntax as syn
-from xgl.language.unparse import to_text
 
 # -- colours of players (paper §2.5.1), strokes of string operations (§2.5.5) ----------------------
 
@@ -227,13 +225,15 @@ class Sheet:
     def dot(self, x: float, y: float) -> None:
         self.circle(x, y, 2.6, INK, INK, "use")
 
-    def head(self, x: float, y: float, dx: float, dy: float, double: bool = False) -> None:
+    def head(
+        self, x: float, y: float, dx: float, dy: float, double: bool = False, mark: str = "arrow"
+    ) -> None:
         """An arrow's head with its tip at (x, y), pointing along the axis (dx, dy)."""
         for back in (0.0, 6.0) if double else (0.0,):
             tip = (x - dx * back, y - dy * back)
             base = (tip[0] - dx * 8, tip[1] - dy * 8)
             wings = ((base[0] - dy * 4, base[1] - dx * 4), (base[0] + dy * 4, base[1] + dx * 4))
-            self.polygon((tip, *wings), INK, INK, "arrow")
+            self.polygon((tip, *wings), INK, INK, mark)
 
     def use(self, name: str, y: float) -> float:
         """Note that a register's present string is needed at ``y``; returns its lane's x."""
@@ -322,22 +322,19 @@ LINE = 16.0
 ITEM = 24.0
 LEGEND = (
     ("elicit", "Circle: a move, with its limit in tokens."),
-    ("story", "Square: a text of the map. With a letter: a text of the program."),
-    (
-        r"reveal|=(?!story|\")",
-        "Star: a string that assign makes, or that reveal shows to a player.",
-    ),
-    ("xent|nex", "Triangle: the bits of what it points to, paid in the first colour, else lost."),
-    ("xed|dex", "Triangle with a dot: the bits that the prefix saves; as the dot's colour says."),
-    (r"\|[^(),]*\|", "Diamond: what stands before the prefix."),
-    (r"[\w\"] \+ [\w\"]", "Arrow: s + t is s, then t."),
-    ("//|%", "Cut: what comes before goes on with a double arrow, what comes after with one."),
-    (r"\[|split", "[n]: a list of n strings."),
+    ("constant", "Square: a text of the map. With a letter: a text of the program."),
+    ("assigned revealed", "Star: a string that assign makes, or that reveal shows to a player."),
+    ("plain", "Triangle: the bits of what it points to, paid in the first colour, else lost."),
+    ("dot", "Triangle with a dot: the bits that the prefix saves; as the dot's colour says."),
+    ("outer", "Diamond: what stands before the prefix."),
+    ("arrow", "Arrow: s + t is s, then t."),
+    ("cut", "Cut: what comes before goes on with a double arrow, what comes after with one."),
+    ("list", "[n]: a list of n strings."),
     ("ensure", "Frame: must hold, else the move is made again; bits in the first colour help it."),
-    ("replay", "REPEAT(k): goes back to the flag k times."),
-    ("", "Dotted line: carries a string to its use. Small number: the line of the program."),
+    ("repeat", "REPEAT(k): goes back to the flag k times."),
+    ("elicit", "Dotted line: carries a string to its use. Small number: the line of the program."),
 )
-"""What the marks mean, by a pattern of the programs in which they occur."""
+"""What the marks mean, by their names."""
 
 
 def key_and_legend(sheet: Sheet, program: syn.Program, width: float) -> float:
@@ -345,9 +342,10 @@ def key_and_legend(sheet: Sheet, program: syn.Program, width: float) -> float:
     y = _key(sheet, sheet.y + 14, width)
     sheet.box(24, y, width - 48, 0.5, stroke=FAINT, fill=FAINT, radius=0)
     y = _players(sheet, program, y + 18, width)
-    code, columns = to_text(program), int((width - 48) / (SIZE * CELL))
-    for words in (words for pattern, words in LEGEND if re.search(pattern, code)):
-        for line in wrap(words, columns):
+    drawn = Counter(shape.attributes.get("class_") for shape in (*sheet.back, *sheet.marks))
+    drawn["plain"] = drawn["reward"] + drawn["bound"] - drawn["dot"]
+    for words in (words for marks, words in LEGEND if any(drawn[m] for m in marks.split())):
+        for line in wrap(words, int((width - 48) / (SIZE * CELL))):
             sheet.text(24, y, line, SIZE, FAINT)
             y += LINE
     return y

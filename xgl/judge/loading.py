@@ -23,10 +23,10 @@ from xgl.runtime.requests import ScoreRequest, StoryRequest, StorySource
 
 
 def check_judge(
-    reference: str, tokenizer: str | None = None, key_variable: str | None = None
+    reference: str, tokenizer: str | None = None, key_variable: str | None = None, key: str = ""
 ) -> None:
-    """Raises ModelNotFoundError if a judge's weights are not available, or its server does not
-    score a text."""
+    """Raises ModelNotFoundError if a judge's weights are not available, a sentence that begins with
+    the ``key`` that holds the reference, or its server does not score a text."""
     if is_server(reference):
         try:
             judge = connect(reference, tokenizer=tokenizer, key_variable=key_variable)
@@ -34,7 +34,7 @@ def check_judge(
         except JudgeError as error:
             raise ModelNotFoundError(str(error)) from None
     else:
-        resolve.resolve(reference)
+        resolve.resolve(reference, key)
 
 
 def load_judge(

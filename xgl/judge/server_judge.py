@@ -41,15 +41,15 @@ def connect(
     Raises ModelNotFoundError if the server cannot be reached, or its tokenizer is not available.
     """
     try:
-        name = parse(reference, "judge.model")
+        name = parse(reference, "judge")
         assert isinstance(name, ServerName)
         settings = ChatSettings(
             model=name.model, base_url=name.url, retries=4, key_variable=key_variable
         )
         window = _window(settings)
     except (ConfigError, PlayerError) as error:
-        reason = str(error).removeprefix("judge.model: ")
-        raise ModelNotFoundError(f"judge.model: {reason}") from None
+        reason = str(error).removeprefix("judge: ")
+        raise ModelNotFoundError(f"judge {reference}: {reason}") from None
     # It makes the token sequences of a local model, and the server scores them.
     loaded = resolve.load_tokenizer(tokenizer or settings.model)
     config = SimpleNamespace(vocab_size=len(loaded), max_position_embeddings=window)
@@ -90,7 +90,7 @@ class ServerEngine(Engine):
                 partial(batch.request, "completions", body, most_bytes), "judge", tokens
             )
         except PlayerError as error:
-            raise JudgeError(f"judge.model: {error}") from None
+            raise JudgeError(f"judge at {error}") from None
         if isinstance(content, Fault):
             raise self._error(content.message)
         choices = lookup(read_json(content), "choices")
@@ -119,7 +119,7 @@ class ServerEngine(Engine):
         return tuple(-logprob / math.log(2) for logprob in logprobs)
 
     def _error(self, reason: str) -> JudgeError:
-        return JudgeError(f"judge.model: {self.settings.place}: {reason}")
+        return JudgeError(f"judge at {self.settings.place}: {reason}")
 
 
 def _window(settings: ChatSettings) -> int:

@@ -35,6 +35,7 @@ from xgl.errors import ConfigError
 from xgl.escaping import is_visible, well_formed
 from xgl.files import read_json
 from xgl.language import syntax as syn
+from xgl.language.dialects import DIALECTS
 from xgl.language.syntax import Program
 from xgl.language.unparse import to_text
 from xgl.language.visitors import find, joined_parts, mentions, rename
@@ -46,6 +47,8 @@ PUBLIC_POOL = tuple("p" + suffix for suffix in _POOL_SUFFIXES)
 LIST_POOL = tuple("l" + suffix for suffix in _POOL_SUFFIXES)
 
 
+NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
+"""The name of a model under the judge."""
 # The bounds of the numbers are for the memory and time that a stranger's game may take.
 MOST_SIZE = 1 << 17
 Size = Annotated[int, Strict(), Field(ge=0, le=MOST_SIZE)]
@@ -54,7 +57,7 @@ StoryCount = Annotated[int, Strict(), Field(ge=0, le=1 << 40)]
 
 
 def _check_name(name: str) -> str:
-    if not re.fullmatch(r"\w*", name, re.ASCII):
+    if name and not NAME.fullmatch(name):
         raise ValueError(f"found {value_text(name)}, expected a name under the judge such as weak")
     return name
 
@@ -153,9 +156,10 @@ def metadata_lines(game: Game) -> list[str]:
     metadata, program = game.metadata, game.program
     if _unusual(metadata).keys() <= {"constants", "token_bits"}:
         return []
-    stories = find(program, syn.Story)
+    stories, arguments = find(program, syn.Story), DIALECTS[program.dialect].story_arguments
+    usual = any(not (arguments and each.tokens) for each in stories)
     is_used = {
-        "story_tokens": bool(metadata.prompts) or any(not each.tokens for each in stories),
+        "story_tokens": bool(metadata.prompts) or usual,
         "max_len": any(not each.max_len for each in find(program, syn.Elicit)),
         "max_failures": bool(find(program, syn.Ensure)),
     }
@@ -249,7 +253,7 @@ BASE = "base"
 """As the name of NPCs: the base player."""
 RESERVED = (MAIN, "judge", BASE)
 """Names that no model under the judge may have."""
-_NAME = re.compile(r"@([A-Za-z]\w*)(?:\s+|$)", re.ASCII)
+_NAMED = re.compile(rf"@({NAME.pattern})(?:\s+|$)", re.ASCII)
 
 
 def split_name(text: syn.StringExpr | None) -> tuple[str, syn.StringExpr | None]:
@@ -259,7 +263,7 @@ def split_name(text: syn.StringExpr | None) -> tuple[str, syn.StringExpr | None]
     ('weak', Literal(value='Be brief.'))
     """
     first, *others = joined_parts(text)
-    match = _NAME.match(first.value) if isinstance(first, syn.Literal) else None
+    match = _NAMED.match(first.value) if isinstance(first, syn.Literal) else None
     if match is None:
         return "", text
     rest = first.value[match.end() :]

@@ -110,6 +110,31 @@ def writes(instruction: syn.Instruction) -> tuple[str, ...]:
             return ()
 
 
+def steps(line: syn.Instruction, parallel: bool) -> list[tuple[syn.Instruction, tuple[Any, ...]]]:
+    """A line as it runs, each step with the nodes whose values before it matter: an assign that
+    stores from left to right has a step for each target; in one that does not (``parallel``) all
+    is read before, but a register by itself is read when it is stored."""
+    if not isinstance(line, syn.Assign):
+        return [(line, (line,))]
+    if not parallel:
+        return [(syn.Assign((target,)), (target[1],)) for target in line.targets]
+    new, read = set[str](), list[Any]()
+    for name, value in line.targets:
+        read += [] if isinstance(value, syn.Register) and value.name in new else [value]
+        new.add(name)
+    return [(line, tuple(read))]
+
+
+def shown_whole(node: Any) -> Iterator[str]:
+    """Names of the registers whose whole text a string or a list holds: not those that it cuts."""
+    match node:
+        case syn.Register(name):
+            yield name
+        case syn.Cat() | syn.Chain() | syn.ListOf() | syn.Function("join"):
+            for part in children(node):
+                yield from shown_whole(part)
+
+
 def mentions(instruction: syn.Instruction) -> Iterator[str]:
     """Register names in the order in which the machine meets them."""
     if isinstance(instruction, syn.Assign):

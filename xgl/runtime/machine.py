@@ -24,7 +24,7 @@ from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
 from xgl.language.visitors import children, descendants, find, parts, transform
 from xgl.runtime import meter, requests as req
-from xgl.runtime.predicates import compare, named_texts, predicate
+from xgl.runtime.predicates import compare, named_texts, predicate, unnamed
 from xgl.runtime.presentation import Sight
 from xgl.runtime.values import REQUEST_FUNCTIONS, Text, Value, Values
 
@@ -321,9 +321,7 @@ class Machine:
 
     def _truth_request(self, truth: syn.Truth) -> Generator[Any, Any, req.Request]:
         yield from self._settle(truth)
-        model, statement = split_name(truth.statement)
-        if model:
-            truth = replace(truth, statement=statement or syn.Literal(""))
+        model, truth = unnamed(truth)
         texts = [self.values.text(part) for part in (truth.statement, *truth.params)]
         word = meter.RESPELLED if self.dialect.respelled_words else meter.WORD
         self.meter.spend((meter.SEND + word) * sum(map(len, texts)))

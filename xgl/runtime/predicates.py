@@ -17,11 +17,13 @@ import re
 import string
 import unicodedata
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from itertools import product
 from typing import Any
 
 from xgl.escaping import is_visible
 from xgl.language import syntax as syn
+from xgl.language.canonical import split_name
 from xgl.language.visitors import find, joined_parts
 from xgl.runtime.requests import TEXT_IS_TRUE, Predicate
 
@@ -220,5 +222,11 @@ def free_statements(program: syn.Program) -> list[int]:
     return [
         position
         for position, line in enumerate(program.instructions)
-        if any(predicate(node, lambda part: "") is None for node in find(line, syn.Truth))
+        if any(predicate(unnamed(node)[1], str) is None for node in find(line, syn.Truth))
     ]
+
+
+def unnamed(truth: syn.Truth) -> tuple[str, syn.Truth]:
+    """The name of the model that a statement is put to, empty for none, and the rest of it."""
+    model, statement = split_name(truth.statement)
+    return model, replace(truth, statement=statement or syn.Literal(""))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import partial
 from types import SimpleNamespace
 from typing import Any
@@ -19,6 +20,7 @@ from evo.jobs.evaluation import Task
 from evo.jobs.job import Repetition, Training
 from evo.record.collector import Collector
 from evo.record.ledger import Ledger
+from evo.record.steps import run
 from xgl import game, parse
 from xgl.settings import Role, roles_of
 
@@ -80,9 +82,10 @@ def test_a_resumed_run_asks_for_the_random_moves_that_it_asked_for(
     collector = Collector(config, ledger, none, none)  # type: ignore[arg-type]
     task, usual = Task(game(parse(code(8), "xent")), "black"), {"outcome": "finished", "tokens": 40}
 
-    def asked() -> list[list[Any]]:
-        steps, groups = collector.calibration(task), list[list[Any]]()
-        for group in steps:
+    def asked() -> tuple[list[list[Any]], Any]:
+        groups = list[list[Any]]()
+
+        def do(group: Iterable[Any]) -> None:
             groups.append([*group])
             for request in groups[-1]:
                 best = float("best" in request.policy_id)
@@ -91,9 +94,14 @@ def test_a_resumed_run_asks_for_the_random_moves_that_it_asked_for(
                     scores = dict.fromkeys(("score", "raw_score"), best)
                     scores |= {"permuted_score": -1.0, "permuted_clipped_score": -1.0}
                     scores |= {"map_seed": seeds.map_seed, "clipped_score": clipped}
-                    ledger.scores[request.key][seeds] = usual | scores
-        return groups
+                    ledger.scores[request.key].setdefault(seeds, usual | scores)
+
+        return groups, run(collector.calibration(task), do)
 
     first = asked()
-    assert len(first) == 1 + searches
+    assert len(first[0]) == 1 + searches
+    others = collector._unlikely_requests(task, 8)
+    for request, seeds in ((each, seeds) for each in others for seeds in each.seeds):
+        row = dict(ledger.scores[request.key][first[0][1][0].seeds[-1]], clipped_score=-1.0)
+        ledger.scores[request.key].setdefault(seeds, row)  # as the other role of a pair has it
     assert asked() == first

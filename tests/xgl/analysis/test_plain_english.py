@@ -34,8 +34,9 @@ def test_rules_joins_cuts_and_loops_are_said() -> None:
         "Let s be the join of a story and “!”; let t be the empty text.",
         "This place is called flag_1.",
         "The player, who sees s, t, x and y, writes x and y, at most 4 tokens each.",
-        "It must hold that the bits that x saves on s are at least 2 and the judge finds "
-        "“no word of s” false; or the player has to try again, in the whole game 10 times at most.",
+        "It must hold that the bits that x saves on s are at least 2 and "
+        "“no word of s” is false; or the player has to try again, in the whole game 10 times at "
+        "most.",
         "Let t be what stands in s before x.",
         "The player is paid the surprise of the join of t and y after s.",
         "The game goes back to flag_1, 2 times in all.",
@@ -87,6 +88,7 @@ def test_what_is_paid_for(reward: str, expected: str) -> None:
     assert title(_game(f"{lines}reward({reward})")).startswith(expected)
     chain = f"assign(s=story(), t=s)\nelicit(x, 8)\nreward({reward.replace('s |', 't |')})"
     assert ("story" in title(_game(chain, "paper"))) == ("t |" in chain), "one after another"
+    assert title(_game(chain)) == title(_game(chain, "paper")), "and as it is stored"
 
 
 @pytest.mark.parametrize(

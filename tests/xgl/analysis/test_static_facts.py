@@ -67,6 +67,7 @@ def test_an_ensure_before_any_elicit_is_the_papers_alone(dialect: str, count: in
         "elicit(x)\nreward(xed(s | x) - xent(s | x))",
         'elicit(x)\nensure("x" + x)\nelicit(t)\nreward(xent(t))',
         "elicit(x)\nreveal(bob, x)\nelicit(t)\nreward(xent(t))",
+        "elicit(x)\nreward(xed(s | x))\nensure(xent(x) > 5)\nreward(dex(s | x))",
         "elicit(p)\nelicit(bob, t)\nreward(xent(t))",
     ],
 )
@@ -89,6 +90,7 @@ def test_left_to_right_and_parallel_assigns_flow_differently() -> None:
     chain = 'elicit(x)\nassign(t=x, y=t + "")\nreward(xent(y))'
     assert report(chain).main_reward_depends_on_moves
     assert not report(chain, "xent").main_reward_depends_on_moves
+    assert report("assign(s=story(), t=s)\n" + GOOD, "xent").read_before_set == ()
     assert report(chain).read_before_set == ()
     assert report(chain, "xent").read_before_set == ("t",)
 
@@ -99,6 +101,7 @@ def test_left_to_right_and_parallel_assigns_flow_differently() -> None:
         "assign(s=story())\nelicit(x)\nassign(y=s | x)\nreward(xed(y))",
         "assign(l=[s, t])\nelicit(x)\nreward(xent(sample(l) | x) - xent(sample(l) | x))",
         "assign(x=s)\nreveal(bob, x)\nelicit(x)\nelicit(bob, y)\nreward(xent(y))",
+        'assign(l=[x])\nelicit(x)\nreward(xent("".join(l)))\nelicit(x)\nreward(nex("".join(l)))',
     ],
 )
 def test_what_the_xent_dialect_alone_can_say_is_no_game_for_nobody(code: str) -> None:

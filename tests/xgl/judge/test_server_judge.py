@@ -149,5 +149,5 @@ def test_an_answer_without_scores_is_one_sentence(
         judge = load_judge(f"vllm:embedded@{server.url}", key_variable="HEN_KEY")
         with pytest.raises(JudgeError, match=re.escape(reason)) as e:
             judge.score([ask.ScoreRequest("A red hen ran.", (), DIALECTS["paper"].scoring)])
-    assert str(e.value).startswith(f"judge.model: {server.url}, model 'embedded': ")
+    assert str(e.value).startswith(f"judge at {server.url}, model 'embedded': ")
     assert "\n" not in str(e.value)
