@@ -63,9 +63,7 @@ def test_drafts_in_thoughts_are_no_programs(dress: Callable[[str, str], str]) ->
         (f"Intent: say it\n\n{PROGRAM}\n\n{OTHER}", ["say it", ""]),
     ],
 )
-def test_several_programs_keep_their_order_and_their_intents(
-    answer: str, intents: list[str]
-) -> None:
+def test_several_programs_keep_their_order_and_intents(answer: str, intents: list[str]) -> None:
     drafts = texts.programs_in(answer)
     assert [draft.text for draft in drafts] == [PROGRAM, OTHER]
     assert [draft.intent for draft in drafts] == intents

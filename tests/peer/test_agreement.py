@@ -98,9 +98,7 @@ def test_what_we_play_beyond_it(case: Case, peer: Peer, judge: TransformerJudge)
     assert (there.ending, here.ending) == ("refused", "finished"), (there.why, here.why)
 
 
-def test_a_text_that_spells_a_special_token_is_text_here(
-    peer: Peer, judge: TransformerJudge
-) -> None:
+def test_what_spells_a_special_token_is_text_here(peer: Peer, judge: TransformerJudge) -> None:
     code = 'elicit(y, 30)\nassign(s="by <|eos|>")\nreward(xent("a " + s))\nreward(xent(y))'
     special = case("special", code, "a fox <|bos|>")
     there, here = both(special, peer, judge)

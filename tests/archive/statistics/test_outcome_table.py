@@ -123,9 +123,7 @@ def test_battles_on_prompts_of_their_own_are_one_task(tmp_path: Path, capsys: Ca
     assert [each["mean"] for each in document["models"]] == [1.0, 0.5, 0.0]
 
 
-def test_many_battles_of_many_models_need_no_memory_for_each(
-    tmp_path: Path, capsys: Capsys
-) -> None:
+def test_many_battles_of_models_need_no_memory_for_each(tmp_path: Path, capsys: Capsys) -> None:
     """14,790 tasks of 30 × 30 models would take more than is there, and one of them is full."""
     names = [f"m{number:02}" for number in range(30)]
     pairs = [*combinations(names, 2)]

@@ -223,6 +223,14 @@ def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search
     assert search.faults() == []
 
 
+def test_no_candidate_is_decided_while_its_parent_is_trained_again(search: Search) -> None:
+    how = "growth.schedule=open_ended growth.examined_share=1 growth.virtual_workers=4"
+    more = (*how.split(), "growth.lookahead=4", "growth.max_candidates=2")
+    world = of_limits(l8=Nature(weak=1 / 3))
+    assert search.run(world, *more, sampler=Listed([code(7), code(6)])) == 0
+    assert {len(row["scope_finetunes"]) for row in search.rows("decisions")} == {2}
+
+
 def test_another_parent_is_trained_again_before_the_acceptance_test(search: Search) -> None:
     """Not after it, since a second look at its plays would double its error."""
     world = of_limits(l8=Nature(weak=1 / 3))
@@ -302,9 +310,7 @@ def test_what_learned_nothing_at_the_pause_is_refused_there(search: Search) -> N
 
 
 @pytest.mark.parametrize(("schedule", "replicates"), [("paper", 1), ("open_ended", 2)])
-def test_every_comparison_is_of_equal_budgets(
-    search: Search, schedule: str, replicates: int
-) -> None:
+def test_comparisons_are_of_equal_budgets(search: Search, schedule: str, replicates: int) -> None:
     """And no verdict but that nothing was learned is from a pause."""
     settings = (f"growth.schedule={schedule}", f"finetune.replicates={replicates}")
     settings += ("growth.max_candidates=6",)

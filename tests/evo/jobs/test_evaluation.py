@@ -68,9 +68,7 @@ def test_scores_and_control_are_single_plays(cast: Cast, make_task: MakeTask) ->
     assert any(score.score != score.permuted_score for score in scores)
 
 
-def test_other_players_are_asked_once_for_what_they_see_alike(
-    cast: Cast, make_task: MakeTask
-) -> None:
+def test_others_are_asked_once_for_what_they_see_alike(cast: Cast, make_task: MakeTask) -> None:
     """White moves first and sees nothing of black's move, also where that is another map's."""
     code = "assign(s=story())\nelicit(white, x, 4)\nelicit(t, 4)\nreward(xed(s | t) - xed(s | x))"
     task = make_task(code)

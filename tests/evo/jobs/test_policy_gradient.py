@@ -316,9 +316,7 @@ def test_a_part_that_fails_leaves_the_gradient_where_it_was(lm: LanguageModel) -
         assert (gradient == 1).all()
 
 
-def test_a_pass_of_several_policies_that_cannot_be_says_nothing_about_one(
-    lm: LanguageModel,
-) -> None:
+def test_a_pass_of_some_policies_that_cannot_be_says_nothing_about_one(lm: LanguageModel) -> None:
     def work() -> None:
         raise NotByRowError
 

@@ -181,9 +181,7 @@ def test_a_run_goes_on_where_a_budget_or_an_endpoint_ended_it(run: Run, capsys: 
         assert not server.received, f"nothing of {whole} requests is asked again"
 
 
-def test_no_game_begins_with_the_caches_of_another(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_game_begins_with_another_s_caches(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Or a resumed run, which begins without any, would sample other moves."""
     kept: list[tuple[int, int]] = []
 

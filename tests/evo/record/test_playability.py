@@ -55,9 +55,7 @@ def test_repetition_gives_rows_of_both_kinds(lab: ModelHost, make_task: MakeTask
     assert repetition_scores(lab, make_task(), 3)[0].score == scores[0].score
 
 
-def test_clipping_bounds_scores_and_never_raises_an_xent(
-    lab: ModelHost, make_task: MakeTask
-) -> None:
+def test_clipping_bounds_scores_and_raises_no_xent(lab: ModelHost, make_task: MakeTask) -> None:
     """The vocabulary has 4096 tokens: at most 12 bits each."""
     task = make_task("assign(s=story())\nelicit(t, 8)\nreward(xent(t))\n")
     outcome: Any = lab.do(Evaluation(task, (None,), (SEEDS,))).outcome

@@ -115,9 +115,7 @@ def test_what_a_player_may_not_see_is_never_on_its_screen(sit: Seat) -> None:
     assert "reward" not in screen.split("You are alice")[1]
 
 
-def test_a_model_sees_its_earlier_rounds_and_the_others_play_by_the_same_seed(
-    table: object,
-) -> None:
+def test_a_model_sees_its_earlier_rounds_and_others_play_by_the_same_seed(table: object) -> None:
     player, others = Speaker(), Speaker()
     console = Console(file=io.StringIO())
     session = Session(game(parse(NOTE)), "bob", cast_of(table, others), console, 3, (), player)
@@ -229,7 +227,7 @@ def test_a_chat_model_plays(
     ("arguments", "message"),
     [
         ([*PLAY, "--key-variable", "NO_SUCH_KEY"], "environment variable NO_SUCH_KEY is not set"),
-        ([*PLAY, "--key-variable", "sk-secret"], "the name of an environment variable"),
+        ([*PLAY, "--key-variable", "sk-secret"], "--key-variable: expected the name of"),
         ([*PLAY, "--moves", "moves.json"], "found several of --moves, --chat and --local"),
         (["play", "contrast", "--base-url", "http://127.0.0.1"], "--base-url belongs to a model"),
     ],

@@ -156,9 +156,7 @@ def test_colours_of_xent_symbols(player: str, kind: str, sign: int, fill: str, d
 @pytest.mark.parametrize(
     ("term", "points_to_the_right"), [("xent(s | t)", False), ("xent(t | s)", True)]
 )
-def test_a_triangle_points_from_prefix_to_scored_string(
-    term: str, points_to_the_right: bool
-) -> None:
+def test_a_triangle_points_from_prefix_to_target(term: str, points_to_the_right: bool) -> None:
     [symbol] = marks(f"assign(s=story())\nelicit(t, 4)\nreward({term})", "reward")
     (tip, _), (base, _), _ = points(symbol)
     assert (tip > base) is points_to_the_right

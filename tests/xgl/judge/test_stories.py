@@ -57,9 +57,7 @@ def test_what_names_no_source_is_refused() -> None:
 
 
 @given(st.integers(0, 2**40), st.integers(1, 30))
-def test_maps_of_a_file_are_its_passages_and_divided_like_the_corpus(
-    seed: int, tokens: int
-) -> None:
+def test_maps_of_a_file_are_its_passages_and_divided_as_the_corpus(seed: int, tokens: int) -> None:
     source = CorpusStories(
         [f"{text}。また{text}。" for text in TEXTS], lambda text, limit: text[:limit]
     )

@@ -29,9 +29,7 @@ PUBLIC = [name for name in syn.REGISTERS if name[0] == "p"]
 
 @QUICK
 @given(program=PROGRAMS, data=st.data())
-def test_renaming_within_a_pool_never_changes_the_game(
-    program: Program, data: st.DataObject
-) -> None:
+def test_renaming_in_a_pool_never_changes_the_game(program: Program, data: st.DataObject) -> None:
     names = dict(zip(PRIVATE, data.draw(st.permutations(PRIVATE)), strict=True))
     names |= dict(zip(PUBLIC, data.draw(st.permutations(PUBLIC)), strict=True))
     lists = syn.LIST_REGISTERS

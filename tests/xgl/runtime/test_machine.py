@@ -122,9 +122,7 @@ CAPPED = Metadata(max_characters=12)
         ('ensure("sixsix" + "sixsix")', "", False),
     ],
 )
-def test_a_string_beyond_the_cap_ends_the_game(
-    table: Any, code: str, script: str, fits: bool
-) -> None:
+def test_a_text_over_the_cap_ends_the_game(table: Any, code: str, script: str, fits: bool) -> None:
     play = table.play(code, script, metadata=CAPPED)
     assert play.outcome == ("finished" if fits else "oversize")
 
