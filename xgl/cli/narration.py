@@ -58,7 +58,6 @@ class Narrator:
             elif isinstance(event, Moved):
                 self.registers[event.register] = event.move.text
             own = isinstance(event, Rewarded) and event.player == self.player
-            own = own and self.game.metadata.token_bits
             terms = list(self._terms(line, event)) if own else []  # type: ignore[arg-type]
             self.history.append(event)
             self.sight.visible_items(self.history)
@@ -114,7 +113,7 @@ class Screen:
             case Rewarded(player, bits):
                 amount = f"{signed_text(bits)} bits", "bold green" if bits >= 0 else "bold red"
                 self.console.print(Styled.assemble((f"reward {player}: ", "bold"), amount))
-                for term in terms:
+                for term in terms if self.game.metadata.token_bits else ():
                     self._term(term)
             case Ensured(_, _, failures):
                 lines = self.game.program.instructions
