@@ -217,7 +217,7 @@ class Collector:
         """Whether ε-clipping changes the best calibration plays, and whether the best moves found
         by each search rest on it, on the maps that the game was searched on."""
         seeds = self.seeds(Purpose.CALIBRATION, self.config.transfer.calibration_plays)
-        seeds = seeds[: self._searched[task.id]]
+        seeds = seeds[: self._searched.get(task.id, 0)]
         base = self._base_plays(task)
         found = [playability.well_posed(base)]
         for player in surprise_writers(task.game.program, task.role):
