@@ -135,7 +135,7 @@ def _is_constant(form: Any, comparator: str) -> bool:
     counts = [count for key, count in form.terms if key != sym.BIT]
     if not counts or comparator in ("==", "!="):
         return not counts
-    if comparator not in ((">=", "<") if min(counts) > 0 else ("<=", ">")):
+    if not form.bits and comparator not in ((">=", "<") if min(counts) > 0 else ("<=", ">")):
         return False  # it may be 0
     never_negative = all(count > 0 for count in counts) and form.bits >= 0
     never_positive = all(count < 0 for count in counts) and form.bits <= 0

@@ -200,13 +200,13 @@ class _Lowering:
         def change(node: Any) -> Any:
             if isinstance(node, syn.Register) and node.name in values:
                 self.change("constants became literals")
-                value = syn.Literal(values[node.name])
-                for name in names_of(syn.Truth(value, (), True)):
-                    self.refuse(line, f"the constant {node.name} would name the model {name!r}")
-                return value
+                return syn.Literal(values[node.name])
             return node
 
-        return transform(line, change)
+        new = transform(line, change)
+        for name in set(names_of(new)) - set(names_of(line)):
+            self.refuse(line, f"a constant would name the model {name!r}")
+        return new
 
     def _paper_line(self, line: syn.Instruction) -> Lines:
         """A line of the paper's dialect in the other one, with strings as they are there."""

@@ -260,8 +260,9 @@ class _Table:
         score = self.choice.score or (self.find(SCORE) if model and task else None)
         if model and task and score and not self.choice.tasks:
             return self._long(model, score)
-        if self.choice.task:
-            raise RatingError(f"{self.where}: found no column of scores, --score names it")
+        if self.choice.task and not self.choice.tasks:
+            what = "scores, --score" if model else "models, --model"
+            raise RatingError(f"{self.where}: found no column of {what} names it")
         return self._wide(model or next(iter(self.cells)))
 
     def _wide(self, column: str) -> Scored:

@@ -294,7 +294,7 @@ def make_folder(folder: Path) -> None:
 def require_free(folder: Path) -> None:
     """Raises WriteError unless `folder` is absent or empty, and can be made."""
     if not folder.name:
-        raise WriteError(f"found {folder}, expected the name of a new or empty folder")
+        raise WriteError(f"found {folder}, expected a folder by its name")
     if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
         raise WriteError(f"{folder} is in use: found a file, expected an absent or empty folder")
     if folder.is_dir() and (entry := next(folder.iterdir(), None)):

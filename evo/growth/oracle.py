@@ -66,7 +66,6 @@ class TransferOracle:
         """Of the games of the scope; 0 of the initial ones."""
         self._training: dict[Task, int] = {}
         """Games of the scope that are trained again, with the number of the attempt."""
-        """Games of the scope that are being fine-tuned again."""
         transfer = config.transfer
         self.thresholds = rule.Thresholds(
             config.growth.alpha1,
@@ -310,7 +309,8 @@ class TransferOracle:
         A fine-tune that learned little teaches candidates little, so that even copies of the parent
         seem new."""
         collector, stage = self.collector, self.selection
-        if not assessments or not self._may_train_again(parent):
+        is_open = parent in self._training or self._may_train_again(parent)
+        if not assessments or not is_open:
             return False
         at = (stage.purpose, stage.seeds(stage.looks.plays[-1]))
         yield from self._play([parent], lambda: collector.own_plays(parent, *at))
@@ -329,7 +329,8 @@ class TransferOracle:
         policies += [request.policy_id for request in requests]
         yield self.selection.blocks(PlayRequest(policy, parent, *at) for policy in policies)
         # The fine-tunes in force change in one step, once all plays that they are judged by exist.
-        if self._training.pop(parent, None) is not None:
+        if self._training.get(parent) == number:
+            del self._training[parent]
             collector.attempts.in_force[parent.id] = (*collector.attempts.of(parent.id), number)
             stage.prefer_best(parent)
         return True

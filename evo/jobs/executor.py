@@ -130,8 +130,6 @@ class RayExecutor:
     """
 
     def __init__(self, cluster: ClusterConfig, settings: ModelHostSettings) -> None:
-        self.is_own = not ray.is_initialized()
-        """Whether this started or joined Ray, not the program that the run is a part of."""
         connect(cluster)
         self.gpus = cluster.gpus_per_worker
         self.settings = replace(settings, device="cuda" if self.gpus > 0 else "cpu")
@@ -205,8 +203,7 @@ class RayExecutor:
         return event
 
     def close(self) -> None:
-        if self.is_own:
-            ray.shutdown()
+        ray.shutdown()
 
     def _hand_over(self) -> None:
         """Give jobs that wait to free workers; only now are their adapters read."""
@@ -312,7 +309,6 @@ def check(cluster: ClusterConfig) -> None:
             raise ConfigError(
                 f"cluster.address: {cluster.address} does not answer ({error}), {expected}"
             ) from None
-    is_own = not ray.is_initialized()
     try:
         connect(cluster)
     except (ConnectionError, RuntimeError, ValueError, RayError) as error:
@@ -322,8 +318,7 @@ def check(cluster: ClusterConfig) -> None:
         gpus = [node["Resources"].get("GPU", 0) for node in ray.nodes() if node["Alive"]]
         _check_room(cluster, gpus, "the cluster")
     finally:
-        if is_own:
-            ray.shutdown()  # else the next run of this process, a local one too, would be in it
+        ray.shutdown()  # else the next run of this process, a local one too, would be in it
 
 
 def _gpus_here() -> int:

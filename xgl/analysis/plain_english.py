@@ -48,7 +48,7 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
     elicits = {
         facts.line: facts for facts in reversed(analyse(game.program, game.metadata).elicits)
     }
-    dialect, asked = DIALECTS[game.dialect], False
+    dialect, asked = DIALECTS[game.dialect], bool(find(game.program, syn.Replay))
     for number, line in enumerate(game.program.instructions, start=1):
         if not dialect.story_arguments:
             line = transform(line, lambda e: syn.Story() if isinstance(e, syn.Story) else e)

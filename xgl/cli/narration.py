@@ -123,7 +123,8 @@ class Screen:
                 for condition in children(lines[position]):
                     self.say(f"  {printable(expression_text(condition))}", "red")
                 left = self.game.metadata.max_failures - failures
-                asked = any(isinstance(each, syn.Elicit) for each in lines[:position])
+                loops = find(self.game.program, syn.Replay)  # it may have asked on the way before
+                asked = loops or any(isinstance(each, syn.Elicit) for each in lines[:position])
                 if left >= 0 and asked:
                     self.say(f"Try again; failures left before a forfeit: {left}.", "red")
             case _:

@@ -225,7 +225,7 @@ def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search
 
 def test_no_candidate_is_decided_while_its_parent_is_trained_again(search: Search) -> None:
     how = "growth.schedule=open_ended growth.examined_share=1 growth.virtual_workers=4"
-    more = (*how.split(), "growth.lookahead=4", "growth.max_candidates=2")
+    more = (*how.split(), "growth.lookahead=4", "transfer.scope_attempts=2")
     world = of_limits(l8=Nature(weak=1 / 3))
     assert search.run(world, *more, sampler=Listed([code(7), code(6)])) == 0
     assert {len(row["scope_finetunes"]) for row in search.rows("decisions")} == {2}
