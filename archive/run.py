@@ -377,15 +377,18 @@ def newest_run(experiment: str | None = None) -> Path:
     else one of ``runs/`` here or in the nearest folder above that has any. ``experiment``: only
     runs of this kind. Raises NotAnArchiveError if there is none."""
     here = Path.cwd()
-    if experiment is None and (locate(here) / MARKER).is_file():
+
+    def is_kind(archive: Path) -> bool:
+        with suppress(ArchiveError), Archive.open(archive) as found:
+            return experiment in (None, Run(found).experiment)
+        return experiment is None  # it cannot be read
+
+    if (locate(here) / MARKER).is_file() and is_kind(here):
         return Path()
     for folder in (here, *here.parents):
         commits = [each for each in folder.glob(f"runs/*/archive/{COMMITS}") if each.is_dir()]
         for archive in (each.parent for each in sorted(commits, key=lambda c: -c.stat().st_mtime)):
-            own = ""  # where it cannot be read
-            with suppress(ArchiveError), Archive.open(archive) as found:
-                own = Run(found).experiment
-            if experiment in (None, own):
+            if is_kind(archive):
                 return Path(os.path.relpath(archive.parent, here))
     kind = f"run of +experiment={experiment}" if experiment else "run"
     raise NotAnArchiveError(

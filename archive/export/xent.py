@@ -330,8 +330,7 @@ def _json(value: Any) -> str:
 def readme(selection: GameSelection, members: Sequence[ExportedGame], with_judge: bool) -> str:
     """Markdown; programs and their reasons are indented blocks."""
     text, strict = template("measure_readme.md"), jinja2.StrictUndefined
-    roles = [member.role for member in members]
-    role = MAIN_PLAYER if MAIN_PLAYER in roles else roles[0]
+    role = min((member.role for member in members), key=lambda each: each != MAIN_PLAYER)
     page = jinja2.Template(text, undefined=strict, keep_trailing_newline=True)
     return page.render(
         selection=selection,

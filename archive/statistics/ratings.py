@@ -45,6 +45,7 @@ from archive.schema import TABLES, Purpose, TaskId
 from archive.statistics.intervals import CONFIDENCE, Scores
 from archive.statistics.measure import MapSeeds
 from archive.store.archive import Archive
+from xgl.files import BUILT_IN
 
 TEMPERATURE = 0.1
 """Temperature of the ratings shown next to those of the limit, in units of preference."""
@@ -139,10 +140,11 @@ def measure_block(archives: Sequence[Archive], preference: Preference) -> RatedB
 
 
 def _require_comparable(runs: Sequence[Run]) -> None:
+    own: dict[Any, str] = dict(zip(BUILT_IN, BUILT_IN, strict=True))  # else a measure's own copy
     facts = [
         {"measure": run.config.get("digest"), "seed": run.config.get("seed")}
         | {words: run.setting("measure", key) for key, words in SAME.items()}
-        | {"judge": run.setting("measure", "judge") or run.config.get("judge_model")}
+        | {"judge": run.setting("measure", "judge") or own.get(run.config.get("judge_model"))}
         for run in runs
     ]
     for run, of_run in zip(runs, facts, strict=True):

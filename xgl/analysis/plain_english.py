@@ -143,7 +143,7 @@ def condition_in_words(condition: syn.Condition) -> str:
         case syn.Comparison(left, comparator, right):
             sides = sum_in_words(left), sum_in_words(right)
             return f"{sides[0]} {_are(left)} {_COMPARATOR_WORDS[comparator]} {sides[1]}"
-        case syn.Test(left, comparator, right) if comparator[0] in "=!in":
+        case syn.Test(left, comparator, right) if comparator[0] not in "<>":
             return f"{_noun_phrase(left)} is {_COMPARATOR_WORDS[comparator]} {_noun_phrase(right)}"
         case syn.Truth(statement, params, expected):
             model, said = split_name(statement)

@@ -139,9 +139,9 @@ def _others(options: Sequence[str]) -> dict[str, str]:
     pairs = [option.partition("=")[::2] for option in options]
     for option, (name, reference) in zip(options, pairs, strict=True):
         if not NAME.fullmatch(name) or name in RESERVED or not reference:
-            reason = ", another NAME than those of the judge itself" if name in RESERVED else ""
-            expected = f"expected NAME=MODEL, as weak=FOLDER{reason}"
-            raise ConfigError(f"--other {excerpt(option)}: {expected}")
+            other = ", another NAME than those of the judge itself" * (name in RESERVED)
+            expected = f"NAME=MODEL, as weak=FOLDER{other}"
+            raise ConfigError(f"--other {excerpt(option)}: expected {expected}")
     return dict(pairs)
 
 
