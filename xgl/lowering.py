@@ -31,6 +31,7 @@ FAILURES = 10
 """Failed ensures that the authors' engine allows for each line."""
 Lines = list[syn.Instruction]
 Signed = tuple[int, syn.Term]
+OF_WORDS = ("remove_common_words", "common_word_set", "word_set", "num_words")
 SPACE, NOTHING, MARK = syn.Literal(" "), syn.Literal(""), syn.Literal(".")
 
 
@@ -74,12 +75,15 @@ def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) 
         stories = find(game.program, syn.Story)
         tokens = max((story.tokens or usual for story in stories), default=usual)
     metadata = replace(game.metadata, story_tokens=tokens, constants={}, npc="", story_count=0)
-    return LoweredProgram(program, text, metadata, changes, inexact, tuple(_notes(game)))
+    notes = tuple(_notes(game, program))
+    return LoweredProgram(program, text, metadata, changes, inexact, notes)
 
 
-def _notes(game: Game) -> Iterable[str]:
+def _notes(game: Game, lowered: syn.Program) -> Iterable[str]:
     """The differences of the engines that remain."""
     is_paper = game.dialect == PAPER.name
+    if is_paper and any(call.name in OF_WORDS for call in find(lowered, syn.Function)):
+        yield "words are compared as they are spelled there"
     if is_paper:
         yield "no BOS stands before a scored string, and its first token does not count"
         yield "a move beyond its limit keeps its first tokens"
@@ -240,9 +244,7 @@ class _Lowering:
             case syn.ListOf(items) if copies:
                 if any(isinstance(item, syn.Register) for item in items):
                     self.change("a list's registers became copies")
-                # The copies are not walked again, so they get no space.
-                own = (syn.Cat(i, NOTHING) if isinstance(i, syn.Register) else i for i in items)
-                return syn.ListOf(tuple(own))
+                return _copied(node)  # the copies are not walked again, so they get no space
         return node
 
     def _without_overwritten(self, line: syn.Instruction) -> Lines:
@@ -290,7 +292,8 @@ class _Lowering:
             name = self._free_name(line, value) if self._needs_name(line.player, value) else ""
             if name:
                 self.change("what is revealed has a register of its own")
-                before.append(syn.Assign(((name, value),), span=line.span))
+                copy = _copied(transform(value, _copied))
+                before.append(syn.Assign(((name, copy),), span=line.span))
             values.append(syn.Register(name) if name else value)
         return [*before, replace(line, values=tuple(values))]
 
@@ -339,7 +342,8 @@ class _Lowering:
         if _is_plain(node.left) and _is_plain(node.right):
             return node
         both = [*node.left.terms, *_negated(node.right.terms)]
-        numbers = [term for term in both if not isinstance(term[1], syn.Xent)]
+        zero = syn.Number(0)
+        numbers = [term for term in both if term[1] != zero and not isinstance(term[1], syn.Xent)]
         groups = self._groups(term for term in both if isinstance(term[1], syn.Xent))
         if len(groups) > 2 or (len(groups) == 2 and numbers) or (groups and numbers and equates):
             self.refuse(line, "it compares more than the xents of two strings")
@@ -363,8 +367,6 @@ class _Lowering:
         if rule is None:
             self.loss(line, "a model judges the statement, and that engine asks it otherwise")
             return replace(truth, statement=reduce(join, truth.params, truth.statement), params=())
-        if self.dialect.respelled_words and rule.kind != "num_tokens":
-            self.change("words are compared as they are spelled there")
         operands = [reduce(join, [parts[int(n)] for n in each.split()]) for each in rule.operands]
         holds = self._rule(line, rule, operands)
         if truth.expected:
@@ -426,6 +428,14 @@ def _each(lines: Lines, change: Callable[[syn.Instruction], Lines]) -> Lines:
     return [new for line in lines for new in change(line)]
 
 
+def _copied(node: Any) -> Any:
+    """A list with copies of its registers; anything else stays."""
+    if not isinstance(node, syn.ListOf):
+        return node
+    items = (syn.Cat(i, NOTHING) if isinstance(i, syn.Register) else i for i in node.items)
+    return syn.ListOf(tuple(items))
+
+
 def _spaced(node: syn.Cat) -> syn.Cat:
     if isinstance(node.right, syn.Literal):
         return replace(node, right=syn.Literal(" " + node.right.value))
@@ -468,6 +478,8 @@ class _Guard:
         self.values: defaultdict[str, list[Any]] = defaultdict(list)
         """The values that each register is assigned; None stands for a move of a player."""
         for line in lines:
+            for name in reads(line):
+                self.values[name] = self.values[name] or [NOTHING]  # read before it is set
             moves = [(name, None) for name in writes(line)]
             for name, value in line.targets if isinstance(line, syn.Assign) else moves:
                 self.values[name].append(value)
@@ -476,12 +488,14 @@ class _Guard:
         """An instruction or expression with its xents guarded."""
         if not isinstance(node, syn.Xent):
             return rebuild(node, self)
-        if node.outer is not None or not self._may_be_empty(node.target, frozenset()):
+        outer = node.outer or NOTHING
+        if not all(self._may_be_empty(text, frozenset()) for text in (node.target, outer)):
             return node
         self.note("texts that may be empty are scored behind a guard")
         text = node.target.text if isinstance(node.target, syn.Given) else node.target
         rest = syn.Cut(syn.Cat(text, MARK), text, "after")
-        return replace(node, outer=syn.Cut(MARK, rest, "before"))
+        guard = syn.Cut(MARK, rest, "before")
+        return replace(node, outer=syn.Cat(node.outer, guard) if node.outer else guard)
 
     def _may_be_empty(self, node: Any, visited_names: frozenset[str]) -> bool:
         match node:

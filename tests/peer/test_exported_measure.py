@@ -53,6 +53,10 @@ GAMES = (
         'assign(s=x % "o")\nensure("only uses words" in x or num_words(x) > 0)\n'
         'reward(xent(" ".join(l) | x) + xent("") - dex(s | x))'
     ),
+    Given(
+        "assign(s=story())\nbeacon(flag_1)\nelicit(x, 5)\nreward(xed(y | x) + xed(s | x))\n"
+        'assign(y=x // x)\nreward(xed(y | s, ""))\nreplay(flag_1, 1)'
+    ),
 )
 
 
