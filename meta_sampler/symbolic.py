@@ -110,11 +110,11 @@ def string_of(
         case syn.Story() if stories is not None:
             return (next(stories),)
         case syn.Cat(left, right):
-            first = string_of(left, registers, stories)
-            return _check_size(first + string_of(right, registers, stories))
+            first = _bare(string_of(left, registers, stories))
+            return _check_size(first + _bare(string_of(right, registers, stories)))
         case syn.Cut(whole, mark, side):
-            first = string_of(whole, registers, stories)
-            second = string_of(mark, registers, stories)
+            first = _bare(string_of(whole, registers, stories))
+            second = _bare(string_of(mark, registers, stories))
             if first == second or not first:
                 return ()
             if not second:
@@ -131,7 +131,20 @@ def string_of(
         case _:
             return ()
     arguments = tuple(string_of(part, registers, stories) for part in children(node))
+    if isinstance(node, syn.Function):
+        arguments = tuple(map(_bare, arguments))
     return _check_size((FunctionText(name, arguments),))
+
+
+def _bare(string: String) -> String:
+    """A text without a stored prefix, which is kept only by a value that is nothing else."""
+    bare = list[Part]()
+    for part in string:
+        if isinstance(part, FunctionText) and part.name == "Given":
+            bare += _bare(part.arguments[0])
+        else:
+            bare.append(part)
+    return tuple(bare)
 
 
 def _check_size(string: String) -> String:

@@ -23,7 +23,7 @@ from xgl.language.canonical import LIST_POOL, POOL, Game, Metadata, canonicalise
 from xgl.language.dialects import DIALECTS, PAPER
 from xgl.language.parser import parse
 from xgl.language.unparse import expression_text, instruction_text
-from xgl.language.visitors import descendants, draws, find, reads, rebuild, transform, writes
+from xgl.language.visitors import DRAWS, descendants, draws, find, reads, rebuild, transform, writes
 from xgl.runtime.predicates import predicate
 from xgl.runtime.requests import Predicate
 
@@ -254,7 +254,7 @@ class _Lowering:
             return [line]
         dropped = [value for name, value in line.targets if value is not kept[name]]
         for node in (node for value in dropped for node in descendants(value)):
-            if isinstance(node, syn.Story) or getattr(node, "name", "") in ("sample", "shuffle"):
+            if isinstance(node, syn.Story) or getattr(node, "name", "") in DRAWS:
                 self.refuse(line, "a text that is drawn and overwritten in one line stays drawn")
         self.change("a register that a line sets twice is set once, to its last value")
         return [replace(line, targets=tuple(kept.items()))]

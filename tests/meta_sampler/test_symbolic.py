@@ -242,6 +242,7 @@ ORDERED = [('is_true("only uses the words of", s, x)', 'is_true("only uses the w
         ("reward(xed(s | x))", "elicit(x, 8)\nreward(xed(s | x))"),
         ("reward(xent(s | x, t))", "reward(xent(s | t + x))"),
         ("assign(y=s | x)\nreward(xed(y) + xed(t | x))", "reward(xed(t | x))"),
+        [f"assign(y={y})\nreward(xed(y) + xed(t | x))" for y in ("s | x", "(s | x) + ''")],
         [f"assign(l=[{a}])\nelicit(x, 8)\nreward(xed(s | ''.join(l)))" for a in ("x", "x + ''")],
         *[(f"ensure({one})", f"ensure({other})") for one, other in ORDERED],
     ],

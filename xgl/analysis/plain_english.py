@@ -16,7 +16,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Game, split_name
 from xgl.language.dialects import DIALECTS
 from xgl.language.unparse import expression_text
-from xgl.language.visitors import find, joined_parts, transform
+from xgl.language.visitors import find, joined_parts, reads, transform
 
 _COMPARATOR_WORDS = {
     "<": "less than",
@@ -54,6 +54,8 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
             line = transform(line, lambda e: syn.Story() if isinstance(e, syn.Story) else e)
         player = getattr(line, "player", "")
         player = names.get(player, player)
+        if isinstance(line, syn.Beacon) and len(movers) > 1:
+            mover = "whoever moved last"
         if isinstance(line, syn.Elicit):
             asked, mover, facts = True, player, elicits.get(number)
             seeing = f", who sees {_list_text(facts.sees)}," if facts and facts.sees else ""
@@ -64,7 +66,7 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
             clause = _clause(line, player, mover if asked else "", game)
         if isinstance(line, syn.Reward) and (partner := syn.PARTNERS.get(line.player)) in movers:
             clause += f"; {names.get(partner, partner)} is paid the negative"
-        if getattr(line, "player", "") == "env" and not dialect.env_rewarded:
+        if isinstance(line, syn.Reward) and line.player == "env" and not dialect.env_rewarded:
             clause += ", which count for nothing"
         sentences.append(f"{clause[:1].upper()}{clause[1:]}.")
     return tuple(sentences)
@@ -73,7 +75,7 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
 def _clause(line: syn.Instruction, player: str, mover: str, game: Game) -> str:
     match line:
         case syn.Assign(targets):
-            return _assignment(targets)
+            return _assignment(targets, DIALECTS[game.dialect].parallel_assign)
         case syn.Ensure(conditions):
             words = condition_in_words if len(conditions) == 1 else _part_in_words
             rules = _list_text(list(map(words, conditions)))
@@ -88,11 +90,11 @@ def _clause(line: syn.Instruction, player: str, mover: str, game: Game) -> str:
         case syn.Reveal(_, values):
             return f"{player} is shown {_list_text([_noun_phrase(value) for value in values])}"
         case syn.Replay(flag, times):
-            return f"the game goes back to {flag}, {_count(times, 'time')} in all"
+            return f"the game goes back to {flag}, {_count(times, 'time')} before it goes on"
     return f"this place is called {getattr(line, 'flag', '')}"
 
 
-def _assignment(targets: Sequence[tuple[str, object]]) -> str:
+def _assignment(targets: Sequence[tuple[str, object]], parallel: bool) -> str:
     """A clause for an assign: its stories together, everything else one by one."""
     stories = [name for name, value in targets if value == syn.Story()]
     parts = []
@@ -100,9 +102,12 @@ def _assignment(targets: Sequence[tuple[str, object]]) -> str:
         parts.append(f"a story {stories[0]} is drawn")
     elif stories:
         parts.append(f"{_number(len(stories))} stories, {_list_text(stories)}, are drawn")
-    for name, value in targets:
+    for at, (name, value) in enumerate(targets):
         if value != syn.Story():
-            parts.append(f"let {name} be {_noun_phrase(value)}")
+            late = not parallel or isinstance(value, syn.Register)
+            old = set() if late else {each for each, _ in targets[:at]} & set(reads(value))
+            before = f", with {_list_text(sorted(old))} as before" if old else ""
+            parts.append(f"let {name} be {_noun_phrase(value)}{before}")
     return "; ".join(parts)
 
 
@@ -314,13 +319,11 @@ class _TitleWriter:
     def _follow(self, line: syn.Instruction, number: int) -> None:
         match line:
             case syn.Assign(targets):
-                if DIALECTS[self.dialect].parallel_assign:  # registers by themselves are read late
-                    late = [name for name, value in targets if isinstance(value, syn.Register)]
-                    new = {n: self._text(value) for n, value in targets if n not in late}
-                    targets = tuple((n, v) for n, v in targets if n in late)
-                    self.texts.update(new)
-                for name, value in targets:
-                    self.texts[name] = self._text(value)
+                # Registers by themselves are read as they are stored, in both dialects.
+                late = syn.Register if DIALECTS[self.dialect].parallel_assign else object
+                texts = [None if isinstance(v, late) else self._text(v) for _, v in targets]
+                for (name, value), text in zip(targets, texts, strict=True):
+                    self.texts[name] = self._text(value) if text is None else text
             case syn.Elicit(player, registers):
                 for name in registers:
                     for each in self.sees.get((number, name), ()):

@@ -310,8 +310,15 @@ class _Layout(Sheet):
         row = set[str]()
         targets = assign.targets
         if self.parallel:  # all is read before any target is set, but for registers by themselves
-            late = syn.Literal | syn.Story | syn.Register
-            targets = tuple(sorted(targets, key=lambda target: isinstance(target[1], late)))
+            names, late = [name for name, _ in targets], syn.Literal | syn.Story | syn.Register
+
+            def turn(at: int) -> int:
+                value = targets[at][1]
+                is_read_first = isinstance(value, syn.Register) and value.name not in names[:at]
+                is_read_first &= getattr(value, "name", "") in names[at + 1 :]
+                return 0 if is_read_first else 1 + isinstance(value, late)
+
+            targets = tuple(targets[at] for at in sorted(range(len(targets)), key=turn))
         for name, value in targets:
             if row and (not _is_square(value) or name in row):
                 self.y += ROW

@@ -12,6 +12,7 @@ from xgl.errors import excerpt
 from xgl.escaping import first_invisible
 from xgl.language import syntax as syn
 from xgl.language.dialects import Dialect
+from xgl.language.visitors import DRAWS, descendants
 
 
 class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen outside
@@ -282,6 +283,8 @@ class Reader:
         elif len(node.ops) != 1 or _COMPARATORS.get(type(node.ops[0])) not in syn.COMPARATORS:
             raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
         sides = [self.value(side, *kinds) for side in (node.left, *node.comparators)]
+        if any(getattr(d, "name", "") in DRAWS for s in sides[1:-1] for d in descendants(s)):
+            raise Refusal(node, "a draw between two comparisons", "it to be assigned before")
         pairs = []
         for left, op, right in zip(sides, node.ops, sides[1:], strict=False):
             comparator: Any = _COMPARATORS.get(type(op))

@@ -11,6 +11,8 @@ from xgl.language import syntax as syn
 
 Node = TypeVar("Node")
 Found = TypeVar("Found")
+DRAWS = ("sample", "shuffle")
+"""Functions whose results are drawn at random."""
 
 
 def children(node: object) -> tuple[Any, ...]:
@@ -45,7 +47,7 @@ def find(root: object, kind: type[Found]) -> list[Found]:
 
 def draws(program: syn.Program) -> bool:
     """Whether texts are drawn at random during a play, beside its map."""
-    return any(call.name in ("sample", "shuffle") for call in find(program, syn.Function))
+    return any(call.name in DRAWS for call in find(program, syn.Function))
 
 
 def joined_parts(node: Any) -> Iterator[Any]:

@@ -39,8 +39,24 @@ def test_rules_joins_cuts_and_loops_are_said() -> None:
         "most.",
         "Let t be what stands in s before x.",
         "The player is paid the surprise of the join of t and y after s.",
-        "The game goes back to flag_1, 2 times in all.",
+        "The game goes back to flag_1, 2 times before it goes on.",
     )
+
+
+def test_who_tries_again_what_counts_and_what_is_read_before() -> None:
+    source = (
+        "elicit(white, s, 4)\nbeacon(flag_1)\nensure(s == s)\nelicit(env, t, 4)\n"
+        "ensure(s == s)\nassign(s=x, x=s + t)\nreward(env, xed(x | t))"
+    )
+    for dialect, end, paid in (("xent", ", with s as before.", "."), ("paper", ".", ", which")):
+        if dialect == "paper":
+            source = source.replace("ensure(s == s)", "ensure(xent(s) < 9)")
+        _, _, first, move, again, join, pay = in_words(_game(source, dialect))
+        assert "whoever moved last has to try again" in first
+        assert "env has to try again" in again
+        assert "count" not in move
+        assert join == f"Let s be x; let x be the join of s and t{end}"
+        assert pay.startswith(f"Env is paid the bits that t saves on x{paid}")
 
 
 @settings(max_examples=40)
@@ -89,6 +105,8 @@ def test_what_is_paid_for(reward: str, expected: str) -> None:
     chain = f"assign(s=story(), t=s)\nelicit(x, 8)\nreward({reward.replace('s |', 't |')})"
     assert ("story" in title(_game(chain, "paper"))) == ("t |" in chain), "one after another"
     assert title(_game(chain)) == title(_game(chain, "paper")), "and as it is stored"
+    stored = f"{lines}assign(s=t, t='end')\nreward({reward})"
+    assert title(_game(stored)) == title(_game(stored, "paper"))
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from xgl.diagram import draw, lay_out
 from xgl.diagram.sheet import cells, plain, shorten, text_width, triangle, wrap
 from xgl.diagram.svg import Element
 from xgl.language import syntax as syn
+from xgl.language.visitors import find
 from xgl.library import Entry, entries
 
 
@@ -28,9 +29,9 @@ def expected_marks(program: Program) -> Counter[tuple[str, int]]:
             case syn.Reward(_, amount):
                 marks["reward", order] += sum(isinstance(t, syn.Xent) for _, t in amount.terms)
             case syn.Ensure(conditions):
-                for condition in conditions:
-                    if isinstance(condition, syn.Comparison):
-                        both = condition.left.terms + condition.right.terms
+                for compared in (each for c in conditions for each in find(c, syn.Comparison)):
+                    if compared.comparator not in ("==", "!="):
+                        both = compared.left.terms + compared.right.terms
                         marks["bound", order] += sum(isinstance(t, syn.Xent) for _, t in both)
             case syn.Replay():
                 marks["repeat", order] += 1
@@ -167,6 +168,14 @@ def test_what_an_assign_has_set_already_is_not_given(dialect: str, count: int) -
     code = 'assign(s="x", t=s + c)\nelicit(x, 4)\nreward(xent(t | x))'
     squares = marks(code, "constant", dialect)
     assert sum(square.attributes["data_line"] is None for square in squares) == count
+
+
+@pytest.mark.parametrize(("targets", "s_first"), [("s=t, t=x + c", True), ("t=x + c, s=t", False)])
+def test_a_register_by_itself_is_read_as_it_is_stored(targets: str, s_first: bool) -> None:
+    code = f"assign(s=story(), t=story())\nelicit(x, 4)\nassign({targets})\nreward(xed(s | t))"
+    one, other = (points(star)[0] for star in marks(code, "assigned", "xent"))
+    assert (one[0] < other[0]) is s_first, "lanes from left to right: s, t"
+    assert one[1] < other[1]
 
 
 def test_what_a_player_was_shown_is_linked_to_its_elicit() -> None:

@@ -232,7 +232,8 @@ def test_what_the_wheel_alone_has_is_refused() -> None:
     page = PAGE.read_text(encoding="utf-8")
     replays = re.findall(r"`(replay\(flag_1, [^`]+)`", page.partition("* *`replay`.*")[2])
     assert len(replays) == 4
-    for code in (*replays, 'assign(l=generate_list("names of colours", 3))'):
+    others = 'assign(l=generate_list("names of colours", 3))', 'ensure("a" == sample([s]) == "b")'
+    for code in (*replays, *others):
         with pytest.raises(ProgramError, match="line 3, column "):
             parse(f"elicit(y, 3)\nbeacon(flag_1)\n{code}", "xent")
 
