@@ -85,10 +85,10 @@ def representative_policies(
     return policies
 
 
-def policies_of(finetunes: Iterable[Mapping[str, object]]) -> dict[TaskId, tuple[str, ...]]:
-    """The fine-tunes of each game, the oldest first."""
+def policies_of(finetunes: Iterable[Mapping[str, Any]]) -> dict[TaskId, tuple[str, ...]]:
+    """The fine-tunes of each game by share and training seed; several may end in any order."""
     by_game: dict[TaskId, list[str]] = {}
-    for row in finetunes:
+    for row in sorted(finetunes, key=lambda row: (row["share"], row["replicate"])):
         by_game.setdefault(TaskId.of(row), []).append(str(row["finetune_id"]))
     return {task_id: tuple(ids) for task_id, ids in by_game.items()}
 

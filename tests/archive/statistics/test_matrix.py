@@ -92,7 +92,8 @@ def test_a_game_that_cannot_be_learned_has_no_values() -> None:
 
 def test_the_finetune_that_the_latest_decision_lists_first_represents_its_game() -> None:
     order = ("a", "first"), ("b", "other"), ("a", "second")
-    finetunes = [{"game_id": g, "role": "black", "finetune_id": name} for g, name in order]
+    common = {"role": "black", "share": 1.0, "replicate": 0}
+    finetunes = [common | {"game_id": g, "finetune_id": name} for g, name in order]
     # dismissed late, the last one names what there was before the second fine-tune
     lists = ["second", "first"], ["other", "first", "second"], ["other"], [], ["second"]
     named: list[dict[str, Any]] = [{"scope_finetunes": names} for names in lists]

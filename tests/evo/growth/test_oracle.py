@@ -309,11 +309,13 @@ def test_what_learned_nothing_at_the_pause_is_refused_there(search: Search) -> N
     assert search.faults() == []
 
 
-@pytest.mark.parametrize(("schedule", "replicates"), [("paper", 1), ("open_ended", 2)])
+@pytest.mark.parametrize(
+    ("schedule", "replicates"), [("paper", 1), ("open_ended", 2), ("open_ended", 3)]
+)
 def test_comparisons_are_of_equal_budgets(search: Search, schedule: str, replicates: int) -> None:
     """And no verdict but that nothing was learned is from a pause."""
     settings = (f"growth.schedule={schedule}", f"finetune.replicates={replicates}")
-    settings += ("growth.max_candidates=6",)
+    settings += ("growth.max_candidates=6", "player.policies_per_pass=2")  # replicates are split
     assert search.run(by_hash, *GROWING, "growth.first_rung=0.25", *settings) == 0
     share_of = {row["finetune_id"]: row["share"] for row in search.rows("finetunes")}
     home = {row["finetune_id"]: row["game_id"] for row in search.rows("finetunes")}
