@@ -39,10 +39,8 @@ UNDEFINED = Interval(None, -math.inf, math.inf)
 
 def mean_interval(sample: Scores, confidence: float) -> Interval:
     """Student interval of a mean; ``sample`` (n,) float64, n ≥ 2, or (R, n) (see
-    :func:`mean_covariance`)."""
-    variance, freedom = mean_covariance(sample, sample)
-    mean, error = float(sample.mean()), math.sqrt(max(variance, 0.0))
-    reach = _t(confidence, freedom) * error
+    :func:`squared_reach`)."""
+    mean, reach = float(sample.mean()), math.sqrt(squared_reach(sample, sample, confidence))
     return Interval(mean, mean - reach, mean + reach, sample.shape[-1])
 
 
@@ -62,58 +60,42 @@ def ratio_interval(
     Fieller, E. C. (1954), Some problems in interval estimation, JRSS B 16(2).
     """
     a, b = float(numerator.mean()), float(denominator.mean())
-    above, freedom = mean_covariance(numerator, numerator)
-    below, own_freedom = mean_covariance(denominator, denominator)
-    joint = mean_covariance(numerator, denominator)[0] if paired else 0.0
-    freedom = own_freedom if paired else min(freedom, own_freedom)
-    if paired and numerator.ndim > 1 and b > 0:
-        rest = numerator - a / b * denominator
-        around, rest_freedom = mean_covariance(rest, rest)
-        freedom = min(freedom, rest_freedom)
-    plays, error = numerator.shape[-1], math.sqrt(max(below, 0.0))
-    if b <= 0 or b <= _t(confidence if defined_at is None else defined_at, own_freedom) * error:
+    plays = numerator.shape[-1]
+    if mean_interval(denominator, confidence if defined_at is None else defined_at).low <= 0:
         return replace(UNDEFINED, plays=plays)
-    t = _t(confidence, freedom)
-    if b <= t * error:
+    # the roots of (a − θb)² = above − 2θ joint + θ² below
+    above = squared_reach(numerator, numerator, confidence)
+    below = squared_reach(denominator, denominator, confidence)
+    joint = squared_reach(numerator, denominator, confidence) if paired else 0.0
+    quadratic, half = b * b - below, a * b - joint
+    if quadratic <= 0:
         return Interval(a / b, -math.inf, math.inf, plays)
-    # with training seeds each variance is at least its parts', their covariance not
-    if numerator.ndim > 1 and joint * joint > above * below:
-        half = t * math.sqrt(around) / b
-        return Interval(a / b, a / b - half, a / b + half, plays)
-    # the roots of (a − θb)² = t²(above − 2θ joint + θ² below)
-    quadratic = b * b - t * t * below
-    half = a * b - t * t * joint
-    root = math.sqrt(max(half * half - quadratic * (a * a - t * t * above), 0.0))
+    root = math.sqrt(max(half * half - quadratic * (a * a - above), 0.0))
     return Interval(a / b, (half - root) / quadratic, (half + root) / quadratic, plays)
 
 
-def mean_covariance(one: Scores, other: Scores) -> tuple[float, float]:
-    """Covariance of two means, and its degrees of freedom; samples (n,) over plays, or (R, n) over
-    training seeds × plays.
+def squared_reach(one: Scores, other: Scores, confidence: float) -> float:
+    """Covariance of two means, times the square of Student's quantile: its root is half the length
+    of the interval of a mean. Samples (n,) over plays, or (R, n) over training seeds × plays.
 
     With one training seed the plays are the sample, and bounds are conditional on the adapters.
-    With R > 1 both vary: the variance of a mean of a crossed layout with random rows and columns,
-    (MS_rows + MS_columns − MS_rest)/(R·n), at least that of the rows or the columns alone, with
-    Satterthwaite's degrees of freedom. Satterthwaite, F. E. (1946), Biometrics Bulletin 2(6).
+    With R > 1 both vary, a crossed layout with random rows and columns: the sum over both of the
+    mean square over R·n, times the square of the quantile at its own degrees of freedom, R − 1 and
+    n − 1. One quantile for the sum, at degrees of freedom estimated from both, would take a few
+    seeds that are alike by chance for no luck at all. Graybill, F. A. and Wang, C. M. (1980),
+    Confidence intervals on nonnegative linear combinations of variances, JASA 75.
     """
     n = one.shape[-1]
     if n < 2:
         raise ValueError(f"an interval needs at least 2 plays, found {n}")
     a, b = one - one.mean(), other - other.mean()
+    t = _t(confidence, n - 1)
     if one.ndim == 1 or len(one) == 1:
-        return float((a * b).sum()) / (n - 1) / n, n - 1
-    rows, size = len(one), one.size
-    by_row = n * float(a.mean(1) @ b.mean(1)) / (rows - 1)
-    by_play = rows * float(a.mean(0) @ b.mean(0)) / (n - 1)
-    rest_a = a - a.mean(1, keepdims=True) - a.mean(0)
-    rest_b = b - b.mean(1, keepdims=True) - b.mean(0)
-    by_rest = float((rest_a * rest_b).sum()) / ((rows - 1) * (n - 1))
-    total = by_row + by_play - by_rest
-    if one is other:
-        total = max(total, by_row, by_play)
-    parts = by_row**2 / (rows - 1) + by_play**2 / (n - 1) + by_rest**2 / ((rows - 1) * (n - 1))
-    freedom = min(max(total**2 / parts, 1.0), float(size - 1)) if parts > 0 else float(size - 1)
-    return total / size, freedom
+        return t * t * float((a * b).sum()) / (n - 1) / n
+    rows = len(one)
+    t_rows = _t(confidence, rows - 1)
+    by_row = t_rows * t_rows * float(a.mean(1) @ b.mean(1)) / (rows - 1) / rows
+    return by_row + t * t * float(a.mean(0) @ b.mean(0)) / (n - 1) / n
 
 
 def percentile_bounds(draws: Scores, confidence: float) -> tuple[float, float]:
