@@ -177,6 +177,7 @@ def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
     """Recomputes every decision that rests on plays of a fine-tune; the others are counted in
     ``unchecked_counts``."""
     accepted_rows = [row for row in run.decisions if row["verdict"] == schema.Verdict.ACCEPTED]
+    scope_size = len(run.scopes.get(0, ()))
     accepting = set() if run.is_open_ended else {_list(row) for row in accepted_rows}
     for row, case in cases(run):
         if case is None:
@@ -193,10 +194,37 @@ def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
         for name, value in columns.items():
             if not same(row[name], value):
                 yield Mismatch(where(row), f"{name} {row[name]}", f"{value}, from the scores")
-        for name in ("alpha1", "alpha2"):
-            if (setting := run.setting("growth", name)) not in (row[name], None):
-                yield Mismatch(where(row), f"{name} {row[name]}", f"growth.{name}, {setting}")
+        for name, key in _DECIDING.items():
+            if (setting := run.setting(*key)) not in (row[name], None):
+                yield Mismatch(where(row), f"{name} {row[name]}", f"{'.'.join(key)}, {setting}")
+        yield from _looks(run, row)
+        if row["verdict"] == schema.Verdict.ACCEPTED:
+            if run.is_open_ended and row["scope_size"] != scope_size:
+                yield Mismatch(where(row), f"scope_size {row['scope_size']}", str(scope_size))
+            scope_size += 1
         yield from _verdict(row, decision, _list(row) in accepting)
+
+
+_DECIDING = {
+    "alpha1": ("growth", "alpha1"),
+    "alpha2": ("growth", "alpha2"),
+    "rule": ("transfer", "rule"),
+    "definition": ("transfer", "definition"),
+    "gain_kind": ("transfer", "gain"),
+}
+"""Columns of decisions, and the settings that they follow."""
+
+
+def _looks(run: Run, row: Row) -> Iterator[Mismatch]:
+    """Tests of one list share an error, and repeated ones have more plays."""
+    least = run.setting("transfer", f"{row['purpose']}_plays")
+    confidence = run.setting("transfer", "confidence")
+    if least is None or confidence is None:
+        return
+    is_less = row["looks"][0] != least[0] or row["looks"][-1] < least[-1]
+    if is_less or row["confidence"] < confidence - 1e-9:
+        found = f"looks at {row['looks']}, confidence {row['confidence']:g}"
+        yield Mismatch(where(row), found, f"{least} and {confidence:g}, or more")
 
 
 def where(row: Row) -> str:

@@ -115,11 +115,15 @@ def accepted(row: Row) -> bool:
         ("gamma", 0.0),
         ("gamma_game_id", "0" * 16),
         ("alpha1", 0.01),
+        ("rule", "values"),
+        ("scope_size", 0),
+        ("looks at [2],", "confidence 0.6"),
         ("beyond_scripts_low", 9.0),
     ],
 )
 def test_a_changed_number_of_a_decision_is_named(folder: Path, column: str, value: object) -> None:
-    assert forge(folder, "decisions", accepted, lambda _: {column: value}) == 1
+    change = {"looks": [2], "confidence": 0.6} if "looks" in column else {column: value}
+    assert forge(folder, "decisions", accepted, lambda _: change) == 1
     assert f"found {column} {value}, expected" in fault_text(folder)
 
 
