@@ -268,6 +268,7 @@ def _member(
     lowered_game = member.lowered_game
     known = {map_seed: each._asdict() for map_seed, each in best.items()}
     is_same = member.game.dialect == "xent" and not lowered_game.inexact
+    has_levels = is_same and not member.game.metadata.npc  # who played the others then
     conversion = {
         "unchanged": is_same and not lowered_game.changes,
         "changes": list(lowered_game.changes),
@@ -286,8 +287,8 @@ def _member(
         "code_sha256": sha256(member.text.encode()).hexdigest(),
         "covers": list(selection.covers[member.task_id]),
         # those of other cross-entropies would normalise nobody's scores: the base plays again
-        "thresholds": levels_of(run, member.task_id) if is_same else None,
-        "floor": _floor(run, member) if is_same else None,
+        "thresholds": levels_of(run, member.task_id) if has_levels else None,
+        "floor": _floor(run, member) if has_levels else None,
         "maps": [
             {
                 "map_seed": seed,

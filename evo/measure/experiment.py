@@ -45,6 +45,7 @@ from evo.record.display import TimedLines
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services, shown
+from xgl.analysis.static_facts import analyse
 from xgl.chat.client import ask_once
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
@@ -90,8 +91,11 @@ class MeasurePlan:
         return "\n".join(lines)
 
     def base_plays(self, member: MeasureGame) -> bool:
-        """Whether the base player must be measured on a game."""
-        return member.levels is None or self.config.measure.base is not None
+        """Whether the base player must be measured on a game: where others move, they were the
+        folder's base when its levels were set."""
+        movers = analyse(member.task.game.program).players
+        others_changed = len(movers) > 1 and member.base != self.base.name
+        return member.levels is None or others_changed or self.config.measure.base is not None
 
     def games_of(self, player: MeasuredPlayer) -> list[MeasureGame]:
         """All games if it is measured, else those that need the base."""

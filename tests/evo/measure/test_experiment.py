@@ -121,6 +121,18 @@ def scripted(*said: str) -> Callable[[Received], Sent]:
     return lambda request: reply(said[len(request.last) % len(said)])
 
 
+def test_levels_of_a_game_in_which_others_move_are_those_of_the_same_others(run: Run) -> None:
+    games = ONE | {"duo": "elicit(alice, t, 4)\n" + GAMES["first"].replace("(t,", "(x,")}
+    levels = {"b": 1.0, "theta": 0.5, "m": 2, "rounds": 3, "maps": 3, "k_m": 3, "floor": 0.5}
+    policies = {"first": "x", "duo": "x"}, {"first": "x", "duo": "embedded"}
+    for n, policy in enumerate(policies):
+        levels_of = {name: levels | {"policy": base} for name, base in policy.items()}
+        write_measure(Path(f"OUT{n}"), games, thresholds=levels_of)
+        assert run("+experiment=measure", f"measure=OUT{n}", "players=[embedded@0]", *FAST) == 0
+        played = {row["policy_id"] for row in tables(f"measure-OUT{n}")["rounds"]}
+        assert ("embedded" in played) == (n == 0), "the base, where another one was"
+
+
 def test_a_model_that_never_answers_ranks_below_one_that_answers_badly(run: Run) -> None:
     levels = {"b": 1.0, "theta": 0.5, "m": 2, "rounds": 3, "maps": 3, "k_m": 3, "floor": 0.5}
     write_measure(Path("OUT"), thresholds={name: levels | {"policy": "x"} for name in GAMES})
