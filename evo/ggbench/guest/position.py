@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import base64
 import copy
+import copyreg
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
@@ -19,12 +20,25 @@ INVALID = -10
 """What an environment pays for a move that the rules forbid."""
 MOST_MOVES = 100_000
 """Most moves that a position may offer: a game that offers moves without end would fill the box."""
-_NOT_STATE = ("action_space", "observation_space", "_np_random", "_np_random_seed", "metadata")
+_NOT_STATE = ("action_space", "observation_space", "_np_random_seed", "metadata")
 _GENERATORS: dict[type, Callable[[int], Any]] = {
     np.random.Generator: lambda seed: np.random.Generator(np.random.SFC64(seed)),
     np.random.RandomState: np.random.RandomState,
     random.Random: random.Random,
 }
+_draws: list[int] = []
+"""The seed of the generators in the copy that a search is making."""
+
+
+def _reduced(generator: Any) -> Any:
+    """Wherever it lies in a game: a search must not foresee dice."""
+    if _draws:
+        return _GENERATORS[type(generator)], (_draws[0],)
+    return generator.__reduce_ex__(4)
+
+
+for _kind in _GENERATORS:
+    copyreg.pickle(_kind, _reduced)
 
 
 class GameError(Exception):
@@ -73,7 +87,7 @@ class Position:
     def copy(self, seed: int) -> Position:
         """The same position with other future random draws, named by ``seed``; a state that cannot
         be copied is played again."""
-        env = self._copied_env() if self.is_copied else None
+        env = self._copied_env(seed) if self.is_copied else None
         if env is None:
             twin = Position(self.kind, self.seed)
             for move in self.line:
@@ -81,23 +95,26 @@ class Position:
             self.is_copied = twin.is_copied = False
             random.seed(seed)
             np.random.seed(seed)
-        else:
-            twin = object.__new__(Position)
-            twin.__dict__.update(self.__dict__, env=env)
-        for name, value in getattr(twin.env, "__dict__", {}).items():
-            if generator := _GENERATORS.get(type(value)):  # a search must not foresee dice
-                twin.env.__dict__[name] = generator(seed)
+            for name, value in getattr(twin.env, "__dict__", {}).items():
+                if generator := _GENERATORS.get(type(value)):
+                    twin.env.__dict__[name] = generator(seed)
+            return twin
+        twin = object.__new__(Position)
+        twin.__dict__.update(self.__dict__, env=env)
         return twin
 
-    def _copied_env(self) -> Any:
+    def _copied_env(self, seed: int) -> Any:
         """None for an environment that cannot be copied, or is its own copy."""
         state = getattr(self.env, "__dict__", {})
-        # deepcopy takes what the memo holds as it is: the generators are replaced afterwards
+        # deepcopy takes what the memo holds as it is
         memo = {id(state[name]): state[name] for name in _NOT_STATE if name in state}
+        _draws.append(seed)
         try:
             env = copy.deepcopy(self.env, memo)
         except Exception:  # noqa: BLE001 – of the game's own methods, or of a state without copies
             return None
+        finally:
+            _draws.clear()
         return None if env is self.env else env
 
     def features(self) -> NDArray[np.float32]:

@@ -140,12 +140,16 @@ def test_a_search_leaves_the_game_as_it_was_whatever_its_state_holds() -> None:
         "np.random.default_rng(seed)",
         "np.random.RandomState(seed)",
         "self.np_random",
+        "[self.np_random]",
+        "[np.random.default_rng(seed)]",
     ],
 )
 def test_a_search_does_not_foresee_dice_of_any_generator(dice: str) -> None:
-    draw = "randint(0, 2)" if dice.startswith("random.") else "choice(3)"
+    draw = (
+        ".randint(0, 2)" if dice.startswith("random.") else "[0]" * dice.count("[") + ".choice(3)"
+    )
     source = "import random\n" + GOOD.replace("self.left = 9", f"self.left = 9; self.dice = {dice}")
-    source = source.replace("action - 1", f"9 * (action == self.dice.{draw})")
+    source = source.replace("action - 1", f"9 * (action == self.dice{draw})")
     search = {"kind": "search", "simulations": 40, "policy": None}
     with Box(game_of(source)) as box:
         first = sum(len(box.match((search, search), seed)[0]) == 1 for seed in range(30))
