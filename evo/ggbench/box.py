@@ -143,15 +143,17 @@ class Batch(NamedTuple):
 
 class Box:
     """One game in its process; a context manager. The process ends with the thread that began
-    it. ``actions``: moves are 0 … actions − 1; ``shape``: of an observation."""
+    it; one that a fault ended begins again with the next game, in what is left of the time in all.
+    ``actions``: moves are 0 … actions − 1; ``shape``: of an observation."""
 
     def __init__(self, game: ProgramGame, limits: BoxLimits | None = None) -> None:
         self.game, self.limits = game, limits or BoxLimits()
+        self._seconds, self._policies = self.limits.total, dict[str, Any]()
 
     def __enter__(self) -> Self:
         """Raises :class:`NoLockError` and :class:`GameFaultError`."""
         limits, pipe = self.limits, subprocess.PIPE
-        self._number, self._seconds = 0, limits.total
+        self._number = 0
         self.process = subprocess.Popen(
             [sys.executable, "-I", "-S", "-B", "-c", BOOT],
             stdin=pipe,
@@ -177,6 +179,8 @@ class Box:
             self.actions, self.shape = spaces.actions, spaces.shape
             if not 1 <= math.prod(self.shape) <= MOST_OBSERVED:
                 raise GameFaultError(f"observations have the shape {list(self.shape)}")
+            for name, layers in self._policies.items():
+                self._ask(_Answer, "policy", name=name, layers=layers)
         except BaseException:
             self.close()
             raise
@@ -214,6 +218,7 @@ class Box:
         numbers = ((np.asarray(w, np.float32), np.asarray(b, np.float32)) for w, b in layers)
         texts = [{"weights": as_text(w), "biases": as_text(b)} for w, b in numbers]
         self._ask(_Answer, "policy", name=name, layers=texts)
+        self._policies[name] = texts
 
     def match(self, agents: tuple[Agent, Agent], seed: int) -> tuple[tuple[int, ...], int | None]:
         """A whole game, of which the first agent moves first: its moves, and its result as in
@@ -265,6 +270,8 @@ class Box:
 
     def _ask(self, form: type[Form], do: str, seconds: float | None = None, **values: Any) -> Form:
         """Send a request and return its answer."""
+        if self.process.returncode is not None and do in ("new", "match") and self._seconds > 0:
+            self.__enter__()
         self._number += 1
         began = monotonic()
         most = min(self._seconds, self.limits.answer if seconds is None else seconds)
