@@ -177,11 +177,16 @@ _BOX = re.compile(
     r"|<\|begin_of_box\|>([^<]*)<\|end_of_box\|>",
     re.IGNORECASE,
 )
-_KEYS = r"\b(?:[a-z]+_)?(?:answer|move|action|choice|option|number|index)(?:_[a-z]+)?"
+_NOT_OWN = "".join(f"(?<!{whose} )" for whose in ("'s", "’s", "s'", "their", "last", "worst"))
+_KEYS = (
+    rf"{_NOT_OWN}(?:\b(?:[a-z]+_)?(?:answer|move|action|choice|option)|[\"'](?:number|index))"
+    r"(?:_[a-z]+)?"
+)
 _NUMBER = r"(?<![\w.,+-])([0-9]{1,9})(?!\w|[.,]\d|\s*(?:,|/|or|and)\s*\d)"
-_NAMED = re.compile(rf"{_KEYS}\W{{0,9}}?(?:is|be|[:=：])\W{{0,9}}{_NUMBER}", re.IGNORECASE)
+_NAMED = re.compile(rf"({_KEYS})\W{{0,9}}?(?:is|be|[:=：])\W{{0,9}}{_NUMBER}", re.IGNORECASE)
 _CHOSEN = re.compile(
-    rf"(?:{_KEYS}|\b(?:choose|pick|select|play|go with))\W{{1,9}}{_NUMBER}", re.IGNORECASE
+    rf"(?:{_KEYS}|\b(?:number|index|choose|pick|select|play|go with))\W{{1,9}}{_NUMBER}",
+    re.IGNORECASE,
 )
 _ALONE = re.compile(r"[\W_]*(?<![+-])([0-9]{1,9})(?:[\W_]*|\s*(?:[(:,]|[-–—] )(?!.*\d).*)")
 """A line that is a number, or begins with one and says why."""
@@ -190,8 +195,9 @@ _ALONE = re.compile(r"[\W_]*(?<![+-])([0-9]{1,9})(?:[\W_]*|\s*(?:[(:,]|[-–—]
 def parse_number(answer: str) -> int | None:
     """The whole number from 0 that an answer names as its move; None if that is not clear.
 
-    In this order: what is boxed or tagged, what is called the answer or the like, in JSON too, and
-    what stands alone in a line or is chosen, if all of these are equal.
+    In this order: what is boxed or tagged, the last that is called the answer, what is called the
+    move or the like, in JSON too, if all are equal, and what stands alone in a line or is chosen,
+    if all of these are.
 
     >>> [parse_number(text) for text in ("**3**", "Not 2. Answer: 3.", "2 or 3", "I take 3 sticks")]
     [3, 3, None, None]
@@ -200,7 +206,9 @@ def parse_number(answer: str) -> int | None:
     if boxes := _BOX.findall(text):
         text = re.sub(r"\\[a-z]+", " ", boxes[-1][0] + boxes[-1][2] + boxes[-1][3])
     if named := _NAMED.findall(text):
-        return int(named[-1])
+        answers = [number for key, number in named if "answer" in key.lower()]
+        numbers = {int(number) for number in answers[-1:] or [number for _, number in named]}
+        return numbers.pop() if len(numbers) == 1 else None
     lines = map(str.strip, text.splitlines())
     found = [match[1] for line in lines if (match := _ALONE.fullmatch(line[:400]))]
     numbers = set(map(int, found or _CHOSEN.findall(text)))

@@ -15,6 +15,7 @@ import json
 import logging
 import os
 import re
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -144,6 +145,8 @@ class RequestBatch:
         self.slots = asyncio.Semaphore(settings.concurrency)
         self.failure: BaseException | None = None
         self.over = asyncio.Event()
+        self.asked = defaultdict[str, asyncio.Lock](asyncio.Lock)
+        """Whoever asks what others ask too, by key, waits for their answer."""
         self._key = read_key(settings)
         headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         import httpx2

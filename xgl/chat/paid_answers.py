@@ -82,20 +82,21 @@ class PaidAnswers(ChatClient):
         the folder cannot be written.
         """
         key, began = key_of(self.settings, messages, *draw), time.perf_counter()
-        if answer := self.stored(key):
-            prompt, new = answer.prompt_tokens, answer.new_tokens
-            dollars = self.settings.dollars(prompt, new)
-            usage = Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
-            self.usage += replace(usage, requests=0)
+        async with batch.asked[key]:  # equal requests of a batch are one, as they are after a kill
+            if answer := self.stored(key):
+                prompt, new = answer.prompt_tokens, answer.new_tokens
+                dollars = self.settings.dollars(prompt, new)
+                usage = Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
+                self.usage += replace(usage, requests=0)
+                return answer, usage
+            reply, usage = await batch.reply(messages, *draw)
+            if isinstance(reply, Fault):
+                too_long = f"the request is too long for the model ({reply.message})"
+                raise UnusableAnswerError(too_long)
+            cost = usage.prompt_tokens, usage.new_tokens, time.perf_counter() - began
+            answer = CachedAnswer(reply.text, reply.cut, *cost)
+            self._store(key, messages, answer)
             return answer, usage
-        reply, usage = await batch.reply(messages, *draw)
-        if isinstance(reply, Fault):
-            too_long = f"the request is too long for the model ({reply.message})"
-            raise UnusableAnswerError(too_long)
-        cost = usage.prompt_tokens, usage.new_tokens, time.perf_counter() - began
-        answer = CachedAnswer(reply.text, reply.cut, *cost)
-        self._store(key, messages, answer)
-        return answer, usage
 
     def stored(self, key: str) -> CachedAnswer | None:
         """The answer; None if there is none, or if its file is damaged."""

@@ -104,6 +104,15 @@ def test_answers_come_back_in_the_order_asked(chat: Chat) -> None:
     assert texts(moves) == [f"move {place}" for place in range(count)]
 
 
+def test_equal_requests_of_a_batch_are_paid_for_once(chat: Chat, tmp_path: Path) -> None:
+    """As they are when the run goes on after a kill."""
+    player, server = chat(move("one"), move("two"), move("three"))
+    player.folder = tmp_path
+    said = texts(player.moves([turn(0), turn(0), turn(1), turn(0)]))
+    assert len(server.received) == 2
+    assert said[0] == said[1] == said[3] != said[2]
+
+
 @pytest.mark.parametrize("most", [None, 1])
 def test_no_more_requests_at_once_than_allowed_and_those_alone_exceed_a_budget(
     chat: Chat, most: int | None
