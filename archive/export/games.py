@@ -90,7 +90,7 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
         for name, row in zip(names, finetunes, strict=True)
     }
     model, first = player["model"], names[0]
-    argument = quote(f"player=peft:{first}@{model}")
+    argument = quote(f"player=peft:{first}@{model}@{player['temperature']:g}")
     contents["README.md"] = template("adapters_readme.md").format(
         run_id=code_span(run.run_id),
         model=ascii(model),
@@ -107,7 +107,8 @@ def _player(run: Run) -> dict[str, Any]:
     """The player's settings in the run's configuration."""
     try:
         player = read_settings(run.config_json)["player"]
-        kinds = {"model": str, "lora_rank": int, "lora_alpha": int | float}
+        kinds: dict[str, Any] = dict.fromkeys(("lora_alpha", "temperature"), int | float)
+        kinds |= {"model": str, "lora_rank": int}
         if all(isinstance(player[name], kind) for name, kind in kinds.items()):
             return {name: player[name] for name in kinds}
     except (KeyError, TypeError):

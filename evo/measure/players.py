@@ -135,11 +135,11 @@ def find_player(text: str, chat: ChatConfig, key: str = "players") -> MeasuredPl
             resolve(player.model, key)
             temperature = player.temperature
             return LocalPlayer(text, player.model, content, lora=player, temperature=temperature)
-        case references.PeftName(folder, model):
+        case references.PeftName(folder, model, temperature):
             adapter = user_path(folder)
             base = peft_base(adapter, model)
             resolve(base, key)
-            return LocalPlayer(text, base, folder=adapter)
+            return LocalPlayer(text, base, folder=adapter, temperature=temperature)
         case references.ChatName(model, url):
             prompt, new = chat.prices.get(model, (0.0, 0.0))
             facts = shared_values(chat, Requests)

@@ -76,6 +76,7 @@ class PeftName:
 
     folder: str
     model: str
+    temperature: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -122,8 +123,10 @@ def parse(text: str, key: str = "players") -> Name:
         fault = model_name_fault(rest, OPENAI)
         name = None if fault else ChatName(rest, OPENAI)
     elif kind == "peft":
-        folder, at, model = rest.partition("@")
-        name = PeftName(folder, model) if folder and bool(at) == bool(model) else None
+        warm = _WARM.fullmatch(rest)
+        folder, at, model = (warm["reference"] if warm else rest).partition("@")
+        if folder and bool(at) == bool(model):
+            name = PeftName(folder, model, float(warm["temperature"]) if warm else 1.0)
     elif match := _ADAPTER.fullmatch(rest if kind == "adapter" else ""):
         name = AdapterName(match["run"], match["id"], match["model"] or "")
     elif match := _WARM.fullmatch(text):

@@ -26,7 +26,7 @@ from xgl.players.local import LocalPolicy
 
 CONTRAST = Given(find("contrast").text)
 BOB = Given(find("message").text, "paper", "bob")
-PLAYER = {"model": "embedded", "lora_rank": 4, "lora_alpha": 8, "lora_layers": 2}
+PLAYER = {"model": "embedded", "lora_rank": 4, "lora_alpha": 8, "lora_layers": 2, "temperature": 0.5}
 CONFIG = {"judge": {"model": "embedded"}, "player": PLAYER, "seed": 7}
 
 
@@ -80,9 +80,11 @@ def test_plain_peft_plays_what_the_archived_adapter_plays(
     plain = with_peft_folder(load_judge("embedded").lm, out / name)
     assert scores(LocalPolicy(plain)) == pytest.approx(expected, abs=1e-3)
     assert base != pytest.approx(expected, abs=1e-3)
-    player = find_player(f"peft:{out / name}", ChatConfig())
+    assert f"player=peft:{name}@embedded@0.5" in (out / "README.md").read_text()
+    player = find_player(f"peft:{out / name}@0.5", ChatConfig())
     assert isinstance(player, LocalPlayer)
-    assert (player.reference, player.folder) == ("embedded", out / name)
+    found = player.reference, player.folder, player.temperature
+    assert found == ("embedded", out / name, 0.5)
 
 
 @pytest.mark.parametrize("model", ["embedded", 5])

@@ -24,6 +24,7 @@ GOOD = {
     "adapter:runs/a@b:c:cover.2": refs.AdapterName("runs/a@b:c", "cover.2"),
     "adapter:runs/a:0af3@org/model": refs.AdapterName("runs/a", "0af3", "org/model"),
     "peft:out/a": refs.PeftName("out/a", ""),
+    "peft:out/a@0.5": refs.PeftName("out/a", "", 0.5),
     "peft:out/a@Qwen/Qwen2.5-0.5B": refs.PeftName("out/a", "Qwen/Qwen2.5-0.5B"),
     "chat:Qwen/Qwen3-8B@local": refs.InstructName("Qwen/Qwen3-8B"),
     "chat:gpt-3.5-turbo-0125": refs.ChatName("gpt-3.5-turbo-0125", refs.OPENAI),
