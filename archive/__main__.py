@@ -15,7 +15,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from archive.errors import ArchiveError, ExportError, RatingError
+from archive.errors import ArchiveError, ExportError, LookupFailedError, RatingError
 from archive.export.folder import FORMATS, Options, export as write_export
 from archive.run import Run, newest_run
 from archive.store.archive import Archive
@@ -83,6 +83,8 @@ def show(arguments: Namespace) -> CommandResult:
     """Everything that the archive holds about one game, over all runs."""
     from archive.views.inspection import gather_game, show_game
 
+    if arguments.run is None and (user_path(arguments.game) / "archive").is_dir():
+        raise LookupFailedError(f"{arguments.game}: found a run, expected GAME after it")
     with open_run(arguments) as run:
         return CommandResult(gather_game(run.archive, run.find_game(arguments.game)), show_game)
 
@@ -122,6 +124,8 @@ def decisions(arguments: Namespace) -> CommandResult:
     from archive.views.decisions import explain, show_list, show_why
 
     with open_run(arguments) as run:
+        if not run.decisions:
+            run.newest_scope  # noqa: B018 – raises for a run of another kind
         if arguments.why is None:
             return CommandResult(run.decisions, show_list)
         return CommandResult(explain(run, arguments.why), show_why)
@@ -183,6 +187,10 @@ def report(arguments: Namespace) -> CommandResult:
     with ExitStack() as stack:
         run = stack.enter_context(open_run(arguments))
         models = [stack.enter_context(Archive.open(name)) for name in arguments.measured]
+        for model in models:
+            if not model.count("measures"):
+                found = f"--measured: found no normalised score in {model.folder}"
+                raise LookupFailedError(f"{found}, expected a run of +experiment=measure")
         size = write_report(run, path, force=arguments.force, measured_archives=models)
     return _lines(f"{path} written ({number(size / 1e6, 1)} MB); open it in a browser")
 

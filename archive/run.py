@@ -63,23 +63,20 @@ def parents(members: Sequence[ScopeRow]) -> list[int | None]:
 
 def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list[str]:
     """``Rival.2`` is the second game that was accepted from ``Rival``; a game without a parent has
-    its library title or a letter."""
-    letters, used_names = chain(ascii_uppercase, map(str, count(27))), set()
+    its library title or a letter. If roles differ, each name ends with its own."""
+    letters, child_counts = chain(ascii_uppercase, map(str, count(27))), Counter[str]()
     names: list[str] = []
-    child_counts: dict[int, int] = {}
     several = len({member.role for member in members}) > 1
+    roles = [f" ({member.role})" if several and member.role else "" for member in members]
     for place, parent in enumerate(parents(members)):
         if parent is None:
-            name = titles[place] if titles[place] not in used_names else ""
-            name = name or f"Game {next(letters)}"
-            if several and members[place].role:
-                name = f"{name} ({members[place].role})"
+            known = {f"{name}{role}" for name, role in zip(names, roles, strict=False)}
+            name = titles[place] if f"{titles[place]}{roles[place]}" not in known else ""
+            names.append(name or f"Game {next(letters)}")
         else:
-            child_counts[parent] = child_counts.get(parent, 0) + 1
-            name = f"{names[parent]}.{child_counts[parent]}"
-        used_names.add(name)
-        names.append(name)
-    return names
+            child_counts[names[parent]] += 1
+            names.append(f"{names[parent]}.{child_counts[names[parent]]}")
+    return [f"{name}{role}" for name, role in zip(names, roles, strict=True)]
 
 
 GROWTH = "scope_growth"

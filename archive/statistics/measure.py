@@ -41,6 +41,8 @@ def xent_measure(
     samples = (
         scores[indices] if over_maps is None else over_maps[indices, np.arange(draws)[:, None]]
     )
+    if over_maps is None and len(scores) == 1:  # one game tells nothing of others
+        samples = np.full_like(samples, np.nan)
     mean = bootstrapped(float(scores.mean()), samples.mean(axis=1), confidence)
     values, bounds = np.quantile(scores, QUANTILES), np.quantile(samples, QUANTILES, axis=1)
     quantiles = map(bootstrapped, values.tolist(), bounds, [confidence] * len(QUANTILES))

@@ -110,7 +110,8 @@ def show_why(explanations: Sequence[Mapping[str, Any]], console: Console) -> Non
             f"  generation {row['generation']}, parent {row['parent_game_id']}, "
             f"round {row['round']}, index {row['index']}"
         )
-        undecided = "" if row["decided"] else " (the intervals did not decide it)"
+        is_open = row["purpose"] and not row["decided"]
+        undecided = " (the intervals did not decide it)" if is_open else ""
         console.print(f"  {row['verdict']}: {explanation(row)}{undecided}")
         if why["missing"]:
             console.print(f"  The plays it rests on are not archived: {why['missing']}")

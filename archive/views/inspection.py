@@ -5,7 +5,7 @@ All that is known of one game is gathered in the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -13,6 +13,7 @@ from rich.table import Table
 
 from archive.run import Row, Run, explanation, games, runs
 from archive.schema import SCHEMA_VERSION, TABLES, ScopeRow, TaskId
+from archive.statistics.curricula import gains_rows
 from archive.statistics.programs import NAMES
 from archive.statistics.rule import bounds_of
 from archive.store.archive import Archive
@@ -60,28 +61,46 @@ def gather(run: Run) -> dict[str, Any]:
         "decisions": run.decisions[:-11:-1],
         "rows": {name: archive.count(name) for name in TABLES},
         "programs": {name: run.rows(name) for name in NAMES},
+        "measures": run.rows("measures"),
+        "curricula": gains_rows(run),
     }
 
 
 def show(state: State, console: Console) -> None:
     """Prints the state: runs, scope, verdicts, decisions, tables."""
-    has_programs = bool(state["programs"]["gg_games"])
     view = table("Runs", "run", "seed", "code", "events (UTC)")
     for run in state["runs"]:
         events = "\n".join(f"{at:%Y-%m-%d %H:%M:%S} {event}" for event, at in run.events)
         add(view, run.run_id, run.seed, run.code_version or "unknown", events)
     console.print(view)
-    if state["scopes"] or not has_programs:
+    if state["scopes"]:
         console.print(heading(f"Scope of run {state['run_id']}"))
         # As it stands, since wrapping many programs takes longer than reading them.
         console.out(plain_text(_scope(state)).plain)
     counts = ((name, f"{n:,}", f"{name}/*.parquet") for name, n in state["rows"].items() if n)
-    own = terminal_tables(state["programs"]) if has_programs else [*_verdicts_and_decisions(state)]
+    decided = [*_verdicts_and_decisions(state)] if state["decisions"] else []
+    own = (*decided, *terminal_tables(state["programs"]), *_results(state))
     for part in (*own, table("Tables", "table", "rows", "files", rows=counts)):
         console.print(part)
     if state["decisions"]:
         console.print(LEGEND)
     console.print(f"The tables are in {state['folder']}, schema {state['schema_version']}.")
+
+
+def _results(state: State) -> Iterator[Table]:
+    """What measured players score, and what curricula gain on held-out programs."""
+    if state["measures"]:
+        view = table("Measured players", "player", "game", "narms", "levels of")
+        for row in state["measures"]:
+            task = f"{short(row['exported_game_id'])} ({row['role']})"
+            add(view, row["policy_id"], task, interval(bounds_of(row, "narms")), row["base"])
+        yield view
+    if state["curricula"]:
+        view = table("Gains on held-out programs, bits", "program", "curriculum", "gain", "mean")
+        for row in state["curricula"]:
+            task = f"{short(row['game_id'])} ({row['role']})"
+            add(view, task, row["curriculum"], row["kind"], interval(row["gain"]))
+        yield view
 
 
 def _scope(state: State) -> str:

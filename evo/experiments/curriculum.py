@@ -17,8 +17,9 @@ from archive.errors import ArchiveError
 from archive.export.folder import Options
 from archive.export.selection import choose, draw_tasks, playable_tasks
 from archive.run import games, stored_game
-from archive.schema import BASE_POLICY, TABLES, GainKind, PlaysKey, Reason, TaskId
-from archive.statistics.intervals import CONFIDENCE, Scores, mean_interval, replicated_gains
+from archive.schema import BASE_POLICY, TABLES, GainKind, Reason, TaskId
+from archive.statistics.curricula import curriculum_gains
+from archive.statistics.intervals import CONFIDENCE, mean_interval
 from archive.text import interval, signed
 from archive.views.tables import add, table
 from evo.config.schema import RunConfig
@@ -31,6 +32,7 @@ from evo.record.display import training_note
 from evo.record.ledger import Ledger, Row
 from evo.record.requests import PlayRequest, Request, TrainingRequest
 from evo.runner import Plan, RunOutcome, Services
+from xgl.analysis.plain_english import unique
 from xgl.errors import ConfigError
 from xgl.random_streams import seed as named_seed
 
@@ -78,7 +80,7 @@ def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
             return {
                 name: tuple(Task(stored_game(rows[i.game_id]), i.role, origin=origin) for i in ids)
                 for name, ids in ids_by_name.items()
-                if ids
+                if ids and (name == "cover" or {*ids} != {*cover})
             }
     except ArchiveError as error:
         raise ConfigError(f"curriculum.run: {error}") from None
@@ -88,8 +90,9 @@ def library_tasks(config: RunConfig) -> dict[str, Task]:
     """The games of ``curriculum.held_out`` by their short names, read by the rules of
     ``game.dialect``. Raises :class:`ConfigError`."""
     key, on = "curriculum.held_out", (metadata(config.game), config.game.dialect)
-    names = config.curriculum.held_out
-    return {short_name(each): read_task(key, each, *on, translated=True) for each in names}
+    entries = config.curriculum.held_out
+    tasks = (read_task(key, each, *on, translated=True) for each in entries)
+    return dict(zip(unique(map(short_name, entries)), tasks, strict=True))
 
 
 def _check_growth(
@@ -194,7 +197,7 @@ class CurriculumSession(ModelSession):
         """A table of one kind of gain, and the first curriculum's lead over the others."""
         tasks = [task.id for task in self.held_out.values()]
         gains = curriculum_gains(run, tasks, kind)
-        about = f"{kind} gain on held-out programs, bits (95 % over plays and training seeds)"
+        about = f"{kind} gain on held-out programs, bits (95 % over plays and seeds; * above 0)"
         heads = (f"{name} ({len(self.courses[name])})" for name in gains)
         view = table(about, "program", *heads, numbers=True)
         for place, program in enumerate(self.held_out):
@@ -206,22 +209,6 @@ class CurriculumSession(ModelSession):
         for name in others:
             lead = f"{_cell(means[first] - means[name])} bits, mean over programs"
             self.console.print(f"{first} beyond {name}: {lead}", soft_wrap=True)
-
-
-def curriculum_gains(run: Run, tasks: Sequence[TaskId], kind: GainKind) -> dict[str, Scores]:
-    """Gains over the base player of every curriculum that has played all ``tasks`` for acceptance,
-    bits (tasks, training seeds, plays), or (tasks, plays) with one seed. All tasks have the same
-    play seeds, and training seeds stand in the order of their ranks."""
-    policies: dict[str, list[str]] = {}
-    for row in sorted(run.rows("curricula"), key=lambda row: int(row["replicate"])):
-        policies.setdefault(row["curriculum"], []).append(row["finetune_id"])
-    gains: dict[str, Scores] = {}
-    for name, ids in policies.items():
-        keys = [[PlaysKey(p, t, Purpose.ACCEPTANCE) for p in (BASE_POLICY, *ids)] for t in tasks]
-        if all(key in run.plays for row in keys for key in row):
-            samples = [[run.plays[key] for key in row] for row in keys]
-            gains[name] = np.stack([replicated_gains(own, base, kind) for base, *own in samples])
-    return gains
 
 
 def _cell(gains: np.ndarray) -> str:

@@ -253,13 +253,13 @@ SQUARES = 55
 
 def figure(share: float, seed: int, members: Scope, least: float) -> Element:
     """The unit square whose corner (0, 0) is at the lower left: what is covered at ``least``, the
-    games, darker by generation, lines from parents, and a legend beneath."""
+    games, in fuller colour by generation, lines from parents, and a legend beneath."""
     last = max(member.generation for member in members)
     plot, below = Plot((LEFT, TOP), (SIDE, SIDE), (0, 1), (0, 1)), TOP + SIDE + 60
     marks = {
         "covered": "covered at 1 − α2",
         "uncovered": "not covered",
-        f"solid {series(0)}": f"games, the darker the later, to generation {last}",
+        f"solid {series(0)}": f"games, the fuller the later, to generation {last}",
     }
     about = CLAIM, f"{percent(share, 2)} covered (seed {seed})", f"{len(members)} games"
     x, y = plot.place(0.34, 0.93)

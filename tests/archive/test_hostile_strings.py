@@ -72,7 +72,7 @@ def write_archive(folder: Path, names: Mapping[str, str], column: tuple[str, str
     """A run with ``names`` in place of its own; ``column`` holds ``names["value"]`` in each row."""
     config = {
         "judge": {"model": names["judge"]},
-        "player": {"model": names["player"], "lora_rank": 1, "lora_alpha": 2},
+        "player": {"model": names["player"], "lora_rank": 1, "lora_alpha": 2, "temperature": 0.5},
     }
     files.remember(json.dumps(config))  # named by its user, or most exports are refused
     rows = rows_of(MEMBERS, maps=2, moves=[[names["move"]], ["a hen"]], config=config)

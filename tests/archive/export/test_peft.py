@@ -26,7 +26,13 @@ from xgl.players.local import LocalPolicy
 
 CONTRAST = Given(find("contrast").text)
 BOB = Given(find("message").text, "paper", "bob")
-PLAYER = {"model": "embedded", "lora_rank": 4, "lora_alpha": 8, "lora_layers": 2, "temperature": 0.5}
+PLAYER = {
+    "model": "embedded",
+    "lora_rank": 4,
+    "lora_alpha": 8,
+    "lora_layers": 2,
+    "temperature": 0.5,
+}
 CONFIG = {"judge": {"model": "embedded"}, "player": PLAYER, "seed": 7}
 
 

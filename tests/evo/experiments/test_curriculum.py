@@ -18,8 +18,9 @@ from support.search import FakeExecutor, Listed, Nature, Search, code, of_limits
 import evo.run
 from archive import Archive, Run
 from archive.schema import GainKind, TaskId
+from archive.statistics.curricula import curriculum_gains
 from archive.verification import verify
-from evo.experiments.curriculum import _cell, curriculum_gains
+from evo.experiments.curriculum import _cell
 from evo.jobs.job import Finetune, Job, Result, Training
 
 WORLD = of_limits(
