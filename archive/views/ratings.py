@@ -67,7 +67,7 @@ def _models(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
         ranks = "" if unknown else f"\n{each.rank_low:.0f}–{each.rank_high:.0f}"
         exact = (each.cce_rating.value, each.warm_rating, each.fitted_rating)
         cells = [f"{each.rank}{ranks}", names[each.model], stacked(each.rating)]
-        cells += [number(each.first), number(each.mass), *(number(value, 3) for value in exact)]
+        cells += map(number, (each.first, each.mass, *exact))
         rows.append([*cells, number(each.elo, 0), number(each.mean)])
     title = f"Models, rated by {many.preference}{bounds if resampled else ''}"
     return _filled(title, (*columns, ratings.mean_of), rows)

@@ -227,6 +227,8 @@ class MeasureSession(RunSession):
         ]
         if found:
             results.show(self.console, found)
+            bases = dict.fromkeys(levels[1] for _, _, levels in normalised if levels)
+            self.console.print(f"levels     b and θ by {', '.join(bases)}", soft_wrap=True)
             if game_ceilings := read_ceilings(self.ledger.archive, CONFIDENCE):
                 names = {each.task.id: each.name for each in members}
                 self.console.print(results.ceilings_table(game_ceilings, names))

@@ -184,6 +184,9 @@ def figure(results: Sequence[GameResult]) -> Element:
         levels = own[0].levels.b, own[0].levels.top
         every.append(Panel(f"{game}: {name}", ("round", "bits"), curves, levels))
     legend = {name: f"series {colour}" for name, colour in colours.items()}
+    if any(each.series[1] is not None for each in results):
+        legend["the control"] = f"series dashed {series(0)}"
+    legend["b and b + mθ, the base's levels"] = "rule"
     return panels("Mean and arms by round", every, legend, len(CURVES))
 
 
