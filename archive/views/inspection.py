@@ -92,7 +92,7 @@ def _results(state: State) -> Iterator[Table]:
     if state["measures"]:
         view = table("Measured players", "player", "game", "narms", "levels of")
         for row in state["measures"]:
-            task = f"{short(row['exported_game_id'])} ({row['role']})"
+            task = f"{short(row['game_id'])} ({row['role']})"
             add(view, row["policy_id"], task, interval(bounds_of(row, "narms")), row["base"])
         yield view
     if state["curricula"]:

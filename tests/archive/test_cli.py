@@ -44,6 +44,11 @@ def test_inspect_shows_the_run(run_folder: Path, capsys: Capsys) -> None:
     ("arguments", "message"),
     [
         (["inspect", "{run}/absent"], "absent is not an archive: found no such folder"),
+        (["show", "{run}"], "found a run, expected GAME after it"),
+        (
+            ["report", "{run}", "-o", "a.html", "--measured", "{run}"],
+            "no normalised score in {run}",
+        ),
         (["inspect", "{run}", "--run-id", "zz"], "found no id 'zz', expected an id such as r1"),
         (["export", "{run}", "{run}"], "is in use: found archive, expected an empty folder"),
         (["export", "{run}", "{run}/archive/head.json/sub"], "expected a folder to write in"),

@@ -136,6 +136,11 @@ def test_no_xent_equals_a_number_there(rule: str) -> None:
         lower(game(parse(f"elicit(s, t, 5)\nensure({rule})", "xent")), "black")
 
 
+def test_how_words_are_compared_is_noted() -> None:
+    notes = lowered_program("elicit(s, t, 5)\nassign(x=remove_common_words(s, t))").notes
+    assert "words are compared as they are spelled there" in notes
+
+
 def test_what_is_written_after_it_was_shown_stays_hidden() -> None:
     text = lowered_program("reveal(bob, t)\nelicit(alice, t, 5)\nelicit(bob, x, 5)").text
     assert "elicit(alice, t," not in text, "bob would see it"

@@ -127,6 +127,7 @@ def test_bounds_of_the_mean_cover_it_about_as_often_as_they_say() -> None:
         measure = xent_measure(rng.normal(1, 1, 40))
         hits.append(measure.mean.low <= 1 <= measure.mean.high)
     assert 0.88 <= np.mean(hits) <= 0.99
+    assert xent_measure(np.ones(1)).mean.high == np.inf, "one game tells nothing of others"
 
 
 # -- The best known scores of maps, and how far players are from them ------------------------------

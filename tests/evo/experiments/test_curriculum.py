@@ -20,6 +20,7 @@ from archive import Archive, Run
 from archive.schema import GainKind, TaskId
 from archive.statistics.curricula import curriculum_gains
 from archive.verification import verify
+from archive.views import inspection
 from evo.experiments.curriculum import _cell
 from evo.jobs.job import Finetune, Job, Result, Training
 
@@ -110,7 +111,9 @@ def test_gains_are_of_held_out_programs_over_plays_and_seeds(study: Study) -> No
         for row in run_.rows("scores", filters=[("purpose", "=", "acceptance")]):
             scores[row["policy_id"], TaskId.of(row)].append(row["score"])
         [first, *_] = [r for r in run_.rows("curricula") if r["curriculum"] == "cover"]
+        archived = inspection.gather(run_)["curricula"]
     assert len(held_out) == 2
+    assert {TaskId.of(row) for row in archived} == held_out
     for gains in by_kind.values():
         assert {each.shape for each in gains.values()} == {(2, 3, PLAYS)}
     for place, task in enumerate(sorted(held_out)):
@@ -118,6 +121,8 @@ def test_gains_are_of_held_out_programs_over_plays_and_seeds(study: Study) -> No
         assert by_kind[GainKind.TOTAL]["cover"][place, 0].mean() == pytest.approx(mean)
         shown = _cell(by_kind[GainKind.TOTAL]["cover"][place])
         assert all(part in output for part in shown.split())
+        [row] = [r for r in archived if r["curriculum"] == "cover" and TaskId.of(r) == task][:1]
+        assert row["gain"].value == pytest.approx(mean)
 
 
 def test_what_was_trained_is_not_trained_again(study: Study) -> None:
