@@ -28,12 +28,10 @@ class XentMeasure(NamedTuple):
     quantiles: Mapping[float, Interval]
 
 
-def xent_measure(
-    scores: Scores, confidence: float = CONFIDENCE, over_maps: Scores | None = None
-) -> XentMeasure:
+def xent_measure(scores: Scores, over_maps: Scores | None = None) -> XentMeasure:
     """The measure of normalised ``scores`` (games,) float64, all finite, at least one.
 
-    Bounds are two-sided at ``confidence`` from bootstrap samples of the games, or, with
+    Bounds are two-sided at 95 % from bootstrap samples of the games, or, with
     ``over_maps`` (games, draws), the bootstrap scores of each game, from samples of games and maps.
     """
     draws = DRAWS if over_maps is None else over_maps.shape[1]
@@ -43,9 +41,9 @@ def xent_measure(
     )
     if over_maps is None and len(scores) == 1:  # one game tells nothing of others
         samples = np.full_like(samples, np.nan)
-    mean = bootstrapped(float(scores.mean()), samples.mean(axis=1), confidence)
+    mean = bootstrapped(float(scores.mean()), samples.mean(axis=1), CONFIDENCE)
     values, bounds = np.quantile(scores, QUANTILES), np.quantile(samples, QUANTILES, axis=1)
-    quantiles = map(bootstrapped, values.tolist(), bounds, [confidence] * len(QUANTILES))
+    quantiles = map(bootstrapped, values.tolist(), bounds, [CONFIDENCE] * len(QUANTILES))
     return XentMeasure(mean, dict(zip(QUANTILES, quantiles, strict=True)))
 
 
