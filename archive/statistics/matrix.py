@@ -58,12 +58,7 @@ class TransferMatrix:
 
     def values(self, definition: Definition) -> intervals.Scores:
         """C or V (sources, targets) float64; NaN unmeasured, −inf undefined."""
-
-        def value(cell: Cell) -> float:
-            found = cell.values.of(definition).value
-            return -math.inf if found is None else found
-
-        return self._array(value)
+        return self._array(lambda cell: cell.values.of(definition).value)
 
     def lower(self, definition: Definition) -> intervals.Scores:
         """Lower bounds of C or V (sources, targets); NaN unmeasured, −inf undefined or open."""
@@ -73,10 +68,11 @@ class TransferMatrix:
         """Pairs (source, target) without paired plays, in the order of the matrix."""
         return [pair for pair in product(self.sources, self.targets) if pair not in self.cells]
 
-    def _array(self, number: Callable[[Cell], float]) -> intervals.Scores:
+    def _array(self, number: Callable[[Cell], float | None]) -> intervals.Scores:
         cells = [self.cells.get(pair) for pair in product(self.sources, self.targets)]
-        numbers = [math.nan if cell is None else number(cell) for cell in cells]
-        return np.reshape(np.array(numbers, np.float64), (len(self.sources), len(self.targets)))
+        found = (math.nan if cell is None else number(cell) for cell in cells)
+        numbers = np.array([-math.inf if each is None else each for each in found], np.float64)
+        return numbers.reshape(len(self.sources), len(self.targets))
 
 
 def transfer_matrix(
