@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import product, takewhile
 from typing import NamedTuple
@@ -97,12 +97,9 @@ def transfer_matrix(
         if pair := pairing(source, target):
             at_home = own[source]
             values = intervals.transfer_values(*pair[:2], at_home and at_home[0], *levels)
-            if source == target and (captured := values.captured).value is not None:
+            if source == target and math.isfinite(values.captured.low):
                 # the value is 1 without error, but for open bounds, which stay open
-                unity = (
-                    intervals.Interval(1.0, 1.0, 1.0) if math.isfinite(captured.low) else captured
-                )
-                unity = replace(unity, value=1.0)
+                unity = intervals.Interval(1.0, 1.0, 1.0)
                 values = intervals.TransferValues(values.gain, unity, unity)
             cells[source, target] = Cell(values, pair[2], pair[0].shape[-1])
     return TransferMatrix(tuple(sources), tuple(targets), cells)
