@@ -21,7 +21,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import product, takewhile
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -121,12 +121,11 @@ def _pairing(
     names = BASE_POLICY, *policies[source][-count:], *policies[target][-count:]
     best: tuple[intervals.Scores, intervals.Scores, str] | None = None
     for purpose in PURPOSES:
-        keys = (PlaysKey(policy, target, purpose) for policy in names)
-        # lazily, since most pairs of a large run were never played
-        samples = [*takewhile(lambda each: each is not None, map(plays.get, keys))]
-        if len(samples) < len(names):
+        try:  # most pairs of a large run were never played
+            samples = [plays[PlaysKey(policy, target, purpose)] for policy in names]
+        except KeyError:
             continue
-        scores = np.stack([p.kind(kind) for p in on_common_seeds([s for s in samples if s])])
+        scores = np.stack([sample.kind(kind) for sample in on_common_seeds(samples)])
         scores = scores[:, np.isfinite(scores).all(axis=0)]
         if scores.shape[1] >= 2 and (best is None or scores.shape[1] > best[0].shape[-1]):
             gains = scores[1:] - scores[0]
