@@ -70,8 +70,7 @@ class TaskRow(NamedTuple):
         """What ``xgl.environments.rows.read_row`` reads: game, map, floor and base."""
         row, whole = self.row, self.row.game
         facts = {
-            "game_id": whole.game_id,
-            "role": row.role,
+            **self.task_id._asdict(),
             "code": whole.code,
             "dialect": whole.dialect,
             "metadata": asdict(whole.metadata),
@@ -82,15 +81,16 @@ class TaskRow(NamedTuple):
         }
         return json_text(facts)
 
-    def columns(self) -> dict[str, Any]:
-        """Id, game, role, split and scores, as the card of a data set describes them."""
+    def columns(self, **asked: Any) -> dict[str, Any]:
+        """Id, game, role, split, what is ``asked`` and scores, as the card of a data set describes
+        them."""
         base = self.row.base
         best_on = {seed: plays[-1][0] for seed, plays in self.known.items()}
         return {
             "id": self.id,
-            "game_id": self.row.game.game_id,
-            "role": self.row.role,
+            **self.task_id._asdict(),
             "split": self.split,
+            **asked,
             "limits": [limit for _, limit in self.row.asks],
             "base_mean": None if base is None else base.mean,
             "base_spread": None if base is None else base.spread,
@@ -200,11 +200,9 @@ def prompts(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]
 def _columns(task_row: TaskRow, request: MoveRequest) -> dict[str, Any]:
     """One row of the file, with the columns that the card describes, in their order."""
     messages = first_messages(request, later=task_row.row.asks[1:])
-    columns = task_row.columns()
-    ids = {name: columns.pop(name) for name in ("id", "game_id", "role", "split")}
     text = "\n\n".join(message["content"] for message in messages)
-    asked = {"prompt": messages, "prompt_text": text, "view": render(request.view)}
-    return ids | asked | columns | {"answer": "", "task": "xent", "info": task_row.info}
+    columns = task_row.columns(prompt=messages, prompt_text=text, view=render(request.view))
+    return columns | {"answer": "", "task": "xent", "info": task_row.info}
 
 
 class _NoJudge:
