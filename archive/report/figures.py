@@ -83,15 +83,13 @@ def _node(game: GameFacts, x: float, y: float) -> Element:
 
 # -- shades of values and bits, and a value in words -----------------------------------------------
 
-DARKEST = 9
-"""Classes of values: q0 (no transfer) to q9 (all of it, or more)."""
 LEVELS = (0.25, 0.75, 1.5, 3.0, 5.0)
 """Bits from which a token has the next shade."""
 
 
 def value_shade(value: float | None) -> tuple[str, str]:
-    """The class of a value and the value in two digits: ``neg`` below −0.05, else q0 to q9 in
-    tenths.
+    """The class of a value and the value in two digits: ``neg`` below −0.05, else q0 to q9 (all
+    of it, or more) in tenths.
 
     >>> value_shade(-0.2), value_shade(0.0), value_shade(0.44), value_shade(1.3), value_shade(None)
     (('neg', '−.20'), ('q0', '.00'), ('q4', '.44'), ('q9', '1.3'), ('undefined', '?'))
@@ -99,7 +97,7 @@ def value_shade(value: float | None) -> tuple[str, str]:
     if value is None:
         return "undefined", "?"
     number = f"{value:.1f}" if abs(value) >= 1 else f"{value:.2f}".replace("0.", ".", 1)
-    shade = "neg" if value < -0.05 else f"q{min(DARKEST, max(0, math.floor(value * 10)))}"
+    shade = "neg" if value < -0.05 else f"q{min(9, max(0, math.floor(value * 10)))}"
     return shade, number.replace("-", "−")
 
 
