@@ -170,9 +170,7 @@ def series(index: int) -> str:
 
 def plain(value: float) -> str:
     """A number as an axis shows it, with a real minus sign."""
-    if abs(value) >= 1000:
-        return f"{value:,.0f}".replace("-", "−")
-    return f"{value:.3g}".replace("-", "−")
+    return format(value, ",.0f" if abs(value) >= 1000 else ".3g").replace("-", "−")
 
 
 # -- charts as separate files, and the styles that they share with the report ----------------------
