@@ -89,17 +89,13 @@ def read_block(path: Path, preference: Preference, choice: TableChoice) -> Rated
         raise RatingError(f"found {NONE}, expected some")
     notes += left_out("task", tasks, columns) + left_out("model", models, rows)
     scores = scores[np.ix_(rows, columns)]
-    spans = np.ptp(scores, axis=0).tolist()
-    outcomes = tuple(
-        wins(column[:, None])
-        if preference is Preference.WIN
-        else margins(column[:, None], span or 1.0)
-        for column, span in zip(scores.T, spans, strict=True)
-    )
+    spans = [span or 1.0 for span in np.ptp(scores, axis=0).tolist()]
+    by_task = scores.T[:, :, None]
+    outcomes = map(wins, by_task) if preference is Preference.WIN else map(margins, by_task, spans)
     return RatedBlock(
         models=tuple(models[row] for row in rows),
         tasks=tuple(TaskId(tasks[column], "") for column in columns),
-        outcomes=outcomes,
+        outcomes=tuple(outcomes),
         means=scores.mean(axis=1),
         left_out=tuple(notes),
         mean_of="mean score",
