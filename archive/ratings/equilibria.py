@@ -193,6 +193,8 @@ class _Path:
         cross = cross_derivatives(self.game, strategies)
         size = len(logs)
         residual, derivative = np.empty(size), np.zeros((size, size + 1))
+        for (i, j), slopes in cross.items():
+            derivative[self.slices[i], self.slices[j]] = slopes
         scaled_weights = rate * weights
         for i, rows in enumerate(self.slices):
             other = 1 if i == 0 else 0
@@ -202,9 +204,6 @@ class _Path:
             response = raw - np.log(np.exp(raw).sum())
             shares = np.exp(response)
             residual[rows] = logs[rows] - response
-            for j, columns in enumerate(self.slices):
-                if j != i:
-                    derivative[rows, columns] = cross[i, j]
             block = derivative[rows]
             block[:, :-1] *= scaled_weights
             block[:, -1] = gains
