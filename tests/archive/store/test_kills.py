@@ -8,7 +8,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +24,8 @@ class KilledError(BaseException):
     """Stands for the end of the process: no handler of the archive may survive it."""
 
 
-def _fail_at(
-    patch: pytest.MonkeyPatch, moment: int, after: bool, error: BaseException
-) -> list[str]:
+@contextmanager
+def _failing(moment: int, after: bool, error: BaseException) -> Iterator[list[str]]:
     """Lets the `moment`-th system call that matters raise, before or after its work is done."""
     calls: list[str] = []
 
@@ -42,9 +42,10 @@ def _fail_at(
 
         return call
 
-    for name in ("fsync", "replace"):
-        patch.setattr(os, name, watcher(name, getattr(os, name)))
-    return calls
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("fsync", "replace"):
+            patch.setattr(os, name, watcher(name, getattr(os, name)))
+        yield calls
 
 
 def _nameless_files(archive: Archive) -> set[str]:
@@ -81,16 +82,14 @@ def test_a_commit_that_dies_anywhere_is_whole_or_absent(
     rows = {"games": [make_row("games")], "scores": [make_row("scores")] * 2}
     Archive.create(tmp_path / "fresh").close()
     outcomes = []
-    for moment in range(
-        12
-    ):  # two data files, the record, the head: flush, rename, flush the folder
+    # two data files, the record, the head: flush, rename, flush the folder
+    for moment in range(12):
         folder = tmp_path / str(moment)
         shutil.copytree(tmp_path / "fresh", folder)
         writer = Archive.open(folder, "a")
-        with pytest.MonkeyPatch.context() as patch:
-            calls = _fail_at(patch, moment, after, error)
-            with pytest.raises((WriteError, KilledError), match=r"No space left|^$"):
-                writer.commit(rows)
+        refused = pytest.raises((WriteError, KilledError), match=r"No space left|^$")
+        with _failing(moment, after, error) as calls, refused:
+            writer.commit(rows)
         assert len(calls) == moment + 1
         with pytest.raises(WriteError, match=r"found an earlier write that failed"):
             writer.commit(rows)
@@ -102,24 +101,16 @@ def test_a_commit_that_dies_anywhere_is_whole_or_absent(
 
 @pytest.mark.parametrize("after", [False, True])
 def test_a_killed_create_can_be_resumed(tmp_path: Path, after: bool) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        total = len(_watched_create(patch, tmp_path / "whole"))
-    for moment in [*range(8), *range(total - 6, total)]:
+    with _failing(-1, False, KilledError()) as calls:
+        Archive.create(tmp_path / "whole").close()
+    for moment in [*range(8), *range(len(calls) - 6, len(calls))]:
         folder = tmp_path / str(moment)
-        with pytest.MonkeyPatch.context() as patch:
-            _fail_at(patch, moment, after, KilledError())
-            with pytest.raises(KilledError):
-                Archive.create(folder)
+        with _failing(moment, after, KilledError()), pytest.raises(KilledError):
+            Archive.create(folder)
         is_created = (folder / "archive.json").exists()
         with Archive.open(folder, "a") if is_created else Archive.create(folder) as archive:
             assert _nameless_files(archive) == set()
             assert all(archive.count(name) == 0 for name in TABLES)
-
-
-def _watched_create(patch: pytest.MonkeyPatch, folder: Path) -> list[str]:
-    calls = _fail_at(patch, -1, False, KilledError())
-    Archive.create(folder).close()
-    return calls
 
 
 @pytest.mark.parametrize("after", [False, True])
@@ -128,10 +119,8 @@ def test_an_adapter_is_whole_or_absent(tmp_path: Path, moment: int, after: bool)
     folder = tmp_path / "a"
     writer = Archive.create(folder)
     kept_digest = writer.put_adapter(b"kept")
-    with pytest.MonkeyPatch.context() as patch:
-        _fail_at(patch, moment, after, KilledError())
-        with pytest.raises(KilledError):
-            writer.put_adapter(b"lost")
+    with _failing(moment, after, KilledError()), pytest.raises(KilledError):
+        writer.put_adapter(b"lost")
     writer.close()
     with Archive.open(folder, "a") as archive:
         assert kept_digest in archive.adapters()
