@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.refusal import error_of
 
 from archive import SCHEMA_VERSION
 from archive.__main__ import main
@@ -18,15 +19,6 @@ Capsys = pytest.CaptureFixture[str]
 def output_of(capsys: Capsys, *arguments: object) -> str:
     assert main([str(each) for each in arguments]) == 0
     return capsys.readouterr().out
-
-
-def error_of(capsys: Capsys, *arguments: object) -> str:
-    assert main([str(each) for each in arguments]) == 2
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert output.err.startswith("error: ")
-    assert output.err.count("\n") == 1
-    return output.err
 
 
 def test_inspect_shows_the_run(run_folder: Path, capsys: Capsys) -> None:
@@ -67,7 +59,7 @@ def test_user_errors_are_one_sentence_and_write_nothing(
 ) -> None:
     monkeypatch.chdir(run_folder.parents[1])  # whose runs/ holds the one that is meant without RUN
     before = sorted(run_folder.parent.rglob("*"))
-    error = error_of(capsys, *(part.format(run=run_folder) for part in arguments))
+    error = error_of(capsys, main, *(part.format(run=run_folder) for part in arguments))
     assert message.format(run=run_folder) in error
     assert sorted(run_folder.parent.rglob("*")) == before
 
@@ -116,7 +108,7 @@ def test_the_run_may_be_left_out(
     monkeypatch.chdir(run_folder)
     assert "Runs" in output_of(capsys, "inspect")
     monkeypatch.chdir(run_folder.parents[2])
-    assert "found no run in ./runs" in error_of(capsys, "inspect")
+    assert "found no run in ./runs" in error_of(capsys, main, "inspect")
 
 
 def test_damage_is_one_sentence(run_folder: Path, capsys: Capsys) -> None:
@@ -126,13 +118,13 @@ def test_damage_is_one_sentence(run_folder: Path, capsys: Capsys) -> None:
     content = scopes.read_bytes()
     scopes.write_bytes(content[: len(content) // 2])
     for command, *rest in commands[:3]:
-        assert "000001.parquet is damaged" in error_of(capsys, command, run_folder, *rest)
+        assert "000001.parquet is damaged" in error_of(capsys, main, command, run_folder, *rest)
     scopes.write_bytes(content)
     marker = archive / "archive.json"
     marker.write_text(json.dumps(json.loads(marker.read_text()) | {"schema_version": 99}))
     for command, *rest in (*commands, ["verify"], ["matrix"]):
-        text = error_of(capsys, command, run_folder, *rest)
+        text = error_of(capsys, main, command, run_folder, *rest)
         assert "found version 99, expected" in text
         assert "newer release" in text
     marker.write_text("[" * 100_000)
-    assert "found no readable JSON" in error_of(capsys, "verify", run_folder)
+    assert "found no readable JSON" in error_of(capsys, main, "verify", run_folder)

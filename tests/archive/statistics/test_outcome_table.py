@@ -9,6 +9,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
+from support.refusal import error_of
 
 from archive.__main__ import main
 
@@ -181,7 +182,4 @@ def test_files_and_arguments_that_do_not_fit_are_answered_in_a_sentence(
 
 
 def refused(capsys: Capsys, message: str, *arguments: str) -> None:
-    assert main(["ratings", *arguments]) == 2
-    answer = capsys.readouterr().err
-    assert message in answer
-    assert len(answer.strip().splitlines()) == 1
+    assert message in error_of(capsys, main, "ratings", *arguments)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, strategies as st
 from rich.console import Console
 from support.rated import RUN, THREE, Scores, build, draw_scores, games
+from support.refusal import error_of
 from support.rows import row
 
 from archive import Archive
@@ -166,8 +167,8 @@ def test_a_player_of_two_runs_is_one_while_its_plays_are_and_levels_are_shared(
         ids = {"run_id": run_id, "policy_id": run_id, "game_id": games(1)[0].game_id}
         with Archive.open(folder, "a") as archive:
             archive.commit({"measures": [row("measures", **ids, role="black", b=level)]})
-    assert main(["ratings", str(first), str(second)]) == 2
-    assert "found levels of b from 1 to 2 bits" in capsys.readouterr().err
+    capsys.readouterr()
+    assert "found levels of b from 1 to 2 bits" in error_of(capsys, main, "ratings", first, second)
 
 
 @pytest.mark.parametrize(
@@ -182,7 +183,4 @@ def test_runs_that_cannot_be_compared_are_refused_in_a_sentence(
 ) -> None:
     first = build(tmp_path / "a", PLAIN)
     second = build(tmp_path / "b", PLAIN, run_id="later", **changes)
-    assert main(["ratings", str(first), str(second)]) == 2
-    answer = capsys.readouterr().err
-    assert message in answer
-    assert len(answer.strip().splitlines()) == 1
+    assert message in error_of(capsys, main, "ratings", first, second)
