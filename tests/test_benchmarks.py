@@ -17,12 +17,12 @@ from held_out import counts, judged_games, p_value
 from learning import participation_ratio, skills
 from scipy import stats
 from support.example import EXAMPLE
-from support.rows import row as archive_row
+from support.rows import row as archive_row, write
 from universality import SPLITS, Measured, agreement, answer
 from verdicts import QUESTIONS, Decision
 
 import evo
-from archive import Archive, Purpose, Reason
+from archive import Purpose, Reason
 from archive.schema import TaskId
 from archive.statistics.intervals import Scores
 
@@ -121,16 +121,9 @@ def null_run(folder: Path, shuffle: bool = True) -> Path:
         for name, reason in REASONS.items()
     ]
     config = json.dumps({"finetune": {"shuffle": shuffle}})
-    with Archive.create(folder / "archive") as archive:
-        archive.commit(
-            {
-                "runs": [archive_row("runs", run_id="r", config_json=config)],
-                "proposals": proposals,
-                "finetunes": finetunes,
-                "decisions": decisions,
-            }
-        )
-    return folder
+    runs = [archive_row("runs", run_id="r", config_json=config)]
+    tables = {"runs": runs, "proposals": proposals, "finetunes": finetunes, "decisions": decisions}
+    return write(folder / "archive", **tables).parent
 
 
 def proposal(name: str, number: int, outcome: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from hypothesis import given, strategies as st
 from rich.console import Console
 from support.rated import RUN, THREE, Scores, build, draw_scores, games
 from support.refusal import error_of
-from support.rows import row
+from support.rows import row, write
 
 from archive import Archive
 from archive.__main__ import main
@@ -45,10 +45,8 @@ def test_scores_are_the_best_of_all_rounds_on_common_maps(tmp_path: Path) -> Non
         assert (outcomes == wins(np.stack([scores[m][place] for m in block.models]))).all()
     assert not block.left_out
     ids = {"policy_id": "eve", "game_id": games(3)[0].game_id, "role": "black", "round": 1}
-    with Archive.open(tmp_path / "a", "a") as archive:  # one round on one map
-        archive.commit(
-            {"rounds": [row("rounds", run_id=RUN, **ids, control=False, purpose="measure")]}
-        )
+    one_round = row("rounds", run_id=RUN, **ids, control=False, purpose="measure")
+    write(tmp_path / "a", rounds=[one_round])  # on one map
     again = read(tmp_path / "a")
     assert np.array_equal(again.outcomes[0], block.outcomes[0]), "who is left out changes nothing"
 
@@ -165,8 +163,7 @@ def test_a_player_of_two_runs_is_one_while_its_plays_are_and_levels_are_shared(
     assert main(["ratings", str(first), str(second)]) == 0
     for folder, run_id, level in ((first, RUN, 1.0), (second, "later", 2.0)):
         ids = {"run_id": run_id, "policy_id": run_id, "game_id": games(1)[0].game_id}
-        with Archive.open(folder, "a") as archive:
-            archive.commit({"measures": [row("measures", **ids, role="black", b=level)]})
+        write(folder, measures=[row("measures", **ids, role="black", b=level)])
     capsys.readouterr()
     assert "found levels of b from 1 to 2 bits" in error_of(capsys, main, "ratings", first, second)
 

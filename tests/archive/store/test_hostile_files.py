@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
-from support.rows import row
+from support.rows import row, write
 
 from archive import TABLES, Archive, DamagedError, WriteError
 from archive.__main__ import main
@@ -148,11 +148,7 @@ REPLACEMENTS: dict[str, Callable[[Path], None]] = {
 
 @pytest.mark.parametrize(("file", "replacement"), [*zip(cycle(FILES), REPLACEMENTS)])
 def test_a_file_that_is_none_is_one_sentence(
-    run_folder: Path,
-    tmp_path: Path,
-    file: str,
-    replacement: str,
-    capsys: pytest.CaptureFixture[str],
+    run_folder: Path, file: str, replacement: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = run_folder / "archive" / file
     if replacement != "a link out of the folder":
@@ -212,7 +208,6 @@ def test_no_run_follows_a_planted_link(run_folder: Path, tmp_path: Path) -> None
     with pytest.raises(WriteError, match="lock could not be written"):
         Archive.open(folder, "a")
     (folder / "lock").unlink()
-    with Archive.open(folder, "a") as archive:
-        archive.commit({"runs": [row("runs")]})
+    write(folder, runs=[row("runs")])
     assert not (folder / "commits" / "000003.json").is_symlink()
     assert victim.read_text() == "precious"

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from support.rows import game_row, row
+from support.rows import game_row, row, write
 
-from archive import Archive
 from xgl import play
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.parser import parse
@@ -43,9 +42,7 @@ class Given:
 
 def build(folder: Path, members: Sequence[Given], **options: Any) -> Path:
     """The folder, now an archive of :func:`rows_of` with these options."""
-    with Archive.create(folder) as archive:
-        archive.commit(rows_of(members, **options))
-    return folder
+    return write(folder, **rows_of(members, **options))
 
 
 def rows_of(

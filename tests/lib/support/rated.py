@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from support.rows import game_row, row
+from support.rows import game_row, row, write
 
-from archive import Archive
 from xgl.language.canonical import Game, game
 from xgl.language.parser import parse
 
@@ -60,9 +59,7 @@ def build(
             if place in levels and len(each):
                 origin = exported[place] if exported else f"scope{game_.game_id[:4]}"
                 rows["measures"].append(_measure(ids, each, origin))
-    with Archive.create(folder) as archive:
-        archive.commit(rows)
-    return folder
+    return write(folder, **rows)
 
 
 def _rounds(ids: Mapping[str, str], scores: np.ndarray, first_map: int) -> list[dict[str, Any]]:
