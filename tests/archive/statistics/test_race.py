@@ -58,6 +58,7 @@ class Oracle:
 
 
 ARTIFACT, COPY = "its gain is not about the map", "teaches what a game of the scope teaches"
+COVERED = "covered by the scope"
 HELP_OPEN, COVERAGE_OPEN = "help to its parent not settled", "coverage not settled"
 ENDS = [
     (racing.selection, Oracle(own=-3.0), "not playable", True, {32}),
@@ -67,20 +68,14 @@ ENDS = [
     (racing.selection, Oracle(helps=0.0), "does not help its parent", True, {32}),
     (racing.selection, Oracle(helps=0.15), "does not help its parent", True, {32, 96}),
     (racing.selection, Oracle(helps=0.25), HELP_OPEN, False, {32, 96}),
-    (racing.selection, Oracle(scope_values={SCOPE[3]: 1.2}), "covered by the scope", True, {32}),
-    (
-        racing.selection,
-        Oracle(scope_values={SCOPE[3]: 0.95}),
-        "covered by the scope",
-        True,
-        {32, 96},
-    ),
+    (racing.selection, Oracle(scope_values={SCOPE[3]: 1.2}), COVERED, True, {32}),
+    (racing.selection, Oracle(scope_values={SCOPE[3]: 0.95}), COVERED, True, {32, 96}),
     (racing.selection, Oracle(ratio=1.1), COPY, True, {32}),
     (racing.selection, Oracle(ratio=0.85), COVERAGE_OPEN, False, {32, 96}),
     (racing.acceptance, Oracle(own=0.5), "own gain not confirmed", False, {32, 96}),
     (racing.acceptance, Oracle(helps=0.05), "does not help its parent", True, {32}),
     (racing.acceptance, Oracle(helps=0.32), HELP_OPEN, False, {32, 96}),
-    (racing.acceptance, Oracle(scope_values={SCOPE[6]: 1.1}), "covered by the scope", True, {32}),
+    (racing.acceptance, Oracle(scope_values={SCOPE[6]: 1.1}), COVERED, True, {32}),
     (racing.acceptance, Oracle(scope_values={SCOPE[6]: 0.78}), COVERAGE_OPEN, False, {32, 96}),
     (racing.acceptance, Oracle(ratio=0.95), COPY, True, {32, 96}),
     (racing.acceptance, Oracle(ratio=0.75), COVERAGE_OPEN, False, {32, 96}),
