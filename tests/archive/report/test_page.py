@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -144,24 +143,19 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
     return texts
 
 
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        (
-            "few",
-            (
-                "Definition 37",
-                "no move",
-                "the whole scope",
-                "normalised score",
-                "Best play as black",
-            ),
-        ),
-        ("one", ("No game has joined",)),
-        ("attacks", ("cannot read it", "\\u202e", "&lt;img src=x onerror=", "{{ 7*7 }}")),
+SHOWN = {
+    "few": [
+        "Definition 37",
+        "no move",
+        "the whole scope",
+        "normalised score",
+        "Best play as black",
     ],
-)
-def test_what_an_archive_holds_is_shown(
-    pages: dict[str, str], name: str, words: Sequence[str]
-) -> None:
-    assert [each for each in words if each not in pages[name]] == []
+    "one": ["No game has joined"],
+    "attacks": ["cannot read it", "\\u202e", "&lt;img src=x onerror=", "{{ 7*7 }}"],
+}
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_what_an_archive_holds_is_shown(pages: dict[str, str], name: str) -> None:
+    assert [each for each in SHOWN[name] if each not in pages[name]] == []
