@@ -109,14 +109,13 @@ def test_templates_import_what_there_is() -> None:
 
 CONTRAST = Given(find("contrast").text)
 TWO = Given("assign(s=story())\nelicit(x, y, 4)\nreward(xed(s | x) + xed(s | y))")
-BOB = Given(find("message").text, "paper", "bob")
 
 
 @pytest.mark.long
 def test_the_card_trains_the_embedded_model_for_three_steps(tmp_path: Path) -> None:
     framework = Framework(tmp_path / "frameworks", "trl", "trl>=1.16")
     out = tmp_path / "out"
-    folder = build(tmp_path / "archive", [CONTRAST, TWO, BOB], judge=WordJudge())
+    folder = build(tmp_path / "archive", [CONTRAST, TWO, PAIR], judge=WordJudge())
     with Archive.open(folder) as archive:
         export(Run(archive), out, Options("dataset"))
     programs = re.findall(r"^```python\n(.*?)^```", (out / "README.md").read_text(), re.M | re.S)

@@ -293,9 +293,7 @@ def test_nothing_is_kept_of_a_model_with_local_attention(narrow: LanguageModel) 
     assert not caches.kept
 
 
-TEXTS = (
-    *("The king", "Once upon a time there was a small", "A", "The king", "She ran by the sea"),
-) * 3
+TEXTS = (*PROMPTS, "She ran by the sea") * 3
 LIMITS = [7 * row % 11 + 1 for row in range(len(TEXTS))]
 NAMES = ("0", "1", "2")
 
