@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from io import StringIO
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 from support import hostile
 from support.chat_server import ChatServer, Received, Sent, refusal, reply
 
@@ -14,7 +12,6 @@ from archive import Archive
 from archive.__main__ import main as archive_main
 from evo.ggbench.chat import Author, program
 from evo.run import main
-from evo.runner import Services
 from xgl.chat.settings import ChatSettings
 
 RULES = "# Sticks\n\nTake one or two of the sticks. Who takes the last one wins."
@@ -95,15 +92,6 @@ def test_a_program_is_found_however_it_is_wrapped(answer: str) -> None:
     assert program(answer).replace("\r", "").strip() == PROGRAM.strip()
 
 
-def run(folder: Path, *overrides: str) -> tuple[int, str]:
-    output = StringIO()
-    code = main(
-        ["+experiment=gg_bench", f"archive.root={folder}", *overrides],
-        Services(console=Console(file=output, width=200)),
-    )
-    return code, output.getvalue()
-
-
 def unlike(request: Received) -> Sent:
     """Every second game is one that does not run; the others are all the same one."""
     if stage(request) == "rules":
@@ -122,8 +110,7 @@ def test_a_run_writes_games_and_filters_them(
     with ChatServer(unlike) as server:
         overrides = (f"ggbench.author=chat:m@{server.url}", "ggbench.count=3", "name=written")
         small = ("ggbench.players=[]", "ggbench.workers=1", "ggbench.chat.concurrency=1")
-        code, output = run(tmp_path, *overrides, *small)
-        assert code == 0, output
+        assert main(["+experiment=gg_bench", f"archive.root={tmp_path}", *overrides, *small]) == 0
         request_count = len(server.received)
     assert request_count == 1 + 9  # it is asked once before the run
     with Archive.open(tmp_path / "written" / "archive") as archive:

@@ -29,10 +29,8 @@ def first_legal(request: Received) -> Sent:
     return reply(match[1])
 
 
-def chat_plays(url: str, folder: Path, plays: int = 4, **settings: object):
-    chat = ChatSettings(model="m", base_url=url, retries=1, **settings)
-    mover = bench.ChatMover(chat, folder)
-    return played(mover, plays)
+def chat_mover(url: str, folder: Path) -> bench.ChatMover:
+    return bench.ChatMover(ChatSettings(model="m", base_url=url, retries=1), folder)
 
 
 def played(player: Any, plays: int, opponent: Any = RANDOM) -> list[bench.ProgramPlay]:
@@ -42,7 +40,7 @@ def played(player: Any, plays: int, opponent: Any = RANDOM) -> list[bench.Progra
 
 def test_a_chat_model_plays_whole_games_and_is_told_rules_board_and_moves(tmp_path: Path) -> None:
     with ChatServer(first_legal) as server:
-        plays = chat_plays(server.url, tmp_path)
+        plays = played(chat_mover(server.url, tmp_path), 4)
         system, user = server.received[0].body["messages"]
     assert {play.outcome for play in plays} <= {"win", "loss"}
     assert [play.seat for play in plays] == [0, 1, 0, 1]
@@ -57,7 +55,7 @@ def test_an_answer_that_is_no_legal_number_is_a_fault_after_its_attempts(
     answer: str, tmp_path: Path
 ) -> None:
     with ChatServer(lambda request: reply(answer)) as server:
-        (play,) = chat_plays(server.url, tmp_path, plays=1)
+        (play,) = played(chat_mover(server.url, tmp_path), 1)
         assert len(server.received) == 5
     assert play.outcome == "fault"
     assert "no legal number in 5 answers" in str(play.reason)
@@ -69,7 +67,7 @@ def test_a_model_is_told_what_is_allowed(tmp_path: Path) -> None:
         return reply(request.last.split()[-1]) if again else reply("0 or 1")
 
     with ChatServer(answers) as server:
-        (play,) = chat_plays(server.url, tmp_path, plays=1)
+        (play,) = played(chat_mover(server.url, tmp_path), 1)
         again = next(r for r in server.received if len(r.body["messages"]) == 4)
     assert play.outcome in ("win", "loss")
     assert "Your answer did not name one of the allowed moves." in again.last
@@ -85,12 +83,8 @@ def test_a_local_model_draws_legal_moves_and_commits_no_fault() -> None:
 
 @pytest.mark.parametrize("name", packaged())
 def test_every_turn_of_a_game_that_ships_fits_the_embedded_model(name: str) -> None:
-    lm, game, rng = (
-        load_model("embedded", "float32", "cpu"),
-        packaged()[name],
-        random.Random(name),
-    )
-    longest = 0
+    lm, game = load_model("embedded", "float32", "cpu"), packaged()[name]
+    rng, longest = random.Random(name), 0
     with Box(game) as box:
         for seed in range(5):
             view = box.new(seed)
@@ -125,8 +119,7 @@ def test_a_models_own_games_are_the_timeout_filter(
     counts = "    all = 0\n    def step(self, action):\n        type(self).all += 1\n"
     source = hostile.GOOD.replace("    def step(self, action):\n", f"{counts}        {lines}\n")
     with ChatServer(answer) as server:
-        chat = ChatSettings(model="m", base_url=server.url, retries=1)
-        mover = bench.ChatMover(chat, tmp_path)
+        mover = chat_mover(server.url, tmp_path)
         verdict = model_timeout(hostile.game_of(source), mover, BoxLimits(most_moves=20), 0)
         asked = len(server.received)
     assert (verdict.stage, verdict.passed) == ("model", reason is None)
