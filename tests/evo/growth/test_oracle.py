@@ -190,6 +190,8 @@ def test_every_list_is_accepted_on_maps_of_its_own(search: Search) -> None:
 
 # -- Further fine-tunes of a game: of an initial one that was learned badly, of a candidate that ---
 
+EXAMINED = ("growth.schedule=open_ended", "growth.examined_share=1")
+
 
 @pytest.mark.parametrize("attempts", [1, 3])
 def test_an_initial_game_is_trained_again_when_its_first_seed_taught_nothing(
@@ -213,10 +215,7 @@ def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search
     assert search.run(world, "growth.list_size=1", sampler=sampler) == 0
     [row] = search.rows("decisions")
     assert row["reason"] == "covered by the scope"
-    parent = row["parent_game_id"]
-    finetune_ids = [
-        each["finetune_id"] for each in search.rows("finetunes") if each["game_id"] == parent
-    ]
+    finetune_ids = [each["finetune_id"] for each in finetunes_of(search, row["parent_game_id"])]
     assert len(finetune_ids) == 2
     assert row["scope_finetunes"] == finetune_ids[::-1], "the better one first"
     assert row["gamma"] == pytest.approx(1, abs=0.1)
@@ -224,8 +223,12 @@ def test_a_badly_trained_parent_is_trained_again_and_gamma_is_the_largest(search
 
 
 def test_no_candidate_is_decided_while_its_parent_is_trained_again(search: Search) -> None:
-    how = "growth.schedule=open_ended growth.examined_share=1 growth.virtual_workers=4"
-    more = (*how.split(), "growth.lookahead=4", "transfer.scope_attempts=2")
+    more = (
+        *EXAMINED,
+        "growth.virtual_workers=4",
+        "growth.lookahead=4",
+        "transfer.scope_attempts=2",
+    )
     world = of_limits(l8=Nature(weak=1 / 3))
     assert search.run(world, *more, sampler=Listed([code(7), code(6)])) == 0
     assert {len(row["scope_finetunes"]) for row in search.rows("decisions")} == {2}
@@ -234,7 +237,7 @@ def test_no_candidate_is_decided_while_its_parent_is_trained_again(search: Searc
 def test_another_parent_is_trained_again_before_the_acceptance_test(search: Search) -> None:
     """Not after it, since a second look at its plays would double its error."""
     world = of_limits(l8=Nature(weak=1 / 3))
-    how = ("growth.schedule=open_ended", "growth.examined_share=1", search.initial(PARENT, 9))
+    how = (*EXAMINED, search.initial(PARENT, 9))
     assert search.run(world, *how, sampler=Listed([code(7)])) == 0
     [row] = search.rows("decisions")
     own = finetunes_of(search, row["parent_game_id"])
@@ -263,12 +266,7 @@ def finetunes_of(search: Search, game_id: str) -> list[dict[str, Any]]:
 def test_a_pause_refuses_while_the_parent_is_trained_again(search: Search) -> None:
     """The parent's own gain is not clear; the candidate has no fine-tune on the whole budget."""
     world = of_limits(l8=Nature(own=0.8), l7=Nature(own=0.0))
-    settings = (
-        *RUNGS,
-        "growth.schedule=open_ended",
-        "growth.examined_share=1",
-        "growth.initial_attempts=1",
-    )
+    settings = (*RUNGS, *EXAMINED, "growth.initial_attempts=1")
     assert search.run(world, *settings, sampler=Listed([code(7)])) == 0
     [row] = search.rows("decisions")
     assert row["reason"] in DECIDED_AT_A_PAUSE
@@ -400,7 +398,7 @@ def test_a_candidate_is_compared_first_with_the_games_that_it_was_compared_with(
         return result
 
     monkeypatch.setattr(TransferOracle, "_race", watched)
-    how = ("growth.schedule=open_ended", "growth.examined_share=1", "transfer.scan=1")
+    how = (*EXAMINED, "transfer.scan=1")
     limits = ("growth.max_accepted=null", "growth.max_candidates=8", "growth.list_size=4")
     sampler = Listed([code(n) for n in (3, 4, 5, 6, 7, 9, 10, 11)])
     assert search.run(of_limits(), *how, *limits, sampler=sampler) == 0
