@@ -48,10 +48,8 @@ def execute_all(output: str, world: searches.World, search: searches.Search) -> 
     assert commands
     for command in sorted(commands, key=lambda command: "resume=" in command):
         with patch("evo.config.compose.load", searches.load_config):
-            assert (
-                execute(command, searches.services(searches.FakeExecutor(world), search.sampler))
-                == 0
-            ), command
+            services = searches.services(searches.FakeExecutor(world), search.sampler)
+            assert execute(command, services) == 0, command
     return re.findall(r"^(\w+) +python -m", output, re.MULTILINE)
 
 

@@ -57,12 +57,10 @@ def test_scores_and_control_are_single_plays(cast: Cast, make_task: MakeTask) ->
     scores = evaluate(Sayer(by_map), cast, task, SEEDS)
     assert [score.seeds for score in scores] == SEEDS
     for place, score in enumerate(scores):
-        other = SEEDS[(place + 1) % len(SEEDS)]
-        assert score.moves == (by_map(score.seeds),)
-        assert (
-            score.score == score.raw_score == literal(task, cast, score.seeds, by_map(score.seeds))
-        )
-        assert score.permuted_score == literal(task, cast, score.seeds, by_map(other))
+        own, other = by_map(score.seeds), by_map(SEEDS[(place + 1) % len(SEEDS)])
+        assert score.moves == (own,)
+        assert score.score == score.raw_score == literal(task, cast, score.seeds, own)
+        assert score.permuted_score == literal(task, cast, score.seeds, other)
         assert score.outcome == "finished"
         assert score.tokens == 7
     assert any(score.score != score.permuted_score for score in scores)

@@ -234,22 +234,18 @@ def alone(host: ModelHost, trainings: list[Training]) -> list[Finetune]:
     return [host.do(each).outcome for each in trainings]
 
 
-def check_equal(one: Finetune, alone: Finetune) -> None:
-    for name in ("curve", "entropy", "grad_norm"):
-        assert getattr(one, name) == pytest.approx(getattr(alone, name), abs=1e-2), name
-    for name in ("prompt_tokens", "generated_tokens", "distinct_moves", "forfeit_rate"):
-        assert getattr(one, name) == getattr(alone, name), name
-    assert_close(load(one.adapter), load(alone.adapter), atol=1e-3, rtol=0.0)
-    assert (one.state is None) == (alone.state is None)
-    assert one.seconds > 0
-
-
 def test_each_becomes_what_it_is_alone_whatever_the_others_meet(
     host: ModelHost, trainings: list[Training], alone: list[Finetune]
 ) -> None:
     together = host.do(Trainings(trainings[0].task, tuple(trainings))).outcome
     for one, other in zip(together, alone, strict=True):
-        check_equal(one, other)
+        for name in ("curve", "entropy", "grad_norm"):
+            assert getattr(one, name) == pytest.approx(getattr(other, name), abs=1e-2), name
+        for name in ("prompt_tokens", "generated_tokens", "distinct_moves", "forfeit_rate"):
+            assert getattr(one, name) == getattr(other, name), name
+        assert_close(load(one.adapter), load(other.adapter), atol=1e-3, rtol=0.0)
+        assert (one.state is None) == (other.state is None)
+        assert one.seconds > 0
     assert alone[1].curve[0] < -10, "of many forfeits, at −50 bits"
     assert alone[2].forfeit_rate == 1
     assert len({len(each.curve) for each in alone}) == 3

@@ -82,7 +82,7 @@ def test_the_temperature_of_moves_that_are_measured(
 
 
 def test_rewards_in_bfloat16_are_near_and_leave_the_judge_of_evaluations_as_it_is(
-    make_model_host: MakeModelHost, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
+    make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
     """The first step plays alike under both precisions; its mean score differs by rounding."""
     training = Training(make_task(), 3)

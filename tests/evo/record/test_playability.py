@@ -132,11 +132,8 @@ def writing_host() -> ModelHost:
 
 def refused(host: ModelHost, text: str, dialect: str, role: str, seed: int = 0) -> bool:
     """Whether the search refuses a seat, at its first look or its second."""
-    whole, config = (
-        game(parse(text, dialect), metadata(GameConfig())),
-        playability.PlayabilityConfig(),
-    )
-    decision = None
+    whole = game(parse(text, dialect), metadata(GameConfig()))
+    config, decision = playability.PlayabilityConfig(), None
     for maps in (playability.SEARCHED_MAPS, 2 * playability.SEARCHED_MAPS):
         seeds = tuple(evaluation_seeds(Purpose.CALIBRATION, seed, maps))
         roles = surprise_writers(whole.program, role)

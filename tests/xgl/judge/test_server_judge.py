@@ -96,13 +96,8 @@ def test_sequences_go_in_batches_each_once(server: CompletionsServer) -> None:
     many = [ask.ScoreRequest(f"text number {n}", (), DIALECTS["paper"].scoring) for n in range(40)]
     first = remote.score(many + many)
     assert sorted(map(len, server.batches)) == [8, 16, 16]
-    assert (
-        [each.bits for each in remote.score(many)]
-        == [  # type: ignore[union-attr]
-            pytest.approx(each.bits, rel=1e-6)
-            for each in first[:40]  # type: ignore[union-attr]
-        ]
-    )
+    again = [each.bits for each in remote.score(many)]
+    assert again == [pytest.approx(each.bits, rel=1e-6) for each in first[:40]]
     assert len(server.batches) == 3  # all cached
     remote.forget()
     remote.score(many[:1])
