@@ -223,11 +223,8 @@ class Run:
 
     def _frame(self, rows: pa.Table) -> DataFrame:
         """``pandas.DataFrame``, ``polars.DataFrame`` or the ``pyarrow.Table`` itself."""
-        match self.backend:
-            case "pandas":
-                return rows.to_pandas()
-            case "polars":
-                import polars
+        if self.backend == "polars":
+            import polars
 
-                return polars.from_arrow(rows)
-        return rows
+            return polars.from_arrow(rows)
+        return rows.to_pandas() if self.backend == "pandas" else rows
