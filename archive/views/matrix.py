@@ -50,10 +50,9 @@ def read_matrix(
 
 def estimates(cell: Cell) -> dict[str, dict[str, float | None]]:
     """The values of a pair with one-sided bounds; None if undefined or unbounded."""
-    intervals = {name: getattr(cell.values, name) for name in VALUES}
     return {
         name: {part: finite(getattr(interval, part)) for part in ("value", "low", "high")}
-        for name, interval in intervals.items()
+        for name, interval in cell.values._asdict().items()
     }
 
 
