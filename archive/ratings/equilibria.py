@@ -115,8 +115,8 @@ class _Path:
         self.orientation, self.step = 1.0, _FIRST_STEP
         self.steps = 0
         self.bend = np.zeros_like(self.point)
-        along = np.append(np.zeros(len(self.point) - 1), 1.0)
-        self.tangent = self._tangent(self.point, along, self._system(self.point)[1])
+        self.along = np.append(np.zeros(len(self.point) - 1), 1.0)  # λ alone
+        self.tangent = self._tangent(self.point, self.along, self._system(self.point)[1])
 
     def strategies(self) -> list[Array]:
         """The strategies x_i at the point."""
@@ -144,7 +144,7 @@ class _Path:
         if last:
             share = (end - self.point[-1]) / self.tangent[-1]
             guess = self.point + share * self.tangent
-            border = np.append(np.zeros(len(guess) - 1), 1.0)
+            border = self.along
         else:
             border = self._metric(guess) * self.tangent
         try:
@@ -213,8 +213,7 @@ class _Path:
 
     def _tangent(self, point: Array, border: Array, derivative: Array) -> Array:
         """The tangent of length 1 in the direction of the path."""
-        right_side = np.append(np.zeros(len(point) - 1), 1.0)
-        tangent, sign = _solve(np.vstack([derivative, border]), right_side, self.head)
+        tangent, sign = _solve(np.vstack([derivative, border]), self.along, self.head)
         tangent *= sign * self.orientation
         return tangent / np.sqrt((self._metric(point) * tangent**2).sum())
 
