@@ -203,7 +203,8 @@ def _read(
 def distinct_prompts(
     prompts: Sequence[Ids], policies: Sequence[str] | None
 ) -> tuple[list[PolicyPrompt], list[int]]:
-    """Different prompts, those of one policy together, and the index of each row's."""
+    """Different prompts, those of one policy together, and the index of each row's. ``policies``
+    (N,), None for a single one: nothing is shared between two of them."""
     rows = list(zip(policies or [""] * len(prompts), prompts, strict=True))
     distinct = sorted(dict.fromkeys(rows), key=lambda row: row[0])
     index_of = {row: index for index, row in enumerate(distinct)}
@@ -238,21 +239,6 @@ def encode_distinct(lm: LanguageModel, distinct: Sequence[PolicyPrompt]) -> Deco
     after = extend(lm, state, *pad(suffixes, lm.device))
     some = torch.tensor([[bool(suffix)] for suffix in suffixes], device=lm.device)
     return replace(after, last=torch.where(some, after.last, state.last))
-
-
-def encode_prompts(
-    lm: LanguageModel,
-    prompts: Sequence[Ids],
-    policies: Sequence[str] | None = None,
-    encode: Callable[[LanguageModel, Sequence[PolicyPrompt]], DecoderState] = encode_distinct,
-) -> DecoderState:
-    """The state after one prompt a row; equal prompts and common prefixes are encoded once.
-
-    ``policies`` (N,), None for a single one: nothing is shared between two of them. ``encode``:
-    :func:`encode_distinct`, or the same with kept caches.
-    """
-    distinct, rows = distinct_prompts(prompts, policies)
-    return select_rows(encode(lm, distinct), rows)
 
 
 def select_rows(state: DecoderState, rows: Sequence[int]) -> DecoderState:

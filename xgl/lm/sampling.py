@@ -30,8 +30,8 @@ from xgl.lm.language_model import (
     DecoderState,
     LanguageModel,
     PolicyPrompt,
+    distinct_prompts,
     encode_distinct,
-    encode_prompts,
     exceeds_local_attention,
     extend,
     length_mask,
@@ -141,7 +141,8 @@ def sample(
         rows = captured(lm, lambda: sampled_rows(lm, *options))
     if rows is None:
         encode = encode_distinct if caches is None else caches.encode
-        state = encode_prompts(lm, prompts, policies, encode)
+        distinct, owner = distinct_prompts(prompts, policies)
+        state = select_rows(encode(lm, distinct), owner)
         rows = _stepwise_rows(lm, state, limits, uniforms, stops, decoding, stop_when, allowed)
     for prompt, (ids, logprobs) in zip(prompts, rows, strict=True):
         bad = next((n for n, value in enumerate(logprobs) if not math.isfinite(value)), None)

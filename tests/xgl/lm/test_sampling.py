@@ -22,7 +22,7 @@ from evo.jobs.lora import AdaptedModel
 from xgl.errors import PlayerError
 from xgl.lm import captured as captured_module
 from xgl.lm.captured import Places, size_class
-from xgl.lm.language_model import LanguageModel, encode_distinct, encode_prompts
+from xgl.lm.language_model import LanguageModel, distinct_prompts, encode_distinct, select_rows
 from xgl.lm.memory import rows_to_sample
 from xgl.lm.sampling import Continuation, Decoding, PromptCaches, StopCondition, sample, stop_tokens
 from xgl.random_streams import stream
@@ -222,7 +222,8 @@ def logits_after(
 ) -> Tensor:
     with torch.inference_mode():
         encode = encode_distinct if caches is None else caches.encode
-        return lm.logits(encode_prompts(lm, prompts, policies, encode).last)
+        distinct, owner = distinct_prompts(prompts, policies)
+        return lm.logits(select_rows(encode(lm, distinct), owner).last)
 
 
 def assert_close(one: Tensor, other: Tensor) -> None:
