@@ -209,18 +209,6 @@ def add_gradient(
         return _add_tree_gradient(adapted_model, part, bonus, clip, kl)
 
 
-def _token_terms(
-    lm: LanguageModel, part: Weighted, bonus: float, clip: float | None
-) -> tuple[Any, ...]:
-    """The last arguments of :func:`objective_loss` for the tokens of moves, one after another."""
-    of_tokens = [weight for move, weight in part for _ in move.token_ids]
-    spread = torch.tensor(of_tokens, device=lm.device)
-    if clip is None:
-        return spread, bonus
-    made = [each for move, _ in part for each in move.logprobs]
-    return spread, bonus, torch.tensor(made, device=lm.device), clip
-
-
 POSITIONS = 256
 """Positions whose logits are held at once."""
 
@@ -400,7 +388,12 @@ def _add_tree_gradient(
             divergence = (whole.exp() * (whole - base.log_softmax(-1))).sum()
     else:
         logprobs, entropies = TokenTerms.apply(states, lm.head, targets)
-    terms = _token_terms(lm, [part[place] for place in places], bonus, clip)
+    moves = [part[place] for place in places]
+    weights = [weight for move, weight in moves for _ in move.token_ids]
+    terms: list[Any] = [torch.tensor(weights, device=lm.device), bonus]
+    if clip is not None:
+        made = [each for move, _ in moves for each in move.logprobs]
+        terms += [torch.tensor(made, device=lm.device), clip]
     (objective_loss(logprobs, entropies, *terms) + kl * divergence).backward()
     owner = torch.tensor([place for place in places for _ in part[place][0].token_ids])
     summed = torch.zeros(len(part)).index_add(0, owner, entropies.detach().cpu())
