@@ -6,7 +6,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -89,15 +89,11 @@ class AdaptedModel:
     @contextmanager
     def _added(self, lm: LoraModel, products: Sequence[Product]) -> Iterator[None]:
         """The base model's layers with what each adds in passes of ``lm``."""
-        handles = [
-            layer.register_forward_hook(partial(_add_product, product, lm.current))
-            for layer, product in zip(self._layers.values(), products, strict=True)
-        ]
-        try:
+        with ExitStack() as hooks:
+            for layer, product in zip(self._layers.values(), products, strict=True):
+                add = partial(_add_product, product, lm.current)
+                hooks.enter_context(layer.register_forward_hook(add))
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def _room(self, layer: Any, policies: int) -> StackedFactors:
         """Room for a layer's factors: float32, but on a GPU the dtype of the model, in which its
