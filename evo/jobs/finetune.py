@@ -46,7 +46,7 @@ from xgl.lm.language_model import LanguageModel
 from xgl.players.local import LocalPolicy
 from xgl.random_streams import seed as named_seed, stream
 from xgl.runtime.lockstep import Cast, Instance, play_together
-from xgl.runtime.requests import Move, Moved, Play, Seeds
+from xgl.runtime.requests import Move, Play, Seeds
 
 _CURVES = "curve", "entropy", "norms"
 MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
@@ -323,8 +323,7 @@ class _Game:
                 seeds = [Seeds(m, play) for m in chosen for play in range(first, first + rollouts)]
                 plays = yield from self._play(seeds, propose)
                 for play, each in zip(plays, seeds, strict=True):
-                    moved = (event for event in play.events if isinstance(event, Moved))
-                    own = (event for event in moved if event.player == self.task.role)
+                    own = (event for event, *_ in play.turns(self.task.role))
                     self.count([e.move for e in own if (each.map_seed, e.line) in best], -1)
                     if play.outcome_for(self.task.role) != "finished":
                         continue
