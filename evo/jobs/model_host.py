@@ -150,11 +150,8 @@ class ModelHost:
             shuffle = settings.shuffle and not each.true_rewards
             own.append(replace(each, settings=replace(settings, shuffle=shuffle)))
         # Every processor computes bfloat16 the same way, those without its instructions slowly.
-        is_float32_on_cpu = (
-            judge.lm.device.type == "cpu"
-            and getattr(judge.lm.model, "dtype", None) == torch.float32
-        )
-        if settings and settings.bfloat16_rewards and is_float32_on_cpu:
+        kind = judge.lm.device.type, getattr(judge.lm.model, "dtype", None)
+        if settings and settings.bfloat16_rewards and kind == ("cpu", torch.float32):
             model = copy.deepcopy(judge.lm.model).to(torch.bfloat16)
             lm = replace(judge.lm, model=model, captured={})
             judge = TransformerJudge(lm, self.settings.judge.memory_mib << 20, others=judge.others)
