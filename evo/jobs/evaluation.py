@@ -91,10 +91,8 @@ def seconds_of_work() -> float:
 
 def evaluation_seeds(purpose: str, seed: int, count: int, start: int = 0) -> list[Seeds]:
     """Odd map seeds, the same for every policy and game of a run; one play on each map."""
-    return [
-        Seeds(2 * named_seed(purpose, seed, index, bits=61) + 1, index)
-        for index in range(start, start + count)
-    ]
+    indices = range(start, start + count)
+    return [Seeds(2 * named_seed(purpose, seed, index, bits=61) + 1, index) for index in indices]
 
 
 def finite_score(play: Play, task: Task) -> float:
