@@ -66,11 +66,9 @@ def _chain_logprobs(
     """Log-probabilities of the scored tokens of chains, by a captured pass."""
     rows, width = size_class(len(tokens), 8), size_class(max(map(len, tokens)), 32)
     shape = rows, width, size_class(len(scored[0]), 128), tile_bytes
-    place = Places.of(lm).get(
-        ("bits", lm.variant, shape), lambda pool: _ChainPlace(lm, shape, pool)
-    )
-    logprobs: Tensor = place(tokens, *scored)
-    return logprobs
+    key = "bits", lm.variant, shape
+    place: _ChainPlace = Places.of(lm).get(key, lambda pool: _ChainPlace(lm, shape, pool))
+    return place(tokens, *scored)
 
 
 class _ChainPlace:
