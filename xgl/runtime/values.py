@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import string
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, TypeGuard, cast
@@ -200,14 +200,9 @@ class Values:
             self._strings(value)  # counted as work: its items may have grown since
         return self.as_text(value)
 
-    def holders(self, names: Iterable[str]) -> list[str]:
+    def holders(self, names: Collection[str]) -> list[str]:
         """The lists that hold one of these registers by reference."""
-        changed_names = frozenset(names)
-        return [
-            name
-            for name, registers in self.aliases.items()
-            if not changed_names.isdisjoint(registers)
-        ]
+        return [name for name, held in self.aliases.items() if not held.isdisjoint(names)]
 
     def non_empty(self) -> dict[str, str]:
         """All registers that are not empty, as :meth:`as_text`."""
@@ -328,9 +323,7 @@ class Values:
             whole = remove_words(whole, phrases)
             if not self.dialect.respelled_words:
                 return whole
-            common = set[str]().union(
-                *(each for each in map(self._words, phrases) if len(each) == 1)
-            )
+            common = {word for own in map(self._words, phrases) if len(own) == 1 for word in own}
         else:
             common = self._common_words(whole, self._read(other))
         self.spend(meter.REMOVE * len(whole))
