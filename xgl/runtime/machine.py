@@ -61,10 +61,7 @@ class PreparedGame:
             lines,
             frozenset(line.player for line in lines if isinstance(line, syn.Elicit)),
             tuple(tuple((each, asked(each)) for each in find(line, syn.Story)) for line in lines),
-            {
-                name: request(min(usual, most), facts.prompts[name])
-                for name in sorted(facts.prompts)
-            },
+            {name: request(min(usual, most), text) for name, text in sorted(facts.prompts.items())},
             tuple(map(parts, lines)),
         )
 
