@@ -201,8 +201,7 @@ class _Grammar:
         for rule, when in conditions.items():
             if rule in self.rules:
                 self.add("line", f"{rule}::_", when=when)
-        further_line = rf'"\n" line::incr({_LINE_COUNT})'
-        self.add("next", further_line, when=fewer_lines(most - 1))
+        self.add("next", rf'"\n" line::incr({_LINE_COUNT})', when=fewer_lines(most - 1))
         self.add("next", '""', r'"\n\n"', when=paid)
         if self.settings.ends_at_reward:
             self.add("end", '""', r'"\n\n"')
@@ -262,8 +261,7 @@ class _Grammar:
 
     def _reward(self) -> None:
         """Rewards of players that have moved; ``env`` keeps a reward in one dialect only."""
-        ends = self.settings.ends_at_reward
-        after_pay = "end" if ends else f"next::{note('paid')}"
+        after_pay = "end" if self.settings.ends_at_reward else f"next::{note('paid')}"
         main_moved, partner = f"moved {self.main}", syn.PARTNERS.get(self.main)
         for player in dict.fromkeys((self.main, *self.settings.players)):
             if player == "env" and not self.dialect.env_rewarded:
@@ -339,15 +337,13 @@ class _Grammar:
         """Comparisons of sums; statements about a move, which may have two quoted parts as in «no
         common words»."""
         self.add("bound", "/0|[1-9][0-9]{0,2}/", "term::_")
-        for sign in syn.COMPARATORS:
-            self.add("condition", f'short_sum::_ " {sign} " bound::_')
+        self.add("condition", *(f'short_sum::_ " {sign} " bound::_' for sign in syn.COMPARATORS))
         if self.settings.truths:
             quoted = 'literal " + " {} " + " literal " + " {}'
             self.add("statement", "moved_names::_", quoted.format("moved_names::_", "names::_"))
             self.add("statement", quoted.format("names::_", "moved_names::_"))
-            self.add("condition", "statement::_")
-            for word in ("is_true", "is_false"):
-                self.add("condition", f'"{word}(" statement::_ ")"')
+            calls = (f'"{word}(" statement::_ ")"' for word in ("is_true", "is_false"))
+            self.add("condition", "statement::_", *calls)
 
     # -- sums ------------------------------------------------------------------------------------
 
