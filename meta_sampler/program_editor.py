@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import count
+from itertools import chain, count
 from random import Random
 from typing import Any, Literal as OneOf, NamedTuple, TypeVar
 
@@ -225,10 +225,7 @@ line."""
 
 def unread_registers(lines: Lines) -> frozenset[str]:
     """Registers that some line writes and none reads."""
-    return frozenset(
-        {name for line in lines for name in writes(line)}
-        - {name for line in lines for name in reads(line)}
-    )
+    return frozenset(chain(*map(writes, lines))).difference(*map(reads, lines))
 
 
 def prune(lines: Lines, keep: frozenset[str]) -> Lines:
