@@ -70,9 +70,8 @@ class Portfolio(MetaSampler):
             member.check()
 
     def charge(self, sampler: str, tokens: int, dollars: float) -> None:
-        for name, member in self.members.items():
-            if name == sampler:
-                member.charge(name, tokens, dollars)
+        if sampler in self.members:
+            self.members[sampler].charge(sampler, tokens, dollars)
 
     def spent(self) -> Usage:
         return sum((member.spent() for member in self.members.values()), Usage())
