@@ -212,8 +212,7 @@ def programs_in(answer: str) -> list[ProgramText]:
 
 def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
     """Each line and whether it is inside a fence that holds an instruction; None for a fence."""
-    pieces = _FENCE.split(text)
-    for place, piece in enumerate(pieces):
+    for place, piece in enumerate(_FENCE.split(text)):
         lines = piece.splitlines()
         inside = place % 2 == 1 and any(map(_is_call, lines))
         if place:

@@ -233,8 +233,7 @@ def change_bound(lines: Lines, context: EditContext, rng: Random) -> Lines:
         position, line = candidates[pick]
         if isinstance(line, syn.Replay):
             return splice(lines, position, replace(line, times=rng.randint(1, 4)))
-        limit = rng.choice(edit.LIMITS)
-        return splice(lines, position, replace(line, max_len=limit))
+        return splice(lines, position, replace(line, max_len=rng.choice(edit.LIMITS)))
     site = needed(numbers)[pick - len(candidates)]
     return replace_node(lines, site, syn.Number(rng.choice(edit.BOUNDS)))
 
