@@ -69,11 +69,10 @@ class Proposer:
         """Of these games, if novelty counts."""
         self.pending: dict[TaskId, Proposal] = {}
         """Candidates whose decision the sampler has not observed."""
-        rows, self._archived_rows = ledger.proposals.values(), defaultdict[Round, list[Row]](list)
-        for row in rows:
+        self._archived_rows = defaultdict[Round, list[Row]](list)
+        for row in ledger.proposals.values():
             parent = TaskId(row["parent_game_id"], row["parent_role"])
             self._archived_rows[row["generation"], parent, row["round"]].append(row)
-        for row in rows:
             sampler.charge(row["sampler"], row["tokens"], row["dollars"])
 
     def propose(self, place: Place[Task], scope: Sequence[Task], n: int) -> list[Task]:
