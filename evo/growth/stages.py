@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -135,15 +135,13 @@ class Stage:
 
     def scope_script_requests(
         self, task: Task, scope: Sequence[Task], plays: int
-    ) -> list[list[PlayRequest]]:
+    ) -> Iterator[list[PlayRequest]]:
         """For each game of the scope the scripts that may be the best on it, or on ``task``."""
         names = {each.policy_id for each in self.contender_requests(task, plays)}
-        requests = []
         for game in scope:
             may_be_best = names | {each.policy_id for each in self.contender_requests(game, plays)}
             scripts = self.script_requests(game, plays)
-            requests.append([each for each in scripts if each.policy_id in may_be_best])
-        return requests
+            yield [each for each in scripts if each.policy_id in may_be_best]
 
     def headroom(self, task: Task) -> Headroom:
         """Gain of scripted players from looking at the map; they must have played."""
@@ -161,14 +159,11 @@ class Stage:
         scope, and from those of the fine-tunes of ``players`` on it; all must have been made."""
         kind, requests = self.thresholds.gain, self.contender_requests(task, plays)
         scope_gains = [float(self.gains(each, task, plays, kind).mean()) for each in players]
-        targets = [
-            self._script_leads(each, GainKind.TOTAL)
-            for each in self.scope_script_requests(task, scope, plays)
-        ]
-        leads_of_kind = self._script_leads(requests, kind)
+        on_scope = self.scope_script_requests(task, scope, plays)
+        targets = [self._script_leads(each, GainKind.TOTAL) for each in on_scope]
         return Forecast(
             expected_help(self._script_leads(requests, GainKind.TOTAL), targets),
-            expected_coverage(leads_of_kind.values(), scope_gains),
+            expected_coverage(self._script_leads(requests, kind).values(), scope_gains),
             complete=len(players) == len(scope),
         )
 
@@ -220,8 +215,7 @@ class Stage:
         usable = [rank for rank in ranks if self.is_learned(own[rank])]
         best_first = sorted(usable, key=lambda rank: -(own[rank].gain.value or 0.0))
         attempts = self.collector.attempts
-        in_force = attempts.of(task.id)
-        attempts.in_force[task.id] = tuple(in_force[rank] for rank in best_first or [0])
+        attempts.in_force[task.id] = tuple(attempts.of(task.id)[rank] for rank in best_first or [0])
 
     # -- archive.statistics.race.GainSource ----------------------------------
 
