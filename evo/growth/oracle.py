@@ -77,8 +77,7 @@ class TransferOracle:
         error = 1 - transfer.confidence
         looks = rule.Looks(transfer.selection_plays, error)
         self.selection = Stage(collector, Purpose.SELECTION, looks, self.thresholds, transfer.scan)
-        first_rung = collector.at(config.growth.first_rung)
-        self.pause = replace(self.selection, collector=first_rung)
+        self.pause = replace(self.selection, collector=collector.at(config.growth.first_rung))
         """Selection at the first rung, where only the own gain is asked for."""
         looks = rule.Looks(transfer.acceptance_plays, error / max(1, tests))
         self.acceptance = replace(self.selection, purpose=Purpose.ACCEPTANCE, looks=looks)
@@ -222,8 +221,7 @@ class TransferOracle:
             yield self.pause.collector.training_requests(task)
             decision, evidence, _ = yield from self._race(learning, self.pause, task, task, ())
             if decision is not None:
-                among = [assessment.parent, *assessment.scope]
-                in_force = self.collector.attempt_ids(among)
+                in_force = self.collector.attempt_ids([assessment.parent, *assessment.scope])
                 evidence = replace(evidence, scope_finetunes=in_force)
                 return self._assessed(assessment, decision, evidence)
         yield self.collector.training_requests(task)
@@ -243,8 +241,7 @@ class TransferOracle:
         least, warm = self.config.transfer.min_steps, self.config.finetune.warm_start.maps > 0
         if any(row["steps"] - warm < least * row["share"] for row in finetunes):
             return False
-        is_unknown = self.config.transfer.headroom is None
-        return is_unknown or self.selection.headroom(task).low > 0
+        return self.config.transfer.headroom is None or self.selection.headroom(task).low > 0
 
     def _select(self, assessment: TransferAssessment) -> Steps[Request, TransferAssessment]:
         """The selection race with the assessment's parent and scope, unless the candidate was
@@ -346,19 +343,16 @@ class TransferOracle:
     ) -> Steps[Request, AcceptanceResult]:
         """The acceptance test on its list's fresh seeds, first with the games that seem to teach it
         most."""
-        candidate, parent = assessment.candidate, assessment.parent
-        stage = self._acceptance(doublings).of_list(candidate.place)
+        task, parent = assessment.candidate.game, assessment.parent
+        stage = self._acceptance(doublings).of_list(assessment.candidate.place)
         values = assessment.evidence.scope_values
-        order = sorted(scope, key=lambda task: -(values[task.id].value or 0.0))
-        decision, evidence, requests = yield from self._race(
-            acceptance, stage, candidate.game, parent, order
-        )
+        order = sorted(scope, key=lambda each: -(values[each.id].value or 0.0))
+        decision, evidence, requests = yield from self._race(acceptance, stage, task, parent, order)
         assert decision is not None
         tested = replace(assessment, scope=tuple(scope), decision=decision, evidence=evidence)
         if decision.verdict is Verdict.ACCEPTED:  # what it earns beyond scripts is archived
-            yield stage.blocks(stage.contender_requests(candidate.game, stage.script_plays))
-        gamma = evidence.gamma.interval.value
-        result = AcceptanceResult(decision.verdict, gamma, tested=tested)
+            yield stage.blocks(stage.contender_requests(task, stage.script_plays))
+        result = AcceptanceResult(decision.verdict, evidence.gamma.interval.value, tested=tested)
         if decision.verdict is Verdict.UNDECIDED:
             chance = power(evidence, self.thresholds, self._acceptance(doublings + 1).looks)
             cost = sum((each.cost(self.ledger) for each in dict.fromkeys(requests)), Cost())
@@ -438,8 +432,7 @@ class TransferOracle:
         policy_id = reached.collector.policy_ids(task)[0]
         scripts = None
         if evidence.purpose is not None and evidence.looks is not None:
-            is_selection = evidence.purpose is Purpose.SELECTION
-            stage = reached if is_selection else self.acceptance
+            stage = reached if evidence.purpose is Purpose.SELECTION else self.acceptance
             stage = replace(stage, first_play=evidence.first_play, looks=evidence.looks)
             scripts = stage.against_scripts(task)
         row: Row = {
