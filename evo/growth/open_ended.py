@@ -304,14 +304,13 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
     def _is_closed(self) -> bool:
         """Whether no further list can be opened now; sets ``end`` if none will be opened later
         either."""
+        if self.end is None and self._list_size <= 0:
+            self.end = End.CANDIDATES
         if self.end is None:
-            if self._list_size <= 0:
-                self.end = End.CANDIDATES
-            else:
-                least, now = self.settings.least_yield, self.order.total_cost.seconds / HOUR
-                bound = yield_bound([at / HOUR for at in self._accepted_at], now, least)
-                if bound < least:
-                    self.end, self.last_bound = End.YIELD, bound
+            least, now = self.settings.least_yield, self.order.total_cost.seconds / HOUR
+            bound = yield_bound([at / HOUR for at in self._accepted_at], now, least)
+            if bound < least:
+                self.end, self.last_bound = End.YIELD, bound
         return self.end is not None or self._barren.issuperset(self.games)
 
     # -- processes -----------------------------------------------------------------------------
@@ -426,8 +425,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
     def _test(self, entry: _PoolEntry[AssessmentT]) -> Steps[RequestT, None]:
         """An acceptance test. It is the only one at a time, so the scope cannot change
         meanwhile."""
-        doublings = len(entry.results)
-        result = yield from self.oracle.test(entry.assessment, self.games, doublings)
+        result = yield from self.oracle.test(entry.assessment, self.games, len(entry.results))
         self._testing = False
         entry.results.append(result)
         if result.verdict is Verdict.ACCEPTED:
