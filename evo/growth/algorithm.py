@@ -20,7 +20,6 @@ from evo.config.schema import GrowthSettings
 from evo.record.steps import RequestT, RequestT_co, Steps, run
 
 GameT = TypeVar("GameT", bound=Hashable)
-ResultT = TypeVar("ResultT")
 
 
 @dataclass(frozen=True)

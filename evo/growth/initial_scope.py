@@ -147,10 +147,9 @@ def learn_initial_scope(
         weak = [task for task in initial if not selection.has_clear_gain(task)]
         collector.restart(weak)
         yield from _learn(selection, weak)
-    owns = [selection.own(task, selection.looks.plays[-1]) for task in initial]
-    pairs = zip(initial, owns, strict=True)
-    usable = [task for task, own in pairs if selection.is_learned(own)]
-    for task, own in zip(initial, owns, strict=True):
+    owns = {task: selection.own(task, selection.looks.plays[-1]) for task in initial}
+    usable = [task for task, own in owns.items() if selection.is_learned(own)]
+    for task, own in owns.items():
         if task not in usable and (growth.unplayable_initial == "stop" or not usable):
             name, gain = ("own", own.gain) if own.gain.low <= 0 else ("total", own.total)
             raise ConfigError(
