@@ -118,20 +118,19 @@ def _items(event: req.Event, player: str, watched: set[str], token_bits: bool) -
             return [req.Item(label, text) for label, text in values]
         case req.Ensured(by, passed, failures) if by == player and not passed:
             return [req.Item("ensure", f"failed {failures}")]
-        case req.Rewarded(to, bits, _) if to == player:
-            return [req.Item("reward", _reward_text(event, bits, token_bits))]
-        case req.Rewarded(to, bits, _) if player in OMNISCIENT:
-            return [req.Item(f"reward {to}", _reward_text(event, bits, token_bits))]
+        case req.Rewarded(to) if to == player or player in OMNISCIENT:
+            label = "reward" if to == player else f"reward {to}"
+            return [req.Item(label, _reward_text(event, token_bits))]
     return []
 
 
-def _reward_text(event: req.Rewarded, bits: float, token_bits: bool) -> str:
+def _reward_text(event: req.Rewarded, token_bits: bool) -> str:
     if not token_bits:
-        return f"{bits:.1f}"
+        return f"{event.bits:.1f}"
     per_token = "; ".join(
         " ".join(f"{sign * bit:.1f}" for bit in scores.bits) for sign, _, scores in event.terms
     )
-    return f"{bits:.1f} ({per_token})" if per_token else f"{bits:.1f}"
+    return f"{event.bits:.1f} ({per_token})" if per_token else f"{event.bits:.1f}"
 
 
 def render(view: req.View) -> str:
