@@ -57,10 +57,8 @@ def play(
         stories = stories or (None if has_prompts else corpus)
     seeds = Seeds(seed, seed)
     seats = _seats(whole.program, players, seeds)
-    [result] = play_all(
-        [Instance(whole, seeds)], Cast(judge, _story_source(whole, judge, stories), seats)
-    )
-    return result
+    cast = Cast(judge, _story_source(whole, judge, stories), seats)
+    return play_all([Instance(whole, seeds)], cast)[0]
 
 
 @cache
