@@ -191,8 +191,7 @@ class Sheet:
     def polygon(
         self, places: Sequence[Point], fill: str, stroke: str, mark: str, order: int = 0
     ) -> None:
-        paint = _paint(fill, stroke, mark, order)
-        self.marks.append(el("polygon", points=points(places), **paint))
+        self.marks.append(el("polygon", points=points(places), **_paint(fill, stroke, mark, order)))
         self.reach = max(self.reach, *(x for x, _ in places))
 
     def star(
@@ -289,15 +288,13 @@ class Sheet:
 
     # -- the end ---------------------------------------------------------------------------
 
-    def wires(self) -> list[Element]:
+    def wires(self) -> Iterator[Element]:
         """Lines from each node to the last use of its string, before the lane's next node."""
-        shapes: list[Element] = []
         for name, x in self.lanes.items():
             for start, end in pairwise([*self.nodes[name], inf]):
                 last = max((y for y in self.uses[name] if y <= end), default=start)
                 if last > start:
-                    shapes.append(polyline(((x, start), (x, last)), FAINT, CARRY, 1.6))
-        return shapes
+                    yield polyline(((x, start), (x, last)), FAINT, CARRY, 1.6)
 
 
 # ``mark`` is the meaning of a shape, its class in the SVG; ``order`` the instruction that it is of,
