@@ -33,12 +33,10 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
     """
     sources = [source.removesuffix("\r") for source in text.split("\n")]
     if len(text) > syn.MAX_CHARACTERS:
-        limit = f"at most {syn.MAX_CHARACTERS}"
-        too_long = Refusal(1, f"a text of {len(text)} characters", limit)
+        too_long = Refusal(1, f"a text of {len(text)} characters", f"at most {syn.MAX_CHARACTERS}")
         raise ProgramError((_problem(too_long, 1, sources),), origin)
     if str(dialect) not in DIALECTS:
-        found = excerpt(str(dialect))
-        raise ConfigError(f"no dialect {found!r}; there are {', '.join(DIALECTS)}")
+        raise ConfigError(f"no dialect {excerpt(str(dialect))!r}; there are {', '.join(DIALECTS)}")
     instructions, problems = _read(sources, DIALECTS[dialect])
     program = Program(tuple(instructions), dialect)
     if not problems:
@@ -88,8 +86,7 @@ def _line(source: str, number: int, dialect: Dialect) -> syn.Instruction:
         raise Refusal(1, f"{len(source)} characters", limit)
     invisible = first_invisible(source, _TAB)
     if invisible is not None:
-        column = source.index(invisible) + 1
-        raise Refusal(column, f"the character {invisible!a}", "printable text")
+        raise Refusal(source.index(invisible) + 1, f"the character {invisible!a}", "printable text")
     call = _python_call(source)
     span = syn.Span(number, (call.end_col_offset or 0) + 1)
     return _check_length(replace(_instruction(call, dialect), span=span), call)
