@@ -115,8 +115,7 @@ class MapTrials:
 
     def play_policies(self, player: Player, policies: Sequence[str]) -> list[Attempt]:
         """Attempts of several policies of one player, such as the scripts."""
-        plays = self._plays(player, policies)
-        attempts = [self._attempt((), play) for play in plays]
+        attempts = [self._attempt((), play) for play in self._plays(player, policies)]
         self.attempts.update((attempt.moves, attempt) for attempt in attempts if attempt.finished)
         return attempts
 

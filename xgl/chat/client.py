@@ -304,8 +304,7 @@ class RequestBatch:
         codes = f"{lookup(body, 'code')} {lookup(body, 'type')}"
         has_quota = "insufficient_quota" not in codes
         if (status in TRANSIENT_STATUS and has_quota) or status >= 500:
-            seconds = float(wait) if _SECONDS.fullmatch(wait) else 0.0
-            return Fault("transient", message, seconds)
+            return Fault("transient", message, float(wait) if _SECONDS.fullmatch(wait) else 0.0)
         if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
             return Fault("oversize", message)
         place = self.settings.key_name or "that key_variable names"

@@ -251,8 +251,7 @@ class Session:
         if self.player:
             return self.player.moves(turns)
         [turn] = turns
-        typed = self.screen.ask(turn.request.view, turn.request.max_len)
-        self.typed = well_formed(typed.strip())
+        self.typed = well_formed(self.screen.ask(turn.request.view, turn.request.max_len).strip())
         return [Move(self.typed)]
 
     def _catch_up(self) -> None:

@@ -145,9 +145,8 @@ def metrics(
     whose base is not known, is in bits.
     """
     score, outcome = row.score(play, player), play.outcome_for(player)
-    values = {"score": score} | {
-        name: float(outcome == name) for name in ("finished", "forfeit", "oversize")
-    }
+    outcomes = ("finished", "forfeit", "oversize")
+    values = {"score": score} | {name: float(outcome == name) for name in outcomes}
     values |= {name: float(count) for name, count in play.move_counts(player).items()}
     if player != row.role or row.base is None:
         return score, values

@@ -58,8 +58,7 @@ def reliability(judge: TransformerJudge, pairs: Pairs | None = None) -> Reliabil
     if wrong := next((each for each in found if isinstance(each, OversizeError)), None):
         raise JudgeError(f"a statement does not fit the judge: {wrong}")
     margins = np.array(found, np.float64).reshape(-1, 2)
-    generator = np.random.default_rng(0)
-    draws = generator.integers(len(margins), size=(RESAMPLES, len(margins)))
+    draws = np.random.default_rng(0).integers(len(margins), size=(RESAMPLES, len(margins)))
     low, high = np.quantile([_area(margins[draw]) for draw in draws], (0.025, 0.975))
     true, false = (margins > 0).T
     return Reliability(

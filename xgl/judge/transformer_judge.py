@@ -186,8 +186,7 @@ def truth_prompts(request: TruthRequest) -> list[str]:
     if len(names) == 1:
         lines = [f"A text: {quoted(texts[0][1])}\n"]
         claims = [f"{names[0]} is {kind}." for kind in ("a text", "not a text")]
-    context = "".join(lines) + TRUTH_PREAMBLE
-    return [context + quoted(each) for each in (named, *claims)]
+    return ["".join(lines) + TRUTH_PREAMBLE + quoted(each) for each in (named, *claims)]
 
 
 def quoted(text: str) -> str:

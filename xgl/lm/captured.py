@@ -361,8 +361,7 @@ def sampled_rows(
     )
     place.lm = lm
     place.stops.copy_(stops)
-    rows = zip(names, owner, limits, uniforms[:, :steps], strict=True)
-    at = place.start(distinct, list(rows))
+    at = place.start(distinct, list(zip(names, owner, limits, uniforms[:, :steps], strict=True)))
     for step in range(1, steps):
         if step % CHECK_STEPS == 0 and (
             bool(place.ended.all())
