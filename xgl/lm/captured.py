@@ -211,12 +211,10 @@ class SamplingPlace:
         read, inputs = self.reads[size]
         ids, lengths = pad(texts, torch.device("cpu"))
         inputs[0][:, : ids.shape[1]].copy_(ids)
-        for tensor, values in zip(
-            (*inputs[1:], self.limits, self.draws),
-            (lengths, *map(torch.from_numpy, (owner, limits, draws))),
-            strict=True,
-        ):
-            tensor.copy_(values)
+        tensors = *inputs[1:], self.limits, self.draws
+        values = lengths, *map(torch.from_numpy, (owner, limits, draws))
+        for tensor, value in zip(tensors, values, strict=True):
+            tensor.copy_(value)
         read(lambda: self._read(*inputs))
         return places
 
@@ -234,14 +232,10 @@ class SamplingPlace:
             if not all(type(layer) is DynamicLayer for layer in layers):
                 raise TypeError("its cache is no keys and values of all positions")
             shape = len(owner), layers[0].keys.shape[1], self.width + self.steps
-            self.slots = [
-                _Slots(
-                    layer.keys.new_zeros(*shape, layer.keys.shape[3]),
-                    layer.values.new_zeros(*shape, layer.values.shape[3]),
-                    self.column,
-                )
-                for layer in layers
-            ]
+            for layer in layers:
+                both = layer.keys, layer.values
+                keys, values = (each.new_zeros(*shape, each.shape[3]) for each in both)
+                self.slots.append(_Slots(keys, values, self.column))
         for slot, layer in zip(self.slots, layers, strict=True):
             slot.keys[:, :, : self.width].copy_(layer.keys.index_select(0, owner))
             slot.values[:, :, : self.width].copy_(layer.values.index_select(0, owner))
@@ -356,9 +350,8 @@ def sampled_rows(
         size_class(max(map(len, prompts)), 32),
         size_class(steps, 8),
     )
-    place = Places.of(lm).get(
-        (lm.variant, shape, decoding), lambda pool: SamplingPlace(lm, shape, decoding, stops, pool)
-    )
+    key = lm.variant, shape, decoding
+    place = Places.of(lm).get(key, lambda pool: SamplingPlace(lm, shape, decoding, stops, pool))
     place.lm = lm
     place.stops.copy_(stops)
     at = place.start(distinct, list(zip(names, owner, limits, uniforms[:, :steps], strict=True)))
