@@ -311,13 +311,8 @@ class GradientPlace:
         cache.batch_select_indices(owner)
         before = lengths.index_select(0, owner)[:, None]
         own = torch.arange(steps, device=device)
-        seen = torch.cat(
-            [
-                (torch.arange(width, device=device) < before)[:, None].expand(-1, steps, -1),
-                (own <= own[:, None]).expand(len(ids), -1, -1),
-            ],
-            2,
-        )
+        of_prompt = (torch.arange(width, device=device) < before)[:, None].expand(-1, steps, -1)
+        seen = torch.cat([of_prompt, (own <= own[:, None]).expand(len(ids), -1, -1)], 2)
         mask = (~seen * torch.finfo(lm.model.dtype).min).to(lm.model.dtype)[:, None]
         hidden = lm.backbone(
             input_ids=ids[:, :-1],
@@ -411,7 +406,6 @@ def _add_in_place(
         size_class(max(len(move.token_ids) for move in moves), 8),
     )
     with adapted_model.whole_gradient():
-        place: GradientPlace = Places.of(lm).get(
-            ("gradient", lm.variant, shape), lambda pool: GradientPlace(lm, shape, pool)
-        )
+        key = "gradient", lm.variant, shape
+        place: GradientPlace = Places.of(lm).get(key, lambda pool: GradientPlace(lm, shape, pool))
         return place(part, bonus, clip)
