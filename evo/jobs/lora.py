@@ -334,8 +334,7 @@ class RowGroups:
         for index, rows in enumerate(members.values()):
             back[rows] = index * widest + torch.arange(len(rows))
         padded_rows = [rows + [0] * (widest - len(rows)) for rows in members.values()]
-        padded = torch.tensor(padded_rows, device=device)
-        return cls(padded, back.to(device), len(policies), steps)
+        return cls(torch.tensor(padded_rows, device=device), back.to(device), len(policies), steps)
 
 
 @dataclass(frozen=True)

@@ -45,9 +45,8 @@ class ExploringPolicy:
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
         """One move a turn; an error value where the view does not fit the model's window."""
         texts = [self.proposals[int(turn.policy)](turn) for turn in turns]
-        own = iter(
-            self.policy.moves([t for t, text in zip(turns, texts, strict=True) if text is None])
-        )
+        asked = [turn for turn, text in zip(turns, texts, strict=True) if text is None]
+        own = iter(self.policy.moves(asked))
         moves = [
             next(own) if text is None else self.policy.move_for_text(turn, text)
             for turn, text in zip(turns, texts, strict=True)
