@@ -319,12 +319,10 @@ class _Grammar:
         self.add("moved_piece", moved_one, *(f"{moved_one} {cut} {any_one}" for cut in cuts))
         self.add("moved_piece", *(f"{any_one} {cut} {moved_one}" for cut in cuts))
         self.add("still_piece", still, *(f"{still} {cut} {still}" for cut in cuts))
-        for rule, piece, most in (
-            ("names", "piece::_", self.settings.max_joined),
-            ("value", "still_piece::_", self.settings.max_joined),
-            ("few", "piece::_", BESIDE),
-        ):
-            self.add(rule, *repetitions(piece, ' " + " ', most))
+        most, plus = self.settings.max_joined, ' " + " '
+        self.add("names", *repetitions("piece::_", plus, most))
+        self.add("value", *repetitions("still_piece::_", plus, most))
+        self.add("few", *repetitions("piece::_", plus, BESIDE))
         sides = ("moved_piece::_", 'moved_piece::_ " + " few::_')
         self.add("moved_names", *sides, *(f'few::_ " + " {side}' for side in sides))
         self.add("moved_value", "moved_names::_")
