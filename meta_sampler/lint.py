@@ -124,11 +124,8 @@ def reflexive_statement(play: SymbolicPlay) -> bool:
 @_rule("a condition that always or never holds")
 def decided_condition(play: SymbolicPlay) -> bool:
     """Signs alone decide a comparison: cross-entropies are never negative."""
-    return any(
-        _is_constant(demand.subject, demand.node.comparator)
-        for demand in play.demands
-        if isinstance(demand.node, syn.Comparison)
-    )
+    pairs = ((e.subject, e.node) for e in play.demands if isinstance(e.node, syn.Comparison))
+    return any(_is_constant(form, node.comparator) for form, node in pairs)
 
 
 def _is_constant(form: Any, comparator: str) -> bool:

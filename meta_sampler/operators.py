@@ -81,12 +81,10 @@ def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) ->
     """``lines`` with the main player and another one exchanged; the other is shown what it
     needs."""
     names = {context.main: other, other: context.main}
-    new_lines = tuple(
-        replace(line, player=names.get(line.player, line.player))
-        if isinstance(line, WITH_PLAYER)
-        else line
-        for line in lines
-    )
+    new_lines = lines
+    for position, line in of_type(lines, *WITH_PLAYER):
+        swapped = replace(line, player=names.get(line.player, line.player))
+        new_lines = splice(new_lines, position, swapped)
     moves = [i for i, line in of_type(new_lines, syn.Elicit) if line.player == other]
     return with_reveal(new_lines, moves[0], other, context, rng) if moves else new_lines
 
