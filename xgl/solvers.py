@@ -191,9 +191,8 @@ class Solvers:
         space that some begin with, without those that would end a move."""
         lm = self.judge.lm
         size = min(int(lm.model.config.vocab_size), len(lm.tokenizer))
-        alone = lm.tokenizer.batch_decode(
-            [[token] for token in range(size)], skip_special_tokens=True
-        )
+        singles = [[token] for token in range(size)]
+        alone = lm.tokenizer.batch_decode(singles, skip_special_tokens=True)
         # A token alone may lose its space, so each is decoded after a word.
         word = next(token for token, text in enumerate(alone) if text.strip().isalpha())
         pairs = [[word, token] for token in range(size)]

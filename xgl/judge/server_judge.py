@@ -85,10 +85,9 @@ class ServerEngine(Engine):
         }
         tokens = sum(len(sequence.ids) for sequence in group)
         most_bytes = MOST_BYTES + BYTES_A_TOKEN * tokens
+        send = partial(batch.request, "completions", body, most_bytes)
         try:
-            content = await batch.persist(
-                partial(batch.request, "completions", body, most_bytes), "judge", tokens
-            )
+            content = await batch.persist(send, "judge", tokens)
         except PlayerError as error:
             raise JudgeError(f"judge at {error}") from None
         if isinstance(content, Fault):

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, product
 from operator import sub
 from typing import TypeVar
 
@@ -161,11 +161,8 @@ class TransformerJudge:
         """Bits by which the model finds each statement true: likelier true than false, and by more
         than two claims about its texts, of which one is true. Above 0 it is true."""
         prompts = [truth_prompts(request) for request in requests]
-        score_requests = [
-            ScoreRequest(word, (prompt,), _TRUTH_SCORING)
-            for prompt in chain.from_iterable(prompts)
-            for word in (" true", " false")
-        ]
+        pairs = product(chain.from_iterable(prompts), (" true", " false"))
+        score_requests = [ScoreRequest(word, (prompt,), _TRUTH_SCORING) for prompt, word in pairs]
         scores = iter(self.score(score_requests))
         return [_margin(list(islice(scores, 2 * len(each)))) for each in prompts]
 

@@ -156,10 +156,9 @@ class LocalPolicy:
         if not callable(self.lm.model):
             raise PlayerError("a judge behind a server makes no moves: name a model that plays")
         prompts = [self._prompt(turn) for turn in turns]
+        pairs = zip(turns, prompts, strict=True)
         fitting = [
-            (turn, prompt)
-            for turn, prompt in zip(turns, prompts, strict=True)
-            if not isinstance(prompt, OversizeError)
+            (turn, prompt) for turn, prompt in pairs if not isinstance(prompt, OversizeError)
         ]
         sizes = [len(prompt.ids) + self._limit(turn, prompt) for turn, prompt in fitting]
         room = rows_to_sample(self.lm, max(sizes, default=1), self.memory_bytes)

@@ -148,10 +148,9 @@ def _respelled(rule: Predicate) -> Predicate:
         "only_uses_words": (spellings, pieces),
         "num_words": (pieces,),
     }.get(rule.kind, ())
-    texts = (
-        " ".join(sorted(read(text))) for read, text in zip(readers, rule.operands, strict=False)
-    )
-    return rule._replace(operands=tuple(texts) or rule.operands)
+    pairs = zip(readers, rule.operands, strict=False)
+    texts = tuple(" ".join(sorted(read(text))) for read, text in pairs)
+    return rule._replace(operands=texts or rule.operands)
 
 
 def named_texts(
