@@ -188,14 +188,12 @@ class Collector:
     def _fix_floor(self, task: Task) -> None:
         """The floor of a game whose calibration plays are in the archive."""
         rows = self._base_plays(task)
-        self._floors[task.id] = floor_of(
-            [(row["outcome"], row["score"]) for row in rows], task.game, task.role
-        )
+        plays = [(row["outcome"], row["score"]) for row in rows]
+        self._floors[task.id] = floor_of(plays, task.game, task.role)
         self.play_tokens[task.id] = sum(row["tokens"] for row in rows) / len(rows)
 
     def _base_plays(self, task: Task) -> list[Row]:
-        key = PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)
-        return [*self.ledger.scores[key].values()]
+        return [*self.ledger.scores[PlaysKey(BASE_POLICY, task.id, Purpose.CALIBRATION)].values()]
 
     def _unlikely_requests(self, task: Task, first: int = 0) -> list[Request]:
         """Random moves on calibration maps from the ``first`` on: of the role and of its zero-sum

@@ -160,8 +160,7 @@ class Ledger:
 
         its = [(key, [*rows.values()]) for key, rows in self.scores.items() if is_its(key)]
         its += [(key, rows) for key, rows in self.rounds.items() if is_its(key)]
-        costs = map(Cost.of, chain(*(rows for _, rows in its), finetunes))
-        cost = sum(costs, Cost())
+        cost = sum(map(Cost.of, chain(*(rows for _, rows in its), finetunes)), Cost())
         plays = sum(len(rows) for key, rows in its if not key.scripted)
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
 

@@ -153,9 +153,8 @@ class PlayRequest(Request):
         return {"scores": rows, "maps": facts.map_rows(result, self.purpose)}
 
     def _floor(self, plays: Sequence[ScoredPlay]) -> float:
-        return floor_of(
-            [(play.outcome, play.score) for play in plays], self.task.game, self.task.role
-        )
+        bits = [(play.outcome, play.score) for play in plays]
+        return floor_of(bits, self.task.game, self.task.role)
 
 
 @dataclass(frozen=True)

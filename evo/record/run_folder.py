@@ -140,10 +140,8 @@ class _LogFile(logging.FileHandler):
     a full disk. What a link leads to is not touched."""
 
     def _open(self) -> TextIOWrapper:
-        descriptor = os.open(
-            self.baseFilename, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW, 0o666
-        )
-        return open(descriptor, "a", encoding=self.encoding)
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW
+        return open(os.open(self.baseFilename, flags, 0o666), "a", encoding=self.encoding)
 
     def format(self, record: logging.LogRecord) -> str:
         return visible_lines(super().format(record))
