@@ -50,8 +50,7 @@ class Run(ReadRun):
         ids = self.read.policies.get(self.read.find_task(game), ())
         if not ids:
             raise LookupFailedError(f"{game}: found no fine-tune of it, expected a trained game")
-        name = AdapterName(str(self.folder), ids[0], model=model)
-        _, adapter, settings = adapter_of(name)
+        _, adapter, settings = adapter_of(AdapterName(str(self.folder), ids[0], model=model))
         lm = load_model(settings.model, "float32", device)
         AdaptedModel(lm, settings).merge(adapter)
         count = None if judge is None else judge.count
@@ -95,8 +94,7 @@ def resume(
     ``settings`` may change only settings that earlier results do not depend on: those marked ↻ by
     ``python -m evo.config``.
     """
-    words = [f"resume={folder}", *overrides(settings or {})]
-    return _run(words, callbacks, quiet, backend)
+    return _run([f"resume={folder}", *overrides(settings or {})], callbacks, quiet, backend)
 
 
 def _run(

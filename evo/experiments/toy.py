@@ -130,9 +130,8 @@ class Neighbourhood:
 
     def propose(self, place: Place[Game], scope: Sequence[Game], n: int) -> list[Game]:
         centre = np.array(place.parent)
-        draw = stream(
-            "toy", self.seed, place.parent_generation, centre.tobytes().hex(), place.round
-        )
+        key = self.seed, place.parent_generation, centre.tobytes().hex(), place.round
+        draw = stream("toy", *key)
         points, n_drawn, width = np.empty((0, len(centre))), 0, 1
         while len(points) < n and n_drawn < DRAWS * n:
             directions = draw.standard_normal((width * n, len(centre)))
@@ -224,8 +223,7 @@ class ToySession(RunSession):
         ends = (percent(s, 2) for s in (shares[0], sum(shares) / len(shares), shares[-1]))
         add(view, len(shares), f"{games:.1f}", *ends, sum(share >= 0.99 for share in shares))
         self.console.print(view)
-        message = f"figure   {self.config.folder / 'figure.svg'}"
-        self.console.print(message, soft_wrap=True)
+        self.console.print(f"figure   {self.config.folder / 'figure.svg'}", soft_wrap=True)
 
 
 def skills_of(scope: Scope) -> Skills:

@@ -44,8 +44,7 @@ class TransferTriplet(ModelSession):
             run = Run(self.ledger.archive, self.ledger.run_id)
             for kind in GainKind:  # two-sided bounds at 95 %, over plays and training seeds
                 matrix.show(matrix.gather(run, True, kind, (1 + CONFIDENCE) / 2), self.console)
-            place = self.config.folder / FIGURE
-            self.console.print(f"figure   {place}", soft_wrap=True)
+            self.console.print(f"figure   {self.config.folder / FIGURE}", soft_wrap=True)
         super().show(outcome)
 
 

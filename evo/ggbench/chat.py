@@ -91,8 +91,7 @@ class Author(PaidAnswers):
                 break
         rules, source, moves = texts
         author = f"chat:{self.settings.model}"
-        game = ProgramGame(f"written{number}", rules, source, moves, None, author)
-        return game, failure, usage
+        return ProgramGame(f"written{number}", rules, source, moves, None, author), failure, usage
 
 
 def prose(answer: str) -> str:

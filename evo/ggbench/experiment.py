@@ -112,8 +112,7 @@ class GGBenchSession(RunSession):
         check(self.config.budget, self._cost())
         # games are rows before anything else; a resumed run takes them from there
         if self.games and not self.rows["gg_games"]:
-            games = [_game_row(game, index) for index, game in enumerate(self.games)]
-            self._commit(gg_games=games)
+            self._commit(gg_games=[_game_row(game, index) for index, game in enumerate(self.games)])
         if model := self.models.get("author"):
             self._write_games(model)
         self._filter_all()

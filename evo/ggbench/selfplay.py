@@ -110,8 +110,7 @@ class TrainingGames(VecEnv):
         self.exploration = FIRST_EXPLORATION
         rollouts = QUARTERS * -(-settings.steps // (QUARTERS * ROLLOUT))
         self.explorations = np.linspace(FIRST_EXPLORATION, LAST_EXPLORATION, rollouts).tolist()
-        size = math.prod(box.shape) + 1
-        features = gymnasium.spaces.Box(-np.inf, np.inf, (size,), np.float32)
+        features = gymnasium.spaces.Box(-np.inf, np.inf, (math.prod(box.shape) + 1,), np.float32)
         super().__init__(GAMES, features, gymnasium.spaces.Discrete(box.actions))
 
     def reset(self) -> Floats:
