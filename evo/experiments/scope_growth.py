@@ -112,8 +112,8 @@ class ScopeGrowth(ModelSession):
 
     def work(self) -> RunOutcome:
         """Grow to the schedule's end and return the reason; then, also if a budget ended it, score
-        the plays of accepted games again, and the best plays by token, which costs no token of the
-        player."""
+        the plays of accepted games again, which costs no token of the player. At the schedule's end
+        the best plays are scored by token."""
         try:
             check(self.config.budget, self.ledger.total_cost)
             outcome = self._grow()
@@ -121,12 +121,12 @@ class ScopeGrowth(ModelSession):
             self._score_again()
             raise
         self._score_again()
+        score_best_plays(self.ledger, self.collector.executor, self.display)
         return outcome
 
     def _score_again(self) -> None:
         if judge := self.config.judge.second:
             score_again(self.ledger, self.collector.executor, self.display, judge)
-        score_best_plays(self.ledger, self.collector.executor, self.display)
 
     def _grow(self) -> RunOutcome:
         """Grow the scope in one of the two orders."""
