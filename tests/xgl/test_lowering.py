@@ -61,6 +61,8 @@ def test_a_game_that_needs_nothing_stays_as_it_is() -> None:
     game_ = read_game("echo")
     result = lower(game_)
     assert (result.text, result.changes, result.inexact) == (game_.code, (), ())
+    notes = lowered_program("elicit(s, t, 5)\nassign(x=remove_common_words(s, t))").notes
+    assert "words are compared as they are spelled there" in notes
 
 
 @pytest.mark.parametrize(
@@ -134,11 +136,6 @@ def test_what_cannot_be_said_is_refused_always(code: str, reason: str) -> None:
 def test_no_xent_equals_a_number_there(rule: str) -> None:
     with pytest.raises(LoweringError, match=r"line 2: (there no xent equals|it compares more)"):
         lower(game(parse(f"elicit(s, t, 5)\nensure({rule})", "xent")), "black")
-
-
-def test_how_words_are_compared_is_noted() -> None:
-    notes = lowered_program("elicit(s, t, 5)\nassign(x=remove_common_words(s, t))").notes
-    assert "words are compared as they are spelled there" in notes
 
 
 def test_what_is_written_after_it_was_shown_stays_hidden() -> None:

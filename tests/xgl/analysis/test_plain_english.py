@@ -45,12 +45,10 @@ def test_rules_joins_cuts_and_loops_are_said() -> None:
 
 def test_who_tries_again_what_counts_and_what_is_read_before() -> None:
     source = (
-        "elicit(white, s, 4)\nbeacon(flag_1)\nensure(s == s)\nelicit(env, t, 4)\n"
-        "ensure(s == s)\nassign(s=x, x=s + t)\nreward(env, xed(x | t))"
+        "elicit(white, s, 4)\nbeacon(flag_1)\nensure(xent(s) < 9)\nelicit(env, t, 4)\n"
+        "ensure(xent(s) < 9)\nassign(s=x, x=s + t)\nreward(env, xed(x | t))"
     )
     for dialect, end, paid in (("xent", ", with s as before.", "."), ("paper", ".", ", which")):
-        if dialect == "paper":
-            source = source.replace("ensure(s == s)", "ensure(xent(s) < 9)")
         _, _, first, move, again, join, pay = in_words(_game(source, dialect))
         assert "whoever moved last has to try again" in first
         assert "env has to try again" in again
