@@ -40,7 +40,7 @@ def _by_name(rows: Sequence[str], columns: Sequence[str], values: Scores) -> dic
 def show(ratings: MeasureRatings, console: Console) -> None:
     """Models, games, what games add to models' ratings, and notes."""
     names = labels(model.model for model in ratings.models)
-    console.print(_models(ratings, names))
+    console.print(_models(ratings, names, narrow=console.width < 100))
     console.print(_games(ratings, names))
     if len(ratings.models) > 1:
         console.print(_contributions(ratings, names))
@@ -56,7 +56,7 @@ def show(ratings: MeasureRatings, console: Console) -> None:
         console.print(f"note: {note}", soft_wrap=True)
 
 
-def _models(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
+def _models(ratings: MeasureRatings, names: Mapping[str, str], narrow: bool) -> Table:
     many = ratings.question
     bounds = f", {percent(many.confidence)} over {many.resamples} resamples of {ratings.resampled}"
     resampled = many.resamples and ratings.resampled
@@ -65,10 +65,10 @@ def _models(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
     for each in ratings.models:
         unknown = math.isnan(each.rank_low)
         ranks = "" if unknown else f"\n{each.rank_low:.0f}–{each.rank_high:.0f}"
-        exact = (each.cce_rating.value, each.warm_rating, each.fitted_rating)
+        exact = (each.cce_rating.value, None if narrow else each.warm_rating, each.fitted_rating)
         cells = [f"{each.rank}{ranks}", names[each.model], stacked(each.rating)]
         cells += map(number, (each.first, each.mass, *exact))
-        rows.append([*cells, number(each.elo, 0), number(each.mean)])
+        rows.append([*cells, number(None if narrow else each.elo, 0), number(each.mean)])
     title = f"Models, rated by {many.preference}{bounds if resampled else ''}"
     return _filled(title, (*columns, ratings.mean_of), rows)
 
