@@ -62,8 +62,8 @@ def parents(members: Sequence[ScopeRow]) -> list[int | None]:
 
 
 def names_by_descent(members: Sequence[ScopeRow], titles: Sequence[str]) -> list[str]:
-    """``Rival.2`` is the second game that was accepted from ``Rival``; a game without a parent has
-    its library title or a letter. If roles differ, each name ends with its own."""
+    """``Rival.2`` is the second game that was accepted from ``Rival``, in any of its roles; a game
+    without a parent has its library title or a letter. If roles differ, each name ends with its."""
     letters, child_counts = chain(ascii_uppercase, map(str, count(27))), Counter[str]()
     names: list[str] = []
     several = len({member.role for member in members}) > 1

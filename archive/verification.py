@@ -180,6 +180,10 @@ def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
     scope_size = len(run.scopes.get(0, ()))
     accepting = set() if run.is_open_ended else {_list(row) for row in accepted_rows}
     for row, case in cases(run):
+        if row["verdict"] == schema.Verdict.ACCEPTED:
+            if run.is_open_ended and row["scope_size"] != scope_size:
+                yield Mismatch(where(row), f"scope_size {row['scope_size']}", str(scope_size))
+            scope_size += 1
         if case is None:
             yield from _without_plays(row, unchecked_counts)
             continue
@@ -194,32 +198,24 @@ def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
         for name, value in columns.items():
             if not same(row[name], value):
                 yield Mismatch(where(row), f"{name} {row[name]}", f"{value}, from the scores")
-        for name, key in _DECIDING.items():
-            if (setting := run.setting(*key)) not in (row[name], None):
-                yield Mismatch(where(row), f"{name} {row[name]}", f"{'.'.join(key)}, {setting}")
+        for section, name in ((each, name) for each, its in _DECIDING.items() for name in its):
+            key = name.removesuffix("_kind")
+            if (setting := run.setting(section, key)) not in (row[name], None):
+                yield Mismatch(where(row), f"{name} {row[name]}", f"{section}.{key}, {setting}")
         yield from _looks(run, row)
-        if row["verdict"] == schema.Verdict.ACCEPTED:
-            if run.is_open_ended and row["scope_size"] != scope_size:
-                yield Mismatch(where(row), f"scope_size {row['scope_size']}", str(scope_size))
-            scope_size += 1
         yield from _verdict(row, decision, _list(row) in accepting)
 
 
-_DECIDING = {
-    "alpha1": ("growth", "alpha1"),
-    "alpha2": ("growth", "alpha2"),
-    "rule": ("transfer", "rule"),
-    "definition": ("transfer", "definition"),
-    "gain_kind": ("transfer", "gain"),
-}
-"""Columns of decisions, and the settings that they follow."""
+_DECIDING = {"growth": ("alpha1", "alpha2"), "transfer": ("rule", "definition", "gain_kind")}
+"""Columns of decisions by the section of the settings that they follow."""
 
 
 def _looks(run: Run, row: Row) -> Iterator[Mismatch]:
     """Tests of one list share an error, and repeated ones have more plays."""
     least = run.setting("transfer", f"{row['purpose']}_plays")
     confidence = run.setting("transfer", "confidence")
-    if least is None or confidence is None:
+    is_listed = isinstance(least, list) and least and all(isinstance(n, int) for n in least)
+    if not is_listed or not isinstance(confidence, float | int):  # as an older version may say
         return
     is_less = row["looks"][0] != least[0] or row["looks"][-1] < least[-1]
     if is_less or row["confidence"] < confidence - 1e-9:

@@ -23,7 +23,7 @@ from xgl.language.canonical import LIST_POOL, POOL, Game, Metadata, canonicalise
 from xgl.language.dialects import DIALECTS, PAPER
 from xgl.language.parser import parse
 from xgl.language.unparse import expression_text, instruction_text
-from xgl.language.visitors import DRAWS, descendants, draws, find, reads, rebuild, transform, writes
+from xgl.language.visitors import draws, find, reads, rebuild, transform, writes
 from xgl.runtime.predicates import predicate
 from xgl.runtime.requests import Predicate
 
@@ -252,9 +252,8 @@ class _Lowering:
         twice."""
         if not isinstance(line, syn.Assign) or len(kept := dict(line.targets)) == len(line.targets):
             return [line]
-        dropped = [value for name, value in line.targets if value is not kept[name]]
-        for node in (node for value in dropped for node in descendants(value)):
-            if isinstance(node, syn.Story) or getattr(node, "name", "") in DRAWS:
+        for name, value in line.targets:
+            if value is not kept[name] and (find(value, syn.Story) or draws(value)):
                 self.refuse(line, "a text that is drawn and overwritten in one line stays drawn")
         self.change("a register that a line sets twice is set once, to its last value")
         return [replace(line, targets=tuple(kept.items()))]
@@ -478,11 +477,13 @@ class _Guard:
         self.values: defaultdict[str, list[Any]] = defaultdict(list)
         """The values that each register is assigned; None stands for a move of a player."""
         for line in lines:
-            for name in reads(line):
-                self.values[name] = self.values[name] or [NOTHING]  # read before it is set
-            moves = [(name, None) for name in writes(line)]
-            for name, value in line.targets if isinstance(line, syn.Assign) else moves:
-                self.values[name].append(value)
+            targets = line.targets if isinstance(line, syn.Assign) else ()
+            for at, value in enumerate([value for _, value in targets] or [line]):
+                own = [name for name, _ in targets[:at]] if isinstance(value, syn.Register) else []
+                for name in {*reads(value)}.difference(own):  # before it is set
+                    self.values[name] = self.values[name] or [NOTHING]
+            for name, move in targets or [(name, None) for name in writes(line)]:
+                self.values[name].append(move)
 
     def __call__(self, node: Any) -> Any:
         """An instruction or expression with its xents guarded."""

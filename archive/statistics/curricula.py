@@ -21,7 +21,8 @@ def curriculum_gains(run: Run, tasks: Sequence[TaskId], kind: GainKind) -> dict[
     gains: dict[str, Scores] = {}
     for name, ids in policies.items():
         keys = [[PlaysKey(p, t, Purpose.ACCEPTANCE) for p in (BASE_POLICY, *ids)] for t in tasks]
-        if all(key in run.plays for row in keys for key in row):
+        plays = [run.plays.get(key) for row in keys for key in row]
+        if len({each.seeds.tobytes() if each else b"" for each in plays}) == 1 and plays[0]:
             samples = [[run.plays[key] for key in row] for row in keys]
             gains[name] = np.stack([replicated_gains(own, base, kind) for base, *own in samples])
     return gains
@@ -30,10 +31,13 @@ def curriculum_gains(run: Run, tasks: Sequence[TaskId], kind: GainKind) -> dict[
 def gains_rows(run: Run) -> list[Row]:
     """The mean gain of each curriculum on each held-out program, with its interval."""
     ids = {row["finetune_id"] for row in run.rows("curricula", ["finetune_id"])}
+    if not ids:
+        return []
     tasks = sorted({key.task_id for key in run.plays if key.policy_id in ids})
     return [
         task._asdict() | {"curriculum": name, "kind": kind, "gain": mean_interval(each, CONFIDENCE)}
         for kind in GainKind
-        for name, gains in (curriculum_gains(run, tasks, kind) if ids else {}).items()
+        for name, gains in curriculum_gains(run, tasks, kind).items()
         for task, each in zip(tasks, gains, strict=True)
+        if each.shape[-1] > 1
     ]

@@ -64,8 +64,9 @@ def ratio_interval(
     if mean_interval(denominator, confidence if defined_at is None else defined_at).low <= 0:
         return replace(UNDEFINED, plays=plays)
     # the roots of (a − θb)² = above − 2θ joint + θ² below
-    above = squared_reach(numerator, numerator, confidence)
-    below = squared_reach(denominator, denominator, confidence)
+    fewest = min(plays, denominator.shape[-1])
+    above = squared_reach(numerator, numerator, confidence, fewest)
+    below = squared_reach(denominator, denominator, confidence, fewest)
     joint = squared_reach(numerator, denominator, confidence) if paired else 0.0
     quadratic, half = b * b - below, a * b - joint
     if quadratic <= 0:
@@ -74,9 +75,10 @@ def ratio_interval(
     return Interval(a / b, (half - root) / quadratic, (half + root) / quadratic, plays)
 
 
-def squared_reach(one: Scores, other: Scores, confidence: float) -> float:
+def squared_reach(one: Scores, other: Scores, confidence: float, fewest: int = 0) -> float:
     """Covariance of two means, times the square of Student's quantile: its root is half the length
-    of the interval of a mean. Samples (n,) over plays, or (R, n) over training seeds × plays.
+    of the interval of a mean. Samples (n,) over plays, or (R, n) over training seeds × plays;
+    ``fewest``: plays that the quantile is of, by default n.
 
     With one training seed the plays are the sample, and bounds are conditional on the adapters.
     With R > 1 both vary, a crossed layout with random rows and columns: the sum over both of the
@@ -89,7 +91,7 @@ def squared_reach(one: Scores, other: Scores, confidence: float) -> float:
     if n < 2:
         raise ValueError(f"an interval needs at least 2 plays, found {n}")
     a, b = one - one.mean(), other - other.mean()
-    t = _t(confidence, n - 1)
+    t = _t(confidence, (fewest or n) - 1)
     if one.ndim == 1 or len(one) == 1:
         return t * t * float((a * b).sum()) / (n - 1) / n
     rows = len(one)

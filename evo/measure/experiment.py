@@ -38,14 +38,13 @@ from evo.jobs import evaluation
 from evo.jobs.evaluation import RoundScore, Row, round_floor
 from evo.jobs.model_host import ModelHost
 from evo.measure import results
-from evo.measure.folder import ExportedMeasure, MeasureGame, measure_of
+from evo.measure.folder import ExportedMeasure, MeasureGame, levels_hold, measure_of
 from evo.measure.players import LocalPlayer, MeasuredPlayer, RemotePlayer, find_player
 from evo.record.budget import Cost, budget_limits, check, check_prices, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.ledger import Ledger
 from evo.record.run_folder import RunIdentity
 from evo.runner import Plan, RunOutcome, RunSession, Services, shown
-from xgl.analysis.static_facts import analyse
 from xgl.chat.client import ask_once
 from xgl.errors import ConfigError
 from xgl.judge.loading import check_judge
@@ -91,11 +90,8 @@ class MeasurePlan:
         return "\n".join(lines)
 
     def base_plays(self, member: MeasureGame) -> bool:
-        """Whether the base player must be measured on a game: where others move, they were the
-        folder's base when its levels were set."""
-        movers = analyse(member.task.game.program).players
-        others_changed = len(movers) > 1 and member.base != self.base.name
-        return member.levels is None or others_changed or self.config.measure.base is not None
+        """Whether the base player must be measured on a game."""
+        return not levels_hold(member, self.base.name) or self.config.measure.base is not None
 
     def games_of(self, player: MeasuredPlayer) -> list[MeasureGame]:
         """All games if it is measured, else those that need the base."""

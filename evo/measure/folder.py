@@ -60,6 +60,12 @@ class MeasureGame:
         return tuple(Seeds(seed, index) for index, seed in enumerate(self.maps[:count]))
 
 
+def levels_hold(member: MeasureGame, base: str) -> bool:
+    """Whether a game has levels, set by ``base`` if others move too, as which the base plays."""
+    movers = analyse(member.task.game.program).players
+    return member.levels is not None and (len(movers) < 2 or member.base == base)
+
+
 @dataclass(frozen=True)
 class ExportedMeasure:
     """A whole measure. ``judge`` is a model reference, ``judge_name`` that of the run, which the

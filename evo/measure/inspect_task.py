@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import partial
 from typing import Any
 
@@ -21,7 +21,7 @@ from inspect_ai.scorer import Score, grouped, mean, metric, scorer, stderr
 from inspect_ai.solver import solver
 
 from archive.statistics.rounds import arms, narms
-from evo.measure.folder import read
+from evo.measure.folder import levels_hold, read
 from xgl.analysis.static_facts import analyse
 from xgl.errors import ConfigError, OversizeError
 from xgl.files import user_path
@@ -52,7 +52,11 @@ class MeasureHost:
         self.export = read(user_path(folder), judge or None)
         self.judge = load_judge(self.export.judge)
         self.others = LocalPolicy(self.judge.lm)
-        self.members = {member.name: member for member in self.export.members}
+        base = judge or self.export.judge_name
+        self.members = {
+            each.name: each if levels_hold(each, base) else replace(each, levels=None)
+            for each in self.export.members
+        }
         self.queue = EpisodeQueue()
 
     async def rounds(

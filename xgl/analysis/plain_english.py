@@ -44,7 +44,8 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
     movers = {line.player for line in find(game.program, syn.Elicit)}
     names = {role: "the player"} if movers <= {role} else {}
     sentences = []
-    mover = names.get(syn.MAIN_PLAYER, syn.MAIN_PLAYER)
+    last = "whoever moved last" if len(movers) != 1 else names.get(*movers, *movers)
+    mover, flags = last, {line.flag for line in find(game.program, syn.Replay)}
     elicits = {
         facts.line: facts for facts in reversed(analyse(game.program, game.metadata).elicits)
     }
@@ -54,8 +55,8 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
             line = transform(line, lambda e: syn.Story() if isinstance(e, syn.Story) else e)
         player = getattr(line, "player", "")
         player = names.get(player, player)
-        if isinstance(line, syn.Beacon) and len(movers) > 1:
-            mover = "whoever moved last"
+        if isinstance(line, syn.Beacon) and line.flag in flags:
+            mover = last
         if isinstance(line, syn.Elicit):
             asked, mover, facts = True, player, elicits.get(number)
             seeing = f", who sees {_list_text(facts.sees)}," if facts and facts.sees else ""
@@ -104,8 +105,10 @@ def _assignment(targets: Sequence[tuple[str, object]], parallel: bool) -> str:
         parts.append(f"{_number(len(stories))} stories, {_list_text(stories)}, are drawn")
     for at, (name, value) in enumerate(targets):
         if value != syn.Story():
-            late = not parallel or isinstance(value, syn.Register)
-            old = set() if late else {each for each, _ in targets[:at]} & set(reads(value))
+            # Registers by themselves, in a list too, are those that the line has set.
+            own: Iterable[object] = value.items if isinstance(value, syn.ListOf) else (value,)
+            copied = [each for each in own if parallel and not isinstance(each, syn.Register)]
+            old = {each for each, _ in targets[:at]}.intersection(chain(*map(reads, copied)))
             before = f", with {_list_text(sorted(old))} as before" if old else ""
             parts.append(f"let {name} be {_noun_phrase(value)}{before}")
     return "; ".join(parts)

@@ -177,9 +177,11 @@ _BOX = re.compile(
     r"|<\|begin_of_box\|>([^<]*)<\|end_of_box\|>",
     re.IGNORECASE,
 )
-_NOT_OWN = "".join(f"(?<!{whose} )" for whose in ("'s", "’s", "s'", "their", "last", "worst"))
+_NOT_OWN = "".join(
+    f"(?<!{whose} )" for whose in ("'s", "’s", "s'", "s best", "their", "last", "worst")
+)
 _KEYS = (
-    rf"{_NOT_OWN}(?:\b(?:[a-z]+_)?(?:answer|move|action|choice|option)|[\"'](?:number|index))"
+    rf"{_NOT_OWN}(?:\b(?:[a-z]+_)?(?:answer|move|action|choice|option)|[\"'](?:[a-z]+_)?(?:number|index))"
     r"(?:_[a-z]+)?"
 )
 _NUMBER = r"(?<![\w.,+-])([0-9]{1,9})(?!\w|[.,]\d|\s*(?:,|/|or|and)\s*\d)"
@@ -206,7 +208,7 @@ def parse_number(answer: str) -> int | None:
     if boxes := _BOX.findall(text):
         text = re.sub(r"\\[a-z]+", " ", boxes[-1][0] + boxes[-1][2] + boxes[-1][3])
     if named := _NAMED.findall(text):
-        answers = [number for key, number in named if "answer" in key.lower()]
+        answers = [number for key, number in named if key.lower().endswith("answer")]
         numbers = {int(number) for number in answers[-1:] or [number for _, number in named]}
         return numbers.pop() if len(numbers) == 1 else None
     lines = map(str.strip, text.splitlines())

@@ -315,7 +315,8 @@ class _Layout(Sheet):
             def turn(at: int) -> int:
                 value = targets[at][1]
                 is_read_first = isinstance(value, syn.Register) and value.name not in names[:at]
-                is_read_first &= getattr(value, "name", "") in names[at + 1 :]
+                source, rest = getattr(value, "name", ""), targets[at + 1 :]
+                is_read_first &= any(n == source and not isinstance(v, late) for n, v in rest)
                 return 0 if is_read_first else 1 + isinstance(value, late)
 
             targets = tuple(targets[at] for at in sorted(range(len(targets)), key=turn))

@@ -12,7 +12,7 @@ from xgl.errors import excerpt
 from xgl.escaping import first_invisible
 from xgl.language import syntax as syn
 from xgl.language.dialects import Dialect
-from xgl.language.visitors import DRAWS, descendants
+from xgl.language.visitors import draws
 
 
 class Refusal(Exception):  # noqa: N818 - a signal inside the parser, never seen outside
@@ -283,7 +283,7 @@ class Reader:
         elif len(node.ops) != 1 or _COMPARATORS.get(type(node.ops[0])) not in syn.COMPARATORS:
             raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
         sides = [self.value(side, *kinds) for side in (node.left, *node.comparators)]
-        if any(getattr(d, "name", "") in DRAWS for s in sides[1:-1] for d in descendants(s)):
+        if any(map(draws, sides[1:-1])):
             raise Refusal(node, "a draw between two comparisons", "it to be assigned before")
         pairs = []
         for left, op, right in zip(sides, node.ops, sides[1:], strict=False):

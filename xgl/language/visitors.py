@@ -11,8 +11,6 @@ from xgl.language import syntax as syn
 
 Node = TypeVar("Node")
 Found = TypeVar("Found")
-DRAWS = ("sample", "shuffle")
-"""Functions whose results are drawn at random."""
 
 
 def children(node: object) -> tuple[Any, ...]:
@@ -45,9 +43,9 @@ def find(root: object, kind: type[Found]) -> list[Found]:
     return [node for node in descendants(root) if isinstance(node, kind)]
 
 
-def draws(program: syn.Program) -> bool:
+def draws(node: object) -> bool:
     """Whether texts are drawn at random during a play, beside its map."""
-    return any(call.name in DRAWS for call in find(program, syn.Function))
+    return any(call.name in ("sample", "shuffle") for call in find(node, syn.Function))
 
 
 def joined_parts(node: Any) -> Iterator[Any]:

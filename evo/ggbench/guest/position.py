@@ -9,6 +9,7 @@ import copyreg
 import math
 import random
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from itertools import islice
 from random import Random
 from typing import Any
@@ -95,9 +96,12 @@ class Position:
             self.is_copied = twin.is_copied = False
             random.seed(seed)
             np.random.seed(seed)
+            _draws.append(seed)
+            memo: dict[int, Any] = {id(twin.env): twin.env}
             for name, value in getattr(twin.env, "__dict__", {}).items():
-                if generator := _GENERATORS.get(type(value)):
-                    twin.env.__dict__[name] = generator(seed)
+                with suppress(Exception):  # what has no copy is as it was played
+                    twin.env.__dict__[name] = copy.deepcopy(value, memo)
+            _draws.clear()
             return twin
         twin = object.__new__(Position)
         twin.__dict__.update(self.__dict__, env=env)

@@ -149,6 +149,8 @@ def test_a_search_does_not_foresee_dice_of_any_generator(dice: str) -> None:
         ".randint(0, 2)" if dice.startswith("random.") else "[0]" * dice.count("[") + ".choice(3)"
     )
     source = "import random\n" + GOOD.replace("self.left = 9", f"self.left = 9; self.dice = {dice}")
+    kept = "" if dice.startswith("[self") else "; self.kept = (n for n in [1])"  # has no copy
+    source = source.replace("self.left = 9", f"self.left = 9{kept}")
     source = source.replace("action - 1", f"9 * (action == self.dice{draw})")
     search = {"kind": "search", "simulations": 40, "policy": None}
     with Box(game_of(source)) as box:

@@ -46,13 +46,15 @@ def test_rules_joins_cuts_and_loops_are_said() -> None:
 def test_who_tries_again_what_counts_and_what_is_read_before() -> None:
     source = (
         "elicit(white, s, 4)\nbeacon(flag_1)\nensure(xent(s) < 9)\nelicit(env, t, 4)\n"
-        "ensure(xent(s) < 9)\nassign(s=x, x=s + t)\nreward(env, xed(x | t))"
+        "ensure(xent(s) < 9)\nassign(s=x, x=s + t)\nreward(env, xed(x | t))\n"
+        "replay(flag_1, 1)\nassign(s=t, l=[s])"
     )
     for dialect, end, paid in (("xent", ", with s as before.", "."), ("paper", ".", ", which")):
-        _, _, first, move, again, join, pay = in_words(_game(source, dialect))
+        _, _, first, move, again, join, pay, _, held = in_words(_game(source, dialect))
         assert "whoever moved last has to try again" in first
         assert "env has to try again" in again
         assert "count" not in move
+        assert held == "Let s be t; let l be the list of s."
         assert join == f"Let s be x; let x be the join of s and t{end}"
         assert pay.startswith(f"Env is paid the bits that t saves on x{paid}")
 

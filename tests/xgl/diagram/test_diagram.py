@@ -170,7 +170,10 @@ def test_what_an_assign_has_set_already_is_not_given(dialect: str, count: int) -
     assert sum(square.attributes["data_line"] is None for square in squares) == count
 
 
-@pytest.mark.parametrize(("targets", "s_first"), [("s=t, t=x + c", True), ("t=x + c, s=t", False)])
+@pytest.mark.parametrize(
+    ("targets", "s_first"),
+    [("s=t, t=x + c", True), ("t=x + c, s=t", False), ("s=t, x=s + c, t='e'", False)],
+)
 def test_a_register_by_itself_is_read_as_it_is_stored(targets: str, s_first: bool) -> None:
     code = f"assign(s=story(), t=story())\nelicit(x, 4)\nassign({targets})\nreward(xed(s | t))"
     one, other = (points(star)[0] for star in marks(code, "assigned", "xent"))
