@@ -112,8 +112,7 @@ def cover(arguments: Namespace) -> CommandResult:
 
     with open_run(arguments) as run:
         finetuned, skip = arguments.source == "finetuned", arguments.skip_unplayable
-        question = CoverQuestion(arguments.eta, *run.deciding_value, finetuned, skip)
-        answer = gather(run, question)
+        answer = gather(run, CoverQuestion(arguments.eta, *run.deciding_value, finetuned, skip))
         rows = run.games(game_id for game_id, _ in answer["cover"]["members"])
     programs = {game_id: row["code"] for game_id, row in rows.items()}
     return CommandResult(answer, lambda _, console: show(answer, programs, console))

@@ -450,8 +450,7 @@ def stored_game(row: Mapping[str, Any]) -> Game:
     """The game of a row of games. Raises DamagedError for a row that this version of the language
     cannot read: another dialect, a program with faults, metadata that no game has."""
     try:
-        program = parse(row["code"], row["dialect"])
-        return make_game(program, read_metadata(row["metadata_json"]))
+        return make_game(parse(row["code"], row["dialect"]), read_metadata(row["metadata_json"]))
     except ProgramError as error:
         problem = error.problems[0]
         found, expected = f"line {problem.line}: {problem.found}", problem.expected

@@ -75,8 +75,7 @@ def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) 
         stories = find(game.program, syn.Story)
         tokens = max((story.tokens or usual for story in stories), default=usual)
     metadata = replace(game.metadata, story_tokens=tokens, constants={}, npc="", story_count=0)
-    notes = tuple(_notes(game, program))
-    return LoweredProgram(program, text, metadata, changes, inexact, notes)
+    return LoweredProgram(program, text, metadata, changes, inexact, tuple(_notes(game, program)))
 
 
 def _notes(game: Game, lowered: syn.Program) -> Iterable[str]:
@@ -172,8 +171,7 @@ class _Lowering:
         whole = syn.Program(tuple(lines))
         if find(whole, syn.Cut) or any(call.name == "join" for call in find(whole, syn.Function)):
             lines = _each(lines, self._stored_again)
-        guarded = map(_Guard(lines, self.change), lines)
-        renamed = canonicalise(syn.Program(tuple(guarded), "xent"))
+        renamed = canonicalise(syn.Program(tuple(map(_Guard(lines, self.change), lines)), "xent"))
         names = {n for line in renamed.instructions for n in (*reads(line), *writes(line))}
         if over := sorted(name for name in names if name.endswith("0")):
             self.refuse(None, f"more registers than there are there: {', '.join(over)}")
@@ -464,8 +462,7 @@ def _call(name: str, *arguments: Any) -> syn.Function:
 
 
 def _compare(term: syn.Function, comparator: Any, bound: int) -> syn.Comparison:
-    number = syn.Sum(((1, syn.Number(bound)),))
-    return syn.Comparison(syn.Sum(((1, term),)), comparator, number)
+    return syn.Comparison(_sum([(1, term)]), comparator, _sum([(1, syn.Number(bound))]))
 
 
 class _Guard:

@@ -332,8 +332,7 @@ def readme(selection: GameSelection, members: Sequence[ExportedGame], with_judge
     """Markdown; programs and their reasons are indented blocks."""
     text, strict = template("measure_readme.md"), jinja2.StrictUndefined
     role = min((member.role for member in members), key=lambda each: each != MAIN_PLAYER)
-    page = jinja2.Template(text, undefined=strict, keep_trailing_newline=True)
-    return page.render(
+    return jinja2.Template(text, undefined=strict, keep_trailing_newline=True).render(
         selection=selection,
         members=members,
         role=role,

@@ -244,8 +244,7 @@ def read_survivals(run: Run) -> list[Survival]:
     found = list(accepted_cases(run)) if judges else []
     survivals = []
     for judge in dict.fromkeys(row["judge"] for row in judges):
-        second = _second_plays(run, judge)
-        survivals += [_survival(*each, run, second, judge) for each in found]
+        survivals += [_survival(*each, run, _second_plays(run, judge), judge) for each in found]
     return [each for each in survivals if each is not None]
 
 

@@ -147,8 +147,7 @@ def _verdicts_and_decisions(state: State) -> list[Table]:
     decisions = table("Latest decisions", *columns)
     for row in state["decisions"]:
         game = f"{short(row['game_id'])}\n({row['role']})"
-        cells = [game, verdict_text(row), *judged(row)]
-        add(decisions, *cells[: len(columns)])
+        add(decisions, *[game, verdict_text(row), *judged(row)][: len(columns)])
     return [table("Verdicts by reason", *names, rows=counts), decisions]
 
 

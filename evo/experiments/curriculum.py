@@ -63,8 +63,7 @@ def read_courses(config: RunConfig, held_out: Mapping[str, Task]) -> Courses:
         with Archive.open(folder) as archive:
             run = Run(archive)
             _check_growth(config, archive, run.config, held_out)
-            options = Options(eta=config.growth.eta, skip_unplayable=True)
-            cover = list(choose(run, options).covers)
+            cover = list(choose(run, Options(eta=config.growth.eta, skip_unplayable=True)).covers)
             members, seed, size = run.newest_scope[1], config.seed, len(cover)
             last = {TaskId.of(row): row["reason"] for row in run.decisions}
             covered = {task_id for task_id, reason in last.items() if reason in COVERED}
@@ -195,8 +194,7 @@ class CurriculumSession(ModelSession):
 
     def _show_gains(self, run: Run, kind: GainKind) -> None:
         """A table of one kind of gain, and the first curriculum's lead over the others."""
-        tasks = [task.id for task in self.held_out.values()]
-        gains = curriculum_gains(run, tasks, kind)
+        gains = curriculum_gains(run, [task.id for task in self.held_out.values()], kind)
         about = f"{kind} gain on held-out programs, bits (95 % over plays and seeds; * above 0)"
         heads = (f"{name} ({len(self.courses[name])})" for name in gains)
         view = table(about, "program", *heads, numbers=True)

@@ -326,8 +326,7 @@ class MeasureSession(RunSession):
     # -- what is known -------------------------------------------------------------------------
 
     def _rows(self, policy: str, member: MeasureGame) -> list[Row]:
-        key = PlaysKey(policy, member.task.id, Purpose.MEASURE)
-        return self.ledger.rounds.get(key, [])
+        return self.ledger.rounds.get(PlaysKey(policy, member.task.id, Purpose.MEASURE), [])
 
     def _normalised(
         self, member: MeasureGame, base_rows: Sequence[Row] = ()

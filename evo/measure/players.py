@@ -72,8 +72,7 @@ class LocalPlayer:
             if self.chat:
                 temperature = 1.0 if self.chat.temperature is None else self.chat.temperature
                 decoding = Decoding(temperature, self.chat.top_p or 1.0)
-                options = template_options(self.chat)
-                template = ChatTemplate(lm, self.chat.answer_tokens, **options)
+                template = ChatTemplate(lm, self.chat.answer_tokens, **template_options(self.chat))
             yield LocalPolicy(
                 lm, decoding, count=count, memory_bytes=lab.memory, keep_caches=True, chat=template
             )

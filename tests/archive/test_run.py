@@ -13,17 +13,10 @@ from rich.console import Console
 from support.example import EXAMPLE, GAMES
 from support.rows import row as make_row, write
 
+import archive.run
 from archive import Archive, LookupFailedError, Run, resolve, runs
 from archive.__main__ import COMMANDS, main
-from archive.run import (
-    asked_of,
-    longest_text,
-    map_source,
-    measure_source,
-    names_by_descent,
-    newest_run,
-    parents,
-)
+from archive.run import asked_of, longest_text, map_source, measure_source, newest_run, parents
 from archive.schema import GainKind, ScopeRow, TaskId
 from archive.statistics.covers import CoverQuestion
 from archive.store.archive import MARKER
@@ -63,7 +56,7 @@ def test_a_run_that_was_killed_before_its_first_commit_is_not_the_newest(
 def test_names_by_descent_end_with_their_own_role() -> None:
     facts = ("a", "black", None), ("a", "bob", None), ("b", "bob", "a"), ("c", "black", "b")
     members = [ScopeRow(game, role, parent, None, 0) for game, role, parent in facts]
-    names = names_by_descent(members, ["Rival", "Rival", "", ""])
+    names = archive.run.names_by_descent(members, ["Rival", "Rival", "", ""])
     assert names == ["Rival (black)", "Rival (bob)", "Rival.1 (bob)", "Rival.1.1 (black)"]
 
 

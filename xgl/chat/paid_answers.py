@@ -103,8 +103,7 @@ class PaidAnswers(ChatClient):
         if (path := self._path(key)) is None:
             return None
         try:
-            record = read_json(read_bytes(path))
-            return _ANSWER.validate_python(record["answer"])
+            return _ANSWER.validate_python(read_json(read_bytes(path))["answer"])
         except (OSError, ValueError, KeyError, TypeError):
             return None
 

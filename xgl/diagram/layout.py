@@ -313,11 +313,10 @@ class _Layout(Sheet):
             names, late = [name for name, _ in targets], syn.Literal | syn.Story | syn.Register
 
             def turn(at: int) -> int:
-                value = targets[at][1]
-                is_read_first = isinstance(value, syn.Register) and value.name not in names[:at]
-                source, rest = getattr(value, "name", ""), targets[at + 1 :]
-                is_read_first &= any(n == source and not isinstance(v, late) for n, v in rest)
-                return 0 if is_read_first else 1 + isinstance(value, late)
+                source, rest = getattr(targets[at][1], "name", ""), targets[at + 1 :]
+                is_late = isinstance(targets[at][1], late)
+                is_overwritten = any(n == source and not isinstance(v, late) for n, v in rest)
+                return 2 * (source in names[:at] or not is_overwritten) if is_late else 1
 
             targets = tuple(targets[at] for at in sorted(range(len(targets)), key=turn))
         for name, value in targets:

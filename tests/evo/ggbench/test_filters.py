@@ -145,12 +145,11 @@ def test_a_search_leaves_the_game_as_it_was_whatever_its_state_holds() -> None:
     ],
 )
 def test_a_search_does_not_foresee_dice_of_any_generator(dice: str) -> None:
-    draw = (
-        ".randint(0, 2)" if dice.startswith("random.") else "[0]" * dice.count("[") + ".choice(3)"
-    )
-    source = "import random\n" + GOOD.replace("self.left = 9", f"self.left = 9; self.dice = {dice}")
-    kept = "" if dice.startswith("[self") else "; self.kept = (n for n in [1])"  # has no copy
-    source = source.replace("self.left = 9", f"self.left = 9{kept}")
+    draw = ".randint(0, 2)" if dice.startswith("random.") else ".choice(3)"
+    draw = f"[0]{draw}" if dice.startswith("[") else draw
+    kept = "self.kept = (n for n in [1]); " if dice.startswith("[np") else ""  # it has no copy
+    start = f"{kept}self.dice = {dice}; self.left = 9"
+    source = "import random\n" + GOOD.replace("self.left = 9", start)
     source = source.replace("action - 1", f"9 * (action == self.dice{draw})")
     search = {"kind": "search", "simulations": 40, "policy": None}
     with Box(game_of(source)) as box:
