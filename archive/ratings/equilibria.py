@@ -43,7 +43,7 @@ _STRAIGHT, _VERY_STRAIGHT = 0.98, 0.995
 _MOST_STEPS, _CORRECTIONS = 20_000, 8
 _ON_THE_WAY, _AT_END = 1e-8, 1e-11
 """Largest error of a log-probability."""
-_SUPPORTS = (1e-4, 1e-3, 1e-5, 1e-2, 1e-6)
+_SUPPORTS, _ROUNDING = (1e-4, 1e-3, 1e-5, 1e-2, 1e-6), 1e-14
 _NEAR = 0.1
 _MORE_DECADES = 5
 """Further decades of λ, where the players' spans of payoffs differ."""
@@ -248,15 +248,15 @@ def _indifference_solution(
     game: NormalFormGame, near: Sequence[Array]
 ) -> tuple[list[Array], bool] | None:
     """The equilibrium near a logit equilibrium at a low temperature, whose players are indifferent
-    on its support, and whether no other one with this support is near it; None without one."""
-    best, least = None, np.inf
-    for floor in _SUPPORTS:
-        solution = _solve_indifference(game, near, [strategy > floor for strategy in near])
-        if solution is not None:
-            regret = exploitability(game, product(solution[0]))
-            if regret < 0.1 * least:
-                best, least = solution, regret
-    return best
+    on its support, and whether no other is near it (preferred, if exact); None without one."""
+    supports = ([strategy > floor for strategy in near] for floor in _SUPPORTS)
+    found = (_solve_indifference(game, near, support) for support in supports)
+
+    def rank(solution: tuple[list[Array], bool]) -> tuple[float, bool]:
+        regret = exploitability(game, product(solution[0]))
+        return np.floor(np.log10(max(regret, _ROUNDING))), not solution[1]
+
+    return min((each for each in found if each), key=rank, default=None)
 
 
 def _solve_indifference(

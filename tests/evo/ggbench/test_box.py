@@ -110,15 +110,13 @@ def test_a_game_may_be_thought_about_for_longer_than_it_may_compute() -> None:
 
 
 def test_a_process_that_a_fault_ended_begins_again_with_the_next_game() -> None:
-    step = "def step(self, action):"
-    source = hostile.GOOD.replace(step, f"{step}\n        while self.seed == 1: pass")
+    source = hostile.GOOD.replace("action):", "action):\n        while self.seed == 1: pass")
     source = source.replace("self.left = 9", "self.left, self.seed = 9, seed")
     with Box(hostile.game_of(source), replace(LIMITS, answer=0.5)) as box:
         for seed in range(3):
-            legal = box.new(seed).legal
-            hangs = pytest.raises(GameFaultError, match="deadline") if seed == 1 else nullcontext()
-            with hangs:
-                assert box.play(legal[0]).result is None
+            move = box.new(seed).legal[0]
+            with pytest.raises(GameFaultError, match="deadline") if seed == 1 else nullcontext():
+                assert box.play(move).result is None
 
 
 def test_many_quick_answers_end_with_the_time_for_all_of_them() -> None:

@@ -124,10 +124,9 @@ def scripted(*said: str) -> Callable[[Received], Sent]:
 def test_levels_of_a_game_in_which_others_move_are_those_of_the_same_others(run: Run) -> None:
     games = ONE | {"duo": "elicit(alice, t, 4)\n" + GAMES["first"].replace("(t,", "(x,")}
     levels = {"b": 1.0, "theta": 0.5, "m": 2, "rounds": 3, "maps": 3, "k_m": 3, "floor": 0.5}
-    policies = {"first": "x", "duo": "x"}, {"first": "x", "duo": "embedded"}
-    for n, policy in enumerate(policies):
-        levels_of = {name: levels | {"policy": base} for name, base in policy.items()}
-        write_measure(Path(f"OUT{n}"), games, thresholds=levels_of)
+    for n, base in enumerate(("x", "embedded")):
+        of_game = {"first": levels | {"policy": "x"}, "duo": levels | {"policy": base}}
+        write_measure(Path(f"OUT{n}"), games, thresholds=of_game)
         assert run("+experiment=measure", f"measure=OUT{n}", "players=[embedded@0]", *FAST) == 0
         played = {row["policy_id"] for row in tables(f"measure-OUT{n}")["rounds"]}
         assert ("embedded" in played) == (n == 0), "the base, where another one was"

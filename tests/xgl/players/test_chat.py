@@ -105,7 +105,6 @@ def test_answers_come_back_in_the_order_asked(chat: Chat) -> None:
 
 
 def test_equal_requests_of_a_batch_are_paid_for_once(chat: Chat, tmp_path: Path) -> None:
-    """As they are when the run goes on after a kill."""
     player, server = chat(move("one"), move("two"), move("three"))
     player.folder = tmp_path
     said = texts(player.moves([turn(0), turn(0), turn(1), turn(0)]))
