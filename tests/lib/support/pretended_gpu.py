@@ -9,11 +9,12 @@ replaced first, since its tensors cannot be wrapped; so import this before anyth
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves, tree_map
 from torch.utils.backend_registration import _setup_privateuseone_for_python_backend
 
 torch.inference_mode = torch.no_grad  # type: ignore[misc]
@@ -56,7 +57,7 @@ class OnGPU(torch.Tensor):
         place = _named([*args, *kwargs.values()])
         if place is None or place.type != "gpu":
             return super().to(*args, **kwargs)
-        args, kwargs = tree_map(lambda each: GPU if _named([each]) else each, (args, kwargs))
+        args, kwargs = _mapped(lambda each: GPU if _named([each]) else each, (args, kwargs))
         out = super().to(*args, **kwargs)
         return out if place == self.place else _Copied.apply(out, place)
 
@@ -138,9 +139,31 @@ def _inner(value: Any) -> Any:
     return value.inner if isinstance(value, OnGPU) else value
 
 
-def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+def _mapped(change: Callable[[Any], Any], value: Any) -> Any:
+    """``value`` with its leaves changed; torch's own way takes half the time of these jobs."""
+    if isinstance(value, list | tuple):
+        return type(value)([_mapped(change, each) for each in value])
+    if isinstance(value, dict):
+        return {name: _mapped(change, each) for name, each in value.items()}
+    return change(value)
+
+
+def _tensors(values: Any) -> Iterator[torch.Tensor]:
+    for each in values:
+        if isinstance(each, torch.Tensor):
+            yield each
+        elif isinstance(each, list | tuple):
+            yield from _tensors(each)
+
+
+@cache
+def _is_made_of_others(func: Any) -> bool:
     key = "CompositeImplicitAutograd"
-    if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key):
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), key))
+
+
+def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    if _is_made_of_others(func):
         TorchDispatchMode.__enter__(PretendedGPU.current)
         try:
             return func.decompose(*args, **kwargs)
@@ -149,7 +172,7 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     name = func.__name__.split(".")[0]
     if name == "_fused_sdp_choice":
         return 0
-    tensors = [each for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)]
+    tensors = [*_tensors(args), *_tensors(kwargs.values())]
     here = [each for each in tensors if isinstance(each, OnGPU)]
     asked = kwargs.get("device")
     device = _named([asked])
@@ -172,11 +195,11 @@ def _run(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
         raise RuntimeError(f"{func}: found tensors on {', '.join(str(t.device) for t in tensors)}")
     counts["kernels"] += on_gpu
     options = kwargs if asked is None else kwargs | {"device": CPU}
-    out = func(*tree_map(_inner, args), **tree_map(_inner, options))
+    out = func(*_mapped(_inner, args), **_mapped(_inner, options))
     if not on_gpu and name != "copy_":
         return out
     for argument, value in zip(func._schema.arguments, args, strict=False):
         alias = argument.alias_info
         if alias and alias.is_write and not isinstance(out, tuple | list):  # written in place
             return value if func._schema.returns else None
-    return tree_map(lambda t: OnGPU(t, device) if isinstance(t, torch.Tensor) else t, out)
+    return _mapped(lambda t: OnGPU(t, device) if isinstance(t, torch.Tensor) else t, out)
