@@ -15,18 +15,23 @@ Found = TypeVar("Found")
 
 def children(node: object) -> tuple[Any, ...]:
     """Direct sub-expressions, in the order written."""
+    return tuple(_children_backwards(node)[::-1])
+
+
+_PLAIN = {str, int, float, bool, type(None)}
+
+
+def _children_backwards(node: object) -> list[Any]:
     nodes: list[Any] = []
     values = [getattr(node, name) for name in getattr(node, "__slots__", ())]
     while values:
         value = values.pop()
-        if isinstance(value, tuple):
+        kind = type(value)
+        if kind is tuple:
             values += value
-        elif not isinstance(value, _PLAIN):
+        elif kind not in _PLAIN:
             nodes.append(value)
-    return tuple(reversed(nodes))
-
-
-_PLAIN = (str, int, float, type(None))
+    return nodes
 
 
 def descendants(node: object) -> Iterator[Any]:
@@ -35,7 +40,7 @@ def descendants(node: object) -> Iterator[Any]:
     while waiting:
         node = waiting.pop()
         yield node
-        waiting += children(node)[::-1]
+        waiting += _children_backwards(node)
 
 
 def find(root: object, kind: type[Found]) -> list[Found]:
@@ -69,7 +74,7 @@ def rebuild(node: Node, change: Callable[[Any], Any]) -> Node:
     def new(part: Any) -> Any:
         if isinstance(part, tuple):
             return tuple(map(new, part))
-        return part if isinstance(part, _PLAIN) else change(part)
+        return part if type(part) in _PLAIN else change(part)
 
     fields = {name: new(getattr(node, name)) for name in node.__slots__}  # type: ignore[attr-defined]
     return replace(node, **fields)  # type: ignore[type-var]
