@@ -14,6 +14,7 @@ from typing import Any
 
 from meta_sampler import symbolic as sym
 from meta_sampler.symbolic import LinearForm, Part, String, SymbolicPlay, string_of
+from xgl.analysis.static_facts import paid_for
 from xgl.errors import FlagMissingError, FlowError
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path, unrolled
@@ -220,6 +221,22 @@ def paid_gibberish(play: SymbolicPlay) -> bool:
         partner = syn.PARTNERS.get(payment.player)  # who gains what this one pays
         for target in (t for t, n in surprise.items() if n < 0 and not sym.map_parts(t)):
             if {play.movers[turn] for turn in sym.turns_in(target)} == {partner}:
+                return True
+    return False
+
+
+@_rule("a failed condition pays again")
+def paid_failure(play: SymbolicPlay) -> bool:
+    """Back at the move, what was paid behind it stays paid: a player could earn it ten times more
+    by failing."""
+    mover, paid = "", set[str]()
+    for event in play.events:
+        match event.line:
+            case syn.Elicit(player):
+                mover, paid = player, set()
+            case syn.Reward(player):
+                paid.add(player)
+            case syn.Ensure() if not paid.isdisjoint(paid_for(mover)):
                 return True
     return False
 

@@ -127,7 +127,8 @@ class MeasureRunConfig(AnyRun):
             return self.name or f"{NAME}-{Path(folder).name.removesuffix('.json')}"
         first, *others = self.measure.games
         more = f"-and-{len(others)}" if others else ""
-        return self.name or f"{NAME}-{Path(first).stem}{more}"
+        stem = Path(first).stem.replace(":", "-")
+        return self.name or f"{NAME}-{stem}{more}"
 
     @property
     def source(self) -> str:

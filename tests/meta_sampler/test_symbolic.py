@@ -291,6 +291,7 @@ BROKEN = {
     "ensure(xed(s|x) > 4)\nreward(xed(s|x))": "a condition asks for what is paid anyway",
     "ensure(xent(x) < 9)\nensure(xent(x) < 9)\nreward(xed(s|x))": "a condition stands twice",
     "ensure(s + s + x)\nreward(xed(s|x))": "a statement about a string and itself",
+    "reward(xed(s | x))\nensure(xent(x) < 9)": "a failed condition pays again",
     "reward(xed(s | x))\nassign(y=story())": "a stored value is never used",
     "assign(y=story())\nreward(xed(y | x))": "a move is scored on stories drawn later only",
     "assign(y=x)\nreward(xed(s | y))": "an assignment that only copies",
