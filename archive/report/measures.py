@@ -18,7 +18,8 @@ from xgl.diagram.svg import Element
 
 class Histogram(NamedTuple):
     """The scores behind one histogram, with its name; ``shift`` is the distance to the scope
-    before (1-Wasserstein, in normalised scores), None for the first."""
+    before (1-Wasserstein, in normalised scores), None for the first and where a game of either
+    is not measured."""
 
     name: str
     values: tuple[float, ...]
@@ -80,12 +81,15 @@ def _measure(
 
     scores = {task_id: row["narms"] for task_id, row in rows.items()}
     histograms: list[Histogram] = []
+    before: tuple[float, ...] = ()
     for number, members in scopes.items():
         task_ids = covers.get(number) or {member.task_id for member in members}
         if values := tuple(scores[task_id] for task_id in sorted(task_ids) if task_id in scores):
-            before = histograms[-1].values if histograms else None
-            shift = float(wasserstein_distance(before, values)) if before else None
-            histograms.append(Histogram(f"scope {number}", values, shift))
+            is_whole, name = len(values) == len(task_ids), f"scope {number}"
+            name += "" if is_whole else f", {len(values)} of {len(task_ids)} games"
+            shift = float(wasserstein_distance(before, values)) if before and is_whole else None
+            histograms.append(Histogram(name, values, shift))
+            before = values if is_whole else ()
     *_, last = rows.values()
     whole = Histogram(player, tuple(scores.values()))
     return PlayerMeasure(player, last["base"], last["m"], whole, histograms, bool(covers))
