@@ -16,6 +16,7 @@ before the pause; the training itself goes on from the last step.
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import suppress
@@ -48,6 +49,7 @@ from xgl.random_streams import seed as named_seed, stream
 from xgl.runtime.lockstep import Cast, Instance, play_together
 from xgl.runtime.requests import Move, Play, Seeds
 
+log = logging.getLogger("evo")
 _CURVES = "curve", "entropy", "norms"
 MAPS_AT_ONCE, MOST_EXPLORING = 8, 0.25
 """Maps of a warm start that are played together, and the share of the tokens after which it plays
@@ -371,6 +373,8 @@ class _Game:
     def note(self, entropy: float, norm: float) -> bool:
         """Add a step to the curves; False if its gradient was not finite."""
         if not math.isfinite(norm):
+            name = f"{self.task.game_id} under seed {self.seed}"
+            log.warning("%s: no gradient after step %d is finite; it ends", name, self.step_count)
             return False
         scores = [finite_score(play, self.task) for play in self.plays]
         self.step_count += 1

@@ -125,11 +125,11 @@ def _write(folder: Path, adapter: bytes, player: PlayerConfig, base: Path) -> No
 
     from evo.jobs.lora import AdaptedModel
     from xgl.judge.loading import load_model
-    from xgl.models.weights import quiet
+    from xgl.models.weights import dequantised, quiet
 
     adapted_model = AdaptedModel(load_model(player.model, "float32", "cpu"), player)
     adapted_model.merge(adapter)
-    model: Any = adapted_model.base.model
+    model: Any = dequantised(adapted_model.base.model)
     try:
         with quiet():
             model.save_pretrained(folder)

@@ -7,6 +7,7 @@ result depends only on the job and the settings, not on earlier jobs.
 from __future__ import annotations
 
 import copy
+import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -35,9 +36,12 @@ from xgl.language.canonical import BASE, MAIN
 from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
 from xgl.models.references import JUDGE
+from xgl.models.resolve import unsupported_reason
 from xgl.players.local import LocalPolicy, rows_at_once
 from xgl.runtime.lockstep import Cast, play_rounds
 from xgl.runtime.requests import Player, Seeds, StoryRequest, StorySource
+
+log = logging.getLogger("evo")
 
 
 class ModelHost:
@@ -81,9 +85,9 @@ class ModelHost:
         self.stories = Recorder(source or self.stories.source, self.judge)
         if isinstance(self.stories.source, JudgeStories):
             self.stories.source.forget()
-        self.judge.forget()
-        if "second_judge" in self.__dict__:
-            self.second_judge.forget()
+        for name in ("judge", "second_judge", "bfloat16_judge"):
+            if name in self.__dict__:
+                getattr(self, name).forget()
 
     def repeat(
         self,
@@ -139,22 +143,36 @@ class ModelHost:
             setattr(second, name, getattr(self.judge, name))
         return second
 
+    @cached_property
+    def bfloat16_judge(self) -> TransformerJudge:
+        """The judge for rewards: on a CPU, one in float32 is read in bfloat16, which every
+        processor computes the same way, those without its instructions slowly."""
+        judge = self.judge
+        if (judge.lm.device.type, getattr(judge.lm.model, "dtype", None)) != ("cpu", torch.float32):
+            return judge
+        model = copy.deepcopy(judge.lm.model).to(torch.bfloat16)
+        try:
+            reason = unsupported_reason(model)
+        except RuntimeError as error:  # a layer that is not of one dtype
+            reason = str(error)
+        if reason:
+            log.warning("rewards are read in float32: in bfloat16 the judge fails (%s)", reason)
+            return judge
+        lm = replace(judge.lm, model=model, captured={})
+        return TransformerJudge(lm, self.settings.judge.memory_mib << 20, others=judge.others)
+
     def finetune(
         self, trainings: Sequence[Training], watch: Watch = lambda lm, share: None
     ) -> list[Finetune]:
         """An adapter for each of ``trainings``, all in lockstep."""
-        own, judge = list[Training](), self.judge
+        own = list[Training]()
         for each in trainings:
             settings = each.settings or self.settings.finetune
             assert settings is not None
             shuffle = settings.shuffle and not each.true_rewards
             own.append(replace(each, settings=replace(settings, shuffle=shuffle)))
-        # Every processor computes bfloat16 the same way, those without its instructions slowly.
-        kind = judge.lm.device.type, getattr(judge.lm.model, "dtype", None)
-        if settings and settings.bfloat16_rewards and kind == ("cpu", torch.float32):
-            model = copy.deepcopy(judge.lm.model).to(torch.bfloat16)
-            lm = replace(judge.lm, model=model, captured={})
-            judge = TransformerJudge(lm, self.settings.judge.memory_mib << 20, others=judge.others)
+        is_fast = any(each.settings.bfloat16_rewards for each in own if each.settings)
+        judge = self.bfloat16_judge if is_fast else self.judge
 
         def cast(task: Task) -> Cast:
             return replace(self.cast(task, one_seed=True), judge=judge)

@@ -375,4 +375,6 @@ def _outcome(measure_rows: Sequence[Row], scores: Sequence[RoundScore]) -> str:
         sum(each.counts[name] for each in scores) for name in ("format_failures", "cut_moves")
     )
     counts = f"{forfeits} forfeits, {failures} format failures, {cut} cut moves"
+    if oversize := sum(each.outcome == "oversize" for each in scores):
+        counts += f", {oversize} plays that did not fit"
     return f"mean score {mean:.2f} bits{narms}; {counts}"

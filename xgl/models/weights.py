@@ -88,6 +88,13 @@ def load_causal_lm(folder: Path, dtype: Any, **options: Any) -> Any:
     return text.eval()
 
 
+def dequantised(model: Any) -> Any:
+    """A model that was read in full from quantised weights, as one that can be saved."""
+    model.hf_quantizer, model.is_quantized = None, False
+    model.config.__dict__.pop("quantization_config", None)
+    return model
+
+
 def check_tensors(found: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]]) -> None:
     """Raises ValueError unless the tensors ``found`` are those of ``expected`` names and shapes,
     and finite."""

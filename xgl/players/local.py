@@ -52,9 +52,11 @@ class ChatTemplate:
         self.has_system = self._takes_system()
         ask = {"role": "user", "content": "Question."}
         self._opening = self._text([ask]).removeprefix(self._text([ask], asks=False))
-        answered = self._text([ask, {"role": "assistant", "content": "Answer."}], asks=False)
-        rest = self._ids(answered.rpartition("Answer.")[2])
-        ends = [next((token for token in rest if token in added), *rest[:1])] if rest else []
+        turns = [ask, {"role": "assistant", "content": "Answer."}, ask]
+        after = self._text(turns, asks=False).rpartition("Answer.")[2].partition("Question.")[0]
+        ends = [token for token in self._ids(after) if token in added][:1]
+        self.end = "" if ends else after.strip().partition("\n")[0]
+        """What ends an answer, where no token of the tokenizer does."""
         # the generation config may name the marks of other turns
         ids = getattr(getattr(lm.model, "generation_config", None), "eos_token_id", None)
         ends += [ids] if isinstance(ids, int) else ids or []
@@ -77,7 +79,12 @@ class ChatTemplate:
 
     def move(self, answer: Ids) -> str | None:
         """The move of an answer; None if it holds none outside its thoughts."""
-        return parse_move(self._opening + self.tokenizer.decode(answer, skip_special_tokens=False))
+        text = self._opening + self.tokenizer.decode(answer, skip_special_tokens=False)
+        return parse_move(text.partition(self.end)[0] if self.end else text)
+
+    def has_ended(self, row: int, answer: Sequence[int]) -> bool:
+        """Whether an answer holds what ends it."""
+        return self.end in self.tokenizer.decode(answer[-len(self.end) :])
 
     def _takes_system(self) -> bool:
         """Whether the template has a place for a system message: some refuse or drop it."""
@@ -178,9 +185,14 @@ class LocalPolicy:
         prompt = self._prompt(turn)
         if isinstance(prompt, OversizeError):
             return prompt
-        words = self._encode(f" {text}") if text else ()
-        ids = (*words, *self._encode(STOP))[: self._limit(turn, prompt)]
-        return self._move(prompt, Continuation(ids, ()))
+        # As it is written behind the end of a view: alone, some tokenizers begin it otherwise.
+        before = self._encode(":")
+        ids = self._encode(f": {text}{STOP}" if text else f":{STOP}")
+        if ids[: len(before)] == before:
+            ids = ids[len(before) :]
+        else:
+            ids = (*(self._encode(f" {text}") if text else ()), *self._encode(STOP))
+        return self._move(prompt, Continuation(ids[: self._limit(turn, prompt)], ()))
 
     def _prompt(self, turn: Turn) -> _Prompt | OversizeError:
         """With as many of the latest earlier rounds as fit into the model's window with the rest;
@@ -209,6 +221,8 @@ class LocalPolicy:
         limits = [self._limit(turn, prompt) for turn, prompt in batch]
         uniforms = np.stack([stream("move", *turn.key).random(max(limits)) for turn, _ in batch])
         max_lens = [turn.request.max_len for turn, _ in batch]
+        over_limit = partial(self._over_limit, max_lens) if self.count else None
+        stop_when = self.chat.has_ended if self.chat and self.chat.end else over_limit
         continuations = sample(
             self.lm,
             [prompt.ids for _, prompt in batch],
@@ -217,7 +231,7 @@ class LocalPolicy:
             self._stops,
             self.decoding,
             policies=None if "" in self.lm.names else [turn.policy for turn, _ in batch],
-            stop_when=partial(self._over_limit, max_lens) if self.count else None,
+            stop_when=stop_when,
             caches=self.caches,
         )
         return [self._move(prompt, c) for (_, prompt), c in zip(batch, continuations, strict=True)]
