@@ -95,6 +95,14 @@ def test_a_budget_of_nothing_is_the_base_player(
     assert scores[0] == pytest.approx(scores[1], abs=1e-3)
 
 
+def test_a_gradient_that_is_not_finite_ends_it_in_words(
+    make_model_host: MakeModelHost, make_task: MakeTask, caplog: pytest.LogCaptureFixture
+) -> None:
+    host = make_model_host(tokens=10_000, steps=6, learning_rate=1e6)
+    assert len(train(host, make_task()).curve) < 6
+    assert "under seed 0: no gradient after step" in caplog.text
+
+
 def test_maps_on_which_nothing_was_imitated_are_not_played_again(
     make_model_host: MakeModelHost, make_task: MakeTask, monkeypatch: pytest.MonkeyPatch
 ) -> None:

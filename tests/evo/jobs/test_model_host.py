@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from support.small_models import network
 
 from evo.config.models import JudgeConfig, PlayerConfig
 from evo.jobs.evaluation import Task, evaluation_seeds
@@ -99,6 +100,15 @@ def test_rewards_in_bfloat16_are_near_and_leave_the_judge_of_evaluations_as_it_i
         for host in (near, exact)
     )
     assert one == other
+
+
+def test_a_judge_that_fails_in_bfloat16_rewards_in_float32(tmp_path: Path) -> None:
+    _, tokenizer = resolve.load("embedded")
+    network("Mamba", vocab_size=len(tokenizer), state_size=8).save_pretrained(tmp_path)
+    tokenizer.save_pretrained(tmp_path)
+    judge = JudgeConfig(model=str(tmp_path), dtype="float32")
+    host = ModelHost(ModelHostSettings(judge, PlayerConfig(dtype="float32"), None))
+    assert host.bfloat16_judge is host.judge
 
 
 # -- the other roles -------------------------------------------------------------------------------

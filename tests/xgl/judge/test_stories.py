@@ -141,6 +141,8 @@ def test_the_judge_tells_the_same_story_for_the_same_map(
     again = source.story_texts([requests[place] for place in (2, 0, 0)])
     assert again == [first[place] for place in (2, 0, 0)]
     assert JudgeStories(lm, judge.truncate).story_texts(requests) == first
+    longer = JudgeStories(lm, lambda text, _: text, ratio=2).story_texts(requests)
+    assert max(map(judge.count, longer)) > 18, "of as many tokens as fill a judge's limit"
     assert len(set(first)) == 4
     for text in first:
         assert judge.count(text) <= 12

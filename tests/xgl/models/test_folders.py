@@ -24,6 +24,7 @@ from xgl.errors import ConfigError, ModelNotFoundError
 from xgl.judge.loading import load_judge
 from xgl.models import smollm2
 from xgl.models.resolve import EMBEDDED, load
+from xgl.models.weights import dequantised, load_causal_lm
 
 DEEP = "[" * 100_000
 
@@ -102,6 +103,7 @@ MODELS = {
     "no architecture": write("config.json", "{}"),
     "deep JSON as config.json": write("config.json", DEEP),
     "a pipe as model.safetensors": pipe("model.safetensors"),
+    "an end beyond the weights": change("tokenizer_config.json", eos_token="<|beyond|>"),
     "a device as config.json": device("config.json"),
 }
 
@@ -228,6 +230,16 @@ def test_an_fp8_checkpoint_is_read_on_a_cpu(
     with torch.no_grad():
         shift = (model(ids).logits.float() - exact(ids).logits).abs().mean()
     assert 0 < shift < 0.5
+    dequantised(model).save_pretrained(folder / "again")
+    again = load_causal_lm(folder / "again", getattr(torch, dtype))
+    assert all(map(torch.equal, again.parameters(), model.parameters()))
+
+
+def test_a_judges_tokenizer_tells_where_tokens_are(folder: Path) -> None:
+    change("tokenizer_config.json", tokenizer_class="ByT5Tokenizer")(folder)
+    (folder / "tokenizer.json").unlink()
+    with pytest.raises(ModelNotFoundError, match="its tokenizer is one in Python"):
+        load_judge(str(folder))
 
 
 @pytest.mark.parametrize("method", ["bitsandbytes", "compressed-tensors"])

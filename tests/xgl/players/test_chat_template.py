@@ -135,6 +135,26 @@ def test_an_answer_ends_where_a_turn_ends(kind: Any) -> None:
     assert set(ChatTemplate(kind.lm, 32).stops.nonzero()[:, 0].tolist()) == ends
 
 
+@pytest.mark.parametrize("form", ["{role}\n{text}<|over|>\n", "{role}: {text}\n"])
+def test_an_answer_ends_with_its_mark_where_that_is_no_token(form: str) -> None:
+    lm = LanguageModel(*resolve.load("embedded"), torch.device("cpu"))
+    turn = form.format(role="{{ m['role'] }}", text="{{ m['content'] }}")
+    lm.tokenizer.chat_template = f"{{% for m in messages %}}{turn}{{% endfor %}}"
+    template, move = ChatTemplate(lm, 32), "Let me see.\n<move>a cat</move>"
+    end = form.format(role="user", text="").partition("<|over|>")[1] or "\nuser: "
+    answer = lm.encode(f"{move}{end}<move>no</move>")
+    lengths = range(1, len(answer))
+    length = next(n for n in lengths if template.has_ended(0, answer[:n]))
+    assert length > len(lm.encode(move))
+    assert not template.stops[list(answer[:length])].any()
+    assert template.move(answer[:length]) == template.move(answer) == "a cat"
+
+
+def test_a_window_without_room_for_an_answer_is_refused() -> None:
+    with pytest.raises(ConfigError, match="reads 512 tokens in all, found chat"):
+        find_player("chat:embedded@local", ChatConfig())
+
+
 def test_a_special_token_in_a_game_is_a_text(kind: Any) -> None:
     end = KINDS[kind.name][3]
     template = ChatTemplate(kind.lm, 32)

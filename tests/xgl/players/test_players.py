@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
@@ -47,6 +47,20 @@ def test_a_move_is_one_line_of_at_most_its_limit_with_its_counts(lm: LanguageMod
         assert move.prompt_tokens == len(move.prompt_ids)
         assert move.new_tokens == len(move.token_ids) == len(move.logprobs)
         assert all(value <= 0 for value in move.logprobs)
+
+
+def test_a_move_for_a_text_has_the_tokens_that_follow_a_view(lm: LanguageModel) -> None:
+    """Also of a tokenizer that begins every text with a space of its own, as Llama 2's."""
+    spaced = Tokenizer(models.BPE({c: i for i, c in enumerate("▁: act\nxs")}, []))
+    spaced.normalizer = normalizers.Sequence(
+        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    )
+    fast = PreTrainedTokenizerFast(tokenizer_object=spaced, bos_token="x", eos_token="s")
+    for each in (lm, LanguageModel(lm.model, fast, lm.device)):
+        move = LocalPolicy(each).move_for_text(turn(1, max_len=9), "a cat")
+        assert isinstance(move, Move)
+        assert move.token_ids == each.encode("t: a cat\n")[-len(move.token_ids) :]
+        assert len(move.token_ids) == len(each.encode("t: a cat\n")) - len(each.encode("t:"))
 
 
 def test_a_view_too_long_for_the_window_is_a_value_beside_the_others(lm: LanguageModel) -> None:
