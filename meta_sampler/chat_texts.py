@@ -75,7 +75,6 @@ ANSWER_FORM = (
 )
 """The form of answers is described, not shown: small models copy what they are shown."""
 
-
 MAX_PROGRAM = 8_000
 """Characters of one program in a request."""
 

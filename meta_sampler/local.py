@@ -38,7 +38,6 @@ from xgl.random_streams import stream
 # Before each token, tokens that cannot continue to a text of the grammar are masked (llguidance);
 # the rest is renormalised and sampled.
 
-
 Draft = tuple[str, str, int]
 """What a model wrote; the longest beginning of it that is a text of the grammar, empty if there is
 none; and the number of tokens written, the end of text included."""

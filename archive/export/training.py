@@ -43,7 +43,6 @@ from xgl.runtime.requests import Judge, MoveRequest
 
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
 
-
 KnownPlays = Mapping[int, Sequence[tuple[float, list[str]]]]
 """Score in bits and moves of a game's finished plays by map seed, of any policy but searches; the
 best last."""

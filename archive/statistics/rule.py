@@ -265,7 +265,6 @@ def _bounds(name: str, interval: Interval, high: bool = True) -> dict[str, float
 # (1987), Design and analysis of group sequential tests, Biometrika 74(1), after Lan and DeMets
 # (1983), Biometrika 70(3).
 
-
 ItemT = TypeVar("ItemT")
 
 

@@ -358,7 +358,6 @@ def _check_name(name: str) -> str:
 
 RunName = Annotated[str, AfterValidator(_check_name)]
 
-
 MAPPINGS = (
     *("judge.others", "game.constants", "game.prompts", "meta_sampler.settings.extra_body"),
     *("measure.others", "measure.chat.prices", "measure.chat.extra_body"),

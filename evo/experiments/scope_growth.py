@@ -92,7 +92,6 @@ class LedgerRunner:
 
 # -- the experiment --------------------------------------------------------------------------------
 
-
 STAGES = (
     "Each proposed game is played by the untrained player (calibration) and by fixed rules "
     "(scripts). On games that may be new a copy of the player is trained (fine-tuning); it plays "

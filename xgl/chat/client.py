@@ -55,7 +55,6 @@ MAX_REASON = 300
 Message = dict[str, str]
 """``role`` (system, user, assistant) and ``content``."""
 
-
 Kind = Literal["transient", "oversize", "final"]
 """How to handle a fault: a retry may help, the view is too long, or nothing helps."""
 

@@ -36,7 +36,6 @@ CHECK_STEPS = 8
 KEPT_SHARE, MOST_KEPT = 1 / 8, 64
 """Share of a GPU's memory for keys and values of shapes that may come again; number of shapes."""
 
-
 Result = TypeVar("Result")
 
 

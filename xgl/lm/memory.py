@@ -31,7 +31,6 @@ LEARN_BYTES = 20
 DRAW_BYTES = 56
 """Bytes per vocabulary entry while a token is sampled: logits, order, float64 sums."""
 
-
 SMALL = 20_000_000
 """Parameters of a model below which threads cost more than they save."""
 
