@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from archive.errors import RatingError
 from archive.ratings.equilibria import limiting_logit_equilibrium, nearest_cce
@@ -86,9 +87,7 @@ class Ratings:
     def effective_number(self, player: int) -> float:
         """exp of the Shannon entropy of a player's mass over classes of clones: from 1 to their
         number."""
-        mass = self.classes.fold(player, self.masses[player])
-        positive = mass[mass > 0]
-        return float(np.exp(-(positive * np.log(positive)).sum()))
+        return float(np.exp(entr(self.classes.fold(player, self.masses[player])).sum()))
 
     def contributions(self, player: int, co_player: int) -> Array:
         """δ (|A_i|, |A_j|): what each action of ``co_player`` adds to each rating of ``player``
