@@ -69,7 +69,6 @@ class Guide:
         return self._matcher
 
     def draft(self, ids: Sequence[int]) -> Draft:
-        """The text as a draft."""
         self._after(ids)
         return self._text(ids), self._text(ids[: self._accepted]), len(ids)
 

@@ -178,7 +178,6 @@ def operands(lines: Lines, start: int = 0) -> list[Site]:
 
 
 def replace_node(lines: Lines, site: Site, new: Any) -> Lines:
-    """``lines`` with the node at ``site`` replaced."""
     counter = count()
 
     def visit(part: Any) -> Any:

@@ -254,7 +254,6 @@ def term_form(sign: int, term: syn.Term, registers: Registers) -> LinearForm:
 
 
 def sum_form(amount: syn.Sum, registers: Registers) -> LinearForm:
-    """A signed sum of terms."""
     forms = (term_form(sign, term, registers) for sign, term in amount.terms)
     return LinearForm.of(item for form in forms for item in form.terms)
 
@@ -341,7 +340,6 @@ class SymbolicPlay:
     program: syn.Program
 
     def lines(self, kind: type[Line]) -> list[Line]:
-        """The program's lines of one type."""
         return [line for line in self.program.instructions if isinstance(line, kind)]
 
     @cached_property
@@ -350,7 +348,6 @@ class SymbolicPlay:
         return list(symbolic_events(self.program))
 
     def executed_lines(self, kind: type[Line]) -> list[tuple[Event, Line]]:
-        """The executed lines of one type."""
         return [(event, event.line) for event in self.events if isinstance(event.line, kind)]
 
     @cached_property

@@ -104,7 +104,6 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
 
 
 def _player(run: Run) -> dict[str, Any]:
-    """The player's settings in the run's configuration."""
     try:
         player = read_settings(run.config_json)["player"]
         kinds: dict[str, Any] = dict.fromkeys(("lora_alpha", "temperature"), int | float)

@@ -50,7 +50,6 @@ class NormalFormGame:
 
     @property
     def span(self) -> float:
-        """The largest of the players' spans."""
         return max(self.spans)
 
     @cached_property

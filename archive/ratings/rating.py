@@ -47,8 +47,6 @@ TIE = 1e-4
 
 
 class EquilibriumKind(StrEnum):
-    """The kind of equilibrium."""
-
     NE = "ne"
     """The limiting logit equilibrium: players choose independently."""
     CCE = "cce"

@@ -143,7 +143,6 @@ def read_scored_texts(run: Run) -> dict[tuple[TaskId, str, int, int], tuple[Scor
 
 
 def scored_text_rows(task_id: TaskId, play: BestPlay) -> list[dict[str, Any]]:
-    """Rows of ``scored_texts`` of one play."""
     play_facts = {"policy_id": play.policy_id, **task_id._asdict()}
     play_facts |= {"map_seed": play.map_seed, "play_seed": play.play_seed}
     return [play_facts | {"place": n} | term._asdict() for n, term in enumerate(play.terms)]

@@ -171,7 +171,6 @@ class Decision:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict that the reason stands for."""
         return self.reason.verdict
 
     def __str__(self) -> str:

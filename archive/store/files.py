@@ -100,7 +100,6 @@ class Commit:
 
 
 def record_path(folder: Path, number: int) -> Path:
-    """Path of the record of commit `number`."""
     return folder / COMMITS / f"{number:06d}.json"
 
 

@@ -129,7 +129,6 @@ def as_yaml(config: Any) -> str:
 
 
 def split_override(override: str) -> tuple[str, str]:
-    """Key and value of an override."""
     key, _, value = override.partition("=")
     return key.lstrip("+"), value
 

@@ -408,7 +408,6 @@ class NamedRun(AnyRun):
 
     @property
     def folder(self) -> Path:
-        """The run folder."""
         return user_path(self.archive.root) / self.name
 
 

@@ -128,7 +128,6 @@ class ScopeGrowth(ModelSession):
             score_again(self.ledger, self.collector.executor, self.display, judge)
 
     def _grow(self) -> RunOutcome:
-        """Grow the scope in one of the two orders."""
         config, collector = self.config, self.collector
         growth, tests = config.growth, config.transfer.confirmations
         is_open = growth.schedule == "open_ended"
@@ -189,7 +188,6 @@ class ScopeGrowth(ModelSession):
         )
 
     def _outcome(self) -> RunOutcome:
-        """Why Algorithm 1 ended."""
         growth, number = self.config.growth, max(self.ledger.scopes, default=0)
         n_judged = sum(row["outcome"] == "candidate" for row in self.ledger.proposals.values())
         message, overrides = "the last generation accepted nothing", None

@@ -165,7 +165,6 @@ def scopes(
 
 
 def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> Plan:
-    """The plan of a run."""
     return f"{config.toy.seeds} growths", partial(ToySession, config, services.console)
 
 

@@ -130,12 +130,10 @@ class GGBenchSession(RunSession):
         return raised(budget_limits(self.config.budget), self._cost())
 
     def show(self, outcome: RunOutcome) -> None:
-        """Print tables of the results so far."""
         for part in terminal_tables(self.rows):
             self.console.print(part)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """The commands that show the archive."""
         run, page = self.config.folder, Path(f"{self.config.folder}.html")
         force = " --force" if page.exists() else ""
         report = f"python -m archive report {shown(run)} -o {shown(page)}{force}"

@@ -33,7 +33,6 @@ class Place(Generic[GameT]):
 
     @property
     def generation(self) -> int:
-        """The generation of the candidates."""
         return self.parent_generation + 1
 
 

@@ -212,7 +212,6 @@ class SharedMoves:
         self._made = LRUCache[Any, Move | OversizeError](1 << 13)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        """A move for each turn."""
         if self.one_seed:
             turns = [replace(t, seeds=replace(t.seeds, play_seed=0)) for t in turns]
         keys = [(each.request, each.key) for each in turns]

@@ -360,7 +360,6 @@ class _Game:
     def _credits(
         self, plays: Sequence[Play], seeds: Sequence[Seeds], standing: bool = False
     ) -> list[Credit]:
-        """Credits of one step's plays."""
         pairs = zip(plays, seeds, strict=True)
         by_play = (credits_of(one, each.map_seed, self.task, standing) for one, each in pairs)
         credits = [*chain(*by_play)]

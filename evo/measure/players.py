@@ -98,7 +98,6 @@ MeasuredPlayer = LocalPlayer | RemotePlayer
 
 
 def template_options(chat: ChatConfig) -> Any:
-    """Options of a local model's chat template."""
     return (chat.extra_body or {}).get("chat_template_kwargs", {})
 
 

@@ -297,7 +297,6 @@ class Collector:
         return list(missing.values())
 
     def store(self, group: Sequence[Request], result: Result[Any]) -> None:
-        """Commit the result of a group's job."""
         first, tables = group[0], group[0].tables(self, group, result)
         self.ledger.commit(**tables)
         tokens = sum(row["tokens"] for name in tables if name != "maps" for row in tables[name])

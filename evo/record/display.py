@@ -19,7 +19,6 @@ QUIET = 30.0
 log = logging.getLogger("evo")
 
 FINE_TUNING = "fine-tuning"
-"""Name of the stage of fine-tunes."""
 
 
 class TimedLines:

@@ -172,7 +172,6 @@ decision_key = itemgetter(
 """Key of a decision: its place in the run."""
 _map_key = itemgetter("map_seed", "site", "source", "text")
 LEDGER_TABLES = ("scores", "rounds", "finetunes", "curricula", "decisions", "proposals", "scopes")
-"""The tables whose rows a ledger holds."""
 TOLD_TABLES = ("finetunes", "curricula", "decisions", "scopes")
 """The tables whose rows callbacks are told."""
 COST_TABLES = ("finetunes", "curricula", "scores", "rounds", "proposals")

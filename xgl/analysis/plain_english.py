@@ -140,7 +140,6 @@ def _term(term: syn.Term) -> str:
 
 
 def condition_in_words(condition: syn.Condition) -> str:
-    """A condition as a clause."""
     match condition:
         case syn.Comparison(
             syn.Sum(((1, syn.Function("len", (syn.Function("common_word_set", (one, other)),))),)),

@@ -338,4 +338,3 @@ def chat_player(chat: str | None, **options: str | None) -> ChatPlayer | None:
 
 
 _OPTIONS = {"base_url": "--base-url", "key_variable": "--key-variable", "extra_body": "--body"}
-"""Options by the names of settings."""

@@ -60,7 +60,6 @@ class Rewards:
 
 
 def _moves(row: Row, completion: Completion, plain: bool) -> Sequence[str]:
-    """The moves that a completion holds."""
     try:
         answer = answer_text(completion)
     except TypeError as error:

@@ -149,4 +149,3 @@ SCRIPTS: Mapping[str, Script] = {
     "mixed_words": _mixed_words,
     "missing_words": _missing_words,
 }
-"""The scripts by name."""

@@ -373,7 +373,6 @@ class Machine:
         return self.values.value(expression)
 
     def _amount(self, amount: syn.Sum) -> Generator[Any, Any, Amount]:
-        """A signed sum."""
         pairs = list[tuple[req.ScoreRequest, ...]]()
         for _, term in amount.terms:
             if isinstance(term, syn.Xent):
