@@ -150,9 +150,7 @@ def gains(policy: Plays, base: Plays, kind: GainKind = GainKind.TOTAL) -> Scores
     return policy.kind(kind) - base.kind(kind)
 
 
-def replicated_gains(
-    policies: Sequence[Plays], base: Plays, kind: GainKind = GainKind.TOTAL
-) -> Scores:
+def replicated_gains(policies: Sequence[Plays], base: Plays, kind: GainKind) -> Scores:
     """Gains of one fine-tune (n,), or of R fine-tunes under different training seeds (R, n)."""
     return over_seeds([gains(policy, base, kind) for policy in policies])
 

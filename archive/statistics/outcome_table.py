@@ -21,6 +21,7 @@ from archive.ratings.normal_form import Array, Indices, check_memory
 from archive.ratings.preferences import Preference, margins, resample_tasks, wins
 from archive.schema import TaskId
 from archive.statistics.ratings import RatedBlock, joined, left_out
+from xgl.errors import excerpt
 
 _words = str.split
 MODEL = _words(
@@ -218,8 +219,7 @@ class _Table:
 
     def fault(self, row: int, column: str, expected: str) -> RatingError:
         """The sentence about a cell."""
-        text = repr(self.cells[column][row])
-        text = text if len(text) <= 60 else f"{text[:59]}…"
+        text = excerpt(repr(self.cells[column][row]), 60)
         where = f"{self.where}, row {row + self.first_row}, column {column}"
         return RatingError(f"{where}: found {text}, expected {expected}")
 
