@@ -378,8 +378,7 @@ class _Grammar:
                 self.add(name, f"term::_{rest}", f'"-" term::_{rest}')
 
     def _register(self, rule: str, remaining: int) -> None:
-        """One register; if it is the last one that can be named, the term must hold a move by
-        then."""
+        """One register; if it is the last that can be named, the term must hold a move by then."""
         name, after = f"{rule}_{remaining}", f"after_{rule}_{remaining}"
         move_seen = holds("seen") if (rule, remaining) == ("outer", 1) else ""
         for register in STRINGS:

@@ -291,8 +291,7 @@ def _mover(line: syn.Instruction) -> str:
 
 
 def _distractors(lines: tuple[syn.Instruction, ...]) -> set[tuple[int, str]]:
-    """Stories in view of a later move: if unread, they are texts that the move must not be
-    about."""
+    """Stories in view of a later move: if unread, texts that the move must not be about."""
     moves = [(i, line.player) for i, line in enumerate(lines) if isinstance(line, syn.Elicit)]
     everything = max((i for i, player in moves if player in syn.OMNISCIENT), default=-1)
     public = max((i for i, _ in moves), default=-1)

@@ -185,8 +185,7 @@ class Local(MetaSampler):
     def _prompt(
         self, parent: Game, scope: Sequence[Game], seed: int
     ) -> tuple[tuple[int, ...], Provenance]:
-        """What the model reads, with as many games as its window holds, and where drafts are
-        from."""
+        """What the model reads, with as many games as fit its window, and where drafts are from."""
         games, lm = examples(parent, scope, self.settings.examples, seed), self.lm
         room = lm.window - self.settings.max_tokens
         for first in range(len(games) + 1):

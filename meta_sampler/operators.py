@@ -78,8 +78,7 @@ def add_reveal(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
 
 def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) -> Lines:
-    """``lines`` with the main player and another one exchanged; the other is shown what it
-    needs."""
+    """``lines`` with the main player and another exchanged, who is shown what it needs."""
     names = {context.main: other, other: context.main}
     new_lines = lines
     for position, line in of_type(lines, *WITH_PLAYER):

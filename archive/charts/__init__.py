@@ -89,8 +89,7 @@ class Plot:
 def canvas(
     size: tuple[float, float], title: str, *shapes: Element, class_: str = "", role: str = "img"
 ) -> Element:
-    """An SVG with a title for screen readers; ``role`` is ``group`` if links in it can be
-    reached."""
+    """An SVG with a title for screen readers; ``role``: ``group`` if links in it can be reached."""
     width, height = map(round, size)
     return el(
         "svg",

@@ -77,8 +77,7 @@ class Ratings:
 
     @cached_property
     def masses(self) -> list[Array]:
-        """x_i (|A_i|,) of each player: the probability of each action, each class of clones in
-        equal shares."""
+        """x_i (|A_i|,) of each player: the probability of each action, clones in equal shares."""
         axes = range(self.joint.ndim)
         return [self.joint.sum(axis=tuple(j for j in axes if j != i)) for i in axes]
 
@@ -158,8 +157,7 @@ def rate_models(
 
 
 def percentiles(values: Array, confidence: float) -> tuple[Array, Array]:
-    """Two-sided bounds of each column of resamples (B, n), of those that are no NaN; NaN without
-    any."""
+    """Two-sided bounds of the numbers in each column of resamples (B, n); NaN without any."""
     bounds, known = np.full((2, values.shape[1]), np.nan), ~np.isnan(values).all(axis=0)
     if known.any():
         shares = (1 - confidence) / 2, (1 + confidence) / 2

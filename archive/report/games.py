@@ -253,8 +253,7 @@ def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
 
 
 def _newest_finetunes(run: Run) -> dict[TaskId, Row]:
-    """Of each game the newest of the fine-tunes that represent it, with what it took before it
-    paused."""
+    """Of each game the newest fine-tune that represents it, with what it took before it paused."""
     ids = {policy_id for several in run.policies.values() for policy_id in several}
     by_id = {row["finetune_id"]: row for row in run.finetunes}
     newest = dict[TaskId, Row]()

@@ -95,8 +95,7 @@ BINS = 24
 
 
 def histograms(samples: Sequence[Histogram]) -> Element:
-    """A panel for each sample, which there must be: the share of its games in each bin, and its
-    median."""
+    """A panel for each sample, at least one: the share of its games in each bin, and its median."""
     values = [value for sample in samples for value in sample.values]
     edges = np.linspace(min([0.0, *values]), max([1.0, *values]), BINS + 1)
     every = []

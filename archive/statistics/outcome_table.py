@@ -38,8 +38,7 @@ SUMMARY = re.compile(
     r"(^|_)(average|avg|mean|overall|total|rank|cost|price|latency|likes|date|params|parameters)(_|$)"
     r"|^(hub|generation|model_size)(_|$)"
 )
-"""Columns that sum up others, or of which more is not better; they are tasks only if they are
-named."""
+"""Columns that sum up others, or of which more is not better: tasks only if they are named."""
 NONE = "no two models that were compared on one task"
 MISSING = dict.fromkeys([*_words("na n/a none null - – —"), ""], np.nan)
 WORDS = MISSING | {

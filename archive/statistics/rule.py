@@ -242,8 +242,7 @@ def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
 
 
 def bounds_of(row: Mapping[str, Any], name: str) -> Interval:
-    """The interval that columns of ``decisions`` hold; a bound that is null or has no column is
-    open."""
+    """The interval that columns of ``decisions`` hold; a bound that is null or missing is open."""
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
     return Interval(
         row[name], -math.inf if low is None else low, math.inf if high is None else high

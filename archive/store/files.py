@@ -204,8 +204,7 @@ def check_size(folder: Path, file: DataFile) -> None:
 
 
 MOST_GROWTH, MOST_VALUE = 1000, 100
-"""Bytes of memory for each byte of a file (ours: up to 110), and for each value as a Python object
-besides its text."""
+"""Bytes of memory for each byte of a file (ours: up to 110), and for each value beside its text."""
 
 
 def _require_bounded(path: Path, parquet: pq.ParquetFile) -> None:

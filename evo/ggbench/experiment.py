@@ -84,8 +84,7 @@ def games_of(rows: Sequence[Row]) -> list[ProgramGame]:
 
 class GGBenchSession(RunSession):
     """Does what is not in the archive yet; ``models``: the author, the filter's and the clusters'
-    model, by their settings. ``rows`` are those of the archive, kept up with what the session
-    commits."""
+    model, by their settings; ``rows``: those of the archive, with what the session commits."""
 
     def __init__(
         self,

@@ -140,8 +140,7 @@ class RayExecutor:
         self.free = deque[Any]()
         """Workers: actors."""
         self.busy: dict[Any, tuple[Any, int | None]] = {}
-        """Worker and number of a job by the reference that is waited for; number None: the worker
-        starts."""
+        """Worker and job number by the reference that is waited for; None: the worker starts."""
         self.unfinished_jobs: dict[int, Job[Any]] = {}
         """Jobs by number that no worker has done yet."""
         self.waiting = deque[int]()

@@ -215,9 +215,8 @@ class _FineTune:
             game.note(entropy, norm)
 
     def _reinforce(self) -> _Playing[list[Tensor]]:
-        """Steps of REINFORCE on each game in turn until its share of the budget is spent;
-        returns the mean of the last adapters, if one is taken. A game on which no step can be made
-        drops out."""
+        """Steps of REINFORCE on each game in turn until its share of the budget is spent; returns
+        the mean of the last adapters, if one is taken. A game without a possible step drops out."""
         settings, until, active = self.settings, self.training.share, self.active
         means, count, average = list[Tensor](), 0, get_swa_multi_avg_fn()
         while active:
@@ -286,8 +285,7 @@ class _Game:
         self.plays: list[Play] = []
 
     def count(self, moves: Sequence[Move], times: int = 1) -> None:
-        """Count the tokens of moves; −1 times: of moves that were neither sampled nor learned
-        from."""
+        """Count the tokens of moves; −1 times: of moves neither sampled nor learned from."""
         self.prompt_tokens += times * sum(len(move.prompt_ids) for move in moves)
         self.new_tokens += times * sum(len(move.token_ids) for move in moves)
 

@@ -134,8 +134,7 @@ class AdaptedModel:
 
     @contextmanager
     def holding(self, values: list[Tensor]) -> Iterator[None]:
-        """Within the context the present adapter is the one of ``values``, which then become what
-        it is."""
+        """Within the context the present adapter is ``values``, which then become what it is."""
         places = [each.data for each in self.parameters()]
         torch._foreach_copy_(places, values)
         yield
@@ -321,8 +320,7 @@ class RowGroups:
     def of(
         cls, policies: Sequence[str], names: Sequence[str], steps: int, device: torch.device
     ) -> RowGroups:
-        """Groups of rows of ``steps`` positions whose policies, among ``names``, are ``policies``
-        (N,)."""
+        """Groups of rows of ``steps`` positions, whose ``policies`` (N,) are among ``names``."""
         each = len(policies) // len(names)
         if list(policies) == [name for name in names for _ in range(each)]:
             return cls(None, None, len(policies), steps)

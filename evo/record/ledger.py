@@ -60,8 +60,7 @@ class Ledger:
     # -- writing ---------------------------------------------------------------------------
 
     def commit(self, **tables: Sequence[Row]) -> None:
-        """Write rows of any tables as one commit, if there are any; rows that name a run get this
-        one."""
+        """Write rows as one commit, if there are any; rows that name a run get this one."""
         if not any(tables.values()):
             return
         rows_by_table = {

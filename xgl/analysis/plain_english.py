@@ -403,8 +403,7 @@ class _TitleWriter:
     # -- sentences -----------------------------------------------------------------------------
 
     def payment(self) -> str:
-        """What the role is paid for, by each of its moves; empty for nothing that depends on a
-        text."""
+        """What the role is paid for, by each of its moves; empty if nothing depends on a text."""
         own = [n for n, player in enumerate(self.moves) if player == self.role]
         by_move: dict[int, list[_Term]] = {n: [] for n in own or [0]}
         for term in self.terms:

@@ -24,8 +24,7 @@ Info = str | Mapping[str, object]
 
 
 class Base(NamedTuple):
-    """Plays of the base player on a game: their mean and standard deviation in bits, and their
-    number."""
+    """The base player's plays of a game: mean and standard deviation in bits, and their number."""
 
     mean: float
     spread: float

@@ -24,8 +24,7 @@ tree costs something too."""
 MAX_TREE_TOKENS = 1024
 """Tokens of a tree of several sequences, at most."""
 MIN_SAVED_SHARE = 1 / 3
-"""Least share of all prompt tokens that common prefixes must save: a second pass costs something
-too."""
+"""Least share of all prompt tokens that prefixes must save: a second pass costs something."""
 
 
 def shared_length(one: Ids, other: Ids) -> int:

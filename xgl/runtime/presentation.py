@@ -150,8 +150,7 @@ def render(view: req.View) -> str:
 
 
 def item_lines(items: Sequence[req.Item]) -> list[str]:
-    """One line for each item, for any text in it, so that no text can be mistaken for another
-    item."""
+    """One line for each item, whatever its text, so that none can be mistaken for another."""
     return [f"{item.label}: {' '.join(item.text.split())}" for item in items]
 
 
