@@ -138,8 +138,7 @@ def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
             program = parse(entry.text, dialect)
         except ProgramError:
             continue
-        early = analyse(program).read_before_set
-        useless = entry.ill_posed or not learning_roles(program) or early
+        useless = entry.ill_posed or not learning_roles(program) or analyse(program).read_before_set
         if useless or normal_form(program) in known_forms:
             continue
         known_forms.add(normal_form(program))

@@ -107,8 +107,7 @@ def _share_text(a: Piece, b: Piece) -> bool:
     """Pieces of one source share text unless they are the two sides of one cut."""
     if a[0] != b[0]:
         return False
-    differing = ((c, d) for c, d in zip(a[1], b[1], strict=False) if c != d)
-    first = next(differing, None)
+    first = next(((c, d) for c, d in zip(a[1], b[1], strict=False) if c != d), None)
     return first is None or first[0][1] != first[1][1]
 
 

@@ -463,8 +463,7 @@ def _steps(program: syn.Program) -> Iterator[NormalForm]:
             case syn.Reveal(player, values):
                 if DIALECTS[program.dialect].live_reveal:
                     shown[player] |= {v.name for v in values if isinstance(v, syn.Register)}
-                strings = _bag(string_of(value, event.registers) for value in values)
-                yield "reveal", player, strings
+                yield "reveal", player, _bag(string_of(value, event.registers) for value in values)
     yield _pay(unpaid)
 
 
@@ -493,6 +492,5 @@ def _condition_form(condition: syn.Condition, registers: Registers) -> NormalFor
         case syn.Logic(word, conditions):
             return word, _bag(_condition_form(part, registers) for part in conditions)
         case syn.Test(left, comparator, right):
-            pair = string_of(left, registers), string_of(right, registers)
-            return "test", comparator, *pair
+            return "test", comparator, string_of(left, registers), string_of(right, registers)
     return "function", string_of(condition, registers)

@@ -152,8 +152,7 @@ def rate_models(
 ) -> Ratings:
     """Task, king and rebel at one equilibrium, from the outcomes (maps, models, models) of each
     task. Raises :class:`RatingError` if none is reached."""
-    game = king_of_the_hill(mean_preferences(outcomes))
-    return rate(game, solution, temperature=temperature)
+    return rate(king_of_the_hill(mean_preferences(outcomes)), solution, temperature=temperature)
 
 
 def percentiles(values: Array, confidence: float) -> tuple[Array, Array]:

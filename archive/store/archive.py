@@ -170,8 +170,7 @@ class Archive:
         self._failed = True
         with disk.writing(self.folder):
             files = tuple(disk.write_table(self.folder, number, *item) for item in tables.items())
-            previous = disk.record_hash(self.folder, number - 1)
-            commit = disk.Commit(number, files, previous)
+            commit = disk.Commit(number, files, disk.record_hash(self.folder, number - 1))
             disk.make_folder(self.folder / disk.COMMITS)
             record = json.dumps(asdict(commit), indent=1).encode()
             write_whole(disk.record_path(self.folder, number), record)

@@ -86,8 +86,7 @@ class LedgerRunner:
             if missing := self._missing(group):
                 if group[0].trains:
                     self.collector.announce([missing])
-                job = missing[0].job(self.collector, missing)
-                self._running[group] = self.executor.begin(job)
+                self._running[group] = self.executor.begin(missing[0].job(self.collector, missing))
 
 
 # -- the experiment --------------------------------------------------------------------------------

@@ -106,8 +106,7 @@ def named_measure(config: MeasureRunConfig) -> ExportedMeasure:
         members.append(MeasureGame(name, task.game_id, task, maps))
     content = json.dumps([[[*each.task.id] for each in members], maps])
     digest = hashlib.sha256(content.encode()).hexdigest()
-    judge = config.measure.judge or "embedded"
-    return ExportedMeasure(tuple(members), judge, "embedded", digest)
+    return ExportedMeasure(tuple(members), config.measure.judge or "embedded", "embedded", digest)
 
 
 def playable_game(code: str, metadata: Metadata, origin: str) -> Game:

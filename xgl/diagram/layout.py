@@ -268,8 +268,7 @@ class _Layout(Sheet):
                 names_set.update(writes(step))
         y = self.y + ROW / 2
         for name in filter(early.__contains__, names):
-            is_constant = name[0] in syn.CONSTANT_TYPES
-            self.square(self.node(name, y, 0), y, dash=not is_constant)
+            self.square(self.node(name, y, 0), y, dash=name[0] not in syn.CONSTANT_TYPES)
         if early:
             self.remark(y, ["given: a constant of the instance, or empty (grey)"], page.FAINT)
             self.y += ROW

@@ -130,8 +130,7 @@ class GameEnvironment:
     def get_reward(self) -> float:
         """Bits of the measured player, or normalised; the floor where the game was left before
         its end."""
-        over = self._episode.done
-        score = self._row.score(self._episode.play) if over else self._row.floor
+        score = self._row.score(self._episode.play) if self._episode.done else self._row.floor
         return self._row.reward(score, self._normalise)
 
     def _ask(self) -> str:

@@ -77,8 +77,7 @@ def load_stories(
     Raises StoryError for a file, ModelNotFoundError for a model, ConfigError for other names.
     """
     if reference == CORPUS:
-        texts = [story.text for story in corpus.stories("held_out")]
-        return CorpusStories(texts, judge.truncate)
+        return CorpusStories([story.text for story in corpus.stories("held_out")], judge.truncate)
     if is_text_file(reference):
         return CorpusStories(read_texts(reference), judge.truncate)
     if reference == JUDGE:

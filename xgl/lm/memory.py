@@ -157,8 +157,7 @@ def retry_in_halves(
     release_memory()
     middle = len(batch) // 2
     _LOG.warning("out of memory at %d %s, going on with %d: %s", len(batch), what, middle, reason)
-    first = retry_in_halves(run, batch[:middle], what)
-    return first + retry_in_halves(run, batch[middle:], what)
+    return retry_in_halves(run, batch[:middle], what) + retry_in_halves(run, batch[middle:], what)
 
 
 def out_of_memory(error: BaseException) -> bool:
