@@ -131,11 +131,8 @@ def note(*facts: str) -> str:
 
 
 class _Grammar:
-    """Forms of rules, by name.
-
-    A register is *spent* while it must not be read: in the assign that sets it first, if a dialect
-    stores all values together, and in a term that has named it.
-    """
+    """Forms of rules, by name. A register is *spent* while it must not be read: in the assign that
+    sets it first, if a dialect stores all values together, and in a term that has named it."""
 
     def __init__(
         self, dialect: str, settings: LocalSettings, constants: tuple[str, ...], main: str

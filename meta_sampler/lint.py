@@ -36,10 +36,8 @@ def _rule(warning: str) -> Callable[[Rule], Rule]:
 
 @lru_cache(maxsize=4096)
 def lint_warnings(program: syn.Program) -> frozenset[str]:
-    """The warnings of the rules that a program breaks; empty for a sensible one.
-
-    A program that cannot be played symbolically has one warning, which says why.
-    """
+    """The warnings of the rules that a program breaks; empty for a sensible one. A program that
+    cannot be played symbolically has one warning, which says why."""
     play = SymbolicPlay(program)
     try:
         return frozenset(warning for warning, rule in _BROKEN.items() if rule(play))
@@ -231,11 +229,8 @@ def no_map(play: SymbolicPlay) -> bool:
 
 @_rule("a move is scored on stories drawn later only")
 def late_stories(play: SymbolicPlay) -> bool:
-    """Nothing that the mover could see decides the score.
-
-    A story drawn later is allowed if another one is in view: the unseen rival cancels what any text
-    would earn.
-    """
+    """Nothing that the mover could see decides the score. A story drawn later is allowed if another
+    one is in view: the unseen rival cancels what any text would earn."""
     first_turns: dict[Part, int] = {}
     for event in play.events:
         for part in chain(*map(sym.all_parts, event.registers.values())):

@@ -90,10 +90,8 @@ NAME = "local"
 
 
 class Local(MetaSampler):
-    """A sampler without memory: it learns from no outcome.
-
-    The model is loaded when it is first needed.
-    """
+    """A sampler without memory: it learns from no outcome. The model is loaded when it is first
+    needed."""
 
     def __init__(self, settings: LocalSettings | None = None) -> None:
         self.settings = settings or LocalSettings()
@@ -122,10 +120,8 @@ class Local(MetaSampler):
         return from_tokenizer(self.lm.tokenizer, n_vocab=int(self.lm.model.config.vocab_size))
 
     def write(self, prompt: tuple[int, ...], lark: str, uniforms: np.ndarray) -> list[Draft]:
-        """One draft for each row of ``uniforms`` (N, T ≥ max_tokens), float64 in [0, 1).
-
-        Raises :class:`SamplerError` when llguidance refuses the grammar.
-        """
+        """One draft for each row of ``uniforms`` (N, T ≥ max_tokens), float64 in [0, 1). Raises
+        :class:`SamplerError` when llguidance refuses the grammar."""
         lm, settings, count = self.lm, self.settings, len(uniforms)
         guides = [Guide(self.vocabulary, lark) for _ in range(count)]
         stops = torch.zeros(self.vocabulary.vocab_size, dtype=torch.bool, device=lm.device)

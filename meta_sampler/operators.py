@@ -430,11 +430,8 @@ def crossover(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
 
 def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines:
-    """Adversarial rescaling: a reward becomes the demand that it be at least 0.
-
-    A program's only reward keeps some terms, or a new reward takes its place, so that the game
-    still pays.
-    """
+    """Adversarial rescaling: a reward becomes the demand that it be at least 0. A program's only
+    reward keeps some terms, or a new reward takes its place, so that the game still pays."""
     rewards = of_type(lines, syn.Reward)
     position, reward = one_of(rng, rewards)
     demanded_terms, remaining = list(reward.amount.terms), list(reward.amount.terms[:0])

@@ -277,10 +277,8 @@ class Event(NamedTuple):
 
 
 def symbolic_events(program: syn.Program) -> Iterator[Event]:
-    """Every executed line in order, as if each ensure held.
-
-    Raises :class:`TooLongError` and :class:`~xgl.errors.FlowError`.
-    """
+    """Every executed line in order, as if each ensure held. Raises :class:`TooLongError` and
+    :class:`~xgl.errors.FlowError`."""
     registers: dict[str, String] = {}
     numbers, turn = count(), 0
     dialect = DIALECTS[program.dialect]

@@ -59,11 +59,8 @@ class LoweredProgram(NamedTuple):
 
 
 def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) -> LoweredProgram:
-    """``game``, measured in ``role``, for the authors' engine.
-
-    Raises :class:`LoweringError` with every reason. ``allow_inexact`` accepts changes that leave
-    the game nearly the same.
-    """
+    """``game``, measured in ``role``, for the authors' engine. Raises :class:`LoweringError` with
+    every reason. ``allow_inexact`` accepts changes that leave the game nearly the same."""
     lowering = _Lowering(game, allow_inexact)
     program = lowering.program()
     if lowering.refusals:

@@ -65,9 +65,8 @@ class TargetEntropy(StrEnum):
 @dataclass(frozen=True)
 class Ratings:
     """``joint`` (|A_1|, …, |A_n|): the equilibrium. ``ratings`` (|A_i|,) of each player: regrets,
-    in units of payoff; at an equilibrium at most ``exploitability``, and 0 for actions with mass
-    in a Nash equilibrium.
-    """
+    in units of payoff; at an equilibrium at most ``exploitability``, and 0 for actions with mass in
+    a Nash equilibrium."""
 
     game: NormalFormGame
     joint: Array

@@ -178,10 +178,8 @@ class Decision:
 
 
 def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
-    """The rule: α1 on the lower bound of the value on the parent, 1 − α2 on γ's upper bound.
-
-    A candidate without an established own gain has no defined C and is never accepted.
-    """
+    """The rule: α1 on the lower bound of the value on the parent, 1 − α2 on γ's upper bound. A
+    candidate without an established own gain has no defined C and is never accepted."""
     if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
         return Decision(Reason.OWN_GAIN_OPEN, decided=False)
     useful, new = evidence.useful(thresholds), evidence.new(thresholds)

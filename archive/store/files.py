@@ -104,10 +104,7 @@ def record_path(folder: Path, number: int) -> Path:
 
 
 def record_hash(folder: Path, number: int) -> str | None:
-    """SHA-256 of the record of a commit; None for the commit before the first.
-
-    Raises OSError.
-    """
+    """SHA-256 of the record of a commit; None for the commit before the first. Raises OSError."""
     if number < 0:
         return None
     return sha256(read_bytes(record_path(folder, number), within=folder)).hexdigest()
@@ -138,10 +135,8 @@ def read_head(folder: Path) -> Head:
 
 
 def read_commits(folder: Path) -> tuple[Commit, ...]:
-    """Every commit of the archive, in order.
-
-    Raises DamagedError when a record is unreadable, or missing between others.
-    """
+    """Every commit of the archive, in order. Raises DamagedError when a record is unreadable, or
+    missing between others."""
     records = [path for path in (folder / COMMITS).glob("*") if _RECORD.fullmatch(path.name)]
     return tuple(_read(folder, number) for number in range(len(records)))
 

@@ -71,10 +71,8 @@ class AdaptedModel:
 
     @contextmanager
     def with_factors(self, factors: Sequence[Sequence[Tensor] | None]) -> Iterator[LanguageModel]:
-        """The same with the tensors of several adapters, in the order of :meth:`parameters`.
-
-        The stacked factors keep their place in memory where as many policies come again.
-        """
+        """The same with the tensors of several adapters, in the order of :meth:`parameters`. The
+        stacked factors keep their place in memory where as many policies come again."""
         variant = len(factors), len(self._layers)
         stacks = self.base.captured.setdefault(f"factors of {variant}", {})
         for place, (path, layer) in enumerate(self._layers.items()):

@@ -38,10 +38,8 @@ class Base(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A game in a role, its map, and what an unfinished play counts as (``floor``, bits).
-
-    ``base``: what the base player scores on the game; None: not known.
-    """
+    """A game in a role, its map, and what an unfinished play counts as (``floor``, bits). ``base``:
+    what the base player scores on the game; None: not known."""
 
     game: Game
     role: str

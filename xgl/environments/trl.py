@@ -84,10 +84,8 @@ CALL = "Make the move by calling the tool `move`, once for each request."
 
 
 class GameEnvironment:
-    """One rollout of the game of a row; use :func:`environment_factory`.
-
-    TRL takes every public method but ``reset`` and ``get_reward`` for a tool.
-    """
+    """One rollout of the game of a row; use :func:`environment_factory`. TRL takes every public
+    method but ``reset`` and ``get_reward`` for a tool."""
 
     def __init__(self, judge: Judge, others: Player | None, normalise: bool) -> None:
         self._judge, self._others, self._normalise = judge, others, normalise
@@ -96,10 +94,8 @@ class GameEnvironment:
         self._items_shown: int | None
 
     def reset(self, info: Info, prompt: object = (), **_: object) -> str:
-        """Begin the game of a row; returns the text that is appended to the row's prompt.
-
-        A row that has a prompt has asked for the first move already.
-        """
+        """Begin the game of a row; returns the text that is appended to the row's prompt. A row
+        that has a prompt has asked for the first move already."""
         self._row, self._items_shown = read_row(info), None
         names = [name for name in self._row.players if name != self._row.role]
         if names and self._others is None:

@@ -97,10 +97,7 @@ _NO_STORY = re.compile(r"(assign|elicit|ensure|reward|reveal|beacon|replay)\(|\Z
 
 class JudgeStories:
     """Stories that a model of this machine writes at temperature 1, one for each map and site: the
-    judge's own, or another one.
-
-    ``truncate(text, tokens)`` cuts to judge tokens.
-    """
+    judge's own, or another one. ``truncate(text, tokens)`` cuts to judge tokens."""
 
     def __init__(self, lm: LanguageModel, truncate: Callable[[str, int], str]) -> None:
         self.lm, self.truncate = lm, truncate

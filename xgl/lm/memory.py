@@ -49,9 +49,7 @@ def few_threads(lm: LanguageModel) -> Iterator[None]:
 
 def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
     """Number of rows of ``tokens`` tokens, prompt and continuation, that fit into ``limit`` bytes.
-
-    A row needs its cache, a forward pass over its prompt, and then logits to sample from.
-    """
+    A row needs its cache, a forward pass over its prompt, and then logits to sample from."""
     drawing = DRAW_BYTES * int(lm.model.config.vocab_size)
     row = tokens * cache_bytes(lm) * 5 // 4 + max(reading_bytes(lm, tokens), drawing)
     return max(1, limit // row)

@@ -71,10 +71,7 @@ def prefix_trees(
     sequences: Sequence[ScoredSequence], max_tokens: int = MAX_TREE_TOKENS
 ) -> list[PrefixTree]:
     """Trees that hold every sequence once; sequences that differ only in their last token share
-    all.
-
-    ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence separate.
-    """
+    all. ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence separate."""
     # Sorted, a sequence shares its longest prefix with a neighbour, so one pass over neighbours
     # finds every shared prefix.
     groups, last, size = list[list[int]](), Ids(), 0

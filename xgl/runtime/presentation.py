@@ -155,10 +155,8 @@ def item_lines(items: Sequence[req.Item]) -> list[str]:
 
 
 def token_spans(judge: req.Judge, text: str, score_count: int) -> list[str]:
-    """The parts of a text that its judge tokens cover; the last ``score_count`` have scores.
-
-    Where the tokens do not cover the text, it is cut into ``score_count`` parts of equal length.
-    """
+    """The parts of a text that its judge tokens cover; the last ``score_count`` have scores. Where
+    the tokens do not cover the text, it is cut into ``score_count`` parts of equal length."""
     ends = [len(judge.first_tokens(text, count)) for count in range(judge.count(text) + 1)]
     spans = [text[start:end] for start, end in pairwise(ends)]
     if len(spans) >= score_count and all(spans) and "".join(spans) == text:
