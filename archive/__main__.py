@@ -174,7 +174,6 @@ def verify(arguments: Namespace) -> CommandResult:
 
 
 def _lines(*lines: str) -> CommandResult:
-    """A result that is shown as these lines."""
     return CommandResult(None, lambda _value, _console: print("\n".join(lines)))
 
 

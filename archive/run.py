@@ -108,9 +108,7 @@ class Run:
 
     def __init__(self, archive: Archive, run_id: str | None = None) -> None:
         """The run that ``run_id``, possibly shortened, names; the last touched one by default.
-
-        Raises LookupFailedError when the archive holds no run, or not that one.
-        """
+        Raises LookupFailedError when the archive holds no run, or not that one."""
         self.archive = archive
         by_id = {run.run_id: run for run in runs(archive)}
         if not by_id:

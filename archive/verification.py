@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from itertools import islice
-from typing import Any, NamedTuple
+from operator import itemgetter
+from typing import NamedTuple
 
 import pyarrow.compute as pc
 
@@ -207,6 +208,7 @@ def decisions(run: Run, unchecked_counts: Counter[str]) -> Iterator[Mismatch]:
         yield from _verdict(row, decision, _list(row) in accepting)
 
 
+_list = itemgetter("generation", "parent_game_id", "parent_role", "round")
 _DECIDING = {"growth": ("alpha1", "alpha2"), "transfer": ("rule", "definition", "gain_kind")}
 """Columns of decisions by the section of the settings that they follow."""
 
@@ -319,10 +321,6 @@ def _difference(
             yield Mismatch(f"{name} {member.game_id}", str(member), str(other))
     for task_id in unseen:
         yield Mismatch(f"{name} {task_id.game_id}", "no row", "a member, since it was accepted")
-
-
-def _list(row: Row) -> tuple[Any, ...]:
-    return (row["generation"], row["parent_game_id"], row["parent_role"], row["round"])
 
 
 # -- all checks ------------------------------------------------------------------------------------

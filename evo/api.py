@@ -89,11 +89,8 @@ def resume(
     quiet: bool = False,
     backend: str | None = None,
 ) -> Run:
-    """Continue the run in a run folder, as :func:`grow` does.
-
-    ``settings`` may change only settings that earlier results do not depend on: those marked ↻ by
-    ``python -m evo.config``.
-    """
+    """Continue the run in a run folder, as :func:`grow` does. ``settings`` may change only settings
+    that earlier results do not depend on: those marked ↻ by ``python -m evo.config``."""
     return _run([f"resume={folder}", *overrides(settings or {})], callbacks, quiet, backend)
 
 

@@ -297,10 +297,8 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Within the context, SIGTERM (by which batch systems end a program) acts like Ctrl-C.
-
-    Ray sets a handler of its own when it starts; so this comes after the session has begun.
-    """
+    """Within the context, SIGTERM (by which batch systems end a program) acts like Ctrl-C. Ray sets
+    a handler of its own when it starts; so this comes after the session has begun."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

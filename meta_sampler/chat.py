@@ -29,10 +29,8 @@ MOST_REFUSED = 200
 
 
 class Chat(PaidAnswers, base.MetaSampler):
-    """A sampler that remembers what was refused.
-
-    Raises :class:`~xgl.errors.PlayerError` if the key is not in the environment.
-    """
+    """A sampler that remembers what was refused. Raises :class:`~xgl.errors.PlayerError` if the key
+    is not in the environment."""
 
     settings: ChatSamplerSettings
 

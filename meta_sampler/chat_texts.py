@@ -75,7 +75,6 @@ ANSWER_FORM = (
 )
 """The form of answers is described, not shown: small models copy what they are shown."""
 
-
 MAX_PROGRAM = 8_000
 """Characters of one program in a request."""
 
@@ -139,8 +138,7 @@ def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
             program = parse(entry.text, dialect)
         except ProgramError:
             continue
-        early = analyse(program).read_before_set
-        useless = entry.ill_posed or not learning_roles(program) or early
+        useless = entry.ill_posed or not learning_roles(program) or analyse(program).read_before_set
         if useless or normal_form(program) in known_forms:
             continue
         known_forms.add(normal_form(program))

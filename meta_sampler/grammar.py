@@ -131,11 +131,8 @@ def note(*facts: str) -> str:
 
 
 class _Grammar:
-    """Forms of rules, by name.
-
-    A register is *spent* while it must not be read: in the assign that sets it first, if a dialect
-    stores all values together, and in a term that has named it.
-    """
+    """Forms of rules, by name. A register is *spent* while it must not be read: in the assign that
+    sets it first, if a dialect stores all values together, and in a term that has named it."""
 
     def __init__(
         self, dialect: str, settings: LocalSettings, constants: tuple[str, ...], main: str
@@ -378,8 +375,7 @@ class _Grammar:
                 self.add(name, f"term::_{rest}", f'"-" term::_{rest}')
 
     def _register(self, rule: str, remaining: int) -> None:
-        """One register; if it is the last one that can be named, the term must hold a move by
-        then."""
+        """One register; if it is the last that can be named, the term must hold a move by then."""
         name, after = f"{rule}_{remaining}", f"after_{rule}_{remaining}"
         move_seen = holds("seen") if (rule, remaining) == ("outer", 1) else ""
         for register in STRINGS:

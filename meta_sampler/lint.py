@@ -37,10 +37,8 @@ def _rule(warning: str) -> Callable[[Rule], Rule]:
 
 @lru_cache(maxsize=4096)
 def lint_warnings(program: syn.Program) -> frozenset[str]:
-    """The warnings of the rules that a program breaks; empty for a sensible one.
-
-    A program that cannot be played symbolically has one warning, which says why.
-    """
+    """The warnings of the rules that a program breaks; empty for a sensible one. A program that
+    cannot be played symbolically has one warning, which says why."""
     play = SymbolicPlay(program)
     try:
         return frozenset(warning for warning, rule in _BROKEN.items() if rule(play))
@@ -108,8 +106,7 @@ def _share_text(a: Piece, b: Piece) -> bool:
     """Pieces of one source share text unless they are the two sides of one cut."""
     if a[0] != b[0]:
         return False
-    differing = ((c, d) for c, d in zip(a[1], b[1], strict=False) if c != d)
-    first = next(differing, None)
+    first = next(((c, d) for c, d in zip(a[1], b[1], strict=False) if c != d), None)
     return first is None or first[0][1] != first[1][1]
 
 
@@ -249,11 +246,8 @@ def no_map(play: SymbolicPlay) -> bool:
 
 @_rule("a move is scored on stories drawn later only")
 def late_stories(play: SymbolicPlay) -> bool:
-    """Nothing that the mover could see decides the score.
-
-    A story drawn later is allowed if another one is in view: the unseen rival cancels what any text
-    would earn.
-    """
+    """Nothing that the mover could see decides the score. A story drawn later is allowed if another
+    one is in view: the unseen rival cancels what any text would earn."""
     first_turns: dict[Part, int] = {}
     for event in play.events:
         for part in chain(*map(sym.all_parts, event.registers.values())):
@@ -308,8 +302,7 @@ def _mover(line: syn.Instruction) -> str:
 
 
 def _distractors(lines: tuple[syn.Instruction, ...]) -> set[tuple[int, str]]:
-    """Stories in view of a later move: if unread, they are texts that the move must not be
-    about."""
+    """Stories in view of a later move: if unread, texts that the move must not be about."""
     moves = [(i, line.player) for i, line in enumerate(lines) if isinstance(line, syn.Elicit)]
     everything = max((i for i, player in moves if player in syn.OMNISCIENT), default=-1)
     public = max((i for i, _ in moves), default=-1)

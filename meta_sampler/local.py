@@ -38,7 +38,6 @@ from xgl.random_streams import stream
 # Before each token, tokens that cannot continue to a text of the grammar are masked (llguidance);
 # the rest is renormalised and sampled.
 
-
 Draft = tuple[str, str, int]
 """What a model wrote; the longest beginning of it that is a text of the grammar, empty if there is
 none; and the number of tokens written, the end of text included."""
@@ -70,7 +69,6 @@ class Guide:
         return self._matcher
 
     def draft(self, ids: Sequence[int]) -> Draft:
-        """The text as a draft."""
         self._after(ids)
         return self._text(ids), self._text(ids[: self._accepted]), len(ids)
 
@@ -92,10 +90,8 @@ NAME = "local"
 
 
 class Local(MetaSampler):
-    """A sampler without memory: it learns from no outcome.
-
-    The model is loaded when it is first needed.
-    """
+    """A sampler without memory: it learns from no outcome. The model is loaded when it is first
+    needed."""
 
     def __init__(self, settings: LocalSettings | None = None) -> None:
         self.settings = settings or LocalSettings()
@@ -124,10 +120,8 @@ class Local(MetaSampler):
         return from_tokenizer(self.lm.tokenizer, n_vocab=int(self.lm.model.config.vocab_size))
 
     def write(self, prompt: tuple[int, ...], lark: str, uniforms: np.ndarray) -> list[Draft]:
-        """One draft for each row of ``uniforms`` (N, T ≥ max_tokens), float64 in [0, 1).
-
-        Raises :class:`SamplerError` when llguidance refuses the grammar.
-        """
+        """One draft for each row of ``uniforms`` (N, T ≥ max_tokens), float64 in [0, 1). Raises
+        :class:`SamplerError` when llguidance refuses the grammar."""
         lm, settings, count = self.lm, self.settings, len(uniforms)
         guides = [Guide(self.vocabulary, lark) for _ in range(count)]
         stops = torch.zeros(self.vocabulary.vocab_size, dtype=torch.bool, device=lm.device)
@@ -187,8 +181,7 @@ class Local(MetaSampler):
     def _prompt(
         self, parent: Game, scope: Sequence[Game], seed: int
     ) -> tuple[tuple[int, ...], Provenance]:
-        """What the model reads, with as many games as its window holds, and where drafts are
-        from."""
+        """What the model reads, with as many games as fit its window, and where drafts are from."""
         games, lm = examples(parent, scope, self.settings.examples, seed), self.lm
         room = lm.window - self.settings.max_tokens
         for first in range(len(games) + 1):

@@ -78,8 +78,7 @@ def add_reveal(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
 
 def swap_players(lines: Lines, other: str, context: EditContext, rng: Random) -> Lines:
-    """``lines`` with the main player and another one exchanged; the other is shown what it
-    needs."""
+    """``lines`` with the main player and another exchanged, who is shown what it needs."""
     names = {context.main: other, other: context.main}
     new_lines = lines
     for position, line in of_type(lines, *WITH_PLAYER):
@@ -431,11 +430,8 @@ def crossover(lines: Lines, context: EditContext, rng: Random) -> Lines:
 
 
 def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines:
-    """Adversarial rescaling: a reward becomes the demand that it be at least 0.
-
-    A program's only reward keeps some terms, or a new reward takes its place, so that the game
-    still pays.
-    """
+    """Adversarial rescaling: a reward becomes the demand that it be at least 0. A program's only
+    reward keeps some terms, or a new reward takes its place, so that the game still pays."""
     rewards = of_type(lines, syn.Reward)
     position, reward = one_of(rng, rewards)
     demanded_terms, remaining = list(reward.amount.terms), list(reward.amount.terms[:0])

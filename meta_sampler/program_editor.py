@@ -178,7 +178,6 @@ def operands(lines: Lines, start: int = 0) -> list[Site]:
 
 
 def replace_node(lines: Lines, site: Site, new: Any) -> Lines:
-    """``lines`` with the node at ``site`` replaced."""
     counter = count()
 
     def visit(part: Any) -> Any:
@@ -219,8 +218,7 @@ def _without_truths(line: syn.Instruction) -> syn.Instruction | None:
 # -- what nothing reads ----------------------------------------------------------------------------
 
 PRUNE = "prune"
-"""Name, in a proposal's provenance, of a deletion that also removes values used only by the deleted
-line."""
+"""Name, in a provenance, of a deletion that also removes values used only by the deleted line."""
 
 
 def unread_registers(lines: Lines) -> frozenset[str]:

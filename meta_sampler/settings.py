@@ -173,4 +173,3 @@ SETTINGS: dict[str, type[Caps]] = {
     "chat": ChatSamplerSettings,
     "portfolio": PortfolioSettings,
 }
-"""The settings class of each sampler, by its name."""

@@ -168,10 +168,8 @@ _LEAST = 2
 
 
 def move_tokens(program: Program, metadata: Metadata) -> int:
-    """Most judge tokens that one player may write in one play, default limits counted.
-
-    0 for flags in the wrong order: such a program is not played.
-    """
+    """Most judge tokens that one player may write in one play, default limits counted. 0 for flags
+    in the wrong order: such a program is not played."""
     return max(_tokens_by_player(program, metadata).values(), default=0)
 
 
@@ -186,10 +184,8 @@ def _tokens_by_player(program: Program, metadata: Metadata) -> Counter[str]:
 
 
 def fit(program: Program, caps: Caps, parent: Game) -> Program:
-    """Fewer repetitions, then shorter moves, until the caps on steps and tokens hold.
-
-    If nothing is left to cut, the result may still break a cap.
-    """
+    """Fewer repetitions, then shorter moves, until the caps on steps and tokens hold. If nothing is
+    left to cut, the result may still break a cap."""
     most, metadata = _limits(caps, parent), parent.metadata
     lines: Lines | None = program.instructions
     while lines is not None:

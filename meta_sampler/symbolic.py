@@ -254,7 +254,6 @@ def term_form(sign: int, term: syn.Term, registers: Registers) -> LinearForm:
 
 
 def sum_form(amount: syn.Sum, registers: Registers) -> LinearForm:
-    """A signed sum of terms."""
     forms = (term_form(sign, term, registers) for sign, term in amount.terms)
     return LinearForm.of(item for form in forms for item in form.terms)
 
@@ -278,10 +277,8 @@ class Event(NamedTuple):
 
 
 def symbolic_events(program: syn.Program) -> Iterator[Event]:
-    """Every executed line in order, as if each ensure held.
-
-    Raises :class:`TooLongError` and :class:`~xgl.errors.FlowError`.
-    """
+    """Every executed line in order, as if each ensure held. Raises :class:`TooLongError` and
+    :class:`~xgl.errors.FlowError`."""
     registers: dict[str, String] = {}
     numbers, turn = count(), 0
     dialect = DIALECTS[program.dialect]
@@ -341,7 +338,6 @@ class SymbolicPlay:
     program: syn.Program
 
     def lines(self, kind: type[Line]) -> list[Line]:
-        """The program's lines of one type."""
         return [line for line in self.program.instructions if isinstance(line, kind)]
 
     @cached_property
@@ -350,7 +346,6 @@ class SymbolicPlay:
         return list(symbolic_events(self.program))
 
     def executed_lines(self, kind: type[Line]) -> list[tuple[Event, Line]]:
-        """The executed lines of one type."""
         return [(event, event.line) for event in self.events if isinstance(event.line, kind)]
 
     @cached_property
@@ -466,8 +461,7 @@ def _steps(program: syn.Program) -> Iterator[NormalForm]:
             case syn.Reveal(player, values):
                 if DIALECTS[program.dialect].live_reveal:
                     shown[player] |= {v.name for v in values if isinstance(v, syn.Register)}
-                strings = _bag(string_of(value, event.registers) for value in values)
-                yield "reveal", player, strings
+                yield "reveal", player, _bag(string_of(value, event.registers) for value in values)
     yield _pay(unpaid)
 
 
@@ -496,6 +490,5 @@ def _condition_form(condition: syn.Condition, registers: Registers) -> NormalFor
         case syn.Logic(word, conditions):
             return word, _bag(_condition_form(part, registers) for part in conditions)
         case syn.Test(left, comparator, right):
-            pair = string_of(left, registers), string_of(right, registers)
-            return "test", comparator, *pair
+            return "test", comparator, string_of(left, registers), string_of(right, registers)
     return "function", string_of(condition, registers)

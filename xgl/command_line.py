@@ -65,10 +65,8 @@ sentence of its docstring the command's help, the whole of it its description.""
 def parse(
     program: str, description: str, commands: Commands, words: Sequence[str] | None
 ) -> Namespace:
-    """The arguments among ``words``, and as ``command`` the function that they are for.
-
-    Raises :class:`ConfigError`.
-    """
+    """The arguments among ``words``, and as ``command`` the function that they are for. Raises
+    :class:`ConfigError`."""
     parser = _Parser(prog=program, description=description)
     parser.add_argument("--version", action="version", version=f"xent-evo {__version__}")
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND")

@@ -102,6 +102,5 @@ def comment(text: str) -> str:
 
 
 def word(text: str) -> str:
-    """Letters, digits, ``_`` and ``-`` of ASCII; everything else becomes ``_``. Such a word names
-    no other folder."""
+    """Letters, digits, ``_`` and ``-`` of ASCII, else ``_``: such a word names no other folder."""
     return re.sub(r"[^A-Za-z0-9_-]+", "_", text)

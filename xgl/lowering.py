@@ -59,11 +59,8 @@ class LoweredProgram(NamedTuple):
 
 
 def lower(game: Game, role: str = syn.MAIN_PLAYER, allow_inexact: bool = False) -> LoweredProgram:
-    """``game``, measured in ``role``, for the authors' engine.
-
-    Raises :class:`LoweringError` with every reason. ``allow_inexact`` accepts changes that leave
-    the game nearly the same.
-    """
+    """``game``, measured in ``role``, for the authors' engine. Raises :class:`LoweringError` with
+    every reason. ``allow_inexact`` accepts changes that leave the game nearly the same."""
     lowering = _Lowering(game, allow_inexact)
     program = lowering.program()
     if lowering.refusals:
@@ -178,8 +175,7 @@ class _Lowering:
         return renamed
 
     def _refuse_worlds(self) -> None:
-        """Refuse what that engine has no place for: models under one judge, constants by prompts,
-        the player david."""
+        """Refuse what that engine lacks: models under one judge, constants by prompts, david."""
         for line in self.game.program.instructions:
             if names := names_of(line):
                 self.refuse(line, f"that engine has one judge, and no model {names[0]!r} under it")
@@ -246,8 +242,7 @@ class _Lowering:
         return node
 
     def _without_overwritten(self, line: syn.Instruction) -> Lines:
-        """An assign that names each register once: Python evaluates no call with a keyword
-        twice."""
+        """An assign that names each register once: no call of Python has a keyword twice."""
         if not isinstance(line, syn.Assign) or len(kept := dict(line.targets)) == len(line.targets):
             return [line]
         for name, value in line.targets:

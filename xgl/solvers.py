@@ -41,7 +41,6 @@ class Attempt(NamedTuple):
 
     @property
     def finished(self) -> bool:
-        """Whether the moves obey every rule."""
         return self.score > -math.inf
 
 

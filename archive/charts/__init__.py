@@ -66,7 +66,6 @@ class Plot:
         self.y = LinearScale(*ys, top + height, top, "y" in counts)
 
     def place(self, x: float, y: float) -> Point:
-        """Pixels of a value."""
         return self.x(x), self.y(y)
 
     def grid(
@@ -90,8 +89,7 @@ class Plot:
 def canvas(
     size: tuple[float, float], title: str, *shapes: Element, class_: str = "", role: str = "img"
 ) -> Element:
-    """An SVG with a title for screen readers; ``role`` is ``group`` if links in it can be
-    reached."""
+    """An SVG with a title for screen readers; ``role``: ``group`` if links in it can be reached."""
     width, height = map(round, size)
     return el(
         "svg",
@@ -111,7 +109,6 @@ def text(x: float, y: float, words: str, class_: str = "", anchor: str | None = 
 
 
 def line(x1: float, y1: float, x2: float, y2: float, class_: str) -> Element:
-    """A straight line."""
     return el("line", x1=x1, y1=y1, x2=x2, y2=y2, class_=class_)
 
 

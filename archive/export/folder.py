@@ -104,7 +104,6 @@ def _write(folder: Path, files: Files) -> None:
 
 
 def json_lines(rows: Iterable[Mapping[str, Any]]) -> str:
-    """One line of JSON for each row."""
     return "".join(f"{json_text(row)}\n" for row in rows)
 
 

@@ -70,10 +70,8 @@ _KEY = re.compile(r"base_model\.model\..*?\.(\d+)\..*?(\w+)\.lora_A\.weight")
 
 
 def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
-    """A folder for each fine-tune of the newest scope, or of its cover at η.
-
-    Raises ExportError if no game of it was fine-tuned.
-    """
+    """A folder for each fine-tune of the newest scope, or of its cover at η. Raises ExportError if
+    no game of it was fine-tuned."""
     tasks = choose(run, options).covers
     stored = {*run.archive.adapters()}  # those of attempts that were given up are removed
     whole = [row for row in run.finetunes if row["state_hash"] is None]  # not those of a pause
@@ -104,7 +102,6 @@ def adapters(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
 
 
 def _player(run: Run) -> dict[str, Any]:
-    """The player's settings in the run's configuration."""
     try:
         player = read_settings(run.config_json)["player"]
         kinds: dict[str, Any] = dict.fromkeys(("lora_alpha", "temperature"), int | float)

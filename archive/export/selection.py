@@ -83,10 +83,7 @@ _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_-]*")
 
 def game_name(task_id: TaskId, games: Iterable[str]) -> str:
     """Name of a game in a role, its id shortened as far as no other of `games` begins in the same
-    way.
-
-    Raises LookupFailedError for ids and roles that are not plain words.
-    """
+    way. Raises LookupFailedError for ids and roles that are not plain words."""
     for name in task_id:
         if not _NAME.fullmatch(name):
             raise LookupFailedError(

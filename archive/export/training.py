@@ -43,7 +43,6 @@ from xgl.runtime.requests import Judge, MoveRequest
 
 SPLITS = {"train": ("training",), "test": ("acceptance", "selection", "calibration")}
 
-
 KnownPlays = Mapping[int, Sequence[tuple[float, list[str]]]]
 """Score in bits and moves of a game's finished plays by map seed, of any policy but searches; the
 best last."""
@@ -281,10 +280,8 @@ VERIFIERS = "0.4"
 
 
 def environment(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]]:
-    """A package named after `folder`, with rows of every game of the scope or cover.
-
-    Raises ExportError if no map is archived, and for a game that needs models under the judge.
-    """
+    """A package named after `folder`, with rows of every game of the scope or cover. Raises
+    ExportError if no map is archived, and for a game that needs models under the judge."""
     rows = task_rows(run, options)
     own_name = Path(os.path.realpath(folder)).name.lower()
     stem = re.sub(r"\W+", "_", own_name, flags=re.ASCII).strip("_")

@@ -128,11 +128,8 @@ def presentation(lowered_game: LoweredProgram, role: str) -> str:
 
 
 def fill_template(code: str, rules: Sequence[str], role: str) -> str:
-    """The fixed file with a game's data in its place.
-
-    Its JSON, in ASCII, is written as a JSON string; with its escapes this is a Python string of the
-    same value.
-    """
+    """The fixed file with a game's data in its place. Its JSON, in ASCII, is written as a JSON
+    string; with its escapes this is a Python string of the same value."""
     data = json.dumps({"code": code, "rules": list(rules), "role": role})
     return TEMPLATE.replace('json.loads("{}")', f"json.loads({json.dumps(data)})")
 

@@ -50,7 +50,6 @@ class NormalFormGame:
 
     @property
     def span(self) -> float:
-        """The largest of the players' spans."""
         return max(self.spans)
 
     @cached_property
@@ -191,8 +190,7 @@ def distances(game: NormalFormGame, player: int) -> Array:
     """D (|A_i|, |A_i|) of (6), in squared units of payoff: the mean over independent mixed
     strategies of the opponents, uniform on their simplices (App. C). The largest over all players'
     payoffs, where the paper takes the player's own: by the task's own payoff only, a task that one
-    model wins equals a task that its rival wins.
-    """
+    model wins equals a task that its rival wins."""
     points = [mixed_points(np.moveaxis(payoff, player, 0)) for payoff in game.payoffs]
     return np.maximum.reduce([cdist(each, each, "sqeuclidean") for each in points])
 
@@ -221,10 +219,8 @@ def normalised_columns(similarity: Array, p: float = 1.0) -> Array:
 
 
 def target(similarity: Array) -> Array:
-    """argmax H_a^1 (|A_i|,): the point nearest to 0 in the hull of the columns of U^(1).
-
-    Equal columns share equally. Every entry is at least FLOOR/|A_i|.
-    """
+    """argmax H_a^1 (|A_i|,): the point nearest to 0 in the hull of the columns of U^(1). Equal
+    columns share equally. Every entry is at least FLOOR/|A_i|."""
     columns = normalised_columns(similarity)
     labels = equal_rows(columns.T)
     unique_columns = columns[:, np.unique(labels, return_index=True)[1]]

@@ -12,6 +12,7 @@ from enum import StrEnum
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from archive.ratings.normal_form import Array
 from archive.ratings.preferences import KING, TASK, elo, king_of_the_hill
@@ -71,9 +72,7 @@ def utilities(prompts: Array, models: Array) -> Array:
 def skill_entropy(vectors: Array) -> float:
     """Shannon entropy, nats, of the mean vector (K,), normalised to sum 1."""
     mean = vectors.mean(axis=0)
-    share = mean / mean.sum()
-    positive = share[share > 0]
-    return float(-(positive * np.log(positive)).sum())
+    return float(entr(mean / mean.sum()).sum())
 
 
 def _new_model(

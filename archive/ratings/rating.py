@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import entr
 
 from archive.errors import RatingError
 from archive.ratings.equilibria import limiting_logit_equilibrium, nearest_cce
@@ -46,8 +47,6 @@ TIE = 1e-4
 
 
 class EquilibriumKind(StrEnum):
-    """The kind of equilibrium."""
-
     NE = "ne"
     """The limiting logit equilibrium: players choose independently."""
     CCE = "cce"
@@ -66,9 +65,8 @@ class TargetEntropy(StrEnum):
 @dataclass(frozen=True)
 class Ratings:
     """``joint`` (|A_1|, …, |A_n|): the equilibrium. ``ratings`` (|A_i|,) of each player: regrets,
-    in units of payoff; at an equilibrium at most ``exploitability``, and 0 for actions with mass
-    in a Nash equilibrium.
-    """
+    in units of payoff; at an equilibrium at most ``exploitability``, and 0 for actions with mass in
+    a Nash equilibrium."""
 
     game: NormalFormGame
     joint: Array
@@ -78,17 +76,14 @@ class Ratings:
 
     @cached_property
     def masses(self) -> list[Array]:
-        """x_i (|A_i|,) of each player: the probability of each action, each class of clones in
-        equal shares."""
+        """x_i (|A_i|,) of each player: the probability of each action, clones in equal shares."""
         axes = range(self.joint.ndim)
         return [self.joint.sum(axis=tuple(j for j in axes if j != i)) for i in axes]
 
     def effective_number(self, player: int) -> float:
         """exp of the Shannon entropy of a player's mass over classes of clones: from 1 to their
         number."""
-        mass = self.classes.fold(player, self.masses[player])
-        positive = mass[mass > 0]
-        return float(np.exp(-(positive * np.log(positive)).sum()))
+        return float(np.exp(entr(self.classes.fold(player, self.masses[player])).sum()))
 
     def contributions(self, player: int, co_player: int) -> Array:
         """δ (|A_i|, |A_j|): what each action of ``co_player`` adds to each rating of ``player``
@@ -156,13 +151,11 @@ def rate_models(
 ) -> Ratings:
     """Task, king and rebel at one equilibrium, from the outcomes (maps, models, models) of each
     task. Raises :class:`RatingError` if none is reached."""
-    game = king_of_the_hill(mean_preferences(outcomes))
-    return rate(game, solution, temperature=temperature)
+    return rate(king_of_the_hill(mean_preferences(outcomes)), solution, temperature=temperature)
 
 
 def percentiles(values: Array, confidence: float) -> tuple[Array, Array]:
-    """Two-sided bounds of each column of resamples (B, n), of those that are no NaN; NaN without
-    any."""
+    """Two-sided bounds of the numbers in each column of resamples (B, n); NaN without any."""
     bounds, known = np.full((2, values.shape[1]), np.nan), ~np.isnan(values).all(axis=0)
     if known.any():
         shares = (1 - confidence) / 2, (1 + confidence) / 2

@@ -143,7 +143,6 @@ def read_scored_texts(run: Run) -> dict[tuple[TaskId, str, int, int], tuple[Scor
 
 
 def scored_text_rows(task_id: TaskId, play: BestPlay) -> list[dict[str, Any]]:
-    """Rows of ``scored_texts`` of one play."""
     play_facts = {"policy_id": play.policy_id, **task_id._asdict()}
     play_facts |= {"map_seed": play.map_seed, "play_seed": play.play_seed}
     return [play_facts | {"place": n} | term._asdict() for n, term in enumerate(play.terms)]
@@ -254,8 +253,7 @@ def gather_games(run: Run) -> tuple[tuple[GameFacts, ...], TransferMatrix]:
 
 
 def _newest_finetunes(run: Run) -> dict[TaskId, Row]:
-    """Of each game the newest of the fine-tunes that represent it, with what it took before it
-    paused."""
+    """Of each game the newest fine-tune that represents it, with what it took before it paused."""
     ids = {policy_id for several in run.policies.values() for policy_id in several}
     by_id = {row["finetune_id"]: row for row in run.finetunes}
     newest = dict[TaskId, Row]()

@@ -33,9 +33,7 @@ class Histogram(NamedTuple):
 
 class PlayerMeasure(NamedTuple):
     """One player: μ over all its measured games of the scope, and μ_k for each scope Σ_k.
-
-    ``of_covers``: the games are those of the scope's cover; else all of the scope.
-    """
+    ``of_covers``: the games are those of the scope's cover; else all of the scope."""
 
     player: str
     base: str
@@ -48,10 +46,8 @@ class PlayerMeasure(NamedTuple):
 def gather_measures(
     run: Run, measured_archives: Sequence[Archive] = ()
 ) -> tuple[PlayerMeasure, ...]:
-    """Players in the order in which they were measured; none where none was.
-
-    ``measured_archives``: runs of ``+experiment=measure`` on what this run exported.
-    """
+    """Players in the order in which they were measured; none where none was. ``measured_archives``:
+    runs of ``+experiment=measure`` on what this run exported."""
     scope_ids = {member.task_id for members in run.scopes.values() for member in members}
     sources = [run.rows("measures"), *(source.rows("measures") for source in measured_archives)]
     by_player: dict[str, dict[TaskId, Row]] = {}
@@ -99,8 +95,7 @@ BINS = 24
 
 
 def histograms(samples: Sequence[Histogram]) -> Element:
-    """A panel for each sample, which there must be: the share of its games in each bin, and its
-    median."""
+    """A panel for each sample, at least one: the share of its games in each bin, and its median."""
     values = [value for sample in samples for value in sample.values]
     edges = np.linspace(min([0.0, *values]), max([1.0, *values]), BINS + 1)
     every = []

@@ -107,19 +107,9 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {
-        "bounds": bounds,
-        "bounds_of": bounds_of,
-        "cell": cell,
-        "plural": plural,
-        "plain": plain,
-        "duration": duration,
-        "shade": token_shade,
-        "value_shade": value_shade,
-        "cell_in_words": cell_in_words,
-        "signed_text": signed,
-        "number_text": number,
-    }
+    own = bounds, bounds_of, cell, plural, plain, duration, value_shade, cell_in_words
+    environment.filters |= {each.__name__: each for each in own}
+    environment.filters |= {"shade": token_shade, "signed_text": signed, "number_text": number}
     return environment
 
 

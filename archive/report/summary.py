@@ -55,11 +55,8 @@ class RunReport:
 
 
 def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunReport:
-    """The report of a run, with models measured on its games.
-
-    Raises LookupFailedError when its scope or a game of it is not archived, DamagedError when a
-    file of the archive is.
-    """
+    """The report of a run, with models measured on its games. Raises LookupFailedError when its
+    scope or a game of it is not archived, DamagedError when a file of the archive is."""
     decisions, name = run.decisions, run.deciding_value[0].column
     with_limits = [row for row in decisions if None not in (row["alpha1"], row["alpha2"])]
     candidates = [row for row in decisions if None not in (row[name], row["gamma"])]

@@ -19,8 +19,6 @@ from xgl.language.syntax import MAIN_PLAYER
 
 
 class RunEvent(StrEnum):
-    """An event in the life of a run."""
-
     CREATED = "created"
     RESUMED = "resumed"
     FINISHED = "finished"
@@ -58,8 +56,6 @@ class ProposalOutcome(StrEnum):
 
 
 class PlayOutcome(StrEnum):
-    """How a play ended."""
-
     FINISHED = "finished"
     FORFEIT = "forfeit"
     OVERSIZE = "oversize"
@@ -101,7 +97,6 @@ class Reason(StrEnum):
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict that it stands for."""
         return Verdict(_REASONS[self][0])
 
     @property

@@ -24,9 +24,7 @@ CONFIDENCE = 0.95
 @dataclass(frozen=True)
 class Interval:
     """``value`` with bounds; ``value`` is None if undefined, a bound is infinite if open.
-
-    ``plays``: number of evaluation seeds, 0 if unknown; it takes no part in comparisons.
-    """
+    ``plays``: number of evaluation seeds, 0 if unknown; it takes no part in comparisons."""
 
     value: float | None
     low: float
@@ -141,18 +139,14 @@ def _t(confidence: float, freedom: float) -> float:
 
 
 def gains(policy: Plays, base: Plays, kind: GainKind = GainKind.TOTAL) -> Scores:
-    """Per-play gains (n,) of a policy over the base, bits, paired by seeds.
-
-    Raises ``ValueError`` if the two were not played on the same seeds.
-    """
+    """Per-play gains (n,) of a policy over the base, bits, paired by seeds. Raises ``ValueError``
+    if the two were not played on the same seeds."""
     if not np.array_equal(policy.seeds, base.seeds):
         raise ValueError("a gain pairs plays of the same seeds, these are of different ones")
     return policy.kind(kind) - base.kind(kind)
 
 
-def replicated_gains(
-    policies: Sequence[Plays], base: Plays, kind: GainKind = GainKind.TOTAL
-) -> Scores:
+def replicated_gains(policies: Sequence[Plays], base: Plays, kind: GainKind) -> Scores:
     """Gains of one fine-tune (n,), or of R fine-tunes under different training seeds (R, n)."""
     return over_seeds([gains(policy, base, kind) for policy in policies])
 
@@ -163,10 +157,8 @@ def over_seeds(gains: Sequence[Scores] | Scores) -> Scores:
 
 
 class TransferValues(NamedTuple):
-    """Values of fine-tuning on a source for a target.
-
-    ``captured`` is C = gain(G1→G2)/gain(G2→G2), ``def37`` is V = gain(G1→G2)/gain(G1→G1).
-    """
+    """Values of fine-tuning on a source for a target. ``captured`` is C = gain(G1→G2)/gain(G2→G2),
+    ``def37`` is V = gain(G1→G2)/gain(G1→G1)."""
 
     gain: Interval
     captured: Interval

@@ -21,6 +21,7 @@ from archive.ratings.normal_form import Array, Indices, check_memory
 from archive.ratings.preferences import Preference, margins, resample_tasks, wins
 from archive.schema import TaskId
 from archive.statistics.ratings import RatedBlock, joined, left_out
+from xgl.errors import excerpt
 
 _words = str.split
 MODEL = _words(
@@ -37,8 +38,7 @@ SUMMARY = re.compile(
     r"(^|_)(average|avg|mean|overall|total|rank|cost|price|latency|likes|date|params|parameters)(_|$)"
     r"|^(hub|generation|model_size)(_|$)"
 )
-"""Columns that sum up others, or of which more is not better; they are tasks only if they are
-named."""
+"""Columns that sum up others, or of which more is not better: tasks only if they are named."""
 NONE = "no two models that were compared on one task"
 MISSING = dict.fromkeys([*_words("na n/a none null - – —"), ""], np.nan)
 WORDS = MISSING | {
@@ -218,8 +218,7 @@ class _Table:
 
     def fault(self, row: int, column: str, expected: str) -> RatingError:
         """The sentence about a cell."""
-        text = repr(self.cells[column][row])
-        text = text if len(text) <= 60 else f"{text[:59]}…"
+        text = excerpt(repr(self.cells[column][row]), 60)
         where = f"{self.where}, row {row + self.first_row}, column {column}"
         return RatingError(f"{where}: found {text}, expected {expected}")
 

@@ -219,9 +219,7 @@ def accepted_cases(run: Run) -> Iterator[tuple[Case, Policies]]:
 
 def plays_behind(case: Case, policies: Policies, run: Run) -> dict[PlaysKey, list[tuple[int, int]]]:
     """The plays that a decision rests on: pairs of map and play seed in the order of play seeds.
-
-    Empty if the decision cannot be repeated.
-    """
+    Empty if the decision cannot be repeated."""
     try:
         _, _, read = replay(case, run.plays, policies)
     except (MissingPlaysError, ValueError):

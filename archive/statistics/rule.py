@@ -171,7 +171,6 @@ class Decision:
 
     @property
     def verdict(self) -> Verdict:
-        """The verdict that the reason stands for."""
         return self.reason.verdict
 
     def __str__(self) -> str:
@@ -179,10 +178,8 @@ class Decision:
 
 
 def decide(evidence: Evidence, thresholds: Thresholds) -> Decision:
-    """The rule: α1 on the lower bound of the value on the parent, 1 − α2 on γ's upper bound.
-
-    A candidate without an established own gain has no defined C and is never accepted.
-    """
+    """The rule: α1 on the lower bound of the value on the parent, 1 − α2 on γ's upper bound. A
+    candidate without an established own gain has no defined C and is never accepted."""
     if is_learned(evidence.own, thresholds.rule) is not Answer.YES:
         return Decision(Reason.OWN_GAIN_OPEN, decided=False)
     useful, new = evidence.useful(thresholds), evidence.new(thresholds)
@@ -243,8 +240,7 @@ def value_columns(evidence: Evidence, scope_size: int) -> dict[str, Any]:
 
 
 def bounds_of(row: Mapping[str, Any], name: str) -> Interval:
-    """The interval that columns of ``decisions`` hold; a bound that is null or has no column is
-    open."""
+    """The interval that columns of ``decisions`` hold; a bound that is null or missing is open."""
     low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
     return Interval(
         row[name], -math.inf if low is None else low, math.inf if high is None else high
@@ -264,7 +260,6 @@ def _bounds(name: str, interval: Interval, high: bool = True) -> dict[str, float
 # error is spent in proportion to the plays: the power family α·t with exponent 1 of Kim and DeMets
 # (1987), Design and analysis of group sequential tests, Biometrika 74(1), after Lan and DeMets
 # (1983), Biometrika 70(3).
-
 
 ItemT = TypeVar("ItemT")
 

@@ -76,10 +76,8 @@ class Archive:
 
     @classmethod
     def create(cls, folder: str | Path) -> Self:
-        """A new, empty archive, open for appending; missing parent folders are made.
-
-        Raises WriteError when `folder` is not empty or cannot be written, and LockedError.
-        """
+        """A new, empty archive, open for appending; missing parent folders are made. Raises
+        WriteError when `folder` is not empty or cannot be written, and LockedError."""
         folder = user_path(folder)
         with disk.writing(folder):
             for part in reversed([folder, *folder.parents]):
@@ -170,8 +168,7 @@ class Archive:
         self._failed = True
         with disk.writing(self.folder):
             files = tuple(disk.write_table(self.folder, number, *item) for item in tables.items())
-            previous = disk.record_hash(self.folder, number - 1)
-            commit = disk.Commit(number, files, previous)
+            commit = disk.Commit(number, files, disk.record_hash(self.folder, number - 1))
             disk.make_folder(self.folder / disk.COMMITS)
             record = json.dumps(asdict(commit), indent=1).encode()
             write_whole(disk.record_path(self.folder, number), record)
@@ -182,9 +179,7 @@ class Archive:
 
     def put_adapter(self, content: bytes) -> str:
         """Stores an adapter (the bytes of a safetensors file) and returns its SHA-256 in hex.
-
-        Raises WriteError. Adapters are not part of commits: put first, then commit the hash.
-        """
+        Raises WriteError. Adapters are not part of commits: put first, then commit the hash."""
         self._require_writer()
         digest = sha256(content).hexdigest()
         path = self._adapter_path(digest)
@@ -248,11 +243,8 @@ class Archive:
     def _parts(
         self, file: disk.DataFile, columns: list[str], condition: pc.Expression | None
     ) -> Iterator[pa.Table]:
-        """The rows of a file that fulfil the condition.
-
-        A run makes hundreds of small commits and reads their tables after each: their rows are
-        kept.
-        """
+        """The rows of a file that fulfil the condition. A run makes hundreds of small commits and
+        reads their tables after each: their rows are kept."""
         parts: Iterable[pa.Table]
         if file.bytes > SMALL_FILE:
             parts = disk.read_batches(self.folder, file, columns)
@@ -273,11 +265,8 @@ class Archive:
         return list(self.table(name, columns, filters).to_pylist())
 
     def get_adapter(self, digest: str) -> bytes:
-        """The bytes of an adapter.
-
-        Raises LookupFailedError if there is none of that name, DamagedError if the hash of the
-        bytes differs from the name.
-        """
+        """The bytes of an adapter. Raises LookupFailedError if there is none of that name,
+        DamagedError if the hash of the bytes differs from the name."""
         path = self._adapter_path(digest)
         try:
             content = read_bytes(path, MOST_BYTES, within=path.parent)

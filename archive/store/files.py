@@ -100,15 +100,11 @@ class Commit:
 
 
 def record_path(folder: Path, number: int) -> Path:
-    """Path of the record of commit `number`."""
     return folder / COMMITS / f"{number:06d}.json"
 
 
 def record_hash(folder: Path, number: int) -> str | None:
-    """SHA-256 of the record of a commit; None for the commit before the first.
-
-    Raises OSError.
-    """
+    """SHA-256 of the record of a commit; None for the commit before the first. Raises OSError."""
     if number < 0:
         return None
     return sha256(read_bytes(record_path(folder, number), within=folder)).hexdigest()
@@ -139,10 +135,8 @@ def read_head(folder: Path) -> Head:
 
 
 def read_commits(folder: Path) -> tuple[Commit, ...]:
-    """Every commit of the archive, in order.
-
-    Raises DamagedError when a record is unreadable, or missing between others.
-    """
+    """Every commit of the archive, in order. Raises DamagedError when a record is unreadable, or
+    missing between others."""
     records = [path for path in (folder / COMMITS).glob("*") if _RECORD.fullmatch(path.name)]
     return tuple(_read(folder, number) for number in range(len(records)))
 
@@ -205,8 +199,7 @@ def check_size(folder: Path, file: DataFile) -> None:
 
 
 MOST_GROWTH, MOST_VALUE = 1000, 100
-"""Bytes of memory for each byte of a file (ours: up to 110), and for each value as a Python object
-besides its text."""
+"""Bytes of memory for each byte of a file (ours: up to 110), and for each value beside its text."""
 
 
 def _require_bounded(path: Path, parquet: pq.ParquetFile) -> None:

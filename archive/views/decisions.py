@@ -23,10 +23,8 @@ Step = dict[str, Any]
 
 
 def explain(run: Run, game: str) -> list[dict[str, Any]]:
-    """Every decision of the run on a game, given by id or name.
-
-    Raises LookupFailedError if the run decided nothing on such a game.
-    """
+    """Every decision of the run on a game, given by id or name. Raises LookupFailedError if the run
+    decided nothing on such a game."""
     if not run.decisions:
         raise LookupFailedError(f"run {run.run_id}: found no decision, expected at least one")
     decided = [row["game_id"] for row in run.decisions]

@@ -258,7 +258,6 @@ GAME_TABLES: Mapping[str, Callable[[Sequence[Row]], Table]] = {
     "scopes": _in_scopes,
     "plays": _played,
 }
-"""The table of each kind of row."""
 
 
 def show_game(sheet: Mapping[str, Any], console: Console) -> None:

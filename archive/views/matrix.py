@@ -28,7 +28,6 @@ ABOUT = {
     GainKind.TOTAL: "",
     GainKind.SPECIFIC: " (about the map: lost when the same moves are scored on other texts)",
 }
-"""Kinds of gains, in words."""
 
 
 def read_matrix(

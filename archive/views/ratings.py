@@ -13,6 +13,7 @@ from archive.statistics.intervals import Scores
 from archive.statistics.ratings import GameRating, MeasureRatings, largest_contributions, notes
 from archive.text import number, percent, plural, signed
 from archive.views.tables import labels, show_labels, stacked, table
+from xgl.errors import excerpt
 
 MOST_CONTRIBUTIONS = 6
 """Games whose contributions are shown."""
@@ -117,7 +118,5 @@ def _contributions(ratings: MeasureRatings, names: Mapping[str, str]) -> Table:
 
 def _task(ratings: MeasureRatings, game: GameRating) -> str:
     """A game's label, or the name of a table's task."""
-    name = game.task_id.game_id
-    if ratings.noun == "game":
-        return game.task_id.label
-    return name if len(name) <= 24 else name[:23] + "…"
+    is_game = ratings.noun == "game"
+    return game.task_id.label if is_game else excerpt(game.task_id.game_id, 24)

@@ -47,7 +47,6 @@ def plain_text(text: str) -> Text:
 
 
 def heading(title: str) -> Text:
-    """A title on a line of its own, in bold."""
     return Text(f"\n{visible(title)}", style="bold")
 
 
@@ -66,7 +65,6 @@ def table(
 
 
 def add(table: Table, *cells: object) -> None:
-    """One row of the table."""
     table.add_row(*(plain_text(str(cell)) for cell in cells))
 
 
@@ -102,7 +100,6 @@ def show_labels(labels: Mapping[str, str], console: rich.console.Console) -> Non
 
 
 def program(code: str) -> str:
-    """A program, each line after a margin."""
     return "\n".join(f"      {line}" for line in code.split("\n") if line)
 
 

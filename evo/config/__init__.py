@@ -112,7 +112,6 @@ EXPERIMENTS = (
         "[ratings_paper.key=value …]",
     ),
 )
-"""All experiments, in the order of the help."""
 BY_NAME = {each.name: each for each in EXPERIMENTS}
 """What ``+experiment=`` may name."""
 MODEL_RUNS = tuple(

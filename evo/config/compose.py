@@ -39,10 +39,7 @@ _OLDER = (
 
 def load(kind: type[Run], overrides: Sequence[str]) -> Run:
     """The settings of a new run of this kind: the defaults of its class with those of its command
-    line. Keys that begin with _ are there for others to refer to.
-
-    Raises :class:`ConfigError`.
-    """
+    line. Keys that begin with _ are there for others to refer to. Raises :class:`ConfigError`."""
     overrides = [*kind.found_here(overrides), *kind.words(overrides)]
     for key, value in map(split_override, overrides):
         if key == "meta_sampler.name":
@@ -63,10 +60,8 @@ def load(kind: type[Run], overrides: Sequence[str]) -> Run:
 
 
 def resume(kind: type[Run], archived: Mapping[str, Any], overrides: Sequence[str]) -> Run:
-    """The archived settings of a run, changed where they may change.
-
-    Raises :class:`ConfigError` for a setting that must stay.
-    """
+    """The archived settings of a run, changed where they may change. Raises :class:`ConfigError`
+    for a setting that must stay."""
     check_resumable(kind, overrides)
     config = from_archive(kind, archived)  # an override must not hide that a key is missing
     settings: dict[str, Any] = json.loads(json.dumps(asdict(config)))
@@ -129,7 +124,6 @@ def as_yaml(config: Any) -> str:
 
 
 def split_override(override: str) -> tuple[str, str]:
-    """Key and value of an override."""
     key, _, value = override.partition("=")
     return key.lstrip("+"), value
 

@@ -115,13 +115,11 @@ class MeasureRunConfig(AnyRun):
 
     @property
     def export_folder(self) -> Path:
-        """The exported measure's folder."""
         assert self.measure.folder is not None
         return user_path(self.measure.folder)
 
     @property
     def run_name(self) -> str:
-        """The run folder's name."""
         if self.measure.folder:
             folder = os.path.realpath(self.export_folder)
             return self.name or f"{NAME}-{Path(folder).name.removesuffix('.json')}"
@@ -137,7 +135,6 @@ class MeasureRunConfig(AnyRun):
 
     @property
     def folder(self) -> Path:
-        """The run folder."""
         return user_path(self.archive.root) / self.run_name
 
     @staticmethod

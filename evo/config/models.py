@@ -218,7 +218,6 @@ POLICIES = 4
 MOST_GPUS = 64
 """Of a worker; more are a mistake, which the other settings' checks say."""
 
-
 _GPU_NAME = re.compile(r"\s*(\d|GPU-|MIG-)")
 
 

@@ -358,7 +358,6 @@ def _check_name(name: str) -> str:
 
 RunName = Annotated[str, AfterValidator(_check_name)]
 
-
 MAPPINGS = (
     *("judge.others", "game.constants", "game.prompts", "meta_sampler.settings.extra_body"),
     *("measure.others", "measure.chat.prices", "measure.chat.extra_body"),
@@ -409,7 +408,6 @@ class NamedRun(AnyRun):
 
     @property
     def folder(self) -> Path:
-        """The run folder."""
         return user_path(self.archive.root) / self.name
 
 

@@ -210,8 +210,7 @@ class CurriculumSession(ModelSession):
 
 
 def _cell(gains: np.ndarray) -> str:
-    """The mean of gains (training seeds, plays), or (plays,), with its interval; a star where that
-    is above 0."""
+    """The mean of gains (plays last) with its interval; a star where that is above 0."""
     estimate = mean_interval(gains, CONFIDENCE)
     star = " *" if estimate.low > 0 else ""
     return f"{interval(estimate, partial(signed, digits=2))}{star}"

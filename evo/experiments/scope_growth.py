@@ -86,12 +86,10 @@ class LedgerRunner:
             if missing := self._missing(group):
                 if group[0].trains:
                     self.collector.announce([missing])
-                job = missing[0].job(self.collector, missing)
-                self._running[group] = self.executor.begin(job)
+                self._running[group] = self.executor.begin(missing[0].job(self.collector, missing))
 
 
 # -- the experiment --------------------------------------------------------------------------------
-
 
 STAGES = (
     "Each proposed game is played by the untrained player (calibration) and by fixed rules "
@@ -129,7 +127,6 @@ class ScopeGrowth(ModelSession):
             score_again(self.ledger, self.collector.executor, self.display, judge)
 
     def _grow(self) -> RunOutcome:
-        """Grow the scope in one of the two orders."""
         config, collector = self.config, self.collector
         growth, tests = config.growth, config.transfer.confirmations
         is_open = growth.schedule == "open_ended"
@@ -190,7 +187,6 @@ class ScopeGrowth(ModelSession):
         )
 
     def _outcome(self) -> RunOutcome:
-        """Why Algorithm 1 ended."""
         growth, number = self.config.growth, max(self.ledger.scopes, default=0)
         n_judged = sum(row["outcome"] == "candidate" for row in self.ledger.proposals.values())
         message, overrides = "the last generation accepted nothing", None

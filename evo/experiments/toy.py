@@ -147,8 +147,7 @@ class Neighbourhood:
 
 
 def grid(points: int) -> Skills:
-    """The games of the space among the centres of points × points cells of the unit square,
-    shape (n, 2)."""
+    """The games among the centres of points × points cells of the unit square, shape (n, 2)."""
     axis = (np.arange(points) + 0.5) / points
     centres = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
     return centres[in_space(centres)]
@@ -165,7 +164,6 @@ def scopes(
 
 
 def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> Plan:
-    """The plan of a run."""
     return f"{config.toy.seeds} growths", partial(ToySession, config, services.console)
 
 

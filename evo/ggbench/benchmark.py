@@ -47,8 +47,6 @@ ATTEMPTS = 5
 
 
 class AgentPlayer(NamedTuple):
-    """An agent of the box."""
-
     name: str
     agent: Agent
 

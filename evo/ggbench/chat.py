@@ -69,8 +69,6 @@ WrittenGame = tuple[ProgramGame, str | None, Usage]
 
 
 class Author(PaidAnswers):
-    """Writes games."""
-
     def write(self, numbers: Sequence[int]) -> list[WrittenGame]:
         """The games of these numbers, in their order. Raises :class:`~xgl.errors.PlayerError` if
         the endpoint gives no answer, and :class:`~xgl.errors.BudgetError`."""

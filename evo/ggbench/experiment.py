@@ -84,8 +84,7 @@ def games_of(rows: Sequence[Row]) -> list[ProgramGame]:
 
 class GGBenchSession(RunSession):
     """Does what is not in the archive yet; ``models``: the author, the filter's and the clusters'
-    model, by their settings. ``rows`` are those of the archive, kept up with what the session
-    commits."""
+    model, by their settings; ``rows``: those of the archive, with what the session commits."""
 
     def __init__(
         self,
@@ -130,12 +129,10 @@ class GGBenchSession(RunSession):
         return raised(budget_limits(self.config.budget), self._cost())
 
     def show(self, outcome: RunOutcome) -> None:
-        """Print tables of the results so far."""
         for part in terminal_tables(self.rows):
             self.console.print(part)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        """The commands that show the archive."""
         run, page = self.config.folder, Path(f"{self.config.folder}.html")
         force = " --force" if page.exists() else ""
         report = f"python -m archive report {shown(run)} -o {shown(page)}{force}"

@@ -1,5 +1,4 @@
-"""A game: a rule book, a program and a list of moves; games of this package, and folders of
-others."""
+"""A game: a rule book, a program and a list of moves; those of this package, and in folders."""
 
 from __future__ import annotations
 

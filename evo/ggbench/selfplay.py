@@ -101,8 +101,7 @@ def _weights(model: Any) -> bytes:
 
 class TrainingGames(VecEnv):
     """Many games of one box, as Stable-Baselines3 sees them; opponents answer in the box.
-    ``explorations``: the opponents' share of random moves, which falls linearly, rollout by
-    rollout."""
+    ``explorations``: the opponents' share of random moves by rollout, which falls linearly."""
 
     def __init__(self, box: Box, settings: TrainConfig, run_seed: int) -> None:
         self.box, self.run_seed, self.resets, self.steps = box, run_seed, 0, 0

@@ -33,7 +33,6 @@ class Place(Generic[GameT]):
 
     @property
     def generation(self) -> int:
-        """The generation of the candidates."""
         return self.parent_generation + 1
 
 
@@ -190,11 +189,8 @@ def _accept(
     settings: GrowthSettings,
     tests: int,
 ) -> Steps[RequestT, ScopeMember[GameT] | None]:
-    """Of a list, the candidate with V_{G*}(G) ≥ α1 and the smallest γ, if γ ≤ 1 − α2.
-
-    If values are estimates, it may be first by luck and fail on fresh evidence; then the next one
-    is tested.
-    """
+    """Of a list, the candidate with V_{G*}(G) ≥ α1 and the smallest γ, if γ ≤ 1 − α2. If values are
+    estimates, it may be first by luck and fail on fresh evidence; then the next one is tested."""
     assessments = (yield from oracle.assess(candidates, scope)) if candidates else []
     ranking = rank(assessments, settings.alpha1, settings.alpha2)
     accepted = None

@@ -25,8 +25,7 @@ LIKELY_COVERED = 0.45
 """Share of the gain to be had on a candidate that a fine-tune of the scope already earns; from this
 share on the candidate is expected to be covered."""
 SECOND_LOOK_BELOW = 0.6
-"""The same at the first look, whose plays are few: below this share a second one is worth its
-plays."""
+"""The same at the first look, whose plays are few: below this a second one is worth its plays."""
 LEAST_WORTH = 1.0
 """Least denominator of these shares, bits a play."""
 

@@ -27,11 +27,8 @@ from xgl.language.syntax import MAIN_PLAYER, Program
 
 
 def initial_tasks(config: RunConfig) -> list[Task]:
-    """Read ``growth.initial_scope``.
-
-    Raises :class:`ConfigError` naming the file that is missing, is not a valid program, cannot
-    teach its main player anything, or is twice in the list.
-    """
+    """Read ``growth.initial_scope``. Raises :class:`ConfigError` naming the file that is missing,
+    is not a valid program, cannot teach its main player anything, or is twice in the list."""
     tasks: dict[TaskId, Task] = {}
     for entry in config.growth.initial_scope:
         task = read_task("growth.initial_scope", entry, metadata(config.game), config.game.dialect)

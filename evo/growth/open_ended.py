@@ -38,8 +38,7 @@ from xgl.random_streams import stream
 
 HOUR = 3600.0
 LEAST_POWER = 0.05
-"""Chance of acceptance below which a candidate is not tested, and an undecided test not
-continued."""
+"""Chance of acceptance below which a candidate is not tested, nor an undecided test continued."""
 DULL_LISTS = 2
 """Number of lists in a row without a promising candidate of which one is examined all the same."""
 
@@ -95,8 +94,7 @@ class OpenOracle(Oracle[GameT, AssessmentT, RequestT_co], Protocol):
     def screen(
         self, candidate: Candidate[GameT], scope: Sequence[GameT]
     ) -> Steps[RequestT_co, bool]:
-        """Whether a candidate can be played and holds something to learn; else its refusal is
-        recorded."""
+        """Whether a candidate can be played and teaches anything; else its refusal is recorded."""
 
     def forecast(
         self, candidate: Candidate[GameT], scope: Sequence[GameT]
@@ -116,8 +114,7 @@ class OpenOracle(Oracle[GameT, AssessmentT, RequestT_co], Protocol):
     def try_other_parents(
         self, assessment: AssessmentT, scope: Sequence[GameT]
     ) -> Steps[RequestT_co, AssessmentT]:
-        """Selection of an unhelpful candidate with another game of the scope as parent, which it
-        helps."""
+        """Selection of an unhelpful candidate with another parent of the scope, which it helps."""
 
     def compare(
         self, assessment: AssessmentT, newer: Sequence[GameT]
@@ -302,8 +299,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         return size if most is None else min(size, most - self._candidate_count)
 
     def _is_closed(self) -> bool:
-        """Whether no further list can be opened now; sets ``end`` if none will be opened later
-        either."""
+        """Whether no further list can be opened now; sets ``end`` if none will be opened later."""
         if self.end is None and self._list_size <= 0:
             self.end = End.CANDIDATES
         if self.end is None:
@@ -423,8 +419,7 @@ class OpenEnded(Generic[GameT, AssessmentT, RequestT]):
         entry.comparing = False
 
     def _test(self, entry: _PoolEntry[AssessmentT]) -> Steps[RequestT, None]:
-        """An acceptance test. It is the only one at a time, so the scope cannot change
-        meanwhile."""
+        """An acceptance test, the only one at a time, so that the scope cannot change meanwhile."""
         result = yield from self.oracle.test(entry.assessment, self.games, len(entry.results))
         self._testing = False
         entry.results.append(result)

@@ -84,7 +84,7 @@ class Proposer:
         if rows:
             candidates = self._archived_candidates(rows, place)
         else:
-            self.listener.candidate_list(place.generation, place.parent, place.round)
+            self.listener.candidate_list(place.parent, place.round)
             candidates = self._new_candidates(place, scope, n)
         self.pending |= {task.id: proposal for task, proposal in candidates}
         tasks = [task for task, _ in candidates]

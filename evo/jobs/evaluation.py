@@ -82,8 +82,7 @@ class ScoredPlay:
 
 def seconds_of_work() -> float:
     """A clock for differences, seconds: the processor time of all threads of this process, so that
-    work costs the same while other programs run; wall-clock time if an accelerator does the
-    work."""
+    work costs the same while other programs run; wall-clock time if an accelerator works."""
     import torch  # loads slowly; whoever works has it already
 
     return time.perf_counter() if torch.accelerator.is_available() else time.process_time()
@@ -212,7 +211,6 @@ class SharedMoves:
         self._made = LRUCache[Any, Move | OversizeError](1 << 13)
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        """A move for each turn."""
         if self.one_seed:
             turns = [replace(t, seeds=replace(t.seeds, play_seed=0)) for t in turns]
         keys = [(each.request, each.key) for each in turns]

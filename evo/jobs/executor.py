@@ -140,8 +140,7 @@ class RayExecutor:
         self.free = deque[Any]()
         """Workers: actors."""
         self.busy: dict[Any, tuple[Any, int | None]] = {}
-        """Worker and number of a job by the reference that is waited for; number None: the worker
-        starts."""
+        """Worker and job number by the reference that is waited for; None: the worker starts."""
         self.unfinished_jobs: dict[int, Job[Any]] = {}
         """Jobs by number that no worker has done yet."""
         self.waiting = deque[int]()
@@ -284,9 +283,7 @@ def own_error(error: RayTaskError, starting: bool) -> Exception:
 
 def check(cluster: ClusterConfig) -> None:
     """Raises :class:`ConfigError` for a cluster that cannot be joined or a GPU that is not there.
-
-    Joins a cluster that is given by address, and leaves it; a run joins by :func:`connect`.
-    """
+    Joins a cluster that is given by address, and leaves it; a run joins by :func:`connect`."""
     if cluster.address is None:
         cores = os.cpu_count() or 1
         most = max(WORKERS_PER_CORE * cores, 8)
@@ -341,10 +338,8 @@ def _check_room(cluster: ClusterConfig, gpus: Sequence[float], whose: str) -> No
 
 
 def connect(cluster: ClusterConfig) -> None:
-    """Join the cluster, or start a local Ray; once for each process.
-
-    Raises :class:`WorkersLostError` when a local Ray does not start on a machine that is too busy.
-    """
+    """Join the cluster, or start a local Ray; once for each process. Raises
+    :class:`WorkersLostError` when a local Ray does not start on a machine that is too busy."""
     if ray.is_initialized():
         return
     quiet: dict[str, Any] = {"logging_level": logging.ERROR, "log_to_driver": False}
@@ -421,10 +416,8 @@ def _check_own_node(raylet: str) -> None:
 
 
 def start_local(start: Callable[[], object], pause: float = 2.0) -> None:
-    """Call ``start`` until it succeeds, ``STARTS`` times at most, ``pause`` seconds apart.
-
-    Raises :class:`WorkersLostError` with the last cause.
-    """
+    """Call ``start`` until it succeeds, ``STARTS`` times at most, ``pause`` seconds apart. Raises
+    :class:`WorkersLostError` with the last cause."""
     for attempt in range(1, STARTS + 1):
         try:
             start()

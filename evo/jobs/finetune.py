@@ -217,9 +217,8 @@ class _FineTune:
             game.note(entropy, norm)
 
     def _reinforce(self) -> _Playing[list[Tensor]]:
-        """Steps of REINFORCE on each game in turn until its share of the budget is spent;
-        returns the mean of the last adapters, if one is taken. A game on which no step can be made
-        drops out."""
+        """Steps of REINFORCE on each game in turn until its share of the budget is spent; returns
+        the mean of the last adapters, if one is taken. A game without a possible step drops out."""
         settings, until, active = self.settings, self.training.share, self.active
         means, count, average = list[Tensor](), 0, get_swa_multi_avg_fn()
         while active:
@@ -288,8 +287,7 @@ class _Game:
         self.plays: list[Play] = []
 
     def count(self, moves: Sequence[Move], times: int = 1) -> None:
-        """Count the tokens of moves; −1 times: of moves that were neither sampled nor learned
-        from."""
+        """Count the tokens of moves; −1 times: of moves neither sampled nor learned from."""
         self.prompt_tokens += times * sum(len(move.prompt_ids) for move in moves)
         self.new_tokens += times * sum(len(move.token_ids) for move in moves)
 
@@ -362,7 +360,6 @@ class _Game:
     def _credits(
         self, plays: Sequence[Play], seeds: Sequence[Seeds], standing: bool = False
     ) -> list[Credit]:
-        """Credits of one step's plays."""
         pairs = zip(plays, seeds, strict=True)
         by_play = (credits_of(one, each.map_seed, self.task, standing) for one, each in pairs)
         credits = [*chain(*by_play)]

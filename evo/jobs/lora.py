@@ -71,10 +71,8 @@ class AdaptedModel:
 
     @contextmanager
     def with_factors(self, factors: Sequence[Sequence[Tensor] | None]) -> Iterator[LanguageModel]:
-        """The same with the tensors of several adapters, in the order of :meth:`parameters`.
-
-        The stacked factors keep their place in memory where as many policies come again.
-        """
+        """The same with the tensors of several adapters, in the order of :meth:`parameters`. The
+        stacked factors keep their place in memory where as many policies come again."""
         variant = len(factors), len(self._layers)
         stacks = self.base.captured.setdefault(f"factors of {variant}", {})
         for place, (path, layer) in enumerate(self._layers.items()):
@@ -134,8 +132,7 @@ class AdaptedModel:
 
     @contextmanager
     def holding(self, values: list[Tensor]) -> Iterator[None]:
-        """Within the context the present adapter is the one of ``values``, which then become what
-        it is."""
+        """Within the context the present adapter is ``values``, which then become what it is."""
         places = [each.data for each in self.parameters()]
         torch._foreach_copy_(places, values)
         yield
@@ -326,8 +323,7 @@ class RowGroups:
     def of(
         cls, policies: Sequence[str], names: Sequence[str], steps: int, device: torch.device
     ) -> RowGroups:
-        """Groups of rows of ``steps`` positions whose policies, among ``names``, are ``policies``
-        (N,)."""
+        """Groups of rows of ``steps`` positions, whose ``policies`` (N,) are among ``names``."""
         each = len(policies) // len(names)
         if list(policies) == [name for name in names for _ in range(each)]:
             return cls(None, None, len(policies), steps)

@@ -76,8 +76,7 @@ class ModelHost:
     def do(self, job: Callable[[ModelHost], Outcome]) -> Result[Outcome]:
         """Do one job; its result depends only on the job, not on earlier ones."""
         self.begin()
-        outcome = job(self)
-        return Result(outcome, tuple(self.stories.texts.values()))
+        return Result(job(self), tuple(self.stories.texts.values()))
 
     def begin(self, source: StorySource | None = None) -> None:
         """Forget the scores and stories of the job before; from now on take the texts of maps from

@@ -26,7 +26,6 @@ QUOTES, IN_ORDER = 0.3, 0.65
 """Proposals up to the first share are quotes of a text, up to the second words of it in its
 order, beyond it in any order."""
 
-
 SECOND_EDIT = 0.3
 """Share of edited moves that are edited twice."""
 

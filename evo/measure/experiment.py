@@ -150,8 +150,7 @@ def _check_unchanged(plan: MeasurePlan, archive: Archive) -> None:
 
 
 class MeasureSession(RunSession):
-    """Plays what is not in the archive yet. Raises :class:`ConfigError` if the measure has
-    changed."""
+    """Plays what the archive lacks. Raises :class:`ConfigError` if the measure has changed."""
 
     def __init__(self, plan: MeasurePlan, archive: Archive) -> None:
         _check_unchanged(plan, archive)

@@ -94,8 +94,7 @@ def measure_of(config: MeasureRunConfig) -> ExportedMeasure:
 def named_measure(config: MeasureRunConfig) -> ExportedMeasure:
     """The games of ``measure.games`` with ``measure.maps`` maps each, whose texts are the held-out
     stories of the package. No game has levels: the base player sets them. Raises
-    :class:`ConfigError` for a game that cannot be read, is there twice, or needs texts by
-    prompts."""
+    :class:`ConfigError` for a game that cannot be read, is there twice, or needs prompts."""
     members: list[MeasureGame] = []
     seeds = evaluation_seeds(Purpose.MEASURE, config.seed, config.measure.maps or MAPS)
     maps = tuple(each.map_seed for each in seeds)
@@ -107,8 +106,7 @@ def named_measure(config: MeasureRunConfig) -> ExportedMeasure:
         members.append(MeasureGame(name, task.game_id, task, maps))
     content = json.dumps([[[*each.task.id] for each in members], maps])
     digest = hashlib.sha256(content.encode()).hexdigest()
-    judge = config.measure.judge or "embedded"
-    return ExportedMeasure(tuple(members), judge, "embedded", digest)
+    return ExportedMeasure(tuple(members), config.measure.judge or "embedded", "embedded", digest)
 
 
 def playable_game(code: str, metadata: Metadata, origin: str) -> Game:
@@ -123,8 +121,7 @@ def playable_game(code: str, metadata: Metadata, origin: str) -> Game:
 
 
 def usable_judge(path: Path, content: bytes, model: str) -> str:
-    """The judge that a file names. Raises :class:`ConfigError` for one that only a stranger
-    names."""
+    """The judge that a file names. Raises :class:`ConfigError` if only a stranger names it."""
     if not may_use(model, content):
         raise ConfigError(
             f"measure.folder: {path} was not written by you on this machine and names "
@@ -284,8 +281,7 @@ class _Benchmark(_Json):
 def read_benchmark(path: Path, judge: str | None = None) -> ExportedMeasure:
     """The measure of a file, with its own judge or the one that the user names. The map seeds are
     1, 3, 5, …: the places of a game's maps. Raises :class:`ConfigError` for a file that is none, a
-    game that cannot be played here, a map that is no map of its game, and a judge that only the
-    file names."""
+    game that cannot be played here, a map that is no map of its game, and a stranger's judge."""
     try:
         content = read_bytes(path)
         config = _Benchmark.model_validate_json(content)

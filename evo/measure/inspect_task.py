@@ -41,8 +41,7 @@ RoundFacts = dict[str, Any]
 
 
 class MeasureHost:
-    """A measure with its judge loaded (or another), whose model plays all roles except the measured
-    one."""
+    """A measure with its judge, or another, whose model plays all roles except the measured one."""
 
     def __init__(self, folder: str, judge: str = "") -> None:
         """Raises :class:`~xgl.errors.ConfigError` and ModelNotFoundError."""

@@ -1,5 +1,4 @@
-"""Players that are measured: a local model, an adapter of a run, or a model behind a chat
-endpoint."""
+"""Players that are measured: a local model, an adapter, or a model behind a chat endpoint."""
 
 from __future__ import annotations
 

@@ -31,7 +31,6 @@ from xgl.solvers import Attempt, MapTrials, Solution, Solvers
 MOVE_COUNTS = ("failed_ensures", "format_failures", "cut_moves", "cut_tokens")
 """Columns of ``rounds`` and ``measures`` that say how moves were made."""
 
-
 Levels = tuple[ScoreLevels, str, Playability | None]
 """Normalisation of one game: its base player's levels, the base's name, and how probably the game
 is (N, ε, θ, m)-playable by it, at any ε (None: its plays are not at hand)."""

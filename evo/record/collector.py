@@ -297,7 +297,6 @@ class Collector:
         return list(missing.values())
 
     def store(self, group: Sequence[Request], result: Result[Any]) -> None:
-        """Commit the result of a group's job."""
         first, tables = group[0], group[0].tables(self, group, result)
         self.ledger.commit(**tables)
         tokens = sum(row["tokens"] for name in tables if name != "maps" for row in tables[name])
@@ -313,7 +312,7 @@ class Collector:
             counted = group if group[0].trains else group[:1]
             by_stage[group[0].stage] += [each.task for each in counted]
         for name, tasks in sorted(by_stage.items(), key=lambda stage: stage[0] == FINE_TUNING):
-            self.listener.stage(name, tasks, len(tasks))
+            self.listener.stage(name, tasks)
 
     def map_rows(self, result: Result[Any], purpose: Purpose) -> list[Row]:
         """Rows for the texts of a job's maps that are not in the archive yet."""

@@ -18,9 +18,7 @@ QUIET = 30.0
 
 log = logging.getLogger("evo")
 
-
 FINE_TUNING = "fine-tuning"
-"""Name of the stage of fine-tunes."""
 
 
 class TimedLines:
@@ -63,17 +61,17 @@ class Display(TimedLines):
         """Jobs of each stage: begun, and ended."""
         self.tokens = self._unlogged_jobs = 0
 
-    def candidate_list(self, generation: int, parent: Task, number: int) -> None:
+    def candidate_list(self, parent: Task, number: int) -> None:
         """Show that a list of candidates begins."""
         self._log(f"list {number + 1} of new games like {_name(parent)}")
 
-    def stage(self, name: str, tasks: Sequence[Task], jobs: int) -> None:
-        """Show that a stage begins, and for which games."""
-        if jobs:
-            self.stages[name] = [jobs, 0]
-        if jobs and self._deserves_lines(name):
-            labels = [*dict.fromkeys(task.id.label for task in tasks)]
-            self._log(f"{name}: {' '.join(labels) if labels[1:] else _name(tasks[0])}")
+    def stage(self, name: str, tasks: Sequence[Task]) -> None:
+        """Show that a stage begins, with a job for each of these games."""
+        if tasks:
+            self.stages[name] = [len(tasks), 0]
+            if self._deserves_lines(name):
+                labels = [*dict.fromkeys(task.id.label for task in tasks)]
+                self._log(f"{name}: {' '.join(labels) if labels[1:] else _name(tasks[0])}")
 
     def job(self, stage: str, task: Task, tokens: int, note: str = "") -> None:
         """Count a job that is committed and show the progress of its stage; for a fine-tune also

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from itertools import chain, product
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -59,8 +60,7 @@ class Ledger:
     # -- writing ---------------------------------------------------------------------------
 
     def commit(self, **tables: Sequence[Row]) -> None:
-        """Write rows of any tables as one commit, if there are any; rows that name a run get this
-        one."""
+        """Write rows as one commit, if there are any; rows that name a run get this one."""
         if not any(tables.values()):
             return
         rows_by_table = {
@@ -165,18 +165,12 @@ class Ledger:
         return {"plays": plays, "tokens": cost.tokens, "seconds": cost.seconds}
 
 
-def decision_key(row: Row) -> tuple[Any, ...]:
-    """Key of a decision: its place in the run."""
-    names = ("generation", "parent_game_id", "parent_role", "round", "index", "game_id", "role")
-    return tuple(row[name] for name in names)
-
-
-def _map_key(row: Row) -> tuple[int, int, str, str]:
-    return (row["map_seed"], row["site"], row["source"], row["text"])
-
-
+decision_key = itemgetter(
+    *("generation", "parent_game_id", "parent_role", "round", "index", "game_id", "role")
+)
+"""Key of a decision: its place in the run."""
+_map_key = itemgetter("map_seed", "site", "source", "text")
 LEDGER_TABLES = ("scores", "rounds", "finetunes", "curricula", "decisions", "proposals", "scopes")
-"""The tables whose rows a ledger holds."""
 TOLD_TABLES = ("finetunes", "curricula", "decisions", "scopes")
 """The tables whose rows callbacks are told."""
 COST_TABLES = ("finetunes", "curricula", "scores", "rounds", "proposals")

@@ -84,8 +84,7 @@ def ill_posed(
 
 
 def not_few_shot(shot: FewShot | None, config: PlayabilityConfig) -> Decision | None:
-    """The refusal of a game that is not established to be playable in few-shot mode; None if it
-    is."""
+    """The refusal of a game that is not shown to be playable in few-shot mode; None if it is."""
     least = 1 - config.few_shot_epsilon
     if shot and shot[0].low < least:
         low = shot[0].low

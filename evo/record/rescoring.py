@@ -27,7 +27,7 @@ def score_again(ledger: Ledger, executor: Executor, listener: Display, judge: st
     game. What the archive holds is not scored again."""
     pending = _plays_to_judge(ledger, judge)
     jobs = [job for _, job in pending]
-    listener.stage(SECOND_JUDGE, [job.task for job in jobs], len(jobs))
+    listener.stage(SECOND_JUDGE, [job.task for job in jobs])
     for (key, job), result in zip(pending, executor.do(jobs), strict=True):
         facts = {"judge": judge, "policy_id": key.policy_id, "purpose": key.purpose}
         facts |= key.task_id._asdict()
@@ -64,7 +64,7 @@ def score_best_plays(ledger: Ledger, executor: Executor, listener: Display) -> N
     """Bits for each token of the best plays of the newest scope; one commit for each game. What the
     archive holds is not scored again."""
     jobs = _unscored_plays(ledger)
-    listener.stage(BEST_PLAYS, [job.task for job in jobs], len(jobs))
+    listener.stage(BEST_PLAYS, [job.task for job in jobs])
     for job, result in zip(jobs, executor.do(jobs), strict=True):
         rows = [row for play in result.outcome for row in scored_text_rows(job.task.id, play)]
         ledger.commit(scored_texts=rows)

@@ -68,10 +68,7 @@ def open_archive(folder: Path, resumed: bool) -> Archive:
 
 def stored_config(folder: str) -> tuple[dict[str, Any], bool]:
     """The configuration with which a run was last begun, and whether this user wrote it; its folder
-    is where it lies now.
-
-    Raises :class:`ConfigError` and :class:`archive.ArchiveError`.
-    """
+    is where it lies now. Raises :class:`ConfigError` and :class:`archive.ArchiveError`."""
     path = user_path(folder)
     if path.name in ("", ".."):
         path = path.resolve()

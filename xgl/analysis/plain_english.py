@@ -140,7 +140,6 @@ def _term(term: syn.Term) -> str:
 
 
 def condition_in_words(condition: syn.Condition) -> str:
-    """A condition as a clause."""
     match condition:
         case syn.Comparison(
             syn.Sum(((1, syn.Function("len", (syn.Function("common_word_set", (one, other)),))),)),
@@ -404,8 +403,7 @@ class _TitleWriter:
     # -- sentences -----------------------------------------------------------------------------
 
     def payment(self) -> str:
-        """What the role is paid for, by each of its moves; empty for nothing that depends on a
-        text."""
+        """What the role is paid for, by each of its moves; empty if nothing depends on a text."""
         own = [n for n, player in enumerate(self.moves) if player == self.role]
         by_move: dict[int, list[_Term]] = {n: [] for n in own or [0]}
         for term in self.terms:

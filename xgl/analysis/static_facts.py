@@ -254,10 +254,8 @@ class StaticFacts:
 def analyse(
     program: syn.Program, metadata: Metadata | None = None, role: str = syn.MAIN_PLAYER
 ) -> StaticFacts:
-    """All static facts of a valid program, with ``role`` as the main player.
-
-    ``metadata`` holds the limit of a move without one (None: its default).
-    """
+    """All static facts of a valid program, with ``role`` as the main player. ``metadata`` holds the
+    limit of a move without one (None: its default)."""
     return StaticFacts(program, metadata or Metadata(), role)
 
 

@@ -55,16 +55,13 @@ MAX_REASON = 300
 Message = dict[str, str]
 """``role`` (system, user, assistant) and ``content``."""
 
-
 Kind = Literal["transient", "oversize", "final"]
 """How to handle a fault: a retry may help, the view is too long, or nothing helps."""
 
 
 class Fault(NamedTuple):
     """``message``: what went wrong, and for a final fault what to do, as a clause without a stop.
-
-    ``wait``: seconds that the server asks to wait, 0 if it does not say.
-    """
+    ``wait``: seconds that the server asks to wait, 0 if it does not say."""
 
     kind: Kind
     message: str
@@ -115,10 +112,8 @@ SEED_BITS = 31
 
 
 class ChatClient:
-    """A model behind an endpoint; ``usage`` adds up its requests.
-
-    The key is read from the environment for each batch and kept nowhere.
-    """
+    """A model behind an endpoint; ``usage`` adds up its requests. The key is read from the
+    environment for each batch and kept nowhere."""
 
     def __init__(self, settings: ChatSettings) -> None:
         self.settings, self.usage = settings, Usage()
@@ -187,11 +182,8 @@ class RequestBatch:
                 raise
 
     async def reply(self, messages: list[Message], *key: str | int) -> tuple[Reply | Fault, Usage]:
-        """The reply, or the fault of a request beyond the model's window; and what all requests
-        for it cost. ``key`` names the seed that is sent.
-
-        Raises as :meth:`ChatClient.gather`.
-        """
+        """The reply, or the fault of a request beyond the model's window; and what all requests for
+        it cost. ``key`` names the seed that is sent. Raises as :meth:`ChatClient.gather`."""
         usage = Usage()
         body = self._parameters(messages, named_seed("chat", *key, bits=SEED_BITS))
 
@@ -370,10 +362,7 @@ RETRIES = 2
 
 def ask_once(endpoints: Iterable[ChatSettings]) -> None:
     """Send one short request to each endpoint, so that no run begins with a wrong key, model or
-    address; it counts towards no budget.
-
-    Raises :class:`PlayerError`.
-    """
+    address; it counts towards no budget. Raises :class:`PlayerError`."""
     for settings in {repr(each): each for each in endpoints}.values():  # a body has no hash
         # The budget is for the run's own requests: a resumed run with nothing left must not fail.
         retries = min(RETRIES, settings.retries)

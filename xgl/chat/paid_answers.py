@@ -41,8 +41,7 @@ _ANSWER = TypeAdapter(CachedAnswer)
 
 
 def key_of(settings: ChatSettings, messages: Sequence[Message], *draw: str | int) -> str:
-    """Name of the answer to ``messages`` under ``draw``; it does not depend on the key of an
-    account."""
+    """Name of the answer to ``messages`` under ``draw``, whatever the account's key is."""
     request = {
         "version": _VERSION,
         "endpoint": settings.base_url.rstrip("/"),
@@ -65,9 +64,8 @@ class UnusableAnswerError(Exception):
 
 
 class PaidAnswers(ChatClient):
-    """Answers of one endpoint, none of which is paid for twice: they lie in ``folder``; None: none
-    are stored. ``usage`` adds up their cost, that of stored ones included. Several processes may
-    write."""
+    """Answers of one endpoint, none paid for twice: they lie in ``folder``; None: none are stored.
+    ``usage`` adds up their cost, that of stored ones included. Several processes may write."""
 
     def __init__(self, settings: ChatSettings, folder: Path | None = None) -> None:
         super().__init__(settings)

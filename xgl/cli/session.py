@@ -46,10 +46,8 @@ def run(
     json: bool,
     **endpoint: str | None,
 ) -> int:
-    """The command, with its options; ``endpoint``: those of a chat model.
-
-    Raises :class:`~xgl.errors.XGLError` for what the user got wrong.
-    """
+    """The command, with its options; ``endpoint``: those of a chat model. Raises
+    :class:`~xgl.errors.XGLError` for what the user got wrong."""
     if [moves, endpoint["chat"], local].count(None) < 2:
         raise ConfigError("found several of --moves, --chat and --local, expected one")
     whole, others = source.game(), _others(other or [])
@@ -99,10 +97,8 @@ _ROUNDS = TypeAdapter(
 
 
 def read_script(path: str, role: str, players: Sequence[str]) -> Script:
-    """The rounds of a file; a plain list of texts has ``role``'s moves.
-
-    Raises :class:`ConfigError` for another shape, and for a player that is not among ``players``.
-    """
+    """The rounds of a file; a plain list of texts has ``role``'s moves. Raises :class:`ConfigError`
+    for another shape, and for a player that is not among ``players``."""
     text = read_text(user_path(path))
     try:
         rounds = _ROUNDS.validate_python(read_json(text))
@@ -301,11 +297,8 @@ def _event_record(event: Event) -> dict[str, Any]:
 
 
 def chat_player(chat: str | None, **options: str | None) -> ChatPlayer | None:
-    """The player that the options name; None without ``--chat``.
-
-    Raises :class:`~xgl.errors.PlayerError`, for a key that is not set too, before anything is
-    loaded.
-    """
+    """The player that the options name; None without ``--chat``. Raises
+    :class:`~xgl.errors.PlayerError`, for a key that is not set too, before anything is loaded."""
     if chat is None:
         if alone := next((name for name, value in options.items() if value is not None), ""):
             option = f"--{alone.replace('_', '-')}"
@@ -338,4 +331,3 @@ def chat_player(chat: str | None, **options: str | None) -> ChatPlayer | None:
 
 
 _OPTIONS = {"base_url": "--base-url", "key_variable": "--key-variable", "extra_body": "--body"}
-"""Options by the names of settings."""

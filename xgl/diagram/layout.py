@@ -28,8 +28,7 @@ from xgl.language.visitors import joined_parts, mentions, reads, shown_whole, st
 
 
 class Anchor(NamedTuple):
-    """A point where a string can be used: ``touch(y)`` brings it to (x, y), at or below its
-    start."""
+    """A point where a string can be used: ``touch(y)`` brings it to (x, y), not above its start."""
 
     x: float
     gap: float
@@ -40,8 +39,7 @@ class Anchor(NamedTuple):
 
 def place(sheet: Sheet, node: object, strokes: Iterator[str], side: int) -> Anchor:
     """Draw an expression and move ``sheet.y`` on; ``strokes``: one for each operation of the line;
-    ``side`` (±1) is 1 for a prefix and −1 for a target, since their concatenations may end on one
-    lane."""
+    ``side`` is 1 for a prefix and −1 for a target: their concatenations may end on one lane."""
     match node:
         case syn.Register(name):
             return Anchor(sheet.lanes[name], 3, lambda y: sheet.dot(sheet.use(name, y), y))
@@ -270,8 +268,7 @@ class _Layout(Sheet):
                 names_set.update(writes(step))
         y = self.y + ROW / 2
         for name in filter(early.__contains__, names):
-            is_constant = name[0] in syn.CONSTANT_TYPES
-            self.square(self.node(name, y, 0), y, dash=not is_constant)
+            self.square(self.node(name, y, 0), y, dash=name[0] not in syn.CONSTANT_TYPES)
         if early:
             self.remark(y, ["given: a constant of the instance, or empty (grey)"], page.FAINT)
             self.y += ROW
@@ -395,8 +392,7 @@ class _Layout(Sheet):
             self.y += STEP
 
     def _ensure(self, ensure: syn.Ensure, order: int) -> None:
-        """Symbols in favour of the asked player (§2.5.2); the strings that other conditions speak
-        of."""
+        """Symbols in favour of the asked player (§2.5.2); the strings of other conditions."""
         frame = self.frame or _Frame(syn.MAIN_PLAYER, self.y)
         for condition in ensure.conditions:
             terms = [*_favoured_terms(condition)]

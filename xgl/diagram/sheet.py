@@ -133,8 +133,7 @@ MAX_SHAPES = 5_000
 
 
 class Sheet:
-    """Collects shapes, whose coordinates are in pixels, y downwards; ``y`` is where the next band
-    begins."""
+    """Collects shapes, in pixels, y downwards; ``y`` is where the next band begins."""
 
     def __init__(self, registers: Sequence[str], left: float) -> None:
         self.left = left

@@ -40,7 +40,6 @@ def el(tag: str, *children: Element | str, **attributes: Attribute) -> Element:
 
 
 def render(node: Element | str) -> str:
-    """The markup of a tree."""
     if isinstance(node, str):
         return escape(visible_lines(node), quote=False)
     head = node.tag + "".join(_attribute(name, value) for name, value in node.attributes.items())
@@ -68,5 +67,4 @@ def number(value: float) -> str:
 
 
 def points(places: Iterable[Point]) -> str:
-    """The value of a ``points`` attribute."""
     return " ".join(f"{number(x)},{number(y)}" for x, y in places)

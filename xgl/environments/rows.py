@@ -24,8 +24,7 @@ Info = str | Mapping[str, object]
 
 
 class Base(NamedTuple):
-    """Plays of the base player on a game: their mean and standard deviation in bits, and their
-    number."""
+    """The base player's plays of a game: mean and standard deviation in bits, and their number."""
 
     mean: float
     spread: float
@@ -39,10 +38,8 @@ class Base(NamedTuple):
 
 @dataclass(frozen=True)
 class Row:
-    """A game in a role, its map, and what an unfinished play counts as (``floor``, bits).
-
-    ``base``: what the base player scores on the game; None: not known.
-    """
+    """A game in a role, its map, and what an unfinished play counts as (``floor``, bits). ``base``:
+    what the base player scores on the game; None: not known."""
 
     game: Game
     role: str

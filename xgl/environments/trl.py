@@ -60,7 +60,6 @@ class Rewards:
 
 
 def _moves(row: Row, completion: Completion, plain: bool) -> Sequence[str]:
-    """The moves that a completion holds."""
     try:
         answer = answer_text(completion)
     except TypeError as error:
@@ -85,10 +84,8 @@ CALL = "Make the move by calling the tool `move`, once for each request."
 
 
 class GameEnvironment:
-    """One rollout of the game of a row; use :func:`environment_factory`.
-
-    TRL takes every public method but ``reset`` and ``get_reward`` for a tool.
-    """
+    """One rollout of the game of a row; use :func:`environment_factory`. TRL takes every public
+    method but ``reset`` and ``get_reward`` for a tool."""
 
     def __init__(self, judge: Judge, others: Player | None, normalise: bool) -> None:
         self._judge, self._others, self._normalise = judge, others, normalise
@@ -97,10 +94,8 @@ class GameEnvironment:
         self._items_shown: int | None
 
     def reset(self, info: Info, prompt: object = (), **_: object) -> str:
-        """Begin the game of a row; returns the text that is appended to the row's prompt.
-
-        A row that has a prompt has asked for the first move already.
-        """
+        """Begin the game of a row; returns the text that is appended to the row's prompt. A row
+        that has a prompt has asked for the first move already."""
         self._row, self._items_shown = read_row(info), None
         names = [name for name in self._row.players if name != self._row.role]
         if names and self._others is None:
@@ -131,8 +126,7 @@ class GameEnvironment:
     def get_reward(self) -> float:
         """Bits of the measured player, or normalised; the floor where the game was left before
         its end."""
-        over = self._episode.done
-        score = self._row.score(self._episode.play) if over else self._row.floor
+        score = self._row.score(self._episode.play) if self._episode.done else self._row.floor
         return self._row.reward(score, self._normalise)
 
     def _ask(self) -> str:

@@ -33,7 +33,6 @@ CACHE_BYTES = 64 << 20
 ENTRY_BYTES = 320
 """Bytes of an LRU entry in addition to its value, about."""
 
-
 _LOG = logging.getLogger(__name__)
 
 

@@ -82,8 +82,7 @@ def load_stories(
     Raises StoryError for a file, ModelNotFoundError for a model, ConfigError for other names.
     """
     if reference == CORPUS:
-        texts = [story.text for story in corpus.stories("held_out")]
-        return CorpusStories(texts, judge.truncate)
+        return CorpusStories([story.text for story in corpus.stories("held_out")], judge.truncate)
     if is_text_file(reference):
         return CorpusStories(read_texts(reference), judge.truncate)
     if reference == JUDGE:
@@ -105,11 +104,8 @@ _NO_STORY = re.compile(r"(assign|elicit|ensure|reward|reveal|beacon|replay)\(|\Z
 
 class JudgeStories:
     """Stories that a model of this machine writes at temperature 1, one for each map and site: the
-    judge's own, or another one.
-
-    ``truncate(text, tokens)`` cuts to judge tokens, of which the model writes at most ``ratio``
-    times as many of its own.
-    """
+    judge's own, or another one. ``truncate(text, tokens)`` cuts to judge tokens, of which the model
+    writes at most ``ratio`` times as many of its own."""
 
     def __init__(
         self, lm: LanguageModel, truncate: Callable[[str, int], str], ratio: int = 1

@@ -53,8 +53,7 @@ def reliability(judge: TransformerJudge, pairs: Pairs | None = None) -> Reliabil
     """Measure a judge on pairs of statements, by default the committed ones. Raises JudgeError if
     one does not fit its window."""
     pairs = statement_pairs() if pairs is None else pairs
-    requests = [TruthRequest(each, named=each) for pair in pairs for each in pair]
-    found = judge.margins(requests)
+    found = judge.margins([TruthRequest(each, named=each) for pair in pairs for each in pair])
     if wrong := next((each for each in found if isinstance(each, OversizeError)), None):
         raise JudgeError(f"a statement does not fit the judge: {wrong}")
     margins = np.array(found, np.float64).reshape(-1, 2)

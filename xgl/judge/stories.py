@@ -89,9 +89,7 @@ LONGEST = 64
 
 class CorpusStories:
     """Passages of a corpus that begin at a sentence; each text belongs to one division.
-
-    ``truncate(text, tokens)`` cuts to judge tokens. The sites of one map tell different texts.
-    """
+    ``truncate(text, tokens)`` cuts to judge tokens. The sites of one map tell different texts."""
 
     def __init__(self, texts: Sequence[str], truncate: Callable[[str, int], str]) -> None:
         self.truncate = truncate

@@ -1,5 +1,4 @@
-"""A transformers causal LM as judge: batched, in bits, per token (docs/specification.md,
-"Scoring")."""
+"""A transformers causal LM as judge, in bits per token (docs/specification.md, "Scoring")."""
 
 from __future__ import annotations
 

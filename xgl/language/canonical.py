@@ -46,7 +46,6 @@ POOL = tuple(kind + suffix for suffix in _POOL_SUFFIXES for kind in "stxy")
 PUBLIC_POOL = tuple("p" + suffix for suffix in _POOL_SUFFIXES)
 LIST_POOL = tuple("l" + suffix for suffix in _POOL_SUFFIXES)
 
-
 NAME = re.compile(r"[A-Za-z]\w*", re.ASCII)
 """The name of a model under the judge."""
 # The bounds of the numbers are for the memory and time that a stranger's game may take.

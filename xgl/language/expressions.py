@@ -297,8 +297,7 @@ class Reader:
         return pairs[0] if len(pairs) == 1 else syn.Logic("and", tuple(pairs))
 
     def _logic(self, node: ast.BoolOp | ast.UnaryOp, depth: int) -> syn.Condition:
-        """Conditions joined, or ``not`` of one; of a string, a list or a set: whether it is
-        empty."""
+        """Conditions joined, or ``not`` of one; of a string, list or set: whether it is empty."""
         if isinstance(node, ast.BoolOp):
             parts = tuple(self.value(part, "truth", depth=depth + 1) for part in node.values)
             return syn.Logic("and" if isinstance(node.op, ast.And) else "or", parts)

@@ -54,8 +54,7 @@ def draws(node: object) -> bool:
 
 
 def joined_parts(node: Any) -> Iterator[Any]:
-    """The strings or lists of a concatenation, which is associative, from left to right; any other
-    node alone."""
+    """The strings or lists of a concatenation, from left to right; any other node alone."""
     if isinstance(node, syn.Cat | syn.Chain):
         yield from joined_parts(node.left)
         yield from joined_parts(node.right)

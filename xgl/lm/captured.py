@@ -36,7 +36,6 @@ CHECK_STEPS = 8
 KEPT_SHARE, MOST_KEPT = 1 / 8, 64
 """Share of a GPU's memory for keys and values of shapes that may come again; number of shapes."""
 
-
 Result = TypeVar("Result")
 
 
@@ -303,9 +302,7 @@ def can_capture(lm: LanguageModel, texts: Sequence[Ids]) -> bool:
 
 def captured(lm: LanguageModel, work: Callable[[], Result]) -> Result | None:
     """What ``work`` gives by passes in place; None if the model does not allow them, from now on.
-
-    Raises the error of a pass that runs out of memory.
-    """
+    Raises the error of a pass that runs out of memory."""
     is_cuda = lm.device.type == "cuda" and torch.cuda.is_available()
     try:
         with torch.cuda.device(lm.device) if is_cuda else nullcontext():  # may not be the first

@@ -88,11 +88,8 @@ class LanguageModel:
         return str(self.tokenizer.decode(ids, skip_special_tokens=True))
 
     def backbone(self, policies: Sequence[str] = (), **inputs: Any) -> Any:
-        """The model without its head: hidden states and cache.
-
-        ``policies`` names one for each row, which counts where several share the weights
-        (``evo.jobs.lora``).
-        """
+        """The model without its head: hidden states and cache. ``policies`` names one for each row,
+        which counts where several share the weights (``evo.jobs.lora``)."""
         return self.model.base_model(**inputs)
 
     @property
@@ -318,9 +315,7 @@ def target_logprobs(
     head: nn.Linear, hidden: Tensor, targets: Tensor, tile_bytes: int | None = None
 ) -> Tensor:
     """Natural log-probabilities (P,), float32, of ``targets`` (P,) after ``hidden`` (P, H).
-
-    ``tile_bytes`` bound a tile where that is less than the device's own bound.
-    """
+    ``tile_bytes`` bound a tile where that is less than the device's own bound."""
     kind = hidden.device.type
     tile = TILE_BYTES.get(kind, DEFAULT_TILE_BYTES) // 4
     tile = min(tile, tile_bytes // 4) if tile_bytes else tile

@@ -31,7 +31,6 @@ LEARN_BYTES = 20
 DRAW_BYTES = 56
 """Bytes per vocabulary entry while a token is sampled: logits, order, float64 sums."""
 
-
 SMALL = 20_000_000
 """Parameters of a model below which threads cost more than they save."""
 
@@ -50,9 +49,7 @@ def few_threads(lm: LanguageModel) -> Iterator[None]:
 
 def rows_to_sample(lm: LanguageModel, tokens: int, limit: int) -> int:
     """Number of rows of ``tokens`` tokens, prompt and continuation, that fit into ``limit`` bytes.
-
-    A row needs its cache, a forward pass over its prompt, and then logits to sample from.
-    """
+    A row needs its cache, a forward pass over its prompt, and then logits to sample from."""
     drawing = DRAW_BYTES * int(lm.model.config.vocab_size)
     row = tokens * cache_bytes(lm) * 5 // 4 + max(reading_bytes(lm, tokens), drawing)
     return max(1, limit // row)
@@ -158,8 +155,7 @@ def retry_in_halves(
     release_memory()
     middle = len(batch) // 2
     _LOG.warning("out of memory at %d %s, going on with %d: %s", len(batch), what, middle, reason)
-    first = retry_in_halves(run, batch[:middle], what)
-    return first + retry_in_halves(run, batch[middle:], what)
+    return retry_in_halves(run, batch[:middle], what) + retry_in_halves(run, batch[middle:], what)
 
 
 def out_of_memory(error: BaseException) -> bool:

@@ -24,8 +24,7 @@ tree costs something too."""
 MAX_TREE_TOKENS = 1024
 """Tokens of a tree of several sequences, at most."""
 MIN_SAVED_SHARE = 1 / 3
-"""Least share of all prompt tokens that common prefixes must save: a second pass costs something
-too."""
+"""Least share of all prompt tokens that prefixes must save: a second pass costs something."""
 
 
 def shared_length(one: Ids, other: Ids) -> int:
@@ -72,10 +71,7 @@ def prefix_trees(
     sequences: Sequence[ScoredSequence], max_tokens: int = MAX_TREE_TOKENS
 ) -> list[PrefixTree]:
     """Trees that hold every sequence once; sequences that differ only in their last token share
-    all.
-
-    ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence separate.
-    """
+    all. ``max_tokens`` bounds a tree of several sequences; 0 keeps every sequence separate."""
     # Sorted, a sequence shares its longest prefix with a neighbour, so one pass over neighbours
     # finds every shared prefix.
     groups, last, size = list[list[int]](), Ids(), 0

@@ -214,7 +214,6 @@ class PromptCaches:
         )
 
     def clear(self) -> None:
-        """Drop everything."""
         self.kept.clear()
 
     def encode(self, lm: LanguageModel, prompts: Sequence[PolicyPrompt]) -> DecoderState:

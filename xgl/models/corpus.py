@@ -78,9 +78,7 @@ LEAST = 2
 
 def divided(texts: Sequence[str]) -> tuple[list[str], list[str]]:
     """The texts for training and those for evaluation, by the last bit of each text's SHA-256.
-
-    Raises ValueError for too few of either.
-    """
+    Raises ValueError for too few of either."""
     halves: tuple[list[str], list[str]] = ([], [])
     for text in texts:
         halves[hashlib.sha256(text.encode()).digest()[-1] & 1].append(text)

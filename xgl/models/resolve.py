@@ -213,10 +213,8 @@ def _first_token(tokenizer: Any, source: str | Path) -> str:
 
 
 def unsupported_reason(model: Any) -> str:
-    """Why judge and policy would get wrong numbers from a model; empty for a model that works.
-
-    They apply the head themselves, and expect a token's numbers not to depend on other rows.
-    """
+    """Why judge and policy would get wrong numbers from a model; empty for a model that works. They
+    apply the head themselves, and expect a token's numbers not to depend on other rows."""
     import torch
 
     rotary = getattr(model.config, "rope_parameters", None) or {}

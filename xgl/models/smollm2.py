@@ -47,10 +47,8 @@ def cached_folder() -> Path | None:
 
 
 def obtain() -> Path:
-    """The converted model's folder: cached, else from the wheel.
-
-    Raises ModelNotFoundError with the command to run when neither is available.
-    """
+    """The converted model's folder: cached, else from the wheel. Raises ModelNotFoundError with the
+    command to run when neither is available."""
     if folder := cached_folder():
         return folder
     from filelock import FileLock
@@ -79,10 +77,8 @@ def _install() -> Path:
 
 
 def hub_snapshot(name: str) -> Path | None:
-    """The hub's files of a model, from the hub's cache or fetched; None if there are none.
-
-    A short request tests first whether the hub answers, so that a machine without it does not wait.
-    """
+    """The hub's files of a model, from the hub's cache or fetched; None if there are none. A short
+    request tests first whether the hub answers, so that a machine without it does not wait."""
     from huggingface_hub import HfApi, snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 

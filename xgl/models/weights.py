@@ -91,13 +91,13 @@ def load_causal_lm(folder: Path, dtype: Any, **options: Any) -> Any:
 def dequantised(model: Any) -> Any:
     """A model that was read in full from quantised weights, as one that can be saved."""
     model.hf_quantizer, model.is_quantized = None, False
+    model._weight_conversions = None  # of the checkpoint, which would quantise what is saved
     model.config.__dict__.pop("quantization_config", None)
     return model
 
 
 def check_tensors(found: Mapping[str, Any], expected: Mapping[str, tuple[int, ...]]) -> None:
-    """Raises ValueError unless the tensors ``found`` are those of ``expected`` names and shapes,
-    and finite."""
+    """Raises ValueError unless ``found`` are finite tensors of ``expected`` names and shapes."""
     shapes = [(name, found[name].shape, expected[name]) for name in expected if name in found]
     misshapen = [each for each in shapes if each[1] != each[2]]
     missing, unexpected = expected.keys() - found.keys(), found.keys() - expected.keys()

@@ -1,5 +1,4 @@
-"""Players (docs/specification.md, "Playing a game"). This module has those without a model: fixed
-moves."""
+"""Players without a model (docs/specification.md, "Playing a game"): fixed moves."""
 
 from __future__ import annotations
 

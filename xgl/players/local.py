@@ -180,8 +180,7 @@ class LocalPolicy:
 
     def move_for_text(self, turn: Turn, text: str) -> Move | OversizeError:
         """The move in which the policy writes ``text``, up to its limit; without log-probabilities.
-        An error value where the view does not fit the model's window.
-        """
+        An error value where the view does not fit the model's window."""
         prompt = self._prompt(turn)
         if isinstance(prompt, OversizeError):
             return prompt

@@ -55,8 +55,7 @@ Script = Callable[[Scene], str]
 
 
 class ScriptPlayer:
-    """Plays by the script of ``SCRIPTS`` that a turn's policy names; ``count`` counts judge
-    tokens."""
+    """Plays by the script that a turn's policy names; ``count`` counts judge tokens."""
 
     def __init__(self, count: Callable[[str], int]) -> None:
         self.count = count
@@ -74,8 +73,7 @@ class ScriptPlayer:
 
 
 def visible_texts(view: View) -> tuple[str, ...]:
-    """The different texts of a view that its player did not write: stories, and the moves of others
-    that it is shown."""
+    """The different texts of a view that its player did not write: stories, and others' moves."""
     own = {each.text for each in view.items if each.own}
     told = (each for each in view.items if not each.label.startswith(("ensure", "reward")))
     texts = (each.text for each in told if each.text not in own)
@@ -149,4 +147,3 @@ SCRIPTS: Mapping[str, Script] = {
     "mixed_words": _mixed_words,
     "missing_words": _missing_words,
 }
-"""The scripts by name."""

@@ -104,10 +104,8 @@ class Episode:
         return self._running_machine.play
 
     def step(self, move: Answer) -> None:
-        """Make the move that is asked for, and play on to the next one or to the end.
-
-        Raises :class:`PlayerError` if the play is over.
-        """
+        """Make the move that is asked for, and play on to the next one or to the end. Raises
+        :class:`PlayerError` if the play is over."""
         step_all([self], [move])
 
     def _open_turn(self) -> req.Turn:

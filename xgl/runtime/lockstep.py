@@ -128,8 +128,7 @@ def _finished(running: RunningMachine) -> req.Play:
 
 
 def advance(running: Sequence[RunningMachine]) -> None:
-    """Run each as far as its cast can answer, all in lockstep: to the end of its play, or to a move
-    from outside."""
+    """Run each in lockstep as far as its cast can answer: to its end, or to a move from outside."""
     for each in running:
         if each.play is None and not each.requests:  # it has not begun
             each.resume()

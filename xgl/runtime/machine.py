@@ -219,8 +219,7 @@ class Machine:
 
     def _assign_at_once(self, assign: syn.Assign) -> RequestGenerator:
         """Evaluate all expressions, then store them; a register named twice keeps its first place
-        and its last value. The text of a list changes with the registers that it holds.
-        """
+        and its last value. The text of a list changes with the registers that it holds."""
         values: dict[str, Value] = {}
         for name, expression in assign.targets:
             values[name] = yield from self._value(expression)
@@ -373,7 +372,6 @@ class Machine:
         return self.values.value(expression)
 
     def _amount(self, amount: syn.Sum) -> Generator[Any, Any, Amount]:
-        """A signed sum."""
         pairs = list[tuple[req.ScoreRequest, ...]]()
         for _, term in amount.terms:
             if isinstance(term, syn.Xent):

@@ -45,9 +45,7 @@ NUMBER = 32
 
 class Meter:
     """Remaining work and record size of one play; both raise :class:`OversizeError` below 0.
-
-    ``limit``: the longest string of the game. Above the usual one the limits grow with it.
-    """
+    ``limit``: the longest string of the game. Above the usual one the limits grow with it."""
 
     def __init__(self, limit: int = USUAL_LIMIT) -> None:
         scale = max(1.0, limit / USUAL_LIMIT)
@@ -62,10 +60,8 @@ class Meter:
             raise OversizeError(f"the play takes {total:,.0f} units of work, at most {most:,.0f}")
 
     def search(self, text: str, mark: str) -> None:
-        """Charge the search of a text for a mark, in addition to reading both.
-
-        Python compares the whole mark at every place of a short text in the worst case.
-        """
+        """Charge the search of a text for a mark, in addition to reading both. Python compares the
+        whole mark at every place of a short text in the worst case."""
         places = len(text) - len(mark) + 1
         self.spend(COMPARE * len(mark) * max(0, places))
 

@@ -150,16 +150,13 @@ def render(view: req.View) -> str:
 
 
 def item_lines(items: Sequence[req.Item]) -> list[str]:
-    """One line for each item, for any text in it, so that no text can be mistaken for another
-    item."""
+    """One line for each item, whatever its text, so that none can be mistaken for another."""
     return [f"{item.label}: {' '.join(item.text.split())}" for item in items]
 
 
 def token_spans(judge: req.Judge, text: str, score_count: int) -> list[str]:
-    """The parts of a text that its judge tokens cover; the last ``score_count`` have scores.
-
-    Where the tokens do not cover the text, it is cut into ``score_count`` parts of equal length.
-    """
+    """The parts of a text that its judge tokens cover; the last ``score_count`` have scores. Where
+    the tokens do not cover the text, it is cut into ``score_count`` parts of equal length."""
     ends = [len(judge.first_tokens(text, count)) for count in range(judge.count(text) + 1)]
     spans = [text[start:end] for start, end in pairwise(ends)]
     if len(spans) >= score_count and all(spans) and "".join(spans) == text:

@@ -74,9 +74,7 @@ class TruthRequest:
 @dataclass(frozen=True, slots=True)
 class StoryRequest:
     """The text of the ``site``-th ``story()`` of a program, at most ``tokens`` judge tokens.
-
-    ``count``: how many maps have different texts in each division; 0: all that the source has.
-    """
+    ``count``: how many maps have different texts in each division; 0: all that the source has."""
 
     site: int
     tokens: int
@@ -229,9 +227,7 @@ class Revealed:
 @dataclass(frozen=True, slots=True)
 class Rewarded:
     """``bits`` to ``player``; ``terms`` holds sign, kind and the per-token bits ("axent").
-
-    ``xents`` are the cross-entropies that the terms are made of, with their signs.
-    """
+    ``xents`` are the cross-entropies that the terms are made of, with their signs."""
 
     player: str
     bits: float

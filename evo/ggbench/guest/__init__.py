@@ -1,2 +1,1 @@
-"""The code inside the box, next to the game: it needs only the standard library, numpy and
-gymnasium."""
+"""The code inside the box, next to the game: only the standard library, numpy and gymnasium."""

@@ -29,7 +29,6 @@ NUMBER, PLATFORM, THIRD_ARGUMENT = 0, 4, 32
 FOREIGN = 0x40000000
 """Numbers of system calls from here on are of another interface (x32)."""
 
-
 MACHINE, ARCHITECTURE = "x86_64", 0xC000003E
 """The machine that the numbers below are of, and its audit architecture."""
 _NUMBERS = (

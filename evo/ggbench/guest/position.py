@@ -237,9 +237,8 @@ def search(
     position: Position, simulations: int, policy: Policy | None, rng: Random, most: int
 ) -> dict[int, int]:
     """Visits by move. A game ends undecided after ``most`` moves. Nodes are lines of moves rather
-    than states, and each simulation has its own random draws, so the search cannot foresee dice.
-    ``policy`` orders the moves that are tried first and plays the roll-outs; None: all at
-    random."""
+    than states, and each simulation has its own random draws, so that no search foresees dice.
+    ``policy`` orders the moves that are tried first and plays the roll-outs; None: random."""
     root, roll = _Node(), policy.sample if policy else random_move
     for _ in range(simulations):
         place = position.copy(rng.getrandbits(32))

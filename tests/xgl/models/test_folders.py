@@ -212,7 +212,7 @@ def test_an_fp8_checkpoint_is_read_on_a_cpu(
     """``gpu``: the capability of one that is there too; 0: none."""
     monkeypatch.setattr("torch.cuda.is_available", lambda: gpu > 0)
     monkeypatch.setattr("torch.cuda.get_device_capability", lambda *_: (gpu, 0))
-    size, tensors = 128, dict[str, torch.Tensor]()
+    size, tensors = 64, dict[str, torch.Tensor]()
     for name, tensor in load_file(folder / "model.safetensors").items():
         tensors[name] = tensor
         if ".layers." in name and name.endswith("proj.weight"):
