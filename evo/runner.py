@@ -8,6 +8,7 @@ archive already holds its first part.
 from __future__ import annotations
 
 import logging
+import re
 import signal
 import sys
 import threading
@@ -36,7 +37,8 @@ from meta_sampler.registry import make
 from meta_sampler.settings import Caps
 from xgl import errors
 from xgl.console import Console
-from xgl.models.references import is_text_file
+from xgl.files import BUILT_IN, user_path
+from xgl.models.references import is_folder, is_text_file
 from xgl.models.resolve import ModelNotFoundError
 from xgl.streams import exit_code
 
@@ -48,6 +50,8 @@ RESUME, EXPERIMENT = "resume", "experiment"
 TRUSTED = "trusted=true"
 """Lets a run that another user or machine began use the models, addresses and accounts that its
 settings name. In a run that this user began, the user has named them."""
+_MODEL = re.compile(r"(judge|player)\.(model|second|npc)|measure\.(judge|base)|.*\.others\..*")
+"""Settings that hold the reference of a model."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +146,7 @@ def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> 
         show = True
     for word in words:
         if word.startswith(("-", "~", "=", "+=", "hydra.")) or "=" not in word:
-            close = get_close_matches(word, experiments, 1)
+            close = get_close_matches(word, experiments, 1) if word[:1].isalpha() else ()
             hint = f", did you mean +experiment={close[0]}?" if close else ""
             raise errors.ConfigError(
                 f"{errors.excerpt(word)}: expected key=value, --cfg job, --help or --version{hint}"
@@ -151,6 +155,8 @@ def parse_command(arguments: Sequence[str], experiments: Sequence[str] = ()) -> 
     names = [value for key, value in map(split_override, words) if key == EXPERIMENT]
     if len(folders) > 1:
         raise errors.ConfigError(f"resume: found {len(folders)} folders, expected one")
+    if len(names) > 1:
+        raise errors.ConfigError(f"experiment: found {len(names)}, expected one")
     if folders == [""]:
         raise errors.ConfigError("resume: found none, expected resume=RUN_FOLDER")
     overrides = tuple(each for each in words if split_override(each)[0] != RESUME)
@@ -196,7 +202,7 @@ def complete(
     if text:
         services.console.print(text, soft_wrap=True)
     folder: Path = config.folder
-    with run_folder.open_archive(folder, resumed) as archive:
+    with _terminable(), run_folder.open_archive(folder, resumed) as archive:
         session = begin(archive)
         save_text(folder / run_folder.CONFIG, as_yaml(config))
         with run_folder.log_to_folder(folder):
@@ -218,26 +224,30 @@ def _configure(
             f"resume: {command.resume_folder} holds the experiment {config.get(EXPERIMENT)!r}, "
             f"expected one of {', '.join(experiments)}"
         )
-    if not (is_own or command.show or TRUSTED in command.overrides):
+    trusting = [word for word in command.overrides if word.lower() == TRUSTED]
+    if not (is_own or command.show or trusting):
         raise errors.ConfigError(
             f"resume: {command.resume_folder} was not begun by you on this machine; to use the "
             f"models, addresses and accounts that it names (shown by --cfg job), add {TRUSTED}"
         )
     experiment = experiments[config[EXPERIMENT]]
-    words = [word for word in command.overrides if word != TRUSTED]
+    words = [word for word in command.overrides if word not in trusting]
     return experiment, experiment.resume(config, words)
 
 
 def _pinned(settings: Any, key: str = "") -> Any:
-    """The settings with the whole paths of games and texts that are files, which a resumed run
-    reads again, wherever it is; and with each fine-tune that is named as a model by its whole path
-    and digest, but for measured players, whose names are what results go by."""
+    """The settings with the whole paths of games and texts that are files and of models that are
+    folders, which a resumed run reads again, wherever it is; and with each fine-tune that is named
+    as a model by its whole path and digest, but for measured players, whose names are what results
+    go by."""
     if isinstance(settings, Mapping):
         return {n: _pinned(value, f"{key}.{n}".strip(".")) for n, value in settings.items()}
     if key == "growth.initial_scope":
         return tuple(whole_path(each) for each in settings)
     if key == "judge.stories" and is_text_file(settings):
         return whole_path(settings)
+    if _MODEL.fullmatch(key) and is_folder(settings) and settings not in BUILT_IN:
+        return str(user_path(settings).absolute())
     is_model = isinstance(settings, str) and settings.startswith("adapter:")
     return pinned(settings, key) if is_model and not key.startswith("game.") else settings
 
@@ -250,7 +260,7 @@ def _work(
     run_folder.record(archive, session.identity, event)
     log.info("%s %s", event, session.identity.run_id)
     try:
-        with session, _terminable():
+        with session:
             outcome = session.work()
     except ENDS as error:
         outcome = replace(outcome_of_error(error, session), error=error)
@@ -297,8 +307,7 @@ def outcome_of_error(error: BaseException, session: RunSession) -> RunOutcome:
 
 @contextmanager
 def _terminable() -> Iterator[None]:
-    """Within the context, SIGTERM (by which batch systems end a program) acts like Ctrl-C. Ray sets
-    a handler of its own when it starts; so this comes after the session has begun."""
+    """Within the context, SIGTERM (by which batch systems end a program) acts like Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Iterable
 from typing import IO, Any
 
@@ -26,6 +28,12 @@ class Console(rich.console.Console):
     @file.setter
     def file(self, new_file: IO[str]) -> None:
         self._file = new_file
+
+    def on_broken_pipe(self) -> None:
+        """The reader of our output has left, as `head` does: the command goes on without."""
+        null = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(null, sys.stdout.fileno())
+        os.close(null)
 
     def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:
         """Every text of a renderable passes here before its line is cut to the width."""

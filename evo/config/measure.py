@@ -52,8 +52,8 @@ class MeasureConfig:
     control: Flag = True
     """Whether every round except the first is also played with another map's rounds in view: a gain
     above this control was learned from the map. false: half the plays, and no control."""
-    m: Count = 4
-    """Levels between the base's first round and its last (Def. 42)."""
+    m: Count | None = None
+    """Levels between the base's first round and its last (Def. 42); null: the folder's, or 4."""
     base: str | None = None
     """The base player M that normalises scores, a local reference; null: the levels in the folder
     or, for a game without levels, the judge's model as player."""

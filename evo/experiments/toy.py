@@ -60,6 +60,11 @@ class ToyRunConfig(NamedRun):
     """Name of the experiment."""
     toy: ToyConfig = ToyConfig()
 
+    def __post_init__(self) -> None:
+        if self.seed + self.toy.seeds > 1 << 63:
+            most = (1 << 63) - self.toy.seeds
+            raise ValueError(f"seed: found {self.seed}, expected at most {most}")
+
 
 # -- games, values and Λ (§6.1.2, §6.3.4) ----------------------------------------------------------
 # A game is a vector g of d non-negative skills, in the figure's space Σ √g_i ≤ 1, and

@@ -6,8 +6,10 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 import socket
 import sys
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -346,6 +348,15 @@ def connect(cluster: ClusterConfig) -> None:
     # Ray prints pages of its log when one of its processes ends: the log is in a file, and the run
     # says what happened.
     ray_worker.print_to_stdstream = lambda *_, **__: None
+    handler = signal.getsignal(signal.SIGTERM)  # in whose place Ray puts one of its own
+    try:
+        _connect(cluster, quiet)
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
+
+
+def _connect(cluster: ClusterConfig, quiet: dict[str, Any]) -> None:
     if cluster.address:
         ray.init(address=cluster.address, **quiet)
         return

@@ -93,6 +93,12 @@ class MeasurePlan:
         """Whether the base player must be measured on a game."""
         return not levels_hold(member, self.base.name) or self.config.measure.base is not None
 
+    @property
+    def m(self) -> int:
+        """Levels of the games that the base plays: as many as other games of the folder have."""
+        of_folder = (each.levels.m for each in self.export.members if each.levels)
+        return self.config.measure.m or next(of_folder, 4)
+
     def games_of(self, player: MeasuredPlayer) -> list[MeasureGame]:
         """All games if it is measured, else those that need the base."""
         is_measured = player.name in self.config.players
@@ -341,7 +347,7 @@ class MeasureSession(RunSession):
         plays = [(row["round"], row["outcome"], row["score"]) for row in rows]
         task = replace(member.task, floor=round_floor(plays, member.task))
         member = replace(member, task=task)
-        return member, results.levels_of(rows, plan.base.name, plan.config.measure.m)
+        return member, results.levels_of(rows, plan.base.name, plan.m)
 
     def _remaining_budget(self) -> dict[str, Any]:
         """The remaining budget; raises :class:`~xgl.errors.BudgetError` if there is none."""

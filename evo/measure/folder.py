@@ -18,7 +18,7 @@ from archive import Purpose
 from archive.run import ArchivedStories
 from archive.statistics.measure import BestKnown
 from archive.statistics.rounds import ScoreLevels
-from evo.config.measure import MeasureRunConfig
+from evo.config.measure import MeasureConfig, MeasureRunConfig
 from evo.growth.initial_scope import read_task, short_name
 from evo.jobs.evaluation import Task, evaluation_seeds
 from meta_sampler.settings import Player
@@ -83,12 +83,25 @@ def measure_of(config: MeasureRunConfig) -> ExportedMeasure:
     if config.measure.folder:
         reader = read_benchmark if config.export_folder.suffix == BENCHMARK else read
         export = reader(config.export_folder, config.measure.judge)
+        _check_folder(config.measure, export.members)
     else:
         export = named_measure(config)
     for each in export.members:
         task, setting = each.task, "measure.others={{{}: MODEL}}"
         check_names(task.game, config.measure.others, task.origin, setting)
     return export
+
+
+def _check_folder(settings: MeasureConfig, members: Sequence[MeasureGame]) -> None:
+    """Raises :class:`ConfigError` for what a folder's own maps and levels would leave without
+    effect."""
+    for each in members:
+        if (settings.maps or 0) > len(each.maps):
+            found = f"found {settings.maps}, expected at most the {len(each.maps)} of {each.name}"
+            raise ConfigError(f"measure.maps: {found}")
+        if settings.m and each.levels and settings.m != each.levels.m and not settings.base:
+            found = f"found {settings.m}, expected {each.levels.m} as in the folder, or a base"
+            raise ConfigError(f"measure.m: {found}")
 
 
 def named_measure(config: MeasureRunConfig) -> ExportedMeasure:

@@ -102,4 +102,4 @@ def test_an_error_that_would_come_again_ends_the_run_at_once(commands: Any) -> N
     lines = [each for each in done.stderr.splitlines() if not each.startswith(WAITING)]
     assert len(lines) == 1, done.stderr
     assert lines[0].startswith("error: ")
-    assert re.search(rf"model 'bad': bad does not load.*{named}", lines[0])
+    assert re.search(rf"model '\S*bad': \S*bad does not load.*{named}", lines[0])

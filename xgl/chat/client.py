@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("xgl.chat")
 Result = TypeVar("Result")
-MOST_BYTES = 4 << 20
-"""Usual limit of an answer."""
+MOST_BYTES, MOST_TOKENS = 4 << 20, 1 << 30
+"""Usual limit of an answer, and of what a server says that it counted."""
 CONNECT_SECONDS = 10.0
 """Limit of a connection's beginning: who is away is noticed before an answer could be due."""
 FIRST_BACKOFF, MAX_BACKOFF = 1.0, 60.0
@@ -313,8 +313,9 @@ def _read_completion(body: bytes | Fault, key: str | None) -> tuple[Reply | Faul
     if completion is None:
         return Fault("transient", "an answer that is incomplete JSON"), (0, 0)
     usage = lookup(completion, "usage")
-    counts = lookup(usage, "prompt_tokens"), lookup(usage, "completion_tokens")
-    tokens = counts if all(type(count) is int and count >= 0 for count in counts) else (0, 0)
+    counts = [lookup(usage, name) for name in ("prompt_tokens", "completion_tokens")]
+    is_known = all(type(n) in (int, float) and 0 <= n < MOST_TOKENS for n in counts)
+    tokens = (int(counts[0]), int(counts[1])) if is_known else (0, 0)
     message = lookup(completion, "choices", 0, "message")
     if not isinstance(message, dict):
         error = lookup(completion, "error", "message")
