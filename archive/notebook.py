@@ -33,7 +33,7 @@ _MATRIX = pa.schema(
     [
         *((name, pa.string()) for name in ("source", "target", "source_role", "target_role")),
         *((name, pa.float64()) for name in _BOUNDED),
-        *(("purpose", pa.string()), ("plays", pa.int64())),
+        *(("gain_kind", pa.string()), ("purpose", pa.string()), ("plays", pa.int64())),
     ]
 )
 
@@ -114,17 +114,18 @@ class Run:
     def transfer_matrix(self, *, everything: bool = False) -> DataFrame:
         """What fine-tuning on one game does for another: a row for each pair with gain (bits), C
         (``captured``) and V (``def37``), their one-sided bounds at 95 %, and the plays behind them;
-        ``plays`` is 0 if a pair was not measured.
+        ``plays`` is 0 if a pair was not measured. ``gain_kind``: the gains that the run decides by.
 
         Games are the newest scope's; with ``everything`` all that were fine-tuned.
         """
         _, matrix = views.read_matrix(self.read, everything)
+        _, kind = self.read.deciding_value
         rows = []
         for source, target in product(matrix.sources, matrix.targets):
             row: dict[str, Any] = {"source": source.game_id, "source_role": source.role}
             row |= {"target": target.game_id, "target_role": target.role, "plays": 0}
             if cell := matrix.cells.get((source, target)):
-                row |= {"purpose": cell.purpose, "plays": cell.plays}
+                row |= {"gain_kind": kind, "purpose": cell.purpose, "plays": cell.plays}
                 for name, estimate in views.estimates(cell).items():
                     ends = {f"{name}_{end}": estimate[end] for end in ("low", "high")}
                     row |= {name: estimate["value"], **ends}

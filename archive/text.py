@@ -52,6 +52,8 @@ def interval(estimate: Estimate, form: Callable[[float | None], str] = number) -
     if value is None or math.isnan(value) or (low is not None and math.isnan(low)):
         return form(value)
     low_text, high_text = ("…" if bound is None else form(bound) for bound in (low, high))
+    if low is not None and low < 0 and low_text.strip("+0.") == "":
+        low_text = f"−{low_text.strip('+')}"  # else it would read as above 0
     return f"{form(value)} [{low_text}, {high_text}]"
 
 

@@ -17,8 +17,9 @@ import numpy as np
 from archive.errors import DamagedError, ExportError, LookupFailedError
 from archive.export.folder import Options
 from archive.run import MapTexts, Run, read_settings, stored_game, story_texts
-from archive.schema import Definition, Purpose, TaskId
+from archive.schema import Definition, GainKind, Purpose, TaskId
 from archive.statistics.covers import CoverQuestion, discriminating_games, scope_cover
+from archive.statistics.matrix import transfer_matrix
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAX_LINES
 from xgl.lowering import LoweredProgram, LoweringError, lower
@@ -97,12 +98,13 @@ def game_name(task_id: TaskId, games: Iterable[str]) -> str:
 
 class GameSelection(NamedTuple):
     """Which games are exported: ``covers`` by task, for η and Δ (None: not known); ``scope``: its
-    number (None: the games of a measured run)."""
+    number (None: the games of a measured run); ``how`` they were chosen, in words."""
 
     run_id: str
     scope: int | None
     definition: str
     covers: Mapping[TaskId, tuple[str, ...]]
+    how: str
     eta: float | None = None
     delta: float | None = None
 
@@ -155,13 +157,15 @@ def choose(run: Run, options: Options) -> GameSelection:
     """
     eta, tolerance = options.eta, options.discriminating
     if tolerance is not None or (run.is_measured and eta is None and options.playable is None):
-        tasks = played_tasks(run) if tolerance is None else discriminating(run, tolerance)[0]
-        return GameSelection(
-            run.run_id, None, Definition.CAPTURED, {t: (t.game_id,) for t in tasks}
-        )
+        tasks, how = played_tasks(run), "all of its games"
+        if tolerance is not None:
+            tasks = discriminating(run, tolerance)[0]
+            how = f"the fewest of its games whose scores of players differ by at most {tolerance:g}"
+        covers = {t: (t.game_id,) for t in tasks}
+        return GameSelection(run.run_id, None, Definition.CAPTURED, covers, how)
     number, members = run.newest_scope
     scope = [member.task_id for member in members]
-    value, gain = run.deciding_value
+    (value, gain), how = run.deciding_value, "its whole scope"
     if (count := options.playable) is not None:
         playable = playable_tasks(run)
         if not 0 < count <= len(playable):
@@ -169,20 +173,27 @@ def choose(run: Run, options: Options) -> GameSelection:
                 f"--playable: found {count}, expected a number from 1 to {len(playable)}, the "
                 "number of games that the run's fine-tunes surely learned"
             )
+        how = f"{count} games drawn at random from the {len(playable)} that its fine-tunes learned"
         scope = draw_tasks(playable, count, 0, "playable games")
     elif eta is not None:
         question = CoverQuestion(eta, value, gain, skip_unplayable=options.skip_unplayable)
         answer = scope_cover(run, scope, question)
         ids = {m: tuple(t.game_id for t in targets) for m, targets in answer.covers.items()}
-        return GameSelection(run.run_id, number, value, ids, eta, answer.delta)
-    return GameSelection(run.run_id, number, value, {t: (t.game_id,) for t in scope})
+        how = f"a smallest cover of its scope at η = {eta:g} ({value})"
+        return GameSelection(run.run_id, number, value, ids, how, eta, answer.delta)
+    covers = {task_id: (task_id.game_id,) for task_id in scope}
+    return GameSelection(run.run_id, number, value, covers, how)
 
 
 def playable_tasks(run: Run) -> list[TaskId]:
-    """The initial games of a run and all games with an established own gain, accepted or not, in
-    the order of their ids."""
+    """All games of a run with an established own gain, accepted or not, in the order of their
+    ids."""
     _, members = run.newest_scope
     initial = [member.task_id for member in members if member.parent_game_id is None]
+    for kind in GainKind:
+        cells = transfer_matrix(run.plays, run.policies, initial, initial, kind).cells
+        gains = {each: cells[each, each].values.gain for each in initial if (each, each) in cells}
+        initial = [each for each, gain in gains.items() if (gain.low or 0.0) > 0]
     lows = {TaskId.of(row): (row["own_gain_low"], row["total_gain_low"]) for row in run.decisions}
     learned = [task for task, gains in lows.items() if all(low and low > 0 for low in gains)]
     return sorted({*initial, *learned})

@@ -232,6 +232,7 @@ def _facts(
     return {
         "format": "xent-measure",
         "version": 1,
+        "chosen": selection.how,
         "eta": selection.eta,
         "delta": selection.delta,
         "definition": selection.definition,

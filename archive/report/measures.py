@@ -3,32 +3,43 @@ number, as histograms on one scale and their statistics."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from archive.charts import Panel, panels, series
+from archive import charts
+from archive.charts import Panel, panels
+from archive.errors import DamagedError, LookupFailedError
 from archive.run import Row, Run
 from archive.schema import ScopeRow, TaskId
+from archive.statistics.intervals import Scores
 from archive.statistics.measure import XentMeasure, xent_measure
+from archive.statistics.rounds import ScoreLevels, narms_draws, series
 from archive.store.archive import Archive
 from xgl.diagram.svg import Element
 
 
 class Histogram(NamedTuple):
-    """The scores behind one histogram, with its name; ``shift`` is the distance to the scope
-    before (1-Wasserstein, in normalised scores), None for the first and where a game of either
-    is not measured."""
+    """The scores behind one histogram, with its name, and bootstrap samples of each over its maps
+    (games, draws); ``shift`` is the distance to the scope before (1-Wasserstein, in normalised
+    scores), None for the first and where a game of either is not measured."""
 
     name: str
     values: tuple[float, ...]
+    draws: Scores
     shift: float | None = None
 
     @property
     def measure(self) -> XentMeasure:
         """Mean, median and quantiles with their bounds."""
-        return xent_measure(np.array(self.values))
+        return xent_measure(np.array(self.values), self.draws)
+
+
+_LEVELS = "b", "theta", "m", "rounds", "maps", "k_m"
+_Measured = tuple[Row, Scores]
+"""A row of ``measures``, and bootstrap samples of its score."""
 
 
 class PlayerMeasure(NamedTuple):
@@ -47,14 +58,33 @@ def gather_measures(
     run: Run, measured_archives: Sequence[Archive] = ()
 ) -> tuple[PlayerMeasure, ...]:
     """Players in the order in which they were measured; none where none was. ``measured_archives``:
-    runs of ``+experiment=measure`` on what this run exported."""
+    runs of ``+experiment=measure`` on what this run exported. Raises LookupFailedError for one of
+    other games, and for scores in different units."""
     scope_ids = {member.task_id for members in run.scopes.values() for member in members}
-    sources = [run.rows("measures"), *(source.rows("measures") for source in measured_archives)]
-    by_player: dict[str, dict[TaskId, Row]] = {}
-    for row in (row for rows in sources for row in rows):
-        task_id = TaskId(row["exported_game_id"], row["role"])
-        if task_id in scope_ids:
-            by_player.setdefault(row["policy_id"], {})[task_id] = row  # the newest counts
+    by_player: dict[str, dict[TaskId, _Measured]] = {}
+    for source in measured_archives:
+        rounds, known = defaultdict[tuple[str, TaskId], list[Row]](list), False
+        for row in source.rows("rounds"):
+            rounds[row["policy_id"], TaskId.of(row)].append(row)
+        for row in source.rows("measures"):
+            task_id, player = TaskId(row["exported_game_id"], row["role"]), row["policy_id"]
+            if task_id not in scope_ids:
+                continue
+            try:
+                levels = ScoreLevels(*(row[name] for name in _LEVELS))
+                scores, _ = series(rounds[player, TaskId.of(row)])
+                draws = narms_draws(scores, levels, row["at_round"])
+            except (ValueError, IndexError) as error:
+                raise DamagedError(f"{source.folder}, measures", f"'{error}'", "levels") from None
+            known = True
+            by_player.setdefault(player, {})[task_id] = row, draws  # the newest counts
+        if not known:
+            found = f"--measured: {source.folder} holds no game of {run.run_id}'s scopes"
+            raise LookupFailedError(f"{found}, expected a run that measured what it exported")
+    units = {(row["base"], row["m"]) for own in by_player.values() for row, _ in own.values()}
+    if len(units) > 1:
+        found = " and ".join(f"{base} with m = {m}" for base, m in sorted(units))
+        raise LookupFailedError(f"--measured: found scores in units of {found}, expected one base")
     covers = _covers(run)
     return tuple(_measure(player, rows, run.scopes, covers) for player, rows in by_player.items())
 
@@ -69,25 +99,29 @@ def _covers(run: Run) -> dict[int, set[TaskId]]:
 
 def _measure(
     player: str,
-    rows: Mapping[TaskId, Row],
+    measured: Mapping[TaskId, _Measured],
     scopes: Mapping[int, Sequence[ScopeRow]],
     covers: Mapping[int, set[TaskId]],
 ) -> PlayerMeasure:
     from scipy.stats import wasserstein_distance  # slow to load
 
-    scores = {task_id: row["narms"] for task_id, row in rows.items()}
+    def histogram(name: str, task_ids: Iterable[TaskId], shift: float | None = None) -> Histogram:
+        rows, draws = zip(*(measured[each] for each in task_ids), strict=True)
+        return Histogram(name, tuple(row["narms"] for row in rows), np.stack(draws), shift)
+
     histograms: list[Histogram] = []
     before: tuple[float, ...] = ()
     for number, members in scopes.items():
         task_ids = covers.get(number) or {member.task_id for member in members}
-        if values := tuple(scores[task_id] for task_id in sorted(task_ids) if task_id in scores):
-            is_whole, name = len(values) == len(task_ids), f"scope {number}"
-            name += "" if is_whole else f", {len(values)} of {len(task_ids)} games"
+        if known := [task_id for task_id in sorted(task_ids) if task_id in measured]:
+            is_whole, name = len(known) == len(task_ids), f"scope {number}"
+            name += "" if is_whole else f", {len(known)} of {len(task_ids)} games"
+            values = histogram(name, known).values
             shift = float(wasserstein_distance(before, values)) if before and is_whole else None
-            histograms.append(Histogram(name, values, shift))
+            histograms.append(histogram(name, known, shift))
             before = values if is_whole else ()
-    *_, last = rows.values()
-    whole = Histogram(player, tuple(scores.values()))
+    *_, (last, _) = measured.values()
+    whole = histogram(player, measured)
     return PlayerMeasure(player, last["base"], last["m"], whole, histograms, bool(covers))
 
 
@@ -98,12 +132,12 @@ def histograms(samples: Sequence[Histogram]) -> Element:
     """A panel for each sample, at least one: the share of its games in each bin, and its median."""
     values = [value for sample in samples for value in sample.values]
     edges = np.linspace(min([0.0, *values]), max([1.0, *values]), BINS + 1)
-    every = []
+    every, style = list[Panel](), f"series {charts.series(0)}"
     for sample in samples:
         shares = np.histogram(sample.values, edges)[0] / len(sample.values)
         outline = np.repeat(edges, 2).tolist(), [0.0, *np.repeat(shares, 2).tolist(), 0.0]
         middle = [sample.measure.quantiles[0.5].value or 0.0] * 2
-        curves = [(*outline, f"series {series(0)}"), (middle, [0.0, float(shares.max())], "other")]
+        curves = [(*outline, style), (middle, [0.0, float(shares.max())], "other")]
         every.append(Panel(sample.name, ("normalised score", "share of games"), curves))
-    legend = {"share of games": f"series {series(0)}", "median": "other"}
+    legend = {"share of games": style, "median": "other"}
     return panels("Histograms of normalised scores", every, legend, 2, alike=True)

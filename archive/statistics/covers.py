@@ -227,6 +227,8 @@ class ScopeCover(NamedTuple):
 def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> ScopeCover:
     """The optimal cover of ``scope``. Raises CoverError naming games that nothing can cover, or the
     largest η in reach."""
+    if not 0 < question.eta <= 1:
+        raise CoverError(f"found η = {question.eta:g}, expected a number above 0, at most 1")
     sources = tuple(run.policies) if question.from_finetuned else tuple(scope)
     matrix = transfer_matrix(run.plays, run.policies, sources, scope, question.gain)
     values = matrix.values(question.definition)

@@ -9,8 +9,9 @@ which the earlier rounds in the player's view come from other maps.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -106,6 +107,20 @@ def narms(curve: Scores, levels: ScoreLevels, rounds: int) -> float:
         return (at - levels.b) / levels.theta
     share = max(0.0, (top - at) / (float(curve[tau]) - at))
     return levels.m * rounds * ((1 - share) / tau + share / (tau + 1))
+
+
+def series(rows: Sequence[Mapping[str, Any]]) -> tuple[Scores, Scores | None]:
+    """Scores (N, K) of one player's rows on one game, in bits and in the order of the maps' seeds:
+    its own and those of the control, None if none was played. Round 1 is its own control."""
+    maps = sorted({(row["map_seed"], row["play_seed"]) for row in rows})
+    rounds = max(row["round"] for row in rows)
+    map_index = {key: index for index, key in enumerate(maps)}
+    own, control = (np.full((len(maps), rounds), math.nan) for _ in range(2))
+    for row in rows:
+        at = map_index[row["map_seed"], row["play_seed"]], row["round"] - 1
+        (control if row["control"] else own)[at] = row["score"]
+    control[:, 0] = own[:, 0]
+    return own, None if np.isnan(control).any() else control
 
 
 def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int) -> Scores:

@@ -17,14 +17,14 @@ import json
 import os
 import re
 import socket
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from hashlib import sha256
+from itertools import chain, groupby
 from pathlib import Path
 from typing import Any, Literal, Self
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from cachetools import LRUCache, cachedmethod
 from filelock import FileLock, Timeout
@@ -235,23 +235,23 @@ class Archive:
         needed = list(dict.fromkeys([*selected, *(column for column, *_ in filters)]))
         condition = pq.filters_to_expression(list(filters)) if filters else None
         # unlike ``schema.empty_table``, this does not import pandas where it is installed
-        parts = [pa.Table.from_batches([], schema).select(needed)]
-        for file in files:
-            parts += self._parts(file, needed, condition)
+        parts = [empty := pa.Table.from_batches([], schema).select(needed)]
+        for is_small, group in groupby(files, key=lambda file: file.bytes <= SMALL_FILE):
+            tables: Iterable[pa.Table] = chain.from_iterable(
+                self._parts(file, needed, is_small) for file in group
+            )
+            if is_small:  # hundreds: one filter for all of them
+                tables = [pa.concat_tables([empty, *tables])]
+            parts += tables if condition is None else [each.filter(condition) for each in tables]
         return pa.concat_tables(parts).select(selected)
 
-    def _parts(
-        self, file: disk.DataFile, columns: list[str], condition: pc.Expression | None
-    ) -> Iterator[pa.Table]:
-        """The rows of a file that fulfil the condition. A run makes hundreds of small commits and
-        reads their tables after each: their rows are kept."""
-        parts: Iterable[pa.Table]
-        if file.bytes > SMALL_FILE:
-            parts = disk.read_batches(self.folder, file, columns)
-        else:
-            disk.check_size(self.folder, file)
-            parts = (part.select(columns) for part in self._small_file(file))
-        yield from (part if condition is None else part.filter(condition) for part in parts)
+    def _parts(self, file: disk.DataFile, columns: list[str], small: bool) -> Iterable[pa.Table]:
+        """The rows of a file. A run makes hundreds of small commits and reads their tables after
+        each: their rows are kept."""
+        if not small:
+            return disk.read_batches(self.folder, file, columns)
+        disk.check_size(self.folder, file)
+        return [part.select(columns) for part in self._small_file(file)]
 
     @cachedmethod(lambda self: self._kept_rows)
     def _small_file(self, file: disk.DataFile) -> list[pa.Table]:

@@ -15,13 +15,11 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from cachetools import LRUCache
 
 from archive import TABLES
 from archive.plays import floor_of
 from archive.schema import TaskId
-from archive.statistics.intervals import Scores
 from xgl.analysis.static_facts import analyse
 from xgl.errors import ConfigError, OversizeError
 from xgl.language.canonical import Game
@@ -294,20 +292,6 @@ def round_rows(policy_id: str, task: Task, purpose: str, scores: Iterable[RoundS
     return [
         {name: row[name] for name in TABLES["rounds"].schema.names if name in row} for row in rows
     ]
-
-
-def series(rows: Sequence[Row]) -> tuple[Scores, Scores | None]:
-    """Scores (N, K) of one player's rows on one game, in bits and in the order of the maps' seeds:
-    its own and those of the control, None if none was played. Round 1 is its own control."""
-    maps = sorted({(row["map_seed"], row["play_seed"]) for row in rows})
-    rounds = max(row["round"] for row in rows)
-    map_index = {key: index for index, key in enumerate(maps)}
-    own, control = (np.full((len(maps), rounds), math.nan) for _ in range(2))
-    for row in rows:
-        at = map_index[row["map_seed"], row["play_seed"]], row["round"] - 1
-        (control if row["control"] else own)[at] = row["score"]
-    control[:, 0] = own[:, 0]
-    return own, None if np.isnan(control).any() else control
 
 
 # -- moves of random tokens, the search for games that pay for improbable words (Def. 30) ----------

@@ -20,7 +20,6 @@ from archive.statistics.measure import GameCeiling, xent_measure
 from archive.statistics.rounds import Playability, ScoreLevels, arms, narms
 from archive.text import interval, number, percent
 from archive.views.tables import add, labels, show_labels, table
-from evo.jobs import evaluation
 from evo.jobs.evaluation import Row, Task
 from evo.jobs.model_host import ModelHost
 from evo.measure.folder import MeasureGame
@@ -38,7 +37,7 @@ is (N, ε, θ, m)-playable by it, at any ε (None: its plays are not at hand).""
 
 def levels_of(rows: Sequence[Row], base: str, m: int) -> Levels | None:
     """Levels from the base player's rounds; None if its arms never rose."""
-    own, _ = evaluation.series(rows)
+    own, _ = rounds.series(rows)
     levels = rounds.thresholds(own, m)
     if levels is None:
         return None
@@ -64,7 +63,7 @@ def result(
     policy: str, member: MeasureGame, levels: ScoreLevels, rows: Sequence[Row]
 ) -> GameResult:
     """The normalised score of one player's rounds on one game."""
-    own, other = evaluation.series(rows)
+    own, other = rounds.series(rows)
     at = min(levels.k_m, own.shape[1])
     control = None if other is None else narms(arms(other), levels, at)
     draws = rounds.narms_draws(own, levels, at)
@@ -141,7 +140,7 @@ def show_scores(console: Console, rows: Mapping[tuple[str, str], Sequence[Row]])
     """A table of mean scores of single plays, from the rows of each player on each game."""
     title = f"mean score of one play, bits, {percent(CONFIDENCE)} over maps"
     cells = {
-        key: interval(mean_interval(evaluation.series(own)[0][:, 0], CONFIDENCE))
+        key: interval(mean_interval(rounds.series(own)[0][:, 0], CONFIDENCE))
         for key, own in rows.items()
     }
     _show_by_game(console, title, cells)

@@ -19,7 +19,7 @@ from archive.statistics.intervals import Interval
 from archive.statistics.rounds import Playability, WellPosed
 from archive.statistics.rule import Decision
 from evo.config.schema import PlayabilityConfig
-from evo.jobs.evaluation import Row, series
+from evo.jobs.evaluation import Row
 
 FewShot = tuple[Playability, Interval]
 """Of repeated play by the base player: whether arms rises, and how far it is above the control."""
@@ -63,7 +63,7 @@ def few_shot(rows: Sequence[Row], config: PlayabilityConfig, confidence: float) 
     """Few-shot results from a game's calibration rows of ``rounds``; None if there are none."""
     if not rows:
         return None
-    own, control = series(rows)
+    own, control = rounds.series(rows)
     assert control is not None
     rises = rounds.increases_surely(own, config.few_shot_steps, confidence=confidence)
     both = max(0.0, 2 * confidence - 1)  # each of the two bounds at ``confidence``

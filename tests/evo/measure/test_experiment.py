@@ -19,8 +19,7 @@ from support.printed import execute, printed_commands
 
 import evo.run
 from archive import Archive, RunEvent
-from archive.statistics.rounds import arms, narms, thresholds
-from evo.jobs.evaluation import series
+from archive.statistics.rounds import arms, narms, series, thresholds
 from evo.jobs.model_host import ModelHost
 from evo.measure import results
 from xgl.chat.client import QUESTION

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from archive import Purpose, Reason
-from archive.statistics.rounds import WellPosed
+from archive.statistics.rounds import WellPosed, series
 from archive.statistics.rule import Decision
 from evo.config.models import JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.config.schema import GameConfig
 from evo.growth.initial_scope import metadata
-from evo.jobs.evaluation import RoundScore, Task, evaluation_seeds, play_row, round_rows, series
+from evo.jobs.evaluation import RoundScore, Task, evaluation_seeds, play_row, round_rows
 from evo.jobs.job import Evaluation, Repetition, UnlikelyMoves
 from evo.jobs.model_host import ModelHost
 from evo.record import playability

@@ -77,6 +77,7 @@ def _rounds(ids: Mapping[str, str], scores: np.ndarray, first_map: int) -> list[
 
 def _measure(ids: Mapping[str, str], scores: np.ndarray, origin: str) -> dict[str, Any]:
     levels = {"m": 4, "theta": 0.5, "at_round": 2, "narms": float(np.mean(scores))}
+    levels |= {"rounds": ROUNDS, "k_m": ROUNDS, "maps": len(scores)}
     return row("measures", **ids, exported_game_id=origin, **levels)
 
 
