@@ -174,8 +174,6 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
     assert events(counting.folder) == ["created", "finished"]
 
 
-# -- What ``python -m evo.run`` loads before it knows that there is something to do ----------------
-
 CODE = """
 import contextlib, io, sys
 import evo.run

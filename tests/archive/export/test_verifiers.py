@@ -105,8 +105,6 @@ def test_templates_import_what_there_is() -> None:
         assert set(re.split(r",\s*", names)) <= set(dir(importlib.import_module(module))), module
 
 
-# -- The card of a data set of prompts, run as it stands with TRL on the embedded model ------------
-
 CONTRAST = Given(find("contrast").text)
 TWO = Given("assign(s=story())\nelicit(x, y, 4)\nreward(xed(s | x) + xed(s | y))")
 

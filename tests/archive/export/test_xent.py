@@ -94,9 +94,6 @@ def test_a_map_s_text_is_one_literal_in_its_line(first: str, second: str) -> Non
     assert values == [["story() é", "é", first], [second]]
 
 
-# -- random playable games -----------------------------------------------------------------------
-
-
 def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path) -> None:
     """The initial games, and what a fine-tune surely learned, accepted or refused."""
     many = [Given(f"assign(s=story())\nelicit(t, {n})\nreward(xed(s | t))") for n in range(4, 9)]
@@ -126,9 +123,6 @@ REFUSED = {
 }
 
 
-# -- what a user can get wrong ------------------------------------------------------------------
-
-
 def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> None:
     judged_member = Given('elicit(s, 5)\nensure("It rains: " + s)\nreward(xent(s))', "paper")
     with Archive.open(build(tmp_path / "archive", [ECHO, judged_member])) as archive:
@@ -146,9 +140,6 @@ def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> N
             with pytest.raises(ExportError, match=message):
                 export(Run(archive), tmp_path / "other", refused)
     assert "**not exact**" in (tmp_path / "out" / "README.md").read_text()
-
-
-# -- a file for each game --------------------------------------------------------------------
 
 
 def test_one_file_for_each_game_of_the_newest_scope(run_folder: Path, tmp_path: Path) -> None:

@@ -134,9 +134,6 @@ def test_contributions_are_gains_where_the_co_player_acts_and_sum_to_the_ratings
     assert parts.sum(axis=1) == pytest.approx(ratings.ratings[player], abs=1e-9)
 
 
-# -- limits --------------------------------------------------------------------------------------
-
-
 def test_the_same_table_gives_the_same_bytes() -> None:
     one, other = (rate_table(judge_means(4, 8, 4), NE) for _ in range(2))
     assert one.joint.tobytes() == other.joint.tobytes()

@@ -31,9 +31,6 @@ def test_the_plays_shown_are_the_best_beside_the_untrained_players(grown_run: Pa
         assert [play.base for play in kept.plays] == [base[play.map_seed] for play in kept.plays]
 
 
-# -- Bits for each token: archived plays, played again before the run's judge ----------------------
-
-
 PLAYED = Given("assign(s=story(), t=story())\nelicit(x, 8)\nreward(xed(s | x) - xed(t | x))")
 MOVES = (("a hen by the river",), ("a hen on a hill",))
 

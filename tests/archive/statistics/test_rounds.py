@@ -129,9 +129,6 @@ def test_a_map_is_stable_if_one_of_its_best_moves_stays_the_best_under_clipping(
     assert rounds.best_kept(scores, clipped_scores) == (2, 1)
 
 
-# -- The Xent Measure: what it counts, its intervals, and how far two of them lie apart ------------
-
-
 def test_bounds_of_the_mean_cover_it_about_as_often_as_they_say() -> None:
     rng = np.random.default_rng(0)
     hits = []

@@ -86,8 +86,6 @@ def test_an_undefined_value_leaves_only_the_upper_bound_of_gamma_open() -> None:
     assert evidence.gamma == (Interval(0.5, 0.4, math.inf), GAME)
 
 
-# -- Looks of a racing test: the error is spent once -----------------------------------------------
-
 RISING = st.sets(st.integers(2, 5000), min_size=1, max_size=6).map(lambda s: tuple(sorted(s)))
 
 
@@ -99,9 +97,6 @@ def test_the_looks_spend_the_error_between_them(
     errors = [questions * (1 - looks.confidence(n, questions)) for n in plays]
     assert all(each > 0 for each in errors)
     assert sum(errors) == pytest.approx(error)
-
-
-# -- Which games the base player cannot play, from calibration plays made up here ------------------
 
 
 def test_a_warm_start_takes_its_plays_but_at_most_a_quarter_of_the_tokens() -> None:

@@ -85,9 +85,6 @@ def test_the_claim_holds_for_all_twenty_seeds() -> None:
     assert np.mean(found["corner"]) < 0.6
 
 
-# -- ``+experiment=toy_growth`` from the entry down: what it writes, shows and refuses -------------
-
-
 RUN = ["+experiment=toy_growth", "toy.seeds=2"]
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -188,7 +188,7 @@ def test_every_list_is_accepted_on_maps_of_its_own(search: Search) -> None:
     assert search.faults() == []
 
 
-# -- Further fine-tunes of a game: of an initial one that was learned badly, of a candidate that ---
+# -- Further fine-tunes of an initial game that was learned badly ----------------------------------
 
 EXAMINED = ("growth.schedule=open_ended", "growth.examined_share=1")
 

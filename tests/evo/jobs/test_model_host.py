@@ -78,9 +78,6 @@ def test_the_temperature_of_moves_that_are_measured(
     assert trained[0] == trained[1], "a training samples at 1"
 
 
-# -- rewards in half precision ---------------------------------------------------------------------
-
-
 def test_rewards_in_bfloat16_are_near_and_leave_the_judge_of_evaluations_as_it_is(
     make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
@@ -99,9 +96,6 @@ def test_rewards_in_bfloat16_are_near_and_leave_the_judge_of_evaluations_as_it_i
         for host in (near, exact)
     )
     assert one == other
-
-
-# -- the other roles -------------------------------------------------------------------------------
 
 
 def host_with(npc: str) -> ModelHost:

@@ -18,9 +18,6 @@ GOOD = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | x))\n"
 IDLE = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | t))\n"
 
 
-# -- check ---------------------------------------------------------------------------------------
-
-
 def test_check_reports_all_problems_of_all_files(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -35,9 +32,6 @@ def test_check_reports_all_problems_of_all_files(
     assert "did you mean 'xed'?" in output
     assert "problem: black: no reward of the main player depends on a move" in output
     assert "note: t is read before it is set" in output
-
-
-# -- canonical, games ------------------------------------------------------------
 
 
 def test_canonical_is_a_program_again(capsys: pytest.CaptureFixture[str]) -> None:
@@ -55,8 +49,6 @@ def test_games_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(lines) == len(entries())
     assert all(entry.name in line for entry, line in zip(entries(), lines, strict=True))
 
-
-# -- the user's errors ---------------------------------------------------------------------------
 
 CHAT = ["play", "contrast", "--chat", "the-model"]
 
