@@ -87,8 +87,7 @@ def go(counting: Counting, out: StringIO, *arguments: str) -> int:
 
 
 def events(folder: Path) -> list[str]:
-    with Archive.open(folder / "archive") as archive:
-        return [row["event"] for row in archive.rows("runs")]
+    return [row["event"] for row in Archive.open(folder).rows("runs")]
 
 
 def test_a_run_is_created_and_finished(tmp_path: Path, out: StringIO) -> None:

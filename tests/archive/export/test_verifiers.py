@@ -114,8 +114,7 @@ def test_the_card_trains_the_embedded_model_for_three_steps(tmp_path: Path) -> N
     framework = Framework(tmp_path / "frameworks", "trl", "trl>=1.16")
     out = tmp_path / "out"
     folder = build(tmp_path / "archive", [CONTRAST, TWO, PAIR], judge=WordJudge())
-    with Archive.open(folder) as archive:
-        export(Run(archive), out, Options("dataset"))
+    export(Run(Archive.open(folder)), out, Options("dataset"))
     programs = re.findall(r"^```python\n(.*?)^```", (out / "README.md").read_text(), re.M | re.S)
     assert len(programs) == 2
     outputs = []

@@ -17,10 +17,8 @@ from xgl.judge.loading import load_judge
 
 
 def test_the_plays_shown_are_the_best_beside_the_untrained_players(grown_run: Path) -> None:
-    with Archive.open(grown_run) as archive:
-        run = Run(archive)
-        games, policies = gather_games(run)[0], run.policies
-        rows = run.rows("scores")
+    run = Run(Archive.open(grown_run))
+    games, policies, rows = gather_games(run)[0], run.policies, run.rows("scores")
     for kept in games:
         its = [row for row in rows if row["game_id"] == kept.member.game_id]
         mine = [row for row in its if row["policy_id"] in policies[kept.task_id]]

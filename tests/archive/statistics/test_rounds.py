@@ -48,7 +48,6 @@ JOINTS = {
     "round τ reaches the top": ([2, 4.0, 5], 1),
     "round τ + 1 falls to the top": ([2, 3, 4.0, 5], 2),
     "round 1 reaches the top": ([4.0, 5, 6], 0),
-    "the last but one reaches the top": ([2, 3, 4.0, 4.5], 2),
     "one round": ([4.0], 0),
 }
 

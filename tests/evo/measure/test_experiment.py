@@ -59,8 +59,8 @@ def server() -> Iterator[ChatServer]:
 
 
 def tables(folder: str) -> dict[str, list[dict[str, Any]]]:
-    with Archive.open(Path("runs") / folder / "archive") as archive:
-        return {t: list(archive.rows(t)) for t in ("runs", "rounds", "measures", "maps", "ratings")}
+    names = "runs", "rounds", "measures", "maps", "ratings", "ceilings"
+    return {name: Archive.open(f"runs/{folder}").rows(name) for name in names}
 
 
 def plays(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -238,12 +238,12 @@ def test_ceilings_are_searched_remembered_and_held_against_scores(run: Run, caps
     (folder / "measure.json").write_text(json.dumps(manifest))
     overrides = ["+experiment=measure", "measure=OUT", *FAST]
     assert run(*overrides) == 0
-    assert len(_ceilings()) == 1, "what the folder knows; nothing is searched unasked"
+    assert len(tables("measure-OUT")["ceilings"]) == 1, "nothing is searched unasked"
     assert run("resume=runs/measure-OUT", "measure.ceiling_calls=30") == 0
     output = capsys.readouterr().out
     assert "ceilings: two solvers on each map, at most 30 judge calls each" in output
     assert "Share of the way" in output
-    rows = _ceilings()
+    rows = tables("measure-OUT")["ceilings"]
     solvers = [row["solver"] for row in rows if row["budget"]]
     assert sorted(solvers) == sorted(["samples", "beam"] * 3)
     for row in rows[1:]:
@@ -258,12 +258,7 @@ def test_ceilings_are_searched_remembered_and_held_against_scores(run: Run, caps
     assert all(row["score"] < best[row["map_seed"]] for row in first_rounds), "easily beaten"
     assert best[1] == 40.0
     assert run("resume=runs/measure-OUT", "measure.ceiling_calls=20") == 0
-    assert _ceilings() == rows, "what was searched with more calls is not searched again"
-
-
-def _ceilings() -> list[dict[str, Any]]:
-    with Archive.open(Path("runs") / "measure-OUT" / "archive") as archive:
-        return list(archive.rows("ceilings"))
+    assert tables("measure-OUT")["ceilings"] == rows, "searched already, with more calls"
 
 
 WRONG = (
