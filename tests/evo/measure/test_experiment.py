@@ -16,6 +16,7 @@ from support.chat_server import ChatServer, Received, Sent, move, refusal, reply
 from support.example import EXAMPLE, GAMES as GAMES_OF_EXAMPLE
 from support.exported import GAMES, write_measure
 from support.printed import execute, printed_commands
+from support.refusal import error_of
 
 import evo.run
 from archive import Archive, RunEvent
@@ -287,10 +288,7 @@ def test_errors_are_one_sentence(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     write_measure(Path("OUT"), ONE)
-    assert run("+experiment=measure", *arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    assert message in error_of(capsys, evo.run.main, "+experiment=measure", *arguments)
     assert not Path("runs").exists()
 
 
@@ -302,12 +300,10 @@ def test_an_endpoint_that_cannot_be_used_is_found_before_anything_is_played(
     write_measure(Path("OUT"))
     with ChatServer(lambda request: refusal(401, "who are you")) as server:
         server.models = refusal(401, "who are you")
-        words = ["measure.base=embedded", named.format(server.url), *FAST]
-        assert run("+experiment=measure", "measure=OUT", *words) == 2
-        error = capsys.readouterr().err
+        words = ["measure=OUT", "measure.base=embedded", named.format(server.url), *FAST]
+        error = error_of(capsys, evo.run.main, "+experiment=measure", *words)
         assert server.url in error
     assert "refused with 401 (who are you)" in error
-    assert error.count("\n") == 1
     assert not Path("runs").exists()
 
 
