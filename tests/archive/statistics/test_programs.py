@@ -95,8 +95,13 @@ def test_bounds_on_a_win_rate_are_never_a_point(tallies: list[tuple[int, int]]) 
     assert high - low > 0.03
 
 
-# -- The score of o1 in the paper's main table, from the counts that its authors published ---------
+# -- The score of the paper's main table, from the counts that its authors published ---------------
 
+GPT_4O_MINI = """
+15 0 0 0(1) 11 9 14 0 13 0 0 0 14(1) 1 2 0 4 0 1 0 1 5 5 5 0 0 3 0 0 0 1 6 0 0 0 0 0
+0 0 0 1 2 0 0 4 0 2 0 0 14 13 0(3) 0(2) 1 1 0 0(1) 0 0 1 0 3 0 0(8) 3(2) 0 8(4) 0 1(1) 1 3 1 0 6 3
+3 4 0 1 0 0 0 0 0(1) 4 0 0(1) 1 3 3 0 0 0 0 11(6) 8 4 0 0 0 15 5 2 5(2) 0(2) 0 1 0 5(1) 0 0 0 0
+3(3) 1(1) 1 8(1) 1 1(2) 1(2) 1 0 0(2) 0 2(3) 8(7)"""
 O1 = """
 2 15 14 0 30 0 17 0 0 4 1 15 0 0 30 0 18 19 11(1) 17 15 1 0 2(15) 28 13 10 0(15) 0 0 21
 10(2) 0 0(4) 12 0 14(1) 3 24 16 0 0 29 3 22 30 21 11 0(1) 13 23 15 18 14 20(1) 0(20) 1(6) 25 22 22
@@ -108,16 +113,23 @@ O1 = """
 """Wins in 30 plays of each game and, in brackets, answers that were none."""
 
 
-def test_the_papers_table_leaves_faults_out_of_the_denominator() -> None:
-    matches = [re.fullmatch(r"(\d+)(?:\((\d+)\))?", word) for word in O1.split()]
+@pytest.mark.parametrize(
+    ("counts", "wins", "faults", "games", "percent"),
+    [
+        (GPT_4O_MINI, 280, 57, 126, [(7.64, 2.26), (7.41, 2.18)]),
+        (O1, 1291, 407, 125, [(36.28, 5.95), (34.15, 5.81)]),
+    ],
+)
+def test_the_papers_table_leaves_faults_out_of_the_denominator(
+    counts: str, wins: int, faults: int, games: int, percent: list[tuple[float, float]]
+) -> None:
+    matches = [re.fullmatch(r"(\d+)(?:\((\d+)\))?", word) for word in counts.split()]
     by_game = [programs.Tally(int(each[1]), 30, int(each[2] or 0)) for each in matches if each]
     totals = [sum(column) for column in zip(*by_game, strict=True)]
-    assert totals == [1291, 126 * 30, 407]
-    assert sum(tally.faults < tally.plays for tally in by_game) == 125
-    rates = programs.over_answers(by_game) or (), programs.over_plays(by_game)
-    percent = [[100 * number for number in rate] for rate in rates]
-    assert percent[0] == pytest.approx((36.28, 5.95), abs=0.005)
-    assert percent[1] == pytest.approx((34.15, 5.81), abs=0.005)
+    assert totals == [wins, 126 * 30, faults]
+    assert sum(tally.faults < tally.plays for tally in by_game) == games
+    rates = programs.over_answers(by_game), programs.over_plays(by_game)
+    assert 100 * np.array(rates) == pytest.approx(np.array(percent), abs=0.005)
 
 
 COUNTS = st.integers(0, 40)
