@@ -259,8 +259,6 @@ RESUMABLE = {
 }
 
 
-# -- where is what -------------------------------------------------------------------------------
-
 PLACES = [
     row
     for row in (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").splitlines()
@@ -288,8 +286,6 @@ def test_what_the_architecture_names_stands_where_it_says(row: str) -> None:
     ]
     assert not unknown_names
 
-
-# -- names of modules ----------------------------------------------------------------------------
 
 CARDS = [ROOT / "training" / "README.md", ROOT / "xgl" / "models" / "embedded" / "README.md"]
 PACKAGE = r"(?:xgl|archive|meta_sampler|evo|training|benchmarks)"

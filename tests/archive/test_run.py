@@ -148,9 +148,6 @@ def test_a_game_in_two_roles_is_two_games_everywhere(tmp_path: Path) -> None:
         assert run.find_task("aaaa") == tasks[0]
 
 
-# -- A game's name in the report is accepted wherever a game is named ------------------------------
-
-
 IDS = {name: game_id[:8] for name, game_id in zip(("Rival", "Rival.1"), GAMES, strict=False)}
 OF_GAMES = [
     (command.__name__, *([] if argument.names == ["game"] else argument.names))

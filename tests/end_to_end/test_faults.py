@@ -88,9 +88,6 @@ def test_of_runs_started_at_once_on_one_folder_one_is_done(tmp_path: Path, whole
     assert science(tmp_path / "runs" / "run") == whole
 
 
-# -- Errors that would come again end a run at once: one sentence that names the file, exit code 2
-
-
 WAITING = "no worker is ready yet"
 """How a line begins that a busy machine adds."""
 

@@ -74,8 +74,8 @@ def test_the_notebook_runs_on_a_finished_run(first: Any, monkeypatch: pytest.Mon
     NotebookClient(page, timeout=90, kernel_name="python3", resources=place).execute()
     assert [_kinds(cell) for cell in page.cells] == output_kinds
     assert sum("text/html" in kinds for kinds in output_kinds) > 5
-    with Archive.open(folder / "runs" / "first") as archive:
-        assert Run(archive).run_id in str(page.cells[1].outputs)
+    run_id = Run(Archive.open(folder / "runs" / "first")).run_id
+    assert run_id in str(page.cells[1].outputs)
 
 
 def _kinds(cell: Any) -> set[str]:

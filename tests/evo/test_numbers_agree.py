@@ -30,8 +30,10 @@ ROOT = Path(__file__).parents[2]
 LOOKS = ("transfer.acceptance_plays=[16,32,64]", "transfer.selection_plays=[8,16,32]")
 
 
-OPEN = ("growth.schedule=open_ended", "growth.max_accepted=4")
-OPEN = (*OPEN, "growth.max_candidates=30", "growth.list_size=3")
+OPEN = (
+    *("growth.schedule=open_ended", "growth.max_accepted=4"),
+    *("growth.max_candidates=30", "growth.list_size=3"),
+)
 
 
 def faint(game: Game) -> Nature:
@@ -56,8 +58,7 @@ class Seen:
     html: str
 
     def rows(self, table: str) -> list[dict[str, Any]]:
-        with Archive.open(self.folder / "archive") as archive:
-            return archive.rows(table)
+        return Archive.open(self.folder).rows(table)
 
     @property
     def accepted(self) -> list[dict[str, Any]]:

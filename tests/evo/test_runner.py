@@ -87,8 +87,7 @@ def go(counting: Counting, out: StringIO, *arguments: str) -> int:
 
 
 def events(folder: Path) -> list[str]:
-    with Archive.open(folder / "archive") as archive:
-        return [row["event"] for row in archive.rows("runs")]
+    return [row["event"] for row in Archive.open(folder).rows("runs")]
 
 
 def test_a_run_is_created_and_finished(tmp_path: Path, out: StringIO) -> None:
@@ -173,8 +172,6 @@ def test_a_mistake_is_one_sentence_and_changes_nothing(
     assert message in error_of(capsys, lambda own: go(counting, out, *own), *words)
     assert events(counting.folder) == ["created", "finished"]
 
-
-# -- What ``python -m evo.run`` loads before it knows that there is something to do ----------------
 
 CODE = """
 import contextlib, io, sys

@@ -93,7 +93,7 @@ def test_a_window_without_room_is_refused() -> None:
         Local(replace(SMALL, max_tokens=512)).propose(PARENT["xent"], [], 1, 1)
 
 
-# -- The grammar of XGL against the parser: what it admits, and which games of the papers it --
+# -- The grammar of XGL against the parser, and which games of the papers it admits ----------------
 
 
 WIDE = LocalSettings(

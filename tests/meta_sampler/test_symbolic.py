@@ -184,8 +184,6 @@ def test_edits_of_one_normal_form_are_one_game(dialect: str) -> None:
     assert sum(assert_equal_games(group) for group in groups) > 200
 
 
-# -- sums ----------------------------------------------------------------------------------------
-
 QUANTITIES = st.builds(
     Quantity,
     st.lists(st.builds(StoryText, st.integers(0, 1), st.none(), st.just(""))).map(tuple),

@@ -63,8 +63,8 @@ GAMES = (
 @pytest.fixture(scope="module")
 def measure_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("measure")
-    with Archive.open(build(folder / "archive", GAMES)) as archive:
-        export(Run(archive), folder / "out", Options("xent", scores=False, with_judge=True))
+    run = Run(Archive.open(build(folder / "archive", GAMES)))
+    export(run, folder / "out", Options("xent", scores=False, with_judge=True))
     return folder / "out"
 
 

@@ -45,8 +45,6 @@ COMPILED = "\n".join(
 )
 
 
-# -- wide statements in loops --------------------------------------------------------------------
-
 LOOP = "beacon(flag_1)\n{body}\nreplay(flag_1, {times})"
 
 
@@ -82,8 +80,6 @@ def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:
     with pytest.raises(ProgramError, match="302204 parts in all steps; expected at most 100000"):
         parse(LOOP.format(body=f"elicit({wide('t', 600)})\nelicit({wide('x', 600)})", times=250))
 
-
-# -- searches and folding ------------------------------------------------------------------------
 
 NEAR = f'assign(s="{"a" * 1240}")\nassign(t="{"a" * 1240}baa")\nassign(s=s + s + "aa")\n'
 MANY = "".join(map(chr, range(0x4E00, 0x4E00 + 1_900)))

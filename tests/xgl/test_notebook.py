@@ -49,7 +49,7 @@ def test_texts_of_games_and_moves_are_no_markup_and_move_no_cursor() -> None:
         assert page.text == str(shown)
 
 
-# -- The tour in docs/reference/xgl.md is true beyond what it shows as output: its programs, picture
+# -- The tour in docs/reference/xgl.md is true beyond what it shows as output ----------------------
 
 DOCS = Path(__file__).parents[2] / "docs"
 TOUR = (DOCS / "reference" / "xgl.md").read_text(encoding="utf-8")

@@ -30,9 +30,6 @@ def test_a_document_is_well_formed_with_colours_for_light_and_dark() -> None:
     assert "var(" not in style
 
 
-# -- Scales, ticks, stairs and running means -------------------------------------------------------
-
-
 @given(st.floats(-1e4, 1e4), st.floats(1e-3, 1e4), st.integers(2, 8))
 def test_ticks_are_even_and_within_the_scale(low: float, span: float, count: int) -> None:
     scale = LinearScale(low, low + span, 0, 100)

@@ -29,8 +29,8 @@ def rows(path: Path) -> list[dict[str, object]]:
 
 def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     out = tmp_path / "out"
-    with Archive.open(build(tmp_path / "archive", [ONE, TWO, BOB])) as archive:
-        said = export(Run(archive), out, Options("dataset", maps=2))
+    archive = Archive.open(build(tmp_path / "archive", [ONE, TWO, BOB]))
+    said = export(Run(archive), out, Options("dataset", maps=2))
     assert said[0].startswith("4 train and 4 test prompts written to")
     assert [line.split(": ")[2] for line in said[1:]] == ["alice would have to move as well"]
     train, test = rows(out / "train.jsonl"), rows(out / "test.jsonl")

@@ -110,11 +110,11 @@ def test_a_strangers_adapter_is_refused_in_a_sentence(
 def test_the_best_and_the_worst_archived_moves_become_rows(tmp_path: Path) -> None:
     moves = (("a hen",), ("rain and boats",), ("no key",), ("dogs",))
     folder = build(tmp_path / "archive", [CONTRAST, BOB], moves=moves, judge=WordJudge())
-    with Archive.open(folder) as archive:
-        [said] = export(Run(archive), tmp_path / "sft", Options("sft"))
-        assert said.startswith("3 rows")
-        export(Run(archive), tmp_path / "dpo", Options("dpo"))
-        plays = archive.rows("scores")
+    run = Run(Archive.open(folder))
+    [said] = export(run, tmp_path / "sft", Options("sft"))
+    assert said.startswith("3 rows")
+    export(run, tmp_path / "dpo", Options("dpo"))
+    plays = run.rows("scores")
     sft, dpo = (
         [json.loads(line) for line in (tmp_path / kind / "train.jsonl").read_text().splitlines()]
         for kind in ("sft", "dpo")

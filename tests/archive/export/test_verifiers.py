@@ -105,8 +105,6 @@ def test_templates_import_what_there_is() -> None:
         assert set(re.split(r",\s*", names)) <= set(dir(importlib.import_module(module))), module
 
 
-# -- The card of a data set of prompts, run as it stands with TRL on the embedded model ------------
-
 CONTRAST = Given(find("contrast").text)
 TWO = Given("assign(s=story())\nelicit(x, y, 4)\nreward(xed(s | x) + xed(s | y))")
 
@@ -116,8 +114,7 @@ def test_the_card_trains_the_embedded_model_for_three_steps(tmp_path: Path) -> N
     framework = Framework(tmp_path / "frameworks", "trl", "trl>=1.16")
     out = tmp_path / "out"
     folder = build(tmp_path / "archive", [CONTRAST, TWO, PAIR], judge=WordJudge())
-    with Archive.open(folder) as archive:
-        export(Run(archive), out, Options("dataset"))
+    export(Run(Archive.open(folder)), out, Options("dataset"))
     programs = re.findall(r"^```python\n(.*?)^```", (out / "README.md").read_text(), re.M | re.S)
     assert len(programs) == 2
     outputs = []

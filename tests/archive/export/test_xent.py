@@ -42,8 +42,7 @@ def outcome(played: Game, role: str, one: Map) -> str:
 def test_the_folder_is_what_measure_json_says(tmp_path: Path) -> None:
     """Each member plays from its file, its metadata and its maps."""
     folder = tmp_path / "measure"
-    with Archive.open(build(tmp_path / "archive", [PAPER, ECHO, BOB])) as archive:
-        export(Run(archive), folder, QUICK)
+    export(Run(Archive.open(build(tmp_path / "archive", [PAPER, ECHO, BOB]))), folder, QUICK)
     facts: dict[str, Any] = json.loads((folder / "measure.json").read_text())
     assert (facts["format"], facts["version"]) == ("xent-measure", 1)
     names = {path.name for path in folder.iterdir()}
@@ -95,9 +94,6 @@ def test_a_map_s_text_is_one_literal_in_its_line(first: str, second: str) -> Non
     assert values == [["story() é", "é", first], [second]]
 
 
-# -- random playable games -----------------------------------------------------------------------
-
-
 def test_playable_games_are_drawn_from_all_that_were_learned(tmp_path: Path) -> None:
     """What a fine-tune surely learned, accepted or refused, or to begin with."""
     many = [Given(f"assign(s=story())\nelicit(t, {n})\nreward(xed(s | t))") for n in range(4, 9)]
@@ -129,29 +125,21 @@ REFUSED = {
 }
 
 
-# -- what a user can get wrong ------------------------------------------------------------------
-
-
 def test_games_that_cannot_be_expressed_are_refused_by_name(tmp_path: Path) -> None:
     judged_member = Given('elicit(s, 5)\nensure("It rains: " + s)\nreward(xent(s))', "paper")
-    with Archive.open(build(tmp_path / "archive", [ECHO, judged_member])) as archive:
-        with pytest.raises(ExportError) as error:
-            export(Run(archive), tmp_path / "out", QUICK)
-        assert "cannot play 1 of 2 games" in str(error.value)
-        assert f"{judged_member.game.game_id} (black): line 2: a model judges" in str(error.value)
-        assert not (tmp_path / "out").exists()
-        options = Options("xent", scores=False, allow_inexact=True)
-        export(Run(archive), tmp_path / "out", options)
+    run = Run(Archive.open(build(tmp_path / "archive", [ECHO, judged_member])))
+    with pytest.raises(ExportError) as error:
+        export(run, tmp_path / "out", QUICK)
+    assert "cannot play 1 of 2 games" in str(error.value)
+    assert f"{judged_member.game.game_id} (black): line 2: a model judges" in str(error.value)
+    assert not (tmp_path / "out").exists()
+    export(run, tmp_path / "out", Options("xent", scores=False, allow_inexact=True))
     manifest = json.loads((tmp_path / "out" / "measure.json").read_text())
     assert len(manifest["members"][1]["conversion"]["inexact"]) == 1
-    with Archive.open(tmp_path / "archive") as archive:
-        for refused, message in REFUSED.items():
-            with pytest.raises(ExportError, match=message):
-                export(Run(archive), tmp_path / "other", refused)
+    for refused, message in REFUSED.items():
+        with pytest.raises(ExportError, match=message):
+            export(run, tmp_path / "other", refused)
     assert "**not exact**" in (tmp_path / "out" / "README.md").read_text()
-
-
-# -- a file for each game --------------------------------------------------------------------
 
 
 def test_one_file_for_each_game_of_the_newest_scope(run_folder: Path, tmp_path: Path) -> None:
@@ -169,7 +157,6 @@ def test_one_file_for_each_game_of_the_newest_scope(run_folder: Path, tmp_path: 
 def test_a_game_with_metadata_of_its_own_is_read_back_with_them(tmp_path: Path) -> None:
     own = Metadata(prompts={"a": "a city\n# no"}, constants={"b": "it's"}, judge="weak", npc="weak")
     given = Given("elicit(t, 8)\nreward(xent(t | a + b))", metadata=own)
-    with Archive.open(build(tmp_path / "a", [given])) as archive:
-        export(Run(archive), tmp_path / "games", Options())
+    export(Run(Archive.open(build(tmp_path / "a", [given]))), tmp_path / "games", Options())
     [path] = (tmp_path / "games").iterdir()
     assert read_game(path) == given.game

@@ -249,8 +249,6 @@ def test_a_path_to_a_temperature_stops_there_where_players_answer_by_softmax(
         assert strategy == pytest.approx(softmax(np.log(aim) + gains / temperature), abs=1e-6)
 
 
-# -- Pure equilibria and sweeps --------------------------------------------------------------------
-
 EXAMPLE = Path(__file__).parents[3] / "docs" / "how-to" / "ratings_example.csv"
 
 

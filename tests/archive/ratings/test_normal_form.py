@@ -47,6 +47,18 @@ def test_distances_are_means_over_independent_mixed_opponents(shape: tuple[int, 
     assert normal_form.distances(game, 0) == pytest.approx(estimate, rel=0.12)
 
 
+def test_actions_are_apart_that_only_another_player_tells_apart() -> None:
+    """Against (x, 1 − x) they differ by x, of which the mean square is 1/3."""
+    others = np.array([[0.0, 0.0], [1.0, 0.0]])
+    game = normal_form.NormalFormGame((np.zeros((2, 2)), others))
+    assert normal_form.distances(game, 0)[0, 1] == pytest.approx(1 / 3)
+
+
+def test_the_kernel_is_that_of_the_paper() -> None:
+    """At σ² = 1e-6, D = 2σ²: exp(−1)."""
+    assert normal_form.kernel(np.array([0.0, 2e-6])) == pytest.approx([1.0, np.exp(-1)])
+
+
 @given(st.integers(0, 1000), st.sampled_from([0.0, 0.3, 1.0]))
 def test_entropy_is_0_at_the_corners_concave_and_nowhere_below(seed: int, p: float) -> None:
     similarity, x, y = random_kernel(seed), mixed_strategy(seed), mixed_strategy(seed + 1)

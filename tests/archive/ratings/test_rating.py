@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -9,7 +11,7 @@ from support.payoffs import judge_means, preference_tables, random_game
 
 from archive.ratings.normal_form import NormalFormGame
 from archive.ratings.preferences import KING, TASK, king_of_the_hill
-from archive.ratings.rating import EquilibriumKind, Ratings, TargetEntropy, rate
+from archive.ratings.rating import EquilibriumKind, Ratings, RatingSamples, TargetEntropy, rate
 
 NE, CCE = EquilibriumKind
 EITHER = pytest.mark.parametrize("solution", list(EquilibriumKind))
@@ -118,18 +120,27 @@ def test_ratings_scale_with_payoffs(solution: EquilibriumKind, scale: float) -> 
 
 @EITHER
 @pytest.mark.parametrize(("player", "co_player"), [(0, 1), (0, 2), (1, 0), (2, 0), (2, 1)])
-def test_contributions_sum_to_the_ratings(
+def test_contributions_are_gains_where_the_co_player_acts_and_sum_to_the_ratings(
     solution: EquilibriumKind, player: int, co_player: int
 ) -> None:
     ratings = rate(random_game(2, (4, 3, 2)), solution)
-    parts = ratings.contributions(player, co_player)
-    assert parts.shape == (ratings.game.shape[player], ratings.game.shape[co_player])
+    payoff, parts = ratings.game.payoffs[player], ratings.contributions(player, co_player)
+    expected = np.zeros((payoff.shape[player], payoff.shape[co_player]))
+    for cell, action in product(np.ndindex(payoff.shape), range(len(expected))):
+        deviation = *cell[:player], action, *cell[player + 1 :]
+        gain = payoff[deviation] - payoff[cell]
+        expected[action, cell[co_player]] += ratings.joint[cell] * gain
+    assert parts == pytest.approx(expected, abs=1e-9)
     assert parts.sum(axis=1) == pytest.approx(ratings.ratings[player], abs=1e-9)
-
-
-# -- limits --------------------------------------------------------------------------------------
 
 
 def test_the_same_table_gives_the_same_bytes() -> None:
     one, other = (rate_table(judge_means(4, 8, 4), NE) for _ in range(2))
     assert one.joint.tobytes() == other.joint.tobytes()
+
+
+def test_of_two_models_closer_than_a_tie_neither_is_above() -> None:
+    models = np.array([[0.0, 0.0], [5e-5, 0.0], [0.1, 0.0]])
+    samples = RatingSamples(models, np.zeros((3, 1)), np.ones((3, 1)), failures=0)
+    assert samples.above[0, 1] == pytest.approx((1 / 2 + 1 / 2 + 1) / 3)
+    assert samples.first.tolist() == [1.0, pytest.approx(2 / 3)]

@@ -17,10 +17,8 @@ from xgl.judge.loading import load_judge
 
 
 def test_the_plays_shown_are_the_best_beside_the_untrained_players(grown_run: Path) -> None:
-    with Archive.open(grown_run) as archive:
-        run = Run(archive)
-        games, policies = gather_games(run)[0], run.policies
-        rows = run.rows("scores")
+    run = Run(Archive.open(grown_run))
+    games, policies, rows = gather_games(run)[0], run.policies, run.rows("scores")
     for kept in games:
         its = [row for row in rows if row["game_id"] == kept.member.game_id]
         mine = [row for row in its if row["policy_id"] in policies[kept.task_id]]
@@ -29,9 +27,6 @@ def test_the_plays_shown_are_the_best_beside_the_untrained_players(grown_run: Pa
         assert [play.score for play in kept.plays] == sorted(own, reverse=True)[:3]
         base = {r["map_seed"]: r["score"] for r in its if r["policy_id"] == "base"}
         assert [play.base for play in kept.plays] == [base[play.map_seed] for play in kept.plays]
-
-
-# -- Bits for each token: archived plays, played again before the run's judge ----------------------
 
 
 PLAYED = Given("assign(s=story(), t=story())\nelicit(x, 8)\nreward(xed(s | x) - xed(t | x))")

@@ -60,9 +60,8 @@ def test_the_page_opens_with_the_games_that_were_kept(grown_run: Path, grown_pag
     heading = r"<h2><a href=\"#game-(\d+)\">(.*?)</a>: (.*?)</h2>(.*?)</li>\n"
     games = re.findall(heading, opening, re.S)
     assert len(games) == 2
-    with Archive.open(grown_run / "archive") as archive:
-        run = Run(archive)
-        report, accepted = gather_report(run), run.accepted
+    run = Run(Archive.open(grown_run))
+    report, accepted = gather_report(run), run.accepted
     for place, name, title, text in games:
         game = report.games[int(place)]
         assert (game.name, game.member.generation > 0) == (name, True)
@@ -95,8 +94,7 @@ DUEL = "assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward(xed(s | t) 
 
 def _write_measured(folder: Path, run: Path) -> Path:
     """Three models measured on games of a run."""
-    with Archive.open(run / "archive") as archive:
-        origins = [each["game_id"] for each in archive.rows("scopes")]
+    origins = [each["game_id"] for each in Archive.open(run).rows("scopes")]
     scores = draw_scores(0, THREE, 4)
     return build(folder, scores, range(len(origins)), exported=origins)
 
@@ -145,11 +143,8 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
 
 SHOWN = {
     "few": [
-        "Definition 37",
-        "no move",
-        "the whole scope",
-        "normalised score",
-        "Best play as black",
+        *("Definition 37", "no move", "the whole scope"),
+        *("normalised score", "Best play as black"),
     ],
     "one": ["No game has joined"],
     "attacks": ["cannot read it", "\\u202e", "&lt;img src=x onerror=", "{{ 7*7 }}"],

@@ -121,8 +121,6 @@ def test_no_smaller_subset_keeps_the_measure(seed: int, tolerance: float) -> Non
     assert not any(map(keeps, smaller))
 
 
-# -- The worked example of docs/explanation/covers.md ----------------------------------------------
-
 DOCS = Path(__file__).parents[3] / "docs" / "explanation" / "covers.md"
 
 

@@ -143,3 +143,29 @@ def test_the_cross_ratio_is_the_product_of_both_values_by_either_definition() ->
     pairs = (there, there_own), (back, back_own)
     one, other = (stat.transfer_values(*pair, None, 0.95).captured.value or 0.0 for pair in pairs)
     assert stat.cross_ratio(samples, 0.95).value == pytest.approx(one * other)
+
+
+@pytest.mark.parametrize(
+    ("there", "there_own", "back", "back_own", "value"),
+    [
+        (5, 10, 10, 10, 0.5),
+        (-5, 10, 10, 10, -0.5),
+        (-5, 10, -10, 10, -0.5),  # both play the other game worse: no copies
+        (5, -10, 10, -10, None),
+        (5, 10, 10, 0, None),
+    ],
+)
+def test_the_cross_ratio_has_a_sign_and_needs_two_own_gains(
+    there: float, there_own: float, back: float, back_own: float, value: float | None
+) -> None:
+    means = there, there_own, back, back_own
+    assert stat.cross_ratio([np.full(3, float(mean)) for mean in means], 0.95).value == value
+
+
+def test_a_stricter_bound_is_open_where_the_value_stays_defined() -> None:
+    """2 ± 1.69 bits at 90 %, 2 ± 5.73 at 99 %."""
+    own = np.array([1.0, 2.0, 3.0])
+    assert stat.ratio_interval(own, own, 0.99) == stat.UNDEFINED
+    open_bounds = stat.Interval(1.0, -math.inf, math.inf)
+    assert stat.ratio_interval(own, own, 0.99, defined_at=0.9) == open_bounds
+    assert stat.transfer_values(own, own, own, 0.99, 0.9)[1:] == (open_bounds, open_bounds)

@@ -15,7 +15,7 @@ from archive import TABLES
 from archive.plays import SCORE_COLUMNS, plays_of, representative_policies
 from archive.schema import TaskId
 from archive.statistics.intervals import ratio_interval, transfer_values
-from archive.statistics.matrix import TransferMatrix, links, transfer_matrix
+from archive.statistics.matrix import TransferMatrix, links, simultaneous_matrix, transfer_matrix
 
 A, B = TaskId("a", "black"), TaskId("b", "black")
 POLICIES = {A: ("pa",), B: ("pb",)}
@@ -63,6 +63,14 @@ def test_values_are_those_of_the_definitions() -> None:
     assert transfer.cells[A, B].values.captured.high == pytest.approx(bounds.high)
     unity = transfer.cells[B, B].values
     assert (unity.captured.low, unity.def37.high) == (1, 1)
+
+
+def test_simultaneous_bounds_share_the_error_among_pairs_of_fine_tunes_and_samples() -> None:
+    table = pa.Table.from_pylist(square("selection", 20) + square("acceptance"), schema=SCHEMA)
+    bounds, count = simultaneous_matrix(plays_of(table), POLICIES, [A, B], [A, B], finetunes=3)
+    assert count == 3 * 3 * 2
+    expected = ratio_interval(noise(2, 2), noise(4, 3), 1 - 2 * 0.05 / 18, 0.9)
+    assert bounds.lower("captured")[0, 1] == pytest.approx(expected.low)
 
 
 def test_plays_on_other_seeds_are_no_pairs() -> None:

@@ -51,6 +51,15 @@ def test_scores_are_the_best_of_all_rounds_on_common_maps(tmp_path: Path) -> Non
     assert np.array_equal(again.outcomes[0], block.outcomes[0]), "who is left out changes nothing"
 
 
+def test_scores_are_of_the_rounds_up_to_the_one_that_is_measured(tmp_path: Path) -> None:
+    """First rounds score in the opposite order."""
+    whole = read(build(tmp_path / "a", draw_scores(0, THREE)))
+    ids = {"run_id": RUN, "policy_id": "ann", "game_id": games(3)[0].game_id, "role": "black"}
+    first = read(write(tmp_path / "a", measures=[row("measures", **ids, at_round=1)]))
+    assert np.array_equal(first.outcomes[0], -whole.outcomes[0])
+    assert np.array_equal(first.outcomes[1], whole.outcomes[1])
+
+
 def test_a_complete_block_is_kept_and_the_rest_named(tmp_path: Path) -> None:
     scores = {name: list(each) for name, each in draw_scores(0, THREE).items()}
     scores["bob"] = scores["bob"][:2]

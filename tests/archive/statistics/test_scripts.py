@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 
 from archive.plays import Plays
 from archive.schema import GainKind, Reason, Verdict
-from archive.statistics.intervals import mean_interval
+from archive.statistics.intervals import Interval, mean_interval
 from archive.statistics.scripts import compare, contenders, headroom
 
 
@@ -48,7 +48,9 @@ def test_what_is_about_the_map_has_a_best_script_of_its_own() -> None:
     scripts = {"script:a": sample([5, 5, 5], 5), "script:b": sample([4, 4, 4], 0)}
     result = compare([policy], scripts, base, 0.95)
     assert result.best == "script:a"
-    assert (result.total.value, result.specific.value) == (1, 5 - 4)
+    assert (result.total, result.specific) == (Interval(1, 1, 1), Interval(5 - 4, 1, 1))
+    worse = {"script:c": sample([3, 3, 3], 0)}
+    assert contenders(scripts | worse) == [*scripts]
 
 
 def test_bounds_hold_though_the_best_of_eight_is_chosen_on_the_same_plays() -> None:

@@ -155,8 +155,6 @@ def test_an_archived_configuration_may_lack_only_what_results_do_not_depend_on()
         from_archive(RunConfig, values)
 
 
-# -- The table of experiments: each has a file, settings and a plan, and each file an entry --------
-
 FILES = files("conf").joinpath("experiment")
 
 

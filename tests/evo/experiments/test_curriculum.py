@@ -73,8 +73,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Study:
 
 
 def rows(folder: Path, table: str) -> list[dict[str, Any]]:
-    with Archive.open(folder / "archive") as archive:
-        return archive.rows(table)
+    return Archive.open(folder).rows(table)
 
 
 def test_four_curricula_learn_with_equal_tokens_and_seeds(study: Study) -> None:
@@ -100,18 +99,15 @@ def test_gains_are_of_held_out_programs_over_plays_and_seeds(study: Study) -> No
     output = study.output
     assert "specific gain on held-out programs" in output
     assert "cover beyond initial" in output
-    with Archive.open(study.trained / "archive") as archive:
-        assert [str(fault) for fault in verify(archive).faults] == []
-        run_id = archive.rows("runs")[0]["run_id"]
-        rows_ = archive.rows("scores", filters=[("purpose", "=", "acceptance")])
-        held_out = {TaskId.of(row) for row in rows_}
-        run_ = Run(archive, run_id)
-        by_kind = {kind: curriculum_gains(run_, sorted(held_out), kind) for kind in GainKind}
-        scores: defaultdict[tuple[str, TaskId], list[float]] = defaultdict(list)
-        for row in run_.rows("scores", filters=[("purpose", "=", "acceptance")]):
-            scores[row["policy_id"], TaskId.of(row)].append(row["score"])
-        [first, *_] = [r for r in run_.rows("curricula") if r["curriculum"] == "cover"]
-        archived = inspection.gather(run_)["curricula"]
+    run_ = Run(archive := Archive.open(study.trained))
+    assert [str(fault) for fault in verify(archive).faults] == []
+    scores = defaultdict[tuple[str, TaskId], list[float]](list)
+    for row in run_.rows("scores", filters=[("purpose", "=", "acceptance")]):
+        scores[row["policy_id"], TaskId.of(row)].append(row["score"])
+    held_out = {task for _, task in scores}
+    by_kind = {kind: curriculum_gains(run_, sorted(held_out), kind) for kind in GainKind}
+    [first, *_] = [r for r in run_.rows("curricula") if r["curriculum"] == "cover"]
+    archived = inspection.gather(run_)["curricula"]
     assert len(held_out) == 2
     assert {TaskId.of(row) for row in archived} == held_out
     for gains in by_kind.values():

@@ -85,9 +85,6 @@ def test_the_claim_holds_for_all_twenty_seeds() -> None:
     assert np.mean(found["corner"]) < 0.6
 
 
-# -- ``+experiment=toy_growth`` from the entry down: what it writes, shows and refuses -------------
-
-
 RUN = ["+experiment=toy_growth", "toy.seeds=2"]
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -97,8 +94,7 @@ def run(folder: Path, *overrides: str) -> int:
 
 
 def rows(folder: Path, table: str = "scopes") -> list[dict[str, Any]]:
-    with Archive.open(folder / "archive") as archive:
-        return archive.rows(table)
+    return Archive.open(folder).rows(table)
 
 
 def test_a_run_archives_prints_and_draws_its_growths(tmp_path: Path, capsys: Capsys) -> None:
@@ -106,8 +102,7 @@ def test_a_run_archives_prints_and_draws_its_growths(tmp_path: Path, capsys: Cap
     output = capsys.readouterr().out
     assert str(tmp_path / "toy") in output.replace("\n", "")
     assert re.search(r"│ +2 │", output)
-    with Archive.open(tmp_path / "toy" / "archive") as archive:
-        assert verify(archive).faults == []
+    assert verify(Archive.open(tmp_path / "toy")).faults == []
     runs = list(dict.fromkeys(row["run_id"] for row in rows(tmp_path / "toy")))
     assert [run_id.rpartition(" ")[2] for run_id in runs] == ["7", "8"]
     for run_id in runs:

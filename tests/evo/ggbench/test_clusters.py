@@ -95,8 +95,8 @@ def test_a_run_without_players_filters_games_and_sorts_them_into_kinds(
     assert code == 0, output
     assert "3 kinds that differ" in output
     assert "none of these" in output
-    with Archive.open(tmp_path / "run" / "archive") as archive:
-        assert not archive.count("gg_agents"), "nobody plays: no opponent is needed"
+    agents = Archive.open(tmp_path / "run").count("gg_agents")
+    assert not agents, "nobody plays: no opponent is needed"
 
 
 # -- Diversity of programs: winnowing and its guarantee, clusters against brute force -----

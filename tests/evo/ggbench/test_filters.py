@@ -118,12 +118,8 @@ def test_the_modules_that_an_author_is_promised_are_there() -> None:
 
 def test_a_search_leaves_the_game_as_it_was_whatever_its_state_holds() -> None:
     agent = {"kind": "search", "simulations": 30, "policy": None}
-    for name in (
-        "a state of all sorts",
-        "a generator in the state",
-        "own generators",
-        "a copy that is itself",
-    ):
+    odd = "a state of all sorts", "a generator in the state", "a copy that is itself"
+    for name in (*odd, "own generators"):
         source = GAMES[name]
         with Box(game_of(source)) as box:
             box.new(1)
@@ -136,12 +132,8 @@ def test_a_search_leaves_the_game_as_it_was_whatever_its_state_holds() -> None:
 @pytest.mark.parametrize(
     "dice",
     [
-        "random.Random(seed)",
-        "np.random.default_rng(seed)",
-        "np.random.RandomState(seed)",
-        "self.np_random",
-        "[self.np_random]",
-        "[np.random.default_rng(seed)]",
+        *("random.Random(seed)", "np.random.default_rng(seed)", "np.random.RandomState(seed)"),
+        *("self.np_random", "[self.np_random]", "[np.random.default_rng(seed)]"),
     ],
 )
 def test_a_search_does_not_foresee_dice_of_any_generator(dice: str) -> None:

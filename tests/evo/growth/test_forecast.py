@@ -37,9 +37,6 @@ def test_expected_coverage_is_a_share_of_the_most_that_anybody_gains(
     assert coverage * max(*own, *others, LEAST_WORTH) == pytest.approx(max(others))
 
 
-# -- Thompson sampling of parents ------------------------------------------------------------------
-
-
 def test_the_parent_that_yielded_more_is_drawn_more_often_and_no_other_dies_out() -> None:
     """One that was not tried has the mean rate of the run."""
     decided = {"a": 22, "b": 22}

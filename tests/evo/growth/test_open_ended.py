@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
@@ -30,14 +31,8 @@ from evo.growth.open_ended import End, OpenEnded, draw_parent, yield_bound
 from evo.growth.virtual_order import Steps, VirtualOrder
 
 Grown = OpenEnded[int, Assessment[int], Work]
-ORDINARY = GrowthConfig(
-    list_size=4,
-    max_candidates=None,
-    max_accepted=None,
-    lookahead=2,
-    least_yield=0.0,
-    examined_share=1.0,
-)
+ENDLESS: dict[str, Any] = {"max_candidates": None, "max_accepted": None, "least_yield": 0.0}
+ORDINARY = GrowthConfig(list_size=4, lookahead=2, examined_share=1.0, **ENDLESS)
 TESTS = (1, 3, 100)
 """Acceptance tests that a list may pay for."""
 
@@ -121,8 +116,7 @@ def test_no_worker_waits_while_lists_can_be_opened(seed: int) -> None:
     draw = random.Random(seed)
     alike = _Alike(draw.choice([0.0, 1.0]))
     world = replace(random_world(draw), games=60, values=alike, hopeless=frozenset())
-    endless = {"max_candidates": None, "max_accepted": None, "least_yield": 0.0}
-    growth_settings = replace(random_settings(draw), **endless)
+    growth_settings = replace(random_settings(draw), **ENDLESS)
     run = growth(world, growth_settings, bench := Bench(), draw.choice(TESTS))
     list(scope_games(run))
     assert run.end is End.PROPOSALS

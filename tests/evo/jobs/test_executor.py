@@ -184,9 +184,6 @@ def test_the_fourth_death_on_one_job_ends_the_run(monkeypatch: pytest.MonkeyPatc
         executor._lose(None, 7, OSError())
 
 
-# -- Processes beside the run ----------------------------------------------------------------------
-
-
 def dies_once(marker: Path, value: int) -> int:
     """A job whose process is killed the first time."""
     if not marker.exists():

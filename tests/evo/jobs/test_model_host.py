@@ -79,9 +79,6 @@ def test_the_temperature_of_moves_that_are_measured(
     assert trained[0] == trained[1], "a training samples at 1"
 
 
-# -- rewards in half precision ---------------------------------------------------------------------
-
-
 def test_rewards_in_bfloat16_are_near_and_leave_the_judge_of_evaluations_as_it_is(
     make_model_host: MakeModelHost, make_task: MakeTask
 ) -> None:
@@ -109,9 +106,6 @@ def test_a_judge_that_fails_in_bfloat16_rewards_in_float32(tmp_path: Path) -> No
     judge = JudgeConfig(model=str(tmp_path), dtype="float32")
     host = ModelHost(ModelHostSettings(judge, PlayerConfig(dtype="float32"), None))
     assert host.bfloat16_judge is host.judge
-
-
-# -- the other roles -------------------------------------------------------------------------------
 
 
 def host_with(npc: str) -> ModelHost:

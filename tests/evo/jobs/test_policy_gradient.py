@@ -105,9 +105,6 @@ def test_the_expected_gradient_is_that_of_the_expected_reward(
     torch.testing.assert_close(expected, 0.5 * exact, atol=1e-5, rtol=1e-5)
 
 
-# -- advantages ------------------------------------------------------------------------------------
-
-
 def credit(value: float, map_seed: int) -> pg.Credit:
     return pg.Credit(Move("m"), value, (map_seed, 1, 0))
 
@@ -259,9 +256,6 @@ def test_micro_batches_are_the_rows_in_order(lm: LanguageModel) -> None:
         parts = micro_batches(lm, rows, limit)
         assert [row for part in parts for row in rows[part]] == rows
         assert least <= len(parts) <= most
-
-
-# -- out of memory ---------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from support.chat_server import ChatServer, Received, Sent, move, refusal, reply
 from support.example import EXAMPLE, GAMES as GAMES_OF_EXAMPLE
 from support.exported import GAMES, write_measure
 from support.printed import execute, printed_commands
+from support.refusal import error_of
 
 import evo.run
 from archive import Archive, RunEvent
@@ -58,8 +59,8 @@ def server() -> Iterator[ChatServer]:
 
 
 def tables(folder: str) -> dict[str, list[dict[str, Any]]]:
-    with Archive.open(Path("runs") / folder / "archive") as archive:
-        return {t: list(archive.rows(t)) for t in ("runs", "rounds", "measures", "maps", "ratings")}
+    names = "runs", "rounds", "measures", "maps", "ratings", "ceilings"
+    return {name: Archive.open(f"runs/{folder}").rows(name) for name in names}
 
 
 def plays(rows: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -237,12 +238,12 @@ def test_ceilings_are_searched_remembered_and_held_against_scores(run: Run, caps
     (folder / "measure.json").write_text(json.dumps(manifest))
     overrides = ["+experiment=measure", "measure=OUT", *FAST]
     assert run(*overrides) == 0
-    assert len(_ceilings()) == 1, "what the folder knows; nothing is searched unasked"
+    assert len(tables("measure-OUT")["ceilings"]) == 1, "nothing is searched unasked"
     assert run("resume=runs/measure-OUT", "measure.ceiling_calls=30") == 0
     output = capsys.readouterr().out
     assert "ceilings: two solvers on each map, at most 30 judge calls each" in output
     assert "Share of the way" in output
-    rows = _ceilings()
+    rows = tables("measure-OUT")["ceilings"]
     solvers = [row["solver"] for row in rows if row["budget"]]
     assert sorted(solvers) == sorted(["samples", "beam"] * 3)
     for row in rows[1:]:
@@ -257,12 +258,7 @@ def test_ceilings_are_searched_remembered_and_held_against_scores(run: Run, caps
     assert all(row["score"] < best[row["map_seed"]] for row in first_rounds), "easily beaten"
     assert best[1] == 40.0
     assert run("resume=runs/measure-OUT", "measure.ceiling_calls=20") == 0
-    assert _ceilings() == rows, "what was searched with more calls is not searched again"
-
-
-def _ceilings() -> list[dict[str, Any]]:
-    with Archive.open(Path("runs") / "measure-OUT" / "archive") as archive:
-        return list(archive.rows("ceilings"))
+    assert tables("measure-OUT")["ceilings"] == rows, "searched already, with more calls"
 
 
 WRONG = (
@@ -291,10 +287,7 @@ def test_errors_are_one_sentence(
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     write_measure(Path("OUT"), ONE)
-    assert run("+experiment=measure", *arguments) == 2
-    error = capsys.readouterr().err
-    assert message in error
-    assert error.count("\n") == 1
+    assert message in error_of(capsys, evo.run.main, "+experiment=measure", *arguments)
     assert not Path("runs").exists()
 
 
@@ -306,12 +299,10 @@ def test_an_endpoint_that_cannot_be_used_is_found_before_anything_is_played(
     write_measure(Path("OUT"))
     with ChatServer(lambda request: refusal(401, "who are you")) as server:
         server.models = refusal(401, "who are you")
-        words = ["measure.base=embedded", named.format(server.url), *FAST]
-        assert run("+experiment=measure", "measure=OUT", *words) == 2
-        error = capsys.readouterr().err
+        words = ["measure=OUT", "measure.base=embedded", named.format(server.url), *FAST]
+        error = error_of(capsys, evo.run.main, "+experiment=measure", *words)
         assert server.url in error
     assert "refused with 401 (who are you)" in error
-    assert error.count("\n") == 1
     assert not Path("runs").exists()
 
 

@@ -40,8 +40,7 @@ def test_library_and_files_are_measured_with_mean_and_arms(capsys: Capsys) -> No
     output = capsys.readouterr().out
     assert "Measure of 3 games from single_text, message:bob, mine.xent, judge embedded" in output
     folder = Path("runs/measure-single_text-and-2")
-    with Archive.open(folder / "archive") as archive:
-        rows = archive.rows("rounds")
+    rows = Archive.open(folder).rows("rounds")
     assert {row["role"] for row in rows} == {"black", "bob"}
     maps = {(row["game_id"], row["map_seed"]) for row in rows}
     assert len(maps) == 3 * 2
@@ -51,8 +50,7 @@ def test_library_and_files_are_measured_with_mean_and_arms(capsys: Capsys) -> No
     assert shown, "a panel of means"
     assert set(re.findall(r"[\w:]+(?=: arms)", figure)) == shown
     assert evo.run.main([f"resume={folder}"]) == 0
-    with Archive.open(folder / "archive") as archive:
-        assert archive.rows("rounds") == rows
+    assert Archive.open(folder).rows("rounds") == rows
     capsys.readouterr()
     judge = f"measure.judge={weak_model(Path('other'))}"
     assert evo.run.main([f"resume={folder}", judge]) == 2
@@ -78,8 +76,7 @@ def test_a_game_of_two_judges_is_measured_and_not_exported_to_an_engine_of_one(
     found_anywhere = Path(weak).absolute()
     assert f"embedded with weak: {found_anywhere}, 3 rounds" in capsys.readouterr().out
     folder = Path("runs/measure-two_judges")
-    with Archive.open(folder) as archive:
-        rows, texts = archive.rows("rounds"), archive.rows("maps")
+    rows, texts = map(Archive.open(folder).rows, ("rounds", "maps"))
     judge = load_judge("embedded", others={"weak": str(weak)})
     for row in rows:  # what each play was paid is the difference of the two models' xents
         [story] = [each["text"] for each in texts if each["map_seed"] == row["map_seed"]]
@@ -89,8 +86,7 @@ def test_a_game_of_two_judges_is_measured_and_not_exported_to_an_engine_of_one(
         totals = [each.total for each in scores if isinstance(each, TokenScores)]
         assert row["score"] == pytest.approx(totals[0] - totals[1], abs=1e-3)
     assert evo.run.main([f"resume={folder}"]) == 0
-    with Archive.open(folder) as archive:
-        assert archive.rows("rounds") == rows
+    assert Archive.open(folder).rows("rounds") == rows
     assert export(folder, Path("out")) == 2
     error = capsys.readouterr().err
     assert "that engine has one judge, and no model 'weak' under it" in error
@@ -130,19 +126,17 @@ def test_a_measured_run_and_its_fewest_games_are_measures_again(capsys: Capsys) 
         assert (same.task.role, len(same.maps)) == (member.task.role, 2)
         told = [[*texts.values()] for texts in member.stories.texts.values()]
         assert [*same.stories.texts.values()] == told
-    with Archive.open(Path("runs/whole")) as archive:
-        plays, measures = archive.rows("rounds"), archive.rows("measures")
+    plays, measures = map(Archive.open("runs/whole").rows, ("rounds", "measures"))
     assert run("measure=whole", "players=[embedded]", *FAST[:1], "name=again") == 0
-    with Archive.open(Path("runs/again")) as archive:
-        again, normalised = archive.rows("rounds"), archive.rows("measures")
+    again, normalised = map(Archive.open("runs/again").rows, ("rounds", "measures"))
     assert {row["map_seed"] for row in again} == {row["map_seed"] for row in plays}
     members = json.loads(Path("whole/measure.json").read_text())["members"]
     assert not any(each["thresholds"] for each in members if each["dialect"] == "paper")
     assert measures  # the base set levels by the rules of the files: these are measured against
     assert export(Path("runs/again"), Path("third")) == 0
     assert run("measure=third", "players=[embedded@0]", *FAST[:1], "name=third") == 0
-    with Archive.open(Path("runs/third")) as archive:
-        levels = {(r["exported_game_id"], r["b"], r["theta"]) for r in archive.rows("measures")}
+    third = Archive.open("runs/third").rows("measures")
+    levels = {(row["exported_game_id"], row["b"], row["theta"]) for row in third}
     assert levels >= {(row["game_id"], row["b"], row["theta"]) for row in normalised} != set()
     assert export(Path("runs/whole"), Path("x"), "--eta", "0.3") == 2
     assert "expected a run of +experiment=scope_growth" in capsys.readouterr().err

@@ -14,7 +14,6 @@ from support.search import GROWING, Listed, Nature, Search, by_hash, code, of_li
 from archive import Archive, Run
 from archive.schema import PlaysKey
 from archive.statistics.replay import Survival, read_survivals
-from archive.verification import verify
 from evo.config.models import ModelHostSettings
 from evo.jobs.evaluation import evaluation_seeds
 from evo.jobs.job import Evaluation, Rescoring
@@ -33,8 +32,7 @@ def search(tmp_path: Path) -> Search:
 
 
 def survivals(folder: Path) -> list[Survival]:
-    with Archive.open(folder / "archive") as archive:
-        return read_survivals(Run(archive))
+    return read_survivals(Run(Archive.open(folder)))
 
 
 def test_a_share_of_the_gain_survives_and_nothing_else_changes(
@@ -54,8 +52,7 @@ def test_a_share_of_the_gain_survives_and_nothing_else_changes(
     assert survival.specific.value == pytest.approx(0.5, abs=0.1)
     assert survival.specific.low < 0.5 < survival.specific.high
     assert survival.specific.plays >= 16
-    with Archive.open(search.folder / "run" / "archive") as archive:
-        assert [str(fault) for fault in verify(archive).faults] == []
+    assert search.faults() == []
 
 
 def test_the_rule_is_asked_again(search: Search) -> None:

@@ -199,8 +199,7 @@ def growth(device: str, *settings: str) -> dict[str, Any]:
         os.chdir(folder)
         Path("game.xent").write_text(GAME)
         code = evo.run.main([*GROWTH, *settings], Services(executor=executor))  # type: ignore[arg-type]
-        with Archive.open(Path("runs/growth/archive")) as archive:
-            rows = archive.rows("decisions")
+        rows = Archive.open("runs/growth").rows("decisions")
         os.chdir("/")
     host = executors[0].host
     return {

@@ -208,17 +208,8 @@ def random_world(draw: random.Random) -> OpenWorld:
     unlikely = frozenset(game for game in range(1, games) if draw.random() < 0.2)
     shares = (0.0, 0.4, 0.9)
     expected = {game: Forecast(*draw.choices(shares, k=2)) for game in range(games)}
-    return OpenWorld(
-        games,
-        values,
-        *thresholds,
-        seed,
-        stubborn,
-        power,
-        hopeless=hopeless,
-        unlikely=unlikely,
-        expected=expected,
-    )
+    world = OpenWorld(games, values, *thresholds, seed, stubborn, power)
+    return replace(world, hopeless=hopeless, unlikely=unlikely, expected=expected)
 
 
 def random_settings(draw: random.Random) -> GrowthConfig:

@@ -25,14 +25,9 @@ def row(table: str, **values: object) -> dict[str, Any]:
 
 def game_row(game: Game) -> dict[str, Any]:
     """The row of a game."""
-    return row(
-        "games",
-        game_id=game.game_id,
-        dialect=game.dialect,
-        code=game.code,
-        metadata_json=metadata_json(game.metadata),
-        steps=analyse(game.program).steps,
-    )
+    texts = {"game_id": game.game_id, "dialect": game.dialect, "code": game.code}
+    steps = analyse(game.program).steps
+    return row("games", **texts, metadata_json=metadata_json(game.metadata), steps=steps)
 
 
 def write(folder: Path, **rows: list[dict[str, Any]]) -> Path:

@@ -375,8 +375,15 @@ class Search:
 
     def faults(self, name: str = "run") -> list[str]:
         """What ``archive verify`` finds wrong."""
-        with Archive.open(self.folder / name / "archive") as archive:
-            return [str(fault) for fault in verify(archive).faults]
+        return [str(fault) for fault in verify(Archive.open(self.folder / name)).faults]
+
+    def decisions(
+        self, world: World, *overrides: str, sampler: MetaSampler
+    ) -> list[dict[str, Any]]:
+        """Those of a run to its end, in which ``archive verify`` finds no fault."""
+        assert self.run(world, *overrides, sampler=sampler) == 0
+        assert self.faults() == []
+        return self.rows("decisions")
 
     def config(self, event: dict[str, Any]) -> dict[str, Any]:
         """The configuration that a row of ``runs`` holds."""
@@ -384,12 +391,10 @@ class Search:
         return values
 
     def rows(self, table: str, name: str = "run") -> list[dict[str, Any]]:
-        with Archive.open(self.folder / name / "archive") as archive:
-            return archive.rows(table)
+        return Archive.open(self.folder / name).rows(table)
 
     def adapters(self, name: str = "run") -> list[str]:
-        with Archive.open(self.folder / name / "archive") as archive:
-            return archive.adapters()
+        return Archive.open(self.folder / name).adapters()
 
     def check_went_on(self, part: str, whole: str) -> None:
         """A run that ended early and was resumed has the tables of the uninterrupted one."""

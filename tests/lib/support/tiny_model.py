@@ -23,17 +23,9 @@ def tiny_judge(seed: int) -> TransformerJudge:
         tokenizer_object=tokenizer, bos_token="<s>", eos_token="</s>", unk_token="<unk>"
     )
     torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=len(vocabulary),
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        max_position_embeddings=64,
-        initializer_range=0.3,
-        bos_token_id=0,
-        eos_token_id=1,
-    )
+    sizes = {"vocab_size": len(vocabulary), "hidden_size": 16, "intermediate_size": 32}
+    heads = {"num_hidden_layers": 2, "num_attention_heads": 2, "max_position_embeddings": 64}
+    config = LlamaConfig(**sizes, **heads, initializer_range=0.3, bos_token_id=0, eos_token_id=1)
     model = LlamaForCausalLM(config).eval().requires_grad_(False)
     return TransformerJudge(LanguageModel(model, fast, torch.device("cpu")))
 

@@ -143,9 +143,6 @@ def test_reports_of_all_roles_are_those_of_each() -> None:
         assert [each.unused_moves for each in reports] == [(), (), ("y",)]
 
 
-# -- Who is asked, knowing what --------------------------------------------------------------------
-
-
 def test_the_omniscient_see_all_the_others_what_they_are_shown() -> None:
     code = (
         "assign(s=story(), t=story(), p=story())\nreveal(bob, s)\nelicit(bob, x, 5)\n"

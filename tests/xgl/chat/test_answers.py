@@ -139,14 +139,8 @@ _PARTS = (
     *("Final answer:\n", "<answer>3", "# ", "~~~a\n", "<|channel|>a", "```md\n"),
 )
 READERS: tuple[Callable[[str], object], ...] = (
-    *(
-        answers.remove_thoughts,
-        answers.final_text,
-        answers.parse_move,
-        answers.missing_text,
-        answers.parse_number,
-        answers.document,
-    ),
+    *(answers.remove_thoughts, answers.final_text, answers.parse_move),
+    *(answers.missing_text, answers.parse_number, answers.document),
     lambda text: list(answers.blocks(text)),
 )
 

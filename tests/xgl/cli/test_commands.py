@@ -14,16 +14,13 @@ from xgl import game, parse
 from xgl.cli import main
 from xgl.library import MAX_INPUT, entries
 
+Capsys = pytest.CaptureFixture[str]
+
 GOOD = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | x))\n"
 IDLE = "assign(s=story())\nelicit(x, 5)\nreward(xed(s | t))\n"
 
 
-# -- check ---------------------------------------------------------------------------------------
-
-
-def test_check_reports_all_problems_of_all_files(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_check_reports_all_problems_of_all_files(tmp_path: Path, capsys: Capsys) -> None:
     bad, good, idle = (tmp_path / name for name in ("bad.xgl", "good.xgl", "idle.xgl"))
     bad.write_text("elicit(x, 0)\nreward(xad(x))\n")
     good.write_text(GOOD)
@@ -37,10 +34,7 @@ def test_check_reports_all_problems_of_all_files(
     assert "note: t is read before it is set" in output
 
 
-# -- canonical, games ------------------------------------------------------------
-
-
-def test_canonical_is_a_program_again(capsys: pytest.CaptureFixture[str]) -> None:
+def test_canonical_is_a_program_again(capsys: Capsys) -> None:
     for entry in entries()[::8]:
         assert main(["canonical", entry.name]) == 0
         output = capsys.readouterr().out
@@ -49,14 +43,12 @@ def test_canonical_is_a_program_again(capsys: pytest.CaptureFixture[str]) -> Non
         assert output.startswith(game_.code)
 
 
-def test_games_lists_the_library(capsys: pytest.CaptureFixture[str]) -> None:
+def test_games_lists_the_library(capsys: Capsys) -> None:
     assert main(["games"]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(entries())
     assert all(entry.name in line for entry, line in zip(entries(), lines, strict=True))
 
-
-# -- the user's errors ---------------------------------------------------------------------------
 
 CHAT = ["play", "contrast", "--chat", "the-model"]
 
@@ -81,10 +73,7 @@ CHAT = ["play", "contrast", "--chat", "the-model"]
     ],
 )
 def test_a_users_error_is_one_sentence(
-    arguments: list[str],
-    message: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    arguments: list[str], message: str, monkeypatch: pytest.MonkeyPatch, capsys: Capsys
 ) -> None:
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(GOOD.encode())))
     error = error_of(capsys, main, *arguments)
@@ -95,16 +84,12 @@ def test_a_users_error_is_one_sentence(
 
 
 @pytest.mark.parametrize("arguments", [["check"], ["play", "dex_texts", "--moves"]])
-def test_commands_read_no_endless_file(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_commands_read_no_endless_file(arguments: list[str], capsys: Capsys) -> None:
     error = error_of(capsys, main, *arguments, "/dev/zero")
     assert f"more than {MAX_INPUT:,} bytes" in error
 
 
-def test_what_needs_a_judge_of_statements_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_what_needs_a_judge_of_statements_says_so(tmp_path: Path, capsys: Capsys) -> None:
     assert main(["judge", str(tmp_path / "none")]) == 2
     assert "Traceback" not in capsys.readouterr().err
     lines = "assign(s=story())\nelicit(x, 4)\nensure({})\nreward(xed(s | x))\n"

@@ -134,9 +134,6 @@ def test_no_two_texts_meet_in_a_long_program() -> None:
     check(parse(code * 8 + "replay(flag_2, 1)\nbeacon(flag_2)\nreplay(flag_1, 2)\nreward(xent(b))"))
 
 
-# -- marks ---------------------------------------------------------------------------------------
-
-
 def marks(code: str, mark: str, dialect: str = "paper") -> list[Element]:
     return of_mark(lay_out(parse(code, dialect)), mark)
 
@@ -195,9 +192,6 @@ def test_a_loop_goes_back_to_its_flag() -> None:
     [loop] = marks(code, "loop")
     [beacon] = marks(code, "beacon")
     assert points(loop)[-1][1] == place(beacon, "y") + place(beacon, "height") / 2
-
-
-# -- text ----------------------------------------------------------------------------------------
 
 
 @given(st.text(max_size=60).map(plain), st.integers(3, 20))

@@ -104,7 +104,7 @@ def test_no_seat_is_paid_more_for_an_answer_without_a_move(silent: str) -> None:
     )
 
 
-def test_a_forfeit_and_a_full_window_pay_the_floor() -> None:
+def test_a_forfeit_a_full_window_and_a_score_below_the_floor_pay_the_floor() -> None:
     of = read_row(RETRY)
     forfeit, _ = conversation(of, "<move>too long a move</move>")
     reward, values = metrics(of, forfeit, "black")
@@ -113,6 +113,8 @@ def test_a_forfeit_and_a_full_window_pay_the_floor() -> None:
     assert over.outcome == "oversize"
     assert metrics(read_row(PAIR), over, "bob")[0] == -9.0
     assert metrics(read_row(PAIR), over, "alice")[0] == -2.0  # a bit for each token of its move
+    finished, _ = conversation(of, "<move>hen</move>")
+    assert metrics(read_row(RETRY | {"floor": 99.0}), finished, "black")[0] == 99.0
 
 
 def test_a_move_is_a_tool_call_and_a_retry_a_turn() -> None:
@@ -151,10 +153,6 @@ def test_others_are_played_by_a_player() -> None:
     alone = environment_factory(WordJudge())()
     with pytest.raises(PlayerError, match="alice would have to move as well"):
         alone.reset(info=PAIR)
-    baseless = environment_factory(WordJudge(), normalise=True)()
-    baseless.reset(info=RETRY | {"base": None})
-    with pytest.raises(PlayerError, match="found no `base`"):
-        baseless.get_reward()
 
 
 INFO = RETRY | {

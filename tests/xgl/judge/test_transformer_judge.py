@@ -112,9 +112,6 @@ def test_logits_that_are_not_finite_raise_and_name_the_text(lm: LanguageModel, b
         judge.score([ScoreRequest(TEXTS[0], (), PAPER.scoring)])
 
 
-# -- truncate ------------------------------------------------------------------------------------
-
-
 def longest_prefix(judge: TransformerJudge, text: str, limit: int) -> str:
     ends = [end for end in range(len(text) + 1) if judge.count(text[:end]) <= limit]
     return text[: max(ends)]
@@ -219,9 +216,6 @@ def test_a_statement_that_does_not_fit_is_oversize(judge: TransformerJudge) -> N
     long, short = judge.truths([TruthRequest("so " * judge.lm.window), TruthRequest("so")])
     assert isinstance(long, OversizeError)
     assert isinstance(short, bool)
-
-
-# -- special tokens in texts ---------------------------------------------------------------------
 
 
 def test_a_special_token_that_a_text_spells_out_is_text(judge: TransformerJudge) -> None:

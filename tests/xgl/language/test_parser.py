@@ -213,7 +213,7 @@ def test_1024_steps_are_valid_and_one_more_is_not() -> None:
         parse(body + "\nelicit(x)")
 
 
-# -- The differences that docs/reference/dialects.md shows between the released engine and the --
+# -- The differences from the released engine that docs/reference/dialects.md shows ----------------
 
 
 @pytest.mark.parametrize("code", examples("refused"))

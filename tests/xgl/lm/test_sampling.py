@@ -94,9 +94,6 @@ def test_stop_tokens_are_eos_and_whatever_holds_a_newline(lm: LanguageModel) -> 
         assert token == lm.tokenizer.eos_token_id or "\n" in lm.tokenizer.decode([token])
 
 
-# -- temperature, nucleus, ends ------------------------------------------------------------------
-
-
 def test_the_nucleus_is_the_fewest_likeliest_tokens_of_enough_mass(lm: LanguageModel) -> None:
     [prompt] = encode_texts(lm, "The king")
     probabilities = distribution(lm, prompt)
@@ -123,9 +120,6 @@ def test_temperature_zero_takes_the_likeliest_token(lm: LanguageModel) -> None:
         probabilities = distribution(lm, prompt)
         assert each.ids == (int(probabilities.argmax()),)
         assert each.logprobs[0] == pytest.approx(np.log(probabilities.max()), abs=1e-4)
-
-
-# -- local attention -----------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +149,6 @@ def test_local_attention_counts_no_padding_for_text(narrow: LanguageModel) -> No
         logprobs = whole[len(prompt) - 1 : -1].log_softmax(-1)
         expected = logprobs.gather(1, torch.tensor(each.ids)[:, None])[:, 0].tolist()
         assert each.logprobs == pytest.approx(expected, abs=1e-4)
-
-
-# -- faults and memory ---------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("on", [False, True])

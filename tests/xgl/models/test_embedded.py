@@ -63,9 +63,6 @@ def test_untrained_player_answers_with_words_about_its_texts(
     assert result.distinct > 0.8
 
 
-# -- The corpus and its words ----------------------------------------------------------------------
-
-
 def test_splits_are_fixed_functions_of_the_text_disjoint_and_about_four_to_one() -> None:
     assert [split_of(text) for text in ("a", "b", "c")] == ["held_out", "train", "held_out"]
     train, held_out = ({story.text for story in stories(name)} for name in ("train", "held_out"))

@@ -98,15 +98,9 @@ TWO = ["cuda:1", "cuda:0"]
 
 @pytest.fixture(scope="module")
 def model() -> Any:
-    config = AutoConfig.for_model(
-        "llama",
-        vocab_size=64,
-        hidden_size=64,
-        intermediate_size=96,
-        num_hidden_layers=8,
-        num_attention_heads=4,
-        tie_word_embeddings=True,
-    )
+    sizes = {"vocab_size": 64, "hidden_size": 64, "intermediate_size": 96}
+    heads = {"num_hidden_layers": 8, "num_attention_heads": 4}
+    config = AutoConfig.for_model("llama", **sizes, **heads, tie_word_embeddings=True)
     with torch.device("meta"):
         return AutoModelForCausalLM.from_config(config)
 

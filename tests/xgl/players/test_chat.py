@@ -23,8 +23,6 @@ from xgl.chat.settings import ChatSettings, Usage
 from xgl.errors import BudgetError, ConfigError, OversizeError, PlayerError
 from xgl.runtime.requests import Item, Move
 
-# -- what is asked ---------------------------------------------------------------------------------
-
 
 def test_the_prompt_holds_the_rules_and_the_view(chat: Chat) -> None:
     player, server = chat(move("a cat sat"), answer_tokens=77, temperature=0.5, top_p=0.9)

@@ -63,16 +63,8 @@ KINDS: dict[str, tuple[str, str | None, str, str]] = {
 SPECIAL = (
     *("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>"),
     *("<|eot_id|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<bos>", "<eos>"),
-    *(
-        "<start_of_turn>",
-        "<end_of_turn>",
-        "<s>",
-        "</s>",
-        "[INST]",
-        "[/INST]",
-        "<|user|>",
-        "<|EOT|>",
-    ),
+    *("<start_of_turn>", "<end_of_turn>", "<s>", "</s>"),
+    *("[INST]", "[/INST]", "<|user|>", "<|EOT|>"),
 )
 
 

@@ -241,9 +241,6 @@ def test_a_view_without_earlier_rounds_reads_as_ever() -> None:
     assert "What you saw in the round before:\ns: A dog.\nreward: 1.0" in view_text(again, 4)
 
 
-# -- clipping ----------------------------------------------------------------------------------
-
-
 @settings(max_examples=30)
 @given(st.lists(st.tuples(st.sampled_from([1, -1]), st.lists(st.floats(0, 40), max_size=4))))
 def test_clipping_caps_every_token(xents: list[tuple[int, list[float]]]) -> None:

@@ -24,9 +24,6 @@ def events(play: Play, kind: type) -> list[Any]:
     return [event for event in play.events if isinstance(event, kind)]
 
 
-# -- assign --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("expression", "paper", "xent"),
     [
@@ -87,9 +84,6 @@ def test_story_uses_its_argument_in_the_paper_only(table: Any) -> None:
     assert requests == [(9, ""), (5, ""), (9, "of owls"), (9, ""), (9, ""), (9, "")]
 
 
-# -- elicit --------------------------------------------------------------------------------------
-
-
 def test_several_registers_are_asked_one_after_another(table: Any) -> None:
     play = table.play("elicit(bob, s, t, p, 1)", bob=["one 1", "two 2", "three 3"])
     assert play.registers == {"s": "one", "t": "two", "p": "three"}
@@ -102,8 +96,6 @@ def test_several_registers_are_asked_one_after_another(table: Any) -> None:
         for place, (register, text) in enumerate([("s", "one"), ("t", "two"), ("p", "three")])
     ]
 
-
-# -- oversize ------------------------------------------------------------------------------------
 
 CAPPED = Metadata(max_characters=12)
 

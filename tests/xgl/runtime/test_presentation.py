@@ -131,9 +131,6 @@ def test_nobody_sees_how_often_another_player_failed(dialect: str, table: Any) -
     assert shown[0] == shown[1] == shown[2]
 
 
-# -- Hidden stays hidden: what a player sees is a function of the strings it may see, its own --
-
-
 THOROUGH = settings(max_examples=35, suppress_health_check=[HealthCheck.too_slow])
 WATCHER = "alice"
 ASK = syn.Elicit(WATCHER, ("y",), 5)
