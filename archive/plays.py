@@ -94,7 +94,8 @@ def policies_of(finetunes: Iterable[Mapping[str, Any]]) -> dict[TaskId, tuple[st
 
 
 def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
-    """Score rows of one run (columns SCORE_COLUMNS) by policy, game, role and purpose."""
+    """Score rows of one run (columns SCORE_COLUMNS) by policy, game, role and purpose. Of a play
+    that is there twice, which ``verify`` names, the first counts."""
     names = list(SCORE_COLUMNS[:4])
     codes = [scores.column(name).combine_chunks().dictionary_encode() for name in names]
     parts = [code.indices.to_numpy() for code in codes]
@@ -104,6 +105,8 @@ def plays_of(scores: pa.Table) -> dict[PlaysKey, Plays]:
         for n in ("score", "permuted_score")
     )
     order = np.lexsort((seeds[:, 1], seeds[:, 0], *reversed(parts)))
+    places = np.stack([*parts, *seeds.T], axis=1)[order]
+    order = order[np.any(np.diff(places, axis=0, prepend=-1), axis=1)]
     keys = np.stack([part[order] for part in parts], axis=1)
     starts = np.flatnonzero(np.any(keys[1:] != keys[:-1], axis=1)) + 1
     groups = [group for group in np.split(order, starts) if len(group)]

@@ -138,6 +138,9 @@ def read_scored_texts(run: Run) -> dict[tuple[TaskId, str, int, int], tuple[Scor
     for row in sorted(run.rows("scored_texts"), key=lambda row: row["place"]):
         key = (TaskId.of(row), row["policy_id"], row["map_seed"], row["play_seed"])
         text = ScoredText(row["expression"], tuple(row["tokens"]), tuple(row["token_bits"]))
+        if (found := len(text.token_bits)) > len(text.tokens):
+            where = f"scored_texts of {row['game_id']}"
+            raise DamagedError(where, f"bits of {found} tokens", f"at most {len(text.tokens)}")
         scored_texts[key] = (*scored_texts.get(key, ()), text)
     return scored_texts
 

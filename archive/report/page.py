@@ -48,6 +48,8 @@ def write_report(
     path = user_path(path)
     if problem := wrong_ending(path, ".html", ".htm"):
         raise WriteError(problem)
+    if path.is_dir():
+        raise WriteError(f"{path}: found a folder, expected a file's name")
     if path.exists() and not force:
         raise WriteError(f"{path} exists: found a file, expected a new name, or --force")
     rows = {name: run.rows(name) for name in NAMES}

@@ -157,6 +157,9 @@ def verdict_text(row: Mapping[str, Any]) -> str:
     return f"{row['verdict']}\n{explanation(row)}\n({plays})"
 
 
+_FITS = "Everything fits. Decisions were taken again; of other numbers only hashes were checked."
+
+
 def show_verification(verification: Verification, console: Console) -> None:
     """Mismatches as tables, then what was checked and the verdict."""
     if faults := verification.faults:
@@ -166,7 +169,7 @@ def show_verification(verification: Verification, console: Console) -> None:
     console.print(f"{verification.folder}: checked {checks}.")
     for reason, count in verification.unchecked.items():
         console.print(f"{plural(count, 'decision')} not taken again: {reason}.")
-    console.print(f"{plural(len(faults), 'fault')}." if faults else "Everything fits.")
+    console.print(f"{plural(len(faults), 'fault')}." if faults else _FITS)
 
 
 def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
