@@ -156,6 +156,7 @@ def test_a_game_that_cannot_be_played_leaves_nothing_to_resume(
         (["+experiment=counting", "seed=-1"], "seed: found -1"),
         (["+experiment=counting", "~growth.alpha1"], "~growth.alpha1: expected key=value"),
         (["resume=a", "resume=b"], "resume: found 2 folders, expected one"),
+        (["+experiment=counting", "+experiment=counting"], "experiment: found 2, expected one"),
         (["resume={run}", "seed=4"], "seed=4: a resumed run keeps its settings, but for "),
         (["resume={run}", "budgets=4"], "budgets: unknown key, did you mean budget?"),
         (["resume={run}", "+experiment=other"], "+experiment=other: a resumed run keeps"),

@@ -15,6 +15,7 @@ from hypothesis import given, strategies as st
 from rich.console import Group
 from rich.panel import Panel
 from rich.table import Table
+from support.example import EXAMPLE
 
 import archive.__main__
 import evo.run
@@ -123,21 +124,23 @@ def test_a_fault_of_ours_is_no_error_of_a_user() -> None:
 ROOT = Path(__file__).parents[2]
 GAME = "elicit(x, 5)\nreward(xent(x))\n"
 CASES = {
-    "check - <&-": (1, ""),
-    "check - < bytes": (2, "error: standard input: no UTF-8 text"),
-    "diagram ok.xgl >&-": (0, ""),
+    "xgl check - <&-": (1, ""),
+    "xgl check - < bytes": (2, "error: standard input: no UTF-8 text"),
+    "xgl diagram ok.xgl >&-": (0, ""),
+    "archive inspect EXAMPLE | true; exit ${PIPESTATUS[0]}": (0, ""),
 }
 
 
 @pytest.mark.parametrize("arguments", CASES)
-def test_a_stream_that_is_closed_or_no_text_ends_without_a_traceback(
+def test_a_stream_that_is_closed_or_no_text_or_unread_ends_without_a_traceback(
     arguments: str, tmp_path: Path
 ) -> None:
     code, begins = CASES[arguments]
+    arguments = arguments.replace("EXAMPLE", str(EXAMPLE))
     (tmp_path / "ok.xgl").write_text(GAME)
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\n")
     process = subprocess.run(
-        ["bash", "-c", f"{sys.executable} -m xgl {arguments}"],
+        ["bash", "-c", f"{sys.executable} -m {arguments}"],
         cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "utf-8"},
         capture_output=True,

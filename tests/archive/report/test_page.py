@@ -86,6 +86,23 @@ def test_the_page_needs_no_network_and_permits_no_other_script(grown_page: str) 
     assert "unsafe" not in grown_page.split("</head>")[0].split("<style>")[0]
 
 
+def test_scores_of_other_games_and_in_other_units_are_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    report, scores = ["report", str(EXAMPLE), "-o", f"{tmp_path / 'p.html'}"], draw_scores(0, THREE)
+    with Archive.open(EXAMPLE) as archive:
+        origins = [each["game_id"] for each in archive.rows("scopes")][:3]
+    units = [
+        build(tmp_path / f"{m}", {f"m{m}": each}, range(3), exported=origins, m=m)
+        for m, each in zip((4, 2), scores.values(), strict=False)
+    ]
+    other = build(tmp_path / "other", scores, range(3))
+    assert main([*report, "--measured", str(other)]) == 2
+    assert "holds no game of scope_growth-seed0" in capsys.readouterr().err
+    assert main([*report, *(f"--measured={each}" for each in units)]) == 2
+    assert "in units of base with m = 2 and base with m = 4" in capsys.readouterr().err
+
+
 # -- What archives may hold or lack is rendered, undefined names being errors ----------------------
 
 

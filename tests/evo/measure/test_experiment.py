@@ -267,6 +267,8 @@ WRONG = (
     (["measure=OUT", "player=chat:gpt-4o-mini"], "OPENAI_API_KEY is not set"),
     (["measure=OUT", "player=vllm:m@http://localhost:8000/v1"], "a judge, expected embed"),
     (["measure=OUT", "measure.base=chat:m@http://h/v1"], "a model behind an endpoint"),
+    (["measure=OUT", "measure.maps=500"], "measure.maps: found 500, expected at most the 3 of"),
+    (["measure=OUT", "measure.m=9"], "measure.m: found 9, expected 4 as in the folder, or a base"),
     (["measure=OUT", "players=[]"], "expected a list with at least one value"),
     (["measure=OUT", "measure.games=[rival]"], "measure.games: found games and a folder"),
     (
@@ -286,7 +288,8 @@ def test_errors_are_one_sentence(
     run: Run, arguments: list[str], message: str, capsys: Capsys, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    write_measure(Path("OUT"), ONE)
+    levels = {"b": 1.0, "theta": 0.5, "m": 4, "rounds": 4, "maps": 3, "k_m": 3, "floor": -5.0}
+    write_measure(Path("OUT"), ONE, thresholds={"first": levels | {"policy": "x"}})
     assert message in error_of(capsys, evo.run.main, "+experiment=measure", *arguments)
     assert not Path("runs").exists()
 
@@ -337,7 +340,7 @@ def test_a_strangers_run_asks_nobody_until_the_user_trusts_it(
         assert error.count("\n") == 1
         assert added(error) == ["trusted=true"]
         assert server.received == []
-        assert run("resume=moved/measure-OUT", "budget.tokens=null", *added(error)) == 0
+        assert run("resume=moved/measure-OUT", "budget.tokens=null", "trusted=True") == 0
         assert {each.headers["authorization"] for each in server.received} == {"Bearer sk-mine"}
         assert run("resume=moved/measure-OUT") == 0, "once trusted, it is one's own"
 

@@ -39,6 +39,7 @@ def build(
     run_id: str = RUN,
     first_map: int = 0,
     exported: Sequence[str] = (),
+    m: int = 4,
     **changes: Any,
 ) -> Path:
     """The archive of a measuring run in ``folder``; games in ``levels`` have levels. The second
@@ -58,7 +59,7 @@ def build(
             rows["rounds"] += _rounds(ids, each, first_map)
             if place in levels and len(each):
                 origin = exported[place] if exported else f"scope{game_.game_id[:4]}"
-                rows["measures"].append(_measure(ids, each, origin))
+                rows["measures"].append(_measure(ids, each, origin) | {"m": m})
     return write(folder, **rows)
 
 
@@ -77,7 +78,7 @@ def _rounds(ids: Mapping[str, str], scores: np.ndarray, first_map: int) -> list[
 
 def _measure(ids: Mapping[str, str], scores: np.ndarray, origin: str) -> dict[str, Any]:
     levels = {"m": 4, "theta": 0.5, "at_round": 2, "narms": float(np.mean(scores))}
-    levels |= {"rounds": ROUNDS, "k_m": ROUNDS, "maps": len(scores)}
+    levels |= {"rounds": ROUNDS, "k_m": ROUNDS, "maps": len(scores), "base": "base"}
     return row("measures", **ids, exported_game_id=origin, **levels)
 
 

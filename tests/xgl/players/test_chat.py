@@ -191,7 +191,14 @@ def test_tokens_and_dollars_add_up(chat: Chat) -> None:
 
 
 @pytest.mark.parametrize(
-    "usage", [None, "many", {"prompt_tokens": 3}, {**TOKENS, "prompt_tokens": None}]
+    "usage",
+    [
+        None,
+        "many",
+        {"prompt_tokens": 3},
+        {**TOKENS, "prompt_tokens": None},
+        {**TOKENS, "prompt_tokens": 10**30},
+    ],
 )
 def test_an_answer_without_usage_is_a_request_without_tokens(chat: Chat, usage: Any) -> None:
     player, _ = chat(reply("<move>a cat</move>", usage))
