@@ -11,7 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,13 +203,20 @@ def bootstrap(
     not in the draw."""
     models, tasks = outcomes[0].shape[1], len(outcomes)
     of_models, of_tasks = list[Array](), list[Array]()
+    known: dict[tuple[Any, ...], tuple[Array, Array, Array] | None] = {}
     for number in range(resamples):
         drawn_outcomes, drawn = resample(outcomes, (seed, number))
-        with suppress(RatingError):
-            result = rate_models(drawn_outcomes, solution)
-            of_models.append(result.ratings[KING])
+        preferences = mean_preferences(drawn_outcomes)
+        key = preferences.shape, preferences.tobytes()  # of few maps or tasks, draws come again
+        if key not in known:
+            known[key] = None
+            with suppress(RatingError):
+                rated = rate(king_of_the_hill(preferences), solution)
+                known[key] = rated.ratings[KING], rated.ratings[TASK], rated.masses[TASK]
+        if (found := known[key]) is not None:
+            of_models.append(found[0])
             of_tasks.append(np.full((2, tasks), np.nan))
-            of_tasks[-1][:, drawn] = result.ratings[TASK], result.masses[TASK]
+            of_tasks[-1][:, drawn] = found[1:]
     ratings, masses = np.array(of_tasks).reshape(-1, 2, tasks).swapaxes(0, 1)
     failures = resamples - len(of_models)
     return RatingSamples(np.array(of_models).reshape(-1, models), ratings, masses, failures)
