@@ -257,12 +257,16 @@ def _work(
 ) -> RunOutcome:
     """Do a run's work; print why it ended, where everything is, and what to type next."""
     event = RunEvent.RESUMED if resumed else RunEvent.CREATED
-    run_folder.record(archive, session.identity, event)
-    log.info("%s %s", event, session.identity.run_id)
+    recorded = False
     try:
+        run_folder.record(archive, session.identity, event)
+        recorded = True
+        log.info("%s %s", event, session.identity.run_id)
         with session:
             outcome = session.work()
     except ENDS as error:
+        if not (recorded or isinstance(error, KeyboardInterrupt)):
+            raise
         outcome = replace(outcome_of_error(error, session), error=error)
     if outcome.failed and not console.quiet:
         print(f"error: {outcome.message}", file=sys.stderr)

@@ -58,8 +58,8 @@ def test_a_full_disk(tmp_path: Path, whole: Any, small_disk: Path) -> None:
 
 def test_a_signal(tmp_path: Path, whole: Any) -> None:
     arguments = [*GROWING, "name=run"]
-    signals = {1: signal.SIGTERM, 6: signal.SIGINT, 20: signal.SIGTERM, 50: signal.SIGINT}
-    for commit_count, number in signals.items():  # the first while Ray starts
+    signals = {2: signal.SIGTERM, 6: signal.SIGINT, 20: signal.SIGTERM, 50: signal.SIGINT}
+    for commit_count, number in signals.items():  # the first before anything is done
         driver = Driver(tmp_path, *arguments)
         while commits(tmp_path / "runs" / "run") < commit_count:
             assert driver.alive, "the run ended before the signal"
