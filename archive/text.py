@@ -51,9 +51,11 @@ def interval(estimate: Estimate, form: Callable[[float | None], str] = number) -
     value, low, high = estimate.value, estimate.low, estimate.high
     if value is None or math.isnan(value) or (low is not None and math.isnan(low)):
         return form(value)
-    low_text, high_text = ("…" if bound is None else form(bound) for bound in (low, high))
-    if low is not None and low < 0 and low_text.strip("+0.") == "":
-        low_text = f"−{low_text.strip('+')}"  # else it would read as above 0
+    texts = ["…" if bound is None else form(bound) for bound in (low, high)]
+    for place, bound in enumerate((low, high)):  # which side of 0 it is on is to be read
+        if bound is not None and bound < -1e-9 and not set(texts[place]) & set("123456789−"):
+            texts[place] = f"−{texts[place].strip('+')}"
+    low_text, high_text = texts
     return f"{form(value)} [{low_text}, {high_text}]"
 
 

@@ -8,7 +8,6 @@ archive already holds its first part.
 from __future__ import annotations
 
 import logging
-import re
 import signal
 import sys
 import threading
@@ -37,8 +36,7 @@ from meta_sampler.registry import make
 from meta_sampler.settings import Caps
 from xgl import errors
 from xgl.console import Console
-from xgl.files import BUILT_IN, user_path
-from xgl.models.references import is_folder, is_text_file
+from xgl.models.references import is_text_file
 from xgl.models.resolve import ModelNotFoundError
 from xgl.streams import exit_code
 
@@ -50,8 +48,6 @@ RESUME, EXPERIMENT = "resume", "experiment"
 TRUSTED = "trusted=true"
 """Lets a run that another user or machine began use the models, addresses and accounts that its
 settings name. In a run that this user began, the user has named them."""
-_MODEL = re.compile(r"(judge|player)\.(model|second|npc)|measure\.(judge|base)|.*\.others\..*")
-"""Settings that hold the reference of a model."""
 
 
 @dataclass(frozen=True)
@@ -236,18 +232,15 @@ def _configure(
 
 
 def _pinned(settings: Any, key: str = "") -> Any:
-    """The settings with the whole paths of games and texts that are files and of models that are
-    folders, which a resumed run reads again, wherever it is; and with each fine-tune that is named
-    as a model by its whole path and digest, but for measured players, whose names are what results
-    go by."""
+    """The settings with the whole paths of games and texts that are files, which a resumed run
+    reads again, wherever it is; and with each fine-tune that is named as a model by its whole path
+    and digest, but for measured players, whose names are what results go by."""
     if isinstance(settings, Mapping):
         return {n: _pinned(value, f"{key}.{n}".strip(".")) for n, value in settings.items()}
     if key == "growth.initial_scope":
         return tuple(whole_path(each) for each in settings)
     if key == "judge.stories" and is_text_file(settings):
         return whole_path(settings)
-    if _MODEL.fullmatch(key) and is_folder(settings) and settings not in BUILT_IN:
-        return str(user_path(settings).absolute())
     is_model = isinstance(settings, str) and settings.startswith("adapter:")
     return pinned(settings, key) if is_model and not key.startswith("game.") else settings
 

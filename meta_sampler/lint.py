@@ -226,14 +226,15 @@ def paid_gibberish(play: SymbolicPlay) -> bool:
 def paid_failure(play: SymbolicPlay) -> bool:
     """Back at the move, what was paid behind it stays paid: a player could earn it ten times more
     by failing."""
-    mover, paid = "", set[str]()
+    mover, may_earn = "", False
     for event in play.events:
         match event.line:
             case syn.Elicit(player):
-                mover, paid = player, set()
-            case syn.Reward(player):
-                paid.add(player)
-            case syn.Ensure() if not paid.isdisjoint(paid_for(mover)):
+                mover, may_earn = player, False
+            case syn.Reward(player, amount):
+                sign, form = paid_for(mover).get(player, 0), sym.sum_form(amount, event.registers)
+                may_earn |= any(sign * coefficient > 0 for _, coefficient in form.terms)
+            case syn.Ensure() if may_earn:
                 return True
     return False
 

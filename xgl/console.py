@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import IO, Any
 
 import rich.console
@@ -31,9 +31,8 @@ class Console(rich.console.Console):
 
     def on_broken_pipe(self) -> None:
         """The reader of our output has left, as `head` does: the command goes on without."""
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, sys.stdout.fileno())
-        os.close(null)
+        with suppress(OSError), open(os.devnull, "wb") as null:  # OSError: not a file of the system
+            os.dup2(null.fileno(), self.file.fileno())
 
     def render(self, *arguments: Any, **options: Any) -> Iterable[Segment]:
         """Every text of a renderable passes here before its line is cut to the width."""

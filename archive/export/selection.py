@@ -17,9 +17,8 @@ import numpy as np
 from archive.errors import DamagedError, ExportError, LookupFailedError
 from archive.export.folder import Options
 from archive.run import MapTexts, Run, read_settings, stored_game, story_texts
-from archive.schema import Definition, GainKind, Purpose, TaskId
+from archive.schema import Definition, Purpose, TaskId
 from archive.statistics.covers import CoverQuestion, discriminating_games, scope_cover
-from archive.statistics.matrix import transfer_matrix
 from xgl.language.canonical import Game
 from xgl.language.syntax import MAX_LINES
 from xgl.lowering import LoweredProgram, LoweringError, lower
@@ -171,9 +170,9 @@ def choose(run: Run, options: Options) -> GameSelection:
         if not 0 < count <= len(playable):
             raise ExportError(
                 f"--playable: found {count}, expected a number from 1 to {len(playable)}, the "
-                "number of games that the run's fine-tunes surely learned"
+                "number of initial games and of those that fine-tunes surely learned"
             )
-        how = f"{count} games drawn at random from the {len(playable)} that its fine-tunes learned"
+        how = f"{count} games drawn at random from its {len(playable)} initial and learned ones"
         scope = draw_tasks(playable, count, 0, "playable games")
     elif eta is not None:
         question = CoverQuestion(eta, value, gain, skip_unplayable=options.skip_unplayable)
@@ -186,14 +185,10 @@ def choose(run: Run, options: Options) -> GameSelection:
 
 
 def playable_tasks(run: Run) -> list[TaskId]:
-    """All games of a run with an established own gain, accepted or not, in the order of their
-    ids."""
+    """The initial games of a run and all games with an established own gain, accepted or not, in
+    the order of their ids."""
     _, members = run.newest_scope
     initial = [member.task_id for member in members if member.parent_game_id is None]
-    for kind in GainKind:
-        cells = transfer_matrix(run.plays, run.policies, initial, initial, kind).cells
-        gains = {each: cells[each, each].values.gain for each in initial if (each, each) in cells}
-        initial = [each for each, gain in gains.items() if (gain.low or 0.0) > 0]
     lows = {TaskId.of(row): (row["own_gain_low"], row["total_gain_low"]) for row in run.decisions}
     learned = [task for task, gains in lows.items() if all(low and low > 0 for low in gains)]
     return sorted({*initial, *learned})

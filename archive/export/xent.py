@@ -232,7 +232,6 @@ def _facts(
     return {
         "format": "xent-measure",
         "version": 1,
-        "chosen": selection.how,
         "eta": selection.eta,
         "delta": selection.delta,
         "definition": selection.definition,

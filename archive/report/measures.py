@@ -38,6 +38,7 @@ class Histogram(NamedTuple):
 
 
 _LEVELS = "b", "theta", "m", "rounds", "maps", "k_m"
+_ROUND = "policy_id", "game_id", "role", "map_seed", "play_seed", "round", "control", "score"
 _Measured = tuple[Row, Scores]
 """A row of ``measures``, and bootstrap samples of its score."""
 
@@ -64,7 +65,7 @@ def gather_measures(
     by_player: dict[str, dict[TaskId, _Measured]] = {}
     for source in measured_archives:
         rounds, known = defaultdict[tuple[str, TaskId], list[Row]](list), False
-        for row in source.rows("rounds"):
+        for row in source.rows("rounds", _ROUND):
             rounds[row["policy_id"], TaskId.of(row)].append(row)
         for row in source.rows("measures"):
             task_id, player = TaskId(row["exported_game_id"], row["role"]), row["policy_id"]

@@ -87,7 +87,7 @@ FEWEST_MAPS, MOST_SETS = 2, 4096
 SAME_BITS = 1e-3
 """Differences of the same play in other batches."""
 SAME = {"judge": "judge", "others": "models under the judge", "dtype": "precision"}
-SAME |= {"base": "base player", "m": "number of levels"}
+SAME |= {"base": "base player"}
 """Settings of a measure that runs must share for their scores to be compared, in words."""
 
 Maps = dict[MapSeeds, dict[int, float]]
@@ -158,7 +158,7 @@ def _require_comparable(runs: Sequence[Run]) -> None:
 
 
 def _require_same_levels(task_id: TaskId, measures: Sequence[Row]) -> None:
-    for name in ("b", "theta", "floor"):  # what a run's base player sets follows from its maps
+    for name in ("b", "theta", "m", "floor"):  # what a run's base player sets follows from its maps
         values = [row[name] for row in measures] or [0.0]
         if max(values) - min(values) > SAME_BITS:
             raise RatingError(

@@ -6,10 +6,8 @@ from __future__ import annotations
 import gc
 import logging
 import os
-import signal
 import socket
 import sys
-import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -21,7 +19,7 @@ from typing import Any
 
 import ray
 from cachetools import LRUCache
-from ray._private import ray_constants, worker as ray_worker
+from ray._private import ray_constants, utils as ray_utils, worker as ray_worker
 from ray.exceptions import (
     NodeDiedError,
     ObjectLostError,
@@ -348,15 +346,8 @@ def connect(cluster: ClusterConfig) -> None:
     # Ray prints pages of its log when one of its processes ends: the log is in a file, and the run
     # says what happened.
     ray_worker.print_to_stdstream = lambda *_, **__: None
-    handler = signal.getsignal(signal.SIGTERM)  # in whose place Ray puts one of its own
-    try:
-        _connect(cluster, quiet)
-    finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, handler)
-
-
-def _connect(cluster: ClusterConfig, quiet: dict[str, Any]) -> None:
+    # Its handler of SIGTERM would end the run before that could say a word.
+    ray_utils.set_sigterm_handler = lambda _: None
     if cluster.address:
         ray.init(address=cluster.address, **quiet)
         return

@@ -224,15 +224,10 @@ def _widths(layer: Any) -> tuple[int, int]:
 def _adapted_layers(base: LanguageModel, last: int | None) -> dict[str, Any]:
     """The linear layers by path, of the blocks only: of the ``last`` ones, None: of all."""
     blocks = int(base.model.config.num_hidden_layers)
-    if (last or 0) > blocks:
-        raise ConfigError(
-            f"player.lora_layers: found {last}, expected at most {blocks}, all blocks"
-        )
     return {
         path: layer
         for path, layer in base.model.named_modules()
         if isinstance(layer, nn.Linear | Conv1D) and (block := BLOCK.search(path))
-        if not path.endswith("dt_proj")  # Mamba reads its weight past the layer
         if int(block[1]) >= blocks - (last or blocks)
     }
 

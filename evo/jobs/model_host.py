@@ -34,6 +34,7 @@ from xgl.judge.loading import JudgeStories, load_judge, load_model, load_stories
 from xgl.judge.transformer_judge import TransformerJudge
 from xgl.language.canonical import BASE, MAIN
 from xgl.lm.language_model import LanguageModel
+from xgl.lm.memory import out_of_memory
 from xgl.lm.sampling import Decoding
 from xgl.models.references import JUDGE
 from xgl.models.resolve import unsupported_reason
@@ -153,6 +154,8 @@ class ModelHost:
         try:
             reason = unsupported_reason(model)
         except RuntimeError as error:  # a layer that is not of one dtype
+            if out_of_memory(error):
+                raise
             reason = str(error)
         if reason:
             log.warning("rewards are read in float32: in bfloat16 the judge fails (%s)", reason)

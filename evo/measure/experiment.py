@@ -5,7 +5,6 @@ A commit holds all rounds of one player on one game; committed rounds are not pl
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -36,7 +35,7 @@ from archive.views.ratings import show as show_ratings
 from evo.config.measure import MeasureRunConfig
 from evo.config.models import PASS_SHARE, JudgeConfig, ModelHostSettings, PlayerConfig
 from evo.jobs import evaluation
-from evo.jobs.evaluation import RoundScore, Row, Task, round_floor
+from evo.jobs.evaluation import RoundScore, Row, round_floor
 from evo.jobs.model_host import ModelHost
 from evo.measure import results
 from evo.measure.folder import ExportedMeasure, MeasureGame, levels_hold, measure_of
@@ -114,7 +113,7 @@ class MeasurePlan:
 
 def plan_measure(config: MeasureRunConfig, services: Services, resumed: bool) -> Plan:
     """Find the measure, the players and their models; raises what each of them raises."""
-    export = measure_of(config)
+    export = measure_of(config, resumed)
     judge = export.judge
     check_judge(judge, key="measure.judge" if config.measure.judge else "")
     for name, other in config.measure.others.items():
@@ -265,7 +264,7 @@ class MeasureSession(RunSession):
         floor, sets_levels = task.floor, player is plan.base and plan.base_plays(member)
         if sets_levels:
             evaluation.check_fits(task, [(each.outcome, each.reason) for each in scores])
-            floor = self._floor(task, [(s.number, s.outcome, s.score) for s in scores])
+            floor = round_floor([(s.number, s.outcome, s.score) for s in scores], task)
         floored = [evaluation.with_round_floor(score, floor) for score in scores]
         rows = evaluation.round_rows(player.name, task, Purpose.MEASURE, floored)
         member, levels = self._normalised(member, rows if player.name == plan.base.name else ())
@@ -346,13 +345,9 @@ class MeasureSession(RunSession):
         if not (rows := base_rows or self._rows(plan.base.name, member)):
             return member, None
         plays = [(row["round"], row["outcome"], row["score"]) for row in rows]
-        task = replace(member.task, floor=self._floor(member.task, plays))
+        task = replace(member.task, floor=round_floor(plays, member.task))
         member = replace(member, task=task)
         return member, results.levels_of(rows, plan.base.name, plan.m)
-
-    def _floor(self, task: Task, plays: Sequence[tuple[int, str, float]]) -> float:
-        """That of the folder, which every program uses, or as the base's ``plays`` fix it."""
-        return task.floor if math.isfinite(task.floor) else round_floor(plays, task)
 
     def _remaining_budget(self) -> dict[str, Any]:
         """The remaining budget; raises :class:`~xgl.errors.BudgetError` if there is none."""

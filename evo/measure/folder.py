@@ -77,13 +77,14 @@ class ExportedMeasure:
     digest: str
 
 
-def measure_of(config: MeasureRunConfig) -> ExportedMeasure:
+def measure_of(config: MeasureRunConfig, resumed: bool) -> ExportedMeasure:
     """The measure of a folder or of a benchmark configuration, or of named games. Raises
     :class:`ConfigError` for a game that needs a model that is not under the judge."""
     if config.measure.folder:
         reader = read_benchmark if config.export_folder.suffix == BENCHMARK else read
         export = reader(config.export_folder, config.measure.judge)
-        _check_folder(config.measure, export.members)
+        if not resumed:  # earlier runs may have settings without effect
+            _check_folder(config.measure, export.members)
     else:
         export = named_measure(config)
     for each in export.members:

@@ -88,7 +88,7 @@ class Metadata:
     """Length of ``story()`` in judge tokens."""
     story_count: StoryCount = 0
     """Different maps for training, and as many for evaluation; 0: no limit."""
-    max_len: Annotated[int, Strict(), Field(ge=1, le=MOST_SIZE)] = 10
+    max_len: Size = 10
     """Move limit, in judge tokens, of an elicit that sets none."""
     max_failures: Failures = 10
     """Failed ensures that a player may have; one more is a forfeit."""

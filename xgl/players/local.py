@@ -52,9 +52,11 @@ class ChatTemplate:
         self.has_system = self._takes_system()
         ask = {"role": "user", "content": "Question."}
         self._opening = self._text([ask]).removeprefix(self._text([ask], asks=False))
-        turns = [ask, {"role": "assistant", "content": "Answer."}, ask]
-        after = self._text(turns, asks=False).rpartition("Answer.")[2].partition("Question.")[0]
-        ends = [token for token in self._ids(after) if token in added][:1]
+        turns, after, ends = [ask, {"role": "assistant", "content": "Answer."}], "", list[int]()
+        for more in ([], [ask]):  # what ends the last turn, else what stands between two
+            text = self._text([*turns, *more], asks=False).rpartition("Answer.")[2]
+            after = after.strip() or text.partition("Question.")[0]
+            ends = ends or [token for token in self._ids(text) if token in added][:1]
         self.end = "" if ends else after.strip().partition("\n")[0]
         """What ends an answer, where no token of the tokenizer does."""
         # the generation config may name the marks of other turns
@@ -79,12 +81,12 @@ class ChatTemplate:
 
     def move(self, answer: Ids) -> str | None:
         """The move of an answer; None if it holds none outside its thoughts."""
-        text = self._opening + self.tokenizer.decode(answer, skip_special_tokens=False)
-        return parse_move(text.partition(self.end)[0] if self.end else text)
+        text = self.tokenizer.decode(answer, skip_special_tokens=False)
+        return parse_move(self._opening + (text.partition(self.end)[0] if self.end else text))
 
     def has_ended(self, row: int, answer: Sequence[int]) -> bool:
         """Whether an answer holds what ends it."""
-        return self.end in self.tokenizer.decode(answer[-len(self.end) :])
+        return self.end in self.tokenizer.decode(answer[-len(self.end.encode()) :])
 
     def _takes_system(self) -> bool:
         """Whether the template has a place for a system message: some refuse or drop it."""

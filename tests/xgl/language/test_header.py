@@ -103,7 +103,6 @@ BAD = {
     "#: judge = 'http://there/v1'": "judge: found .*, expected a name under the judge such as weak",
     "#: constants.a = 'x'\n#: prompts.a = 'y'": "a: found a text and a prompt",
     "#: story_count = -1": "story_count: found -1, expected at least 0",
-    "#: max_len = 0": "max_len: found 0, expected at least 1",
 }
 
 

@@ -51,6 +51,12 @@ CODER = (
     "{% for m in messages %}### {{ m['role'] }}:\n{{ m['content'] }}\n<|EOT|>\n{% endfor %}"
     "{% if add_generation_prompt %}### Response:\n{% endif %}"
 )
+HARMONY = (
+    "{% for m in messages %}<|start|>{{ m['role'] }}<|message|>{{ m['content'] }}"
+    "{% if loop.last and m['role'] == 'assistant' %}<|return|>{% else %}<|end|>{% endif %}"
+    "{% endfor %}{% if add_generation_prompt %}<|start|>assistant{% endif %}"
+)
+"""Thoughts end with the token that ends a turn between others."""
 KINDS: dict[str, tuple[str, str | None, str, str]] = {
     "llama3": (LLAMA3, "<|begin_of_text|>", "<|end_of_text|>", "<|eot_id|>"),
     "qwen3 thinking": (QWEN3_THINKING, None, "<|im_end|>", "<|im_end|>"),
@@ -58,10 +64,12 @@ KINDS: dict[str, tuple[str, str | None, str, str]] = {
     "mistral": (MISTRAL, "<s>", "</s>", "</s>"),
     "glm": (GLM, None, "<|endoftext|>", "<|user|>"),
     "coder": (CODER, "<s>", "</s>", "<|EOT|>"),
+    "harmony": (HARMONY, "<|begin_of_text|>", "<|return|>", "<|return|>"),
 }
 """Template, BOS, EOS and the end of a turn."""
 SPECIAL = (
     *("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>"),
+    *("<|start|>", "<|message|>", "<|end|>", "<|return|>"),
     *("<|eot_id|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<bos>", "<eos>"),
     *("<start_of_turn>", "<end_of_turn>", "<s>", "</s>"),
     *("[INST]", "[/INST]", "<|user|>", "<|EOT|>"),
