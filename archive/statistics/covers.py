@@ -86,7 +86,7 @@ def best_cover(values: Scores, eta: float, exact_up_to: int = EXACT_UP_TO) -> Co
     if not values.size:
         raise CoverError("found no games, expected at least one to cover and one to cover with")
     lower = pessimistic(values)
-    if (largest := largest_eta(lower)) < eta:
+    if not (largest := largest_eta(lower)) >= eta:  # NaN too
         raise CoverError(_out_of_reach(eta, largest, int(np.isnan(values).sum())))
     whole = max(values.shape) <= exact_up_to
     (members, least), bound = fewest(lower >= eta, whole), largest
@@ -227,8 +227,6 @@ class ScopeCover(NamedTuple):
 def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> ScopeCover:
     """The optimal cover of ``scope``. Raises CoverError naming games that nothing can cover, or the
     largest η in reach."""
-    if not 0 < question.eta <= 1:
-        raise CoverError(f"found η = {question.eta:g}, expected a number above 0, at most 1")
     sources = tuple(run.policies) if question.from_finetuned else tuple(scope)
     matrix = transfer_matrix(run.plays, run.policies, sources, scope, question.gain)
     values = matrix.values(question.definition)

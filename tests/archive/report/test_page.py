@@ -96,8 +96,7 @@ def test_scores_of_other_games_and_in_other_units_are_refused(
         build(tmp_path / f"{m}", {f"m{m}": each}, range(3), exported=origins, m=m)
         for m, each in zip((4, 2), scores.values(), strict=False)
     ]
-    other = build(tmp_path / "other", scores, range(3))
-    assert main([*report, "--measured", str(other)]) == 2
+    assert main([*report, f"--measured={build(tmp_path / 'other', scores, range(3))}"]) == 2
     assert "holds no game of scope_growth-seed0" in capsys.readouterr().err
     assert main([*report, *(f"--measured={each}" for each in units)]) == 2
     assert "in units of base with m = 2 and base with m = 4" in capsys.readouterr().err

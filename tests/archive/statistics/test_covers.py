@@ -95,8 +95,9 @@ def test_greedy_covers_and_its_bounds_hold(values: np.ndarray, eta: float) -> No
 
 def test_an_eta_out_of_reach_names_the_largest_that_works() -> None:
     values = np.array([[0.9, 0.45678], [0.2, 0.3]])
-    with pytest.raises(CoverError, match=r"found η 0\.5, expected at most 0\.4567:"):
-        best_cover(values, 0.5)
+    for eta in (0.5, math.nan):
+        with pytest.raises(CoverError, match=rf"found η {eta}, expected at most 0\.4567:"):
+            best_cover(values, eta)
     assert best_cover(values, 0.4567).members == (0,)
     assert largest_eta(values) == 0.45678
 

@@ -153,6 +153,10 @@ def test_others_are_played_by_a_player() -> None:
     alone = environment_factory(WordJudge())()
     with pytest.raises(PlayerError, match="alice would have to move as well"):
         alone.reset(info=PAIR)
+    baseless = environment_factory(WordJudge(), normalise=True)()
+    baseless.reset(info=RETRY | {"base": None})
+    with pytest.raises(PlayerError, match="found no `base`"):
+        baseless.get_reward()
 
 
 INFO = RETRY | {

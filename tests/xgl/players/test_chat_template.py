@@ -69,10 +69,9 @@ KINDS: dict[str, tuple[str, str | None, str, str]] = {
 """Template, BOS, EOS and the end of a turn."""
 SPECIAL = (
     *("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>"),
-    *("<|start|>", "<|message|>", "<|end|>", "<|return|>"),
+    *("<|start|>", "<|message|>", "<|end|>", "<|return|>", "<|user|>", "<|EOT|>"),
     *("<|eot_id|>", "<|endoftext|>", "<|im_start|>", "<|im_end|>", "<bos>", "<eos>"),
-    *("<start_of_turn>", "<end_of_turn>", "<s>", "</s>"),
-    *("[INST]", "[/INST]", "<|user|>", "<|EOT|>"),
+    *("<start_of_turn>", "<end_of_turn>", "<s>", "</s>", "[INST]", "[/INST]"),
 )
 
 
@@ -143,8 +142,7 @@ def test_an_answer_ends_with_its_mark_where_that_is_no_token(form: str) -> None:
     template, move = ChatTemplate(lm, 32), "Let me see.\n<move>a cat</move>"
     end = form.format(role="user", text="").partition("<|over|>")[1] or "\nuser: "
     answer = lm.encode(f"{move}{end}<move>no</move>")
-    lengths = range(1, len(answer))
-    length = next(n for n in lengths if template.has_ended(0, answer[:n]))
+    length = next(n for n in range(1, len(answer)) if template.has_ended(0, answer[:n]))
     assert length > len(lm.encode(move))
     assert not template.stops[list(answer[:length])].any()
     assert template.move(answer[:length]) == template.move(answer) == "a cat"

@@ -52,9 +52,8 @@ def test_a_move_is_one_line_of_at_most_its_limit_with_its_counts(lm: LanguageMod
 def test_a_move_for_a_text_has_the_tokens_that_follow_a_view(lm: LanguageModel) -> None:
     """Also of a tokenizer that begins every text with a space of its own, as Llama 2's."""
     spaced = Tokenizer(models.BPE({c: i for i, c in enumerate("▁: act\nxs")}, []))
-    spaced.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
-    )
+    steps = [normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")]
+    spaced.normalizer = normalizers.Sequence(steps)
     fast = PreTrainedTokenizerFast(tokenizer_object=spaced, bos_token="x", eos_token="s")
     for each in (lm, LanguageModel(lm.model, fast, lm.device)):
         move = LocalPolicy(each).move_for_text(turn(1, max_len=9), "a cat")
