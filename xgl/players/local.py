@@ -56,7 +56,8 @@ class ChatTemplate:
         for more in ([], [ask]):  # what ends the last turn, else what stands between two
             text = self._text([*turns, *more], asks=False).rpartition("Answer.")[2]
             after = after.strip() or text.partition("Question.")[0]
-            ends = ends or [token for token in self._ids(text) if token in added][:1]
+            if ends := [token for token in self._ids(text) if token in added][:1]:
+                break
         self.end = "" if ends else after.strip().partition("\n")[0]
         """What ends an answer, where no token of the tokenizer does."""
         # the generation config may name the marks of other turns
