@@ -110,19 +110,20 @@ class StaticFacts:
     @cached_property
     def main_reward_depends_on_moves(self) -> bool:
         """Whether a reward of the main player depends on a move of its own: through assigns, or
-        through another player that saw something of it (or, where reveals are live, that a register
-        was revealed to before)."""
+        through another player that learned something of it: from a text, from a reward of its own,
+        or from a condition on the move that it made last."""
         is_live = DIALECTS[self.program.dialect].live_reveal
         moved_names: set[str] = set()
         # Any view of a move counts as knowing it: the facts may call a dead reward alive, but never
         # refuse a game that can be learned.
         knowing: set[str] = set()
         watchers: defaultdict[str, set[str]] = defaultdict(set)
+        last: syn.Elicit | None = None
 
-        def mark(name: str, is_moved: bool, is_told: bool) -> None:
+        def mark(name: str, depends: bool) -> None:
             """Note whether a register that was set depends on a move, and who learns of it."""
-            (moved_names.add if is_moved else moved_names.discard)(name)
-            if is_told:
+            (moved_names.add if depends else moved_names.discard)(name)
+            if depends:
                 knowing.update(syn.viewers(name), watchers[name])
 
         def is_moved(node: Any) -> bool:
@@ -139,18 +140,23 @@ class StaticFacts:
                 case syn.Assign(targets):  # bare registers are read when stored, all else before
                     before = {name: is_moved(value) for name, value in targets}
                     for name, value in dict(targets).items():
-                        depends = is_moved(value) if bare(value) else before[name]
-                        mark(name, depends, depends)
+                        mark(name, is_moved(value) if bare(value) else before[name])
                 case syn.Elicit(player):  # it depends on what its player wrote or saw before
-                    depends = player == self.role or player in knowing
+                    last = line
                     for name in line.registers:
-                        mark(name, depends, player == self.role)
+                        mark(name, player == self.role or player in knowing)
+                case syn.Ensure() if is_read and last:  # that move has to fit what is read
+                    knowing.add(last.player)
+                    for name in last.registers:
+                        mark(name, True)
                 case syn.Reveal(player, values):
                     knowing.update([player] if is_read else [])
                     for value in values if is_live else ():
                         watchers[bare(value)].add(player)
-                case syn.Reward(player) if is_read and player in paid_for(self.role):
-                    return True
+                case syn.Reward(player) if is_read:
+                    if player in paid_for(self.role):
+                        return True
+                    knowing.add(player)
         return False
 
     @cached_property

@@ -69,6 +69,9 @@ def test_an_ensure_before_any_elicit_is_the_papers_alone(dialect: str, count: in
         "elicit(x)\nreveal(bob, x)\nelicit(t)\nreward(xent(t))",
         "elicit(x)\nreward(xed(s | x))\nensure(xent(x) > 5)\nreward(dex(s | x))",
         "elicit(p)\nelicit(bob, t)\nreward(xent(t))",
+        "elicit(x)\nelicit(white, p)\nelicit(bob, t)\nreward(xent(t))",
+        "elicit(x)\nreward(bob, xent(x))\nelicit(bob, t)\nreward(xent(t))",
+        "elicit(x)\nelicit(bob, t)\nensure(xed(t | x) > 0)\nreward(xent(t))",
     ],
 )
 def test_games_that_may_teach_something(code: str) -> None:
