@@ -79,6 +79,8 @@ def test_wide_statements_in_loops_are_played_and_checked_soon(name: str, table: 
 def test_what_loops_make_too_long_is_refused_in_one_sentence() -> None:
     with pytest.raises(ProgramError, match="302204 parts in all steps; expected at most 100000"):
         parse(LOOP.format(body=f"elicit({wide('t', 600)})\nelicit({wide('x', 600)})", times=250))
+    with pytest.raises(ProgramError, match="109463 parts in all steps; expected at most 100000"):
+        parse(LOOP.format(body=f"ensure({'<'.join('0' * 160)})", times=136), "xent")
 
 
 NEAR = f'assign(s="{"a" * 1240}")\nassign(t="{"a" * 1240}baa")\nassign(s=s + s + "aa")\n'

@@ -129,8 +129,8 @@ def _refuse_look_alike(node: ast.expr | ast.keyword, spelling: str) -> None:
 
 
 def _check_length(instruction: syn.Instruction, call: ast.Call) -> syn.Instruction:
-    if instruction.span.end_column < syn.MAX_LINE_CHARACTERS // 4:
-        return instruction  # respelling never makes a line that much longer
+    if instruction.span.end_column < syn.MAX_LINE_CHARACTERS // 8:
+        return instruction  # at most six times as long, where 1e5<1e5<… becomes comparisons
     digits = sum(len(name) - 1 for name in (*reads(instruction), *writes(instruction)))
     size = len(instruction_text(instruction)) - digits
     if size > syn.MAX_LINE_CHARACTERS:
@@ -248,8 +248,8 @@ def _check_size(program: Program) -> None:
     order, _ = unrolled(program)
     if len(order) > syn.MAX_STEPS:
         raise Refusal(1, f"more than {syn.MAX_STEPS} steps", f"at most {syn.MAX_STEPS} {when}")
-    # No line has more parts than twice its characters.
-    if sum(2 * lines[place].span.end_column for place in order) <= syn.MAX_PARTS:
+    # No line has more parts than three times its characters: 0<0<… has 2.5 times.
+    if sum(3 * lines[place].span.end_column for place in order) <= syn.MAX_PARTS:
         return
     sizes = [parts(line) for line in lines]
     size = sum(sizes[place] for place in order)

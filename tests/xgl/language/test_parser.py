@@ -123,6 +123,8 @@ def test_a_line_that_grows_in_print_is_measured_as_printed() -> None:
     assert parse(to_text(longest)) == longest
     with pytest.raises(ProgramError, match="an instruction of 2012 characters; expected at most"):
         parse(f"""assign(s='{'"' * 1000}')""")
+    with pytest.raises(ProgramError, match="an instruction of 2834 characters; expected at most"):
+        parse(f"ensure(xent(s)<{'<'.join(['1e5'] * 118)})", "xent")
 
 
 # -- A program reads as it runs: no character of it is invisible, or looks like a space ------------
