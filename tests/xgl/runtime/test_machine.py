@@ -112,6 +112,8 @@ CAPPED = Metadata(max_characters=12)
         ('reveal("sixsix" + "sixsix")', "", False),
         ('reward(xent("s" | "sixsix" + "sixsix"))', "", False),
         ('ensure("sixsix" + "sixsix")', "", False),
+        ('assign(l=["sixsix", "sixsix"])', "", True),
+        *[(f"assign(l=[{', '.join(['t'] * n)}])", "", n == 256) for n in (256, 257)],
     ],
 )
 def test_a_text_over_the_cap_ends_the_game(table: Any, code: str, script: str, fits: bool) -> None:
@@ -175,6 +177,8 @@ def test_the_last_executed_elicit_may_stand_after_the_ensure(table: Any, dialect
         ('is_false("bad")', True),
         ('"good", "bad"', False),
         ('1 < 2, "bad"', False),
+        ('only_uses_words("a  b", "b  a")', True),
+        ('only_uses_words("a b", "b  a")', False),
     ],
 )
 def test_conditions(table: Any, condition: str, holds: bool) -> None:
@@ -259,10 +263,17 @@ def test_what_the_docstrings_say(module: Any) -> None:
 
 
 def test_a_list_holds_registers_in_xent_and_values_in_the_paper(table: Any) -> None:
-    code = 'assign(s="a", l=[s, "b"])\nassign(s="c")\nassign(t="".join(l))'
-    assert table.play(code, dialect="xent").registers["t"] == "cb"
+    for item in ("s", "first_n_tokens(s, 1)"):  # one token or less is the register itself
+        code = f'assign(s="a")\nassign(l=[{item}, "b"])\nassign(s="c")\nassign(t="".join(l))'
+        assert table.play(code, dialect="xent").registers["t"] == "cb"
     paper = 'assign(s="a")\nassign(l=[s, "b"])\nassign(s="c")\nassign(t="".join(l))'
     assert table.play(paper).registers["t"] == "ab"
+
+
+@pytest.mark.parametrize(("mark", "text"), [("", "a,b,c"), ('" "', "a,,b\tc"), ('""', "a  b\tc")])
+def test_a_text_is_split_at_white_space_or_at_a_mark(table: Any, mark: str, text: str) -> None:
+    code = f'assign(s=",".join("a  b\\tc".split({mark})))'
+    assert table.play(code, dialect="xent").registers["s"] == text
 
 
 def test_a_string_keeps_its_prefix_until_it_is_joined(table: Any) -> None:
@@ -286,7 +297,7 @@ def _removed_by_patterns(text: str, items: list[str]) -> str:
 def test_words_and_phrases_are_removed_as_by_one_pattern_each() -> None:
     rng, letters = Random(1), "aAbBkK\u212a \u017fsS\u0131\u0130iI -,.\n\tß\u1e9eςσΣ  aab  "
     for _ in range(200):
-        text = "".join(rng.choices(letters, k=rng.randint(0, 14)))
+        text = "".join(rng.choices(rng.choice((letters, "a- ")), k=rng.randint(0, 14)))
         items = ["".join(rng.choices(letters, k=rng.randint(0, 4))) for _ in range(3)]
         assert values.remove_words(text, items) == _removed_by_patterns(text, items)
         common = sorted(predicates.words(text) & predicates.words("".join(items)))

@@ -61,7 +61,8 @@ def test_a_game_may_show_the_sum_of_a_reward_alone(token_bits: bool, reward: str
 @pytest.mark.parametrize("player", ["alice", "david"])
 def test_constants_a_and_b_are_public_and_c_is_not(table: Any, player: str) -> None:
     metadata = Metadata(constants={"c": "hidden", "b1": "bee", "a": "eh"})
-    table.play(f"elicit(s)\nelicit({player}, t)", "m", metadata=metadata, **{player: ["n"]})
+    code = f"elicit(s)\nreveal({player}, a)\nelicit({player}, t)"  # which it sees already
+    table.play(code, "m", metadata=metadata, **{player: ["n"]})
     public_items = (req.Item("a", "eh"), req.Item("b1", "bee"))
     assert table.views(player)[0].items == public_items
     assert table.views("black")[0].items == (*public_items, req.Item("c", "hidden"))
@@ -129,6 +130,26 @@ def test_nobody_sees_how_often_another_player_failed(dialect: str, table: Any) -
         shown.append(table.views("alice")[-1].items)
     assert len(shown[0]) == 5
     assert shown[0] == shown[1] == shown[2]
+
+
+def test_what_a_retry_sets_otherwise_is_shown_last(table: Any) -> None:
+    code = 'elicit(bob, t, 4)\nassign(p="one")\nassign(p=t)\nensure("so " + t)\nelicit(alice, s, 4)'
+    table.play(code, bob=["bad", "sky"], alice=["m"])
+    assert [item.text for item in table.views("alice")[0].items] == ["one", "bad", "sky"]
+    code = (  # a failure in the second pass, so that the retry has but one
+        'elicit(bob, t, 4)\nassign(p="one")\nbeacon(flag_1)\nassign(p1=p)\nensure("so " + p)\n'
+        'assign(p="bad")\nreplay(flag_1, 1)\nelicit(alice, s, 4)'
+    )
+    table.play(code, bob=["m", "m"], alice=["m"])
+    shown = [f"{item.label} {item.text}" for item in table.views("alice")[0].items]
+    assert shown == ["p one", "p1 one", "p bad", "p1 bad", "p1 one"]
+
+
+def test_a_list_is_shown_again_as_its_registers_change(table: Any) -> None:
+    code = 'assign(s="a", l=[s])\nassign(s="b")\nelicit(s, 2)\nelicit(t, 2)'
+    table.play(code, "m", "n", dialect="xent")
+    shown = [f"{item.label} {item.text}" for item in table.views("black")[-1].items]
+    assert shown == ["s a", 'l ["a"]', "s b", 'l ["b"]', "s m", 'l ["m"]']
 
 
 THOROUGH = settings(max_examples=35, suppress_health_check=[HealthCheck.too_slow])
