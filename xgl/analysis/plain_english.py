@@ -255,7 +255,9 @@ def title(game: Game, role: str = syn.MAIN_PLAYER) -> str:
     'what the second of two stories calls for, not what the first calls for'
     """
     writer = _TitleWriter(game, role)
-    parts = [writer.payment() or "nothing that a text decides"]
+    # Lines are followed once: where loops repeat them, payments may differ that cancel here.
+    alike = "what differs between turns" if find(game.program, syn.Replay) else ""
+    parts = [writer.payment() or alike or "nothing that a text decides"]
     parts += [" and ".join(dict.fromkeys(writer.conditions))] if writer.conditions else []
     text = ", ".join(parts)
     if len(text) <= MOST_CHARACTERS:
@@ -339,12 +341,13 @@ class _TitleWriter:
                 self.conditions += map(_condition, conditions)
             case syn.Reward(player, amount) if share := self.signs.get(player):
                 for sign, term in amount.terms:
-                    if isinstance(term, syn.Xent):
+                    # A term of the empty text is 0.
+                    if isinstance(term, syn.Xent) and (target := self._text(term.target)):
                         kind = "xed" if term.kind in ("xed", "dex") else "xent"
                         turned = -1 if term.kind in ("nex", "dex") else 1
                         before = [split_name(term.outer)[1], term.prefix]
                         prefix = tuple(chain.from_iterable(map(self._text, filter(None, before))))
-                        self.terms[kind, self._text(term.target), prefix] += share * sign * turned
+                        self.terms[kind, target, prefix] += share * sign * turned
 
     def _see(self, text: _Text) -> None:
         self.seen |= {int(n) for kind, n in text if kind == "story"}

@@ -120,6 +120,16 @@ def test_a_story_far_on_is_counted_in_figures(place: int, word: str) -> None:
     assert title(game_) == f"the {word} of 24 stories"
 
 
+PAID = "reward(xed(t | s))\nassign(t=t + x)\n"  # of nothing in the first turn
+
+
+def test_turns_of_a_loop_may_differ_in_what_its_lines_leave_equal() -> None:
+    head, loop = 'assign(s=story(), t="")\nbeacon(flag_1)\nelicit(x, 4)\n', "replay(flag_1, 2)"
+    for lines in (f"assign(t=t + x)\n{loop}\nreward(xed(s | t) - xed(s | x))", PAID + loop):
+        assert title(_game(head + lines)) == "what differs between turns"
+    assert title(_game(f"{head}{PAID}{loop}\nreward(xed(s | t))")) == "the story"
+
+
 def test_each_seat_is_paid_for_its_own() -> None:
     """In a zero-sum pair one seat wants what the other does not."""
     source = (
