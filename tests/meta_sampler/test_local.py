@@ -96,19 +96,9 @@ def test_a_window_without_room_is_refused() -> None:
 # -- The grammar of XGL against the parser, and which games of the papers it admits ----------------
 
 
-WIDE = LocalSettings(
-    max_lines=12,
-    max_move_tokens=16,
-    players=syn.PLAYERS,
-    ends_at_reward=False,
-    truths=True,
-    loops=True,
-)
-KINDS = {
-    "wide": WIDE,
-    "no statements": replace(WIDE, truths=False, loops=False),
-    "search": LocalSettings(),
-}
+PLAIN = LocalSettings(max_lines=12, max_move_tokens=16, players=syn.PLAYERS, ends_at_reward=False)
+WIDE = replace(PLAIN, truths=True, loops=True)
+KINDS = {"wide": WIDE, "no statements": PLAIN, "search": LocalSettings()}
 DIALECTS = ("paper", "xent")
 CONSTANTS = ((), ("a", "c"))
 

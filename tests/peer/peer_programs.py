@@ -67,15 +67,12 @@ INSTRUCTIONS = [
     case(
         "elicit cuts inside a letter",
         "elicit(s, 1)\nelicit(s1, 2)\nelicit(t, 3)\nelicit(t1, 4)",
-        "😀🦊 fox",
-        "☃☃☃",
-        "naïveté",
+        *("😀🦊 fox", "☃☃☃", "naïveté"),
     ),
     case(
         "elicit keeps space",
         "elicit(s, 3)\nelicit(t, 3)\nreward(xent(s + t))",
-        "  two  spaces ",
-        "\tTab\nline",
+        *("  two  spaces ", "\tTab\nline"),
     ),
     case("an empty move", 'elicit(s, 3)\nreward(xent("x" + s))\nreward(xent(s | "y"))', ""),
     case("a long move", "elicit(s, 40)\nreward(xent(s))", "word " * 200),
@@ -192,8 +189,7 @@ INSTRUCTIONS = [
     case(
         "ensure to the last allowed failure",
         'elicit(s, 3)\nensure(s == "good")\nreward(xent(s))',
-        *["bad"] * 10,
-        "good",
+        *(["bad"] * 10 + ["good"]),
     ),
     case(
         "ensure beyond the limit",
@@ -203,14 +199,12 @@ INSTRUCTIONS = [
     case(
         "ensure counts by line",
         'elicit(s, 3)\nensure(len(s) > 2)\nensure(s == "good")\nreward(xent(s))',
-        *["a", "bad"] * 9,
-        "good",
+        *(["a", "bad"] * 9 + ["good"]),
     ),
     case(
         "ensure forgets when it passes",
         'beacon(flag_1)\nelicit(s, 3)\nensure(s == "good")\nreplay(flag_1, 2)',
-        *["bad"] * 9,
-        "good",
+        *(["bad"] * 9 + ["good"]),
     ),
     case(
         "ensure goes to the elicit that ran last",
@@ -240,19 +234,12 @@ INSTRUCTIONS = [
     case(
         "ensure with several registers",
         "elicit(s, t, 3)\nensure(s != t, len(s) > 1)\nreward(xent(s + t))",
-        "a",
-        "a",
-        "bb",
-        "bb",
-        "cc",
-        "dd",
+        *("a", "a", "bb", "bb", "cc", "dd"),
     ),
     case(
         "ensure keeps rewards",
         'elicit(s, 3)\nreward(xent(s))\nensure(s == "good")',
-        "bad",
-        "worse",
-        "good",
+        *("bad", "worse", "good"),
     ),
     case(
         "comments and blanks",

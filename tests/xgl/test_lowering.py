@@ -145,20 +145,15 @@ def test_what_is_written_after_it_was_shown_stays_hidden() -> None:
 
 def test_black_is_named_where_another_player_is_measured() -> None:
     code = "elicit(s, 5)\nelicit(alice, t, 5)\nreward(alice, xed(s | t))\nreward(xent(t))"
-    assert lowered_program(code, "alice").text.split("\n") == [
-        "elicit(black, s, 5)",
-        "elicit(alice, t, 5)",
-        "reward(alice, xed(s | t))",
-        "reward(black, xent(t))",
-    ]
+    first, *others, last = lowered_program(code, "alice").text.split("\n")
+    assert others == ["elicit(alice, t, 5)", "reward(alice, xed(s | t))"]
+    assert (first, last) == ("elicit(black, s, 5)", "reward(black, xent(t))")
 
 
 def test_constants_become_literals_unless_that_tells_a_secret() -> None:
     code = "elicit(alice, s, 5)\nreward(alice, xed(a | s))"
-    assert (
-        'reward(alice, xed("hen" | s))'
-        in lowered_program(code, "alice", constants={"a": "hen"}).text
-    )
+    text = lowered_program(code, "alice", constants={"a": "hen"}).text
+    assert 'reward(alice, xed("hen" | s))' in text
     with pytest.raises(LoweringError, match="a private constant would be read in the program"):
         lowered_program(code.replace("a |", "c |"), "alice", constants={"c": "hen"})
 

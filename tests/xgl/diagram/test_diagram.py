@@ -99,11 +99,8 @@ def inside_frames(program: Program, drawing: Element) -> None:
 
 
 def of_mark(drawing: Element, mark: str) -> list[Element]:
-    return [
-        each
-        for each in drawing.children
-        if isinstance(each, Element) and each.attributes.get("class_") == mark
-    ]
+    shapes = (each for each in drawing.children if isinstance(each, Element))
+    return [each for each in shapes if each.attributes.get("class_") == mark]
 
 
 def points(shape: Element) -> list[tuple[float, float]]:

@@ -80,14 +80,9 @@ def test_dialect_and_metadata_change_the_game(program: Program) -> None:
 
 
 METADATA = [
-    Metadata(story_tokens=25),
-    Metadata(max_len=11),
-    Metadata(max_failures=9),
-    Metadata(max_characters=4095),
-    Metadata(token_bits=False),
-    Metadata(constants={"a": "x"}),
-    Metadata(constants={"b": "x"}),
-    Metadata(constants={"a": "y"}),
+    *(Metadata(story_tokens=25), Metadata(max_len=11), Metadata(max_failures=9)),
+    *(Metadata(max_characters=4095), Metadata(token_bits=False)),
+    *(Metadata(constants=each) for each in ({"a": "x"}, {"b": "x"}, {"a": "y"})),
 ]
 
 

@@ -124,11 +124,8 @@ def test_a_text_over_the_cap_ends_the_game(table: Any, code: str, script: str, f
 def test_what_the_judge_cannot_read_ends_the_game_and_scores_stay(table: Any) -> None:
     table.judge.window = 4
     code = 'elicit(s)\nreward(xent("a b"))\n{}\nreward(xent("a b"))'
-    for line in (
-        'reward(xent("a b c d e"))',
-        'reward(xed("a" | "b c d e"))',
-        'ensure("a b c d e")',
-    ):
+    too_long = 'reward(xent("a b c d e"))', 'reward(xed("a" | "b c d e"))', 'ensure("a b c d e")'
+    for line in too_long:
         play = table.play(code.format(line), "m")
         assert (play.outcome, play.scores) == ("oversize", {"black": table.bits("a b")})
     assert table.play(code.format('reward(xent("a b c d"))'), "m").outcome == "finished"
@@ -155,12 +152,8 @@ def test_the_last_executed_elicit_may_stand_after_the_ensure(table: Any, dialect
         'elicit(s)\nbeacon(flag_1)\nensure("so " + t)\nelicit(bob, t)\nreplay(flag_1, 1)\nelicit(x)'
     )
     play = table.play(code, "first", "last", bob=["bad", "good"], dialect=dialect)
-    assert [(event.player, event.line) for event in events(play, Moved)] == [
-        ("black", 0),
-        ("bob", 3),
-        ("bob", 3),
-        ("black", 5),
-    ]
+    moves = [(event.player, event.line) for event in events(play, Moved)]
+    assert moves == [("black", 0), ("bob", 3), ("bob", 3), ("black", 5)]
     assert events(play, Ensured)[1] == Ensured("bob", False, 1)
     assert play.registers == {"s": "first", "t": "good", "x": "last"}
     assert play.accepted_moves("bob") == ["good"]
