@@ -32,7 +32,7 @@ REFUSED = (
     *(f"assign(s={'(' * 150}s{')' * 150}[0])", f"assign(s={'s + (' * 40}s{')' * 40})"),
     *(f"assign(s={'sample([' * 40}s{'])' * 40})", f"assign(l={'[' * 90}s{']' * 90})"),
     *(f"ensure({'not ' * 40}is_true(s))", f"ensure({'is_true(s) and (' * 40}is_true(s){')' * 40})"),
-    *("assign(s=" + "(" * 1900, "assign(ｓ=t)"),
+    *("assign(s=" + "(" * 1900, "assign(ｓ=t)", f"ensure({'not ' * 32}(1 < xent(s) < 3))"),
     *("assign(s=t.ｊoin(l))", "elicit(s)  # \u2066 hidden"),
     *("elicit(s\u200b)", r'assign(s="\0")', "elicit(s)\x0celicit(t)", "\ufeffelicit(s)"),
     *("elicit(s, \\\n3)", "elicit(s)  # type: ignore[\u202e]"),

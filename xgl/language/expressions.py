@@ -157,7 +157,7 @@ class Reader:
             case ast.Call():
                 return self._call(node, kinds, depth)
             case ast.Compare() if "truth" in kinds:
-                return self._comparison(node)
+                return self._comparison(node, depth)
             case ast.BoolOp() | ast.UnaryOp(ast.Not()) if self.dialect.python_conditions:
                 return self._logic(node, depth)
         return None
@@ -273,15 +273,16 @@ class Reader:
         value: Any = self.value(node, "truth", "string")
         return value if syn.kind_of(value) == "truth" else syn.Truth(value)
 
-    def _comparison(self, node: ast.Compare) -> syn.Condition:
+    def _comparison(self, node: ast.Compare, depth: int) -> syn.Condition:
         """One of two sums or, where the dialect has them, Python's comparisons; ``a < b < c`` is
         ``a < b and b < c``."""
-        is_wide = self.dialect.python_conditions
         kinds: tuple[syn.Kind, ...] = ("number",)
-        if is_wide:
+        if self.dialect.python_conditions:
             kinds += ("string", "list", "words")
         elif len(node.ops) != 1 or _COMPARATORS.get(type(node.ops[0])) not in syn.COMPARATORS:
             raise Refusal(node, "this comparison", "one of < <= > >= between xent sums")
+        if len(node.ops) > 1 and depth == syn.MAX_DEPTH:  # the two stand a level below their and
+            raise Refusal(node, "an expression too deep", f"at most {syn.MAX_DEPTH} levels")
         sides = [self.value(side, *kinds) for side in (node.left, *node.comparators)]
         if any(map(draws, sides[1:-1])):
             raise Refusal(node, "a draw between two comparisons", "it to be assigned before")

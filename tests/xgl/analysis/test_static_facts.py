@@ -121,6 +121,7 @@ def test_steps_moves_players_and_stories_count_loops() -> None:
     assert facts.move_tokens == 3 * (2 * 5 + Metadata().max_len)
     assert facts.players == ("black", "bob", "alice")
     assert facts.stories == 3
+    assert report("elicit(x, x, 5)").move_tokens == 10
 
 
 def test_a_replay_of_a_flag_never_placed_is_a_fault_in_the_xent_dialect_only() -> None:

@@ -45,11 +45,9 @@ def test_renaming_in_a_pool_never_changes_the_game(program: Program, data: st.Da
 def test_comments_spacing_and_quoting_never_change_the_game(
     program: Program, data: st.DataObject
 ) -> None:
-    lines = [
-        spelling
-        for line in to_text(program).split("\n")
-        for spelling in (*data.draw(NOTES), _respell(line, data.draw(SPACES)))
-    ]
+    source, lines = to_text(program).split("\n"), list[str]()
+    for line in source:
+        lines += [*data.draw(NOTES), _respell(line, data.draw(SPACES))]
     assert game(parse("\n".join(lines), program.dialect)) == game(program)
 
 

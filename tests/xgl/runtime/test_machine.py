@@ -84,6 +84,11 @@ def test_story_uses_its_argument_in_the_paper_only(table: Any) -> None:
     assert requests == [(9, ""), (5, ""), (9, "of owls"), (9, ""), (9, ""), (9, "")]
 
 
+def test_constants_by_prompts_are_drawn_in_the_order_of_their_names(table: Any) -> None:
+    play = table.play("elicit(x)", "m", metadata=Metadata(prompts={"b": "two", "a": "one"}))
+    assert play.registers == {"a": "tale 7 0 one", "b": "tale 7 1 two", "s": "m"}
+
+
 def test_several_registers_are_asked_one_after_another(table: Any) -> None:
     play = table.play("elicit(bob, s, t, p, 1)", bob=["one 1", "two 2", "three 3"])
     assert play.registers == {"s": "one", "t": "two", "p": "three"}
