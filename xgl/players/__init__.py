@@ -39,7 +39,6 @@ class OneAttempt(NamedTuple):
     player: Player
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        refusal = OversizeError("there is no second attempt")
+        failed = OversizeError("there is no second attempt")
         moves = zip(turns, self.player.moves(turns), strict=True)
-        shown = (([item.label for item in t.request.view.items], move) for t, move in moves)
-        return [refusal if "ensure" in labels else move for labels, move in shown]
+        return [failed if turn.request.view.has_failed else move for turn, move in moves]

@@ -156,6 +156,11 @@ class View:
     register: str
     earlier: Rounds = ()
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether an ensure failed after a move of the player."""
+        return any(item.label == "ensure" for item in self.items)
+
     def latest(self, rounds: int) -> View:
         """The same view with only the latest ``rounds`` of the earlier rounds."""
         return replace(self, earlier=self.earlier[len(self.earlier) - rounds :])
@@ -174,8 +179,15 @@ class MoveRequest:
     attempt: int = 0
 
 
-OfJudge = ScoreRequest | TruthRequest | Predicate | PrefixRequest
-Request = OfJudge | StoryRequest | MoveRequest | DrawRequest
+Request = (
+    ScoreRequest
+    | TruthRequest
+    | Predicate
+    | StoryRequest
+    | MoveRequest
+    | PrefixRequest
+    | DrawRequest
+)
 Answer = TokenScores | bool | str | Move | tuple[int, ...]
 
 # -- what happened -----------------------------------------------------------------------------
