@@ -366,6 +366,8 @@ def test_the_answer_is_what_to_type(word: str, capsys: Capsys) -> None:
         ("archive.root=${HOME}/runs", r"root: no setting is called HOME; .* is written \$HOME"),
         ("name=2024", r"name: found 2024, expected a text, such as \"2024\""),
         ("finetune=3", "finetune: found '3', expected one of: "),
+        ("model=null", "model: found 'null', expected one of: "),
+        ("meta_sampler=[1]", r"meta_sampler: found '\[1\]', expected one of: "),
         ("seed=${oc.env:NOT_SET}", r"seed: found \$\{…\} without a value \(.*NOT_SET' not found"),
         ("seed=${seed}", r"seed: found \$\{…\} without a value \(Recursive"),
         ("meta_sampler.name=chat", "found 'chat', expected meta_sampler=chat, which chooses"),
