@@ -6,8 +6,10 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 import socket
 import sys
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -346,10 +348,12 @@ def connect(cluster: ClusterConfig) -> None:
     # Ray prints pages of its log when one of its processes ends: the log is in a file, and the run
     # says what happened.
     ray_worker.print_to_stdstream = lambda *_, **__: None
-    # Its handler of SIGTERM would end the run before that could say a word.
+    # Its handlers of SIGTERM would end the run before that could say a word: Python's at once, that
+    # of its C++ core, which it sets without Python's knowledge, by an alarm after three seconds.
     ray_utils.set_sigterm_handler = lambda _: None
     if cluster.address:
         ray.init(address=cluster.address, **quiet)
+        _heed_sigterm()
         return
     # Where clusters are possible, Ray replaces LOOPBACK by the machine's own address, and listens
     # on all interfaces. Afterwards this process may join one.
@@ -370,6 +374,14 @@ def connect(cluster: ClusterConfig) -> None:
         )
     finally:
         ray_constants.ENABLE_RAY_CLUSTER = before
+    _heed_sigterm()
+
+
+def _heed_sigterm() -> None:
+    """Set the handler that Python knows again, as only the main thread may."""
+    handler = signal.getsignal(signal.SIGTERM)
+    if handler is not None and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, handler)
 
 
 def check_alive() -> None:

@@ -3,6 +3,7 @@ harm: tests/end_to_end)."""
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import pickle
@@ -89,6 +90,22 @@ def test_joining_a_cluster_and_a_local_run_before_it_with_the_gpus_that_torch_co
     for asked in ({}, {"gpus_per_worker": 0.5}, {"address": "10.0.0.1:6379"}):
         executors.connect(ClusterConfig(**asked))
     assert seen == [(False, None), (False, 2), (True, None)]
+
+
+@pytest.mark.parametrize("address", [None, "10.0.0.1:6379"])
+def test_a_run_hears_of_sigterm_although_rays_core_handles_it(
+    address: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaf = partial(ctypes.CDLL(None).signal, int(signal.SIGTERM), ctypes.c_void_p(1))
+    monkeypatch.setattr("ray.is_initialized", lambda: False)
+    monkeypatch.setattr("ray.init", lambda **_: deaf())
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        executors.connect(ClusterConfig(address=address))
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 @pytest.mark.parametrize("error", [MemoryError("full"), torch.OutOfMemoryError("full. Tried")])
