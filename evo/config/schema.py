@@ -232,7 +232,7 @@ class GrowthConfig(GrowthSettings):
     learn."""
     novelty: Flag = False
     """Prefer proposals that are paid for other texts than all candidates before them: of twice as
-    many as a list needs, the rarest by :func:`xgl.analysis.plain_english.objective` are taken."""
+    many as a list needs, those whose objective is rarest are taken."""
     first_rung: PositiveShare = 1.0
     """Share of a fine-tune's budget (tokens and steps) at which a candidate's pauses. What learned
     nothing by then is refused; nothing else is. All others go on to the whole budget, which every
