@@ -137,7 +137,8 @@ class TransferConfig:
         edges = list[tuple[int, int]]()
         for plays in (self.selection_plays, self.acceptance_plays):
             looks = {*plays, self.script_plays}
-            edges += pairwise(sorted(looks | {*range(BLOCK, max(looks) + 2, BLOCK)}))
+            ends = (each // BLOCK * BLOCK + more for each in looks for more in (0, BLOCK))
+            edges += pairwise(sorted(looks.union(ends)))
         for one, other in edges:
             if other - one == 1:  # a play alone would be its own control
                 raise ValueError(

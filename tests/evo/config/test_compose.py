@@ -112,6 +112,7 @@ MISTAKES = [
     (["seed=1,2"], r"seed: found '1,2', expected one value: a command is one run"),
     (["transfer.selection_plays=[16,63]"], r"_plays: found plays that end at 63 and 64 .*, exp"),
     (["transfer.acceptance_plays=[96,191]"], r"found plays that end at 191 and 192 .*, expected"),
+    (["transfer.script_plays=6399999999999"], r"end at 6399999999999 and 6400000000000 .*, exp"),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
 ]
 
