@@ -179,8 +179,7 @@ def programs_in(answer: str) -> list[ProgramText]:
     among lines; a fence, a line of prose or another start ends a run.
 
     Within a fence that holds an instruction, every line counts as an instruction: other lines there
-    are mistakes of the program. An instruction goes on until its
-    parentheses are closed.
+    are mistakes of the program. An instruction goes on until its parentheses are closed.
     """
     text = well_formed(final_text(answer)[:MAX_ANSWER])
     programs, intent, program, raw = list[ProgramText](), "", list[list[str]](), list[str]()
@@ -190,9 +189,8 @@ def programs_in(answer: str) -> list[ProgramText]:
         goes_on = depth > 0 and not is_call
         # A line that goes on may begin with a sign, which looks like a bullet.
         bare = _bare(line.strip().removeprefix(quote) if goes_on else _BULLET.sub("", line))
-        is_note = not bare
         begins = is_apart and bare.startswith("assign") and pays
-        is_other = not (is_call or goes_on or inside or is_note)
+        is_other = not (is_call or goes_on or inside or not bare)
         if program and (inside is None or begins or is_other):
             lines, whole = "\n".join(map(" ".join, program)), "\n".join(raw).strip()
             programs.append(ProgramText(lines, intent, whole))
@@ -200,7 +198,7 @@ def programs_in(answer: str) -> list[ProgramText]:
         raw.append(line)
         if goes_on and inside is not None:
             program[-1].append(bare)
-        elif is_call or (inside and not is_note):
+        elif is_call or (inside and bare):
             program.append([bare])
             depth, pays = 0, pays or bare.startswith("reward")
             quote = ">" if line.lstrip().startswith(">") else ""

@@ -164,8 +164,6 @@ def foreign(program: Program, players: Sequence[str], truths: bool, loops: bool)
 FIT = "fit"
 """Name of a cut in a proposal's provenance."""
 
-_LEAST = 2
-
 
 def move_tokens(program: Program, metadata: Metadata) -> int:
     """Most judge tokens that one player may write in one play, default limits counted. 0 for flags
@@ -193,7 +191,7 @@ def fit(program: Program, caps: Caps, parent: Game) -> Program:
         if len(unrolled(program)[0]) > most["max_steps"]:
             lines = _fewer_rounds(lines)
         elif move_tokens(program, metadata) > most["max_move_tokens"]:
-            least = min(_LEAST, most["max_move_tokens"])
+            least = min(2, most["max_move_tokens"])
             lines = _shorter_move(program, metadata, least) or _fewer_rounds(lines)
         else:
             return program
@@ -229,8 +227,7 @@ def splice(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
 
 
 def excess(program: Program, caps: Caps, parent: Game) -> list[str]:
-    """The caps that a child breaks, each with its value and its limit; empty if there are
-    none."""
+    """The caps that a child breaks, each with its value and its limit; empty if there are none."""
     most = _limits(caps, parent)
     return [
         f"{name}: found {count}, expected at most {most[name]}"

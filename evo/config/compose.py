@@ -159,17 +159,14 @@ def quoted(text: str) -> str:
     return f'"{body}"'
 
 
-_CHOICE = re.compile(r"(?!(null|true|false|nan|inf)\Z)[a-z\"'$]", re.IGNORECASE)
-"""How a name begins, which Hydra does not read as another value."""
-
-
 def with_home(word: str) -> str:
     """An override with its value in quotes if that is a path below the home folder, or no name
     where that of a group's choice is expected, for Hydra to say which there are."""
     typed, _, value = word.partition("=")
     groups = "meta_sampler", *(each.name for each in files("conf").iterdir())
-    unnamed = typed.lstrip("+") in groups and not _CHOICE.match(value)
-    return f"{typed}={quoted(value)}" if unnamed or value.startswith("~") else word
+    is_name = re.match(r"(?!(null|true|false|nan|inf)\Z)[a-z\"'$]", value, re.IGNORECASE)
+    unquoted = value.startswith("~") or (typed.lstrip("+") in groups and not is_name)
+    return f"{typed}={quoted(value)}" if unquoted else word
 
 
 def check_resumable(kind: Any, overrides: Sequence[str]) -> None:

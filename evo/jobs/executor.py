@@ -349,16 +349,16 @@ def connect(cluster: ClusterConfig) -> None:
     # says what happened.
     ray_worker.print_to_stdstream = lambda *_, **__: None
     # Its handlers of SIGTERM would end the run before that could say a word: Python's at once, that
-    # of its C++ core, which it sets without Python's knowledge, by an alarm after three seconds.
+    # of its C++ core, of which Python does not know, by an alarm after three seconds.
     ray_utils.set_sigterm_handler = lambda _: None
-    if cluster.address:
-        ray.init(address=cluster.address, **quiet)
-        _heed_sigterm()
-        return
-    # Where clusters are possible, Ray replaces LOOPBACK by the machine's own address, and listens
-    # on all interfaces. Afterwards this process may join one.
-    before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
+    before = ray_constants.ENABLE_RAY_CLUSTER
     try:
+        if cluster.address:
+            ray.init(address=cluster.address, **quiet)
+            return
+        # Where clusters are possible, Ray replaces LOOPBACK by the machine's own address, and
+        # listens on all interfaces. Afterwards this process may join one.
+        ray_constants.ENABLE_RAY_CLUSTER = False
         start_local(
             lambda: ray.init(
                 address="local",  # None would join whatever cluster was started on this machine
@@ -374,14 +374,8 @@ def connect(cluster: ClusterConfig) -> None:
         )
     finally:
         ray_constants.ENABLE_RAY_CLUSTER = before
-    _heed_sigterm()
-
-
-def _heed_sigterm() -> None:
-    """Set the handler that Python knows again, as only the main thread may."""
-    handler = signal.getsignal(signal.SIGTERM)
-    if handler is not None and threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGTERM, handler)
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM) or signal.SIG_DFL)
 
 
 def check_alive() -> None:
