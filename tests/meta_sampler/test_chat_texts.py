@@ -33,7 +33,6 @@ ONE = {
     "fence": f"Here you are:\n```xgl\n{PROGRAM}\n```\nEnjoy!",
     "numbered lines": NUMBERED,
     "bullets and backticks": "\n".join(f"- `{line}`" for line in PROGRAM.splitlines()),
-    "two lines": PROGRAM.replace(" | x", "\n    | x"),
     "quoted lines": "> " + PROGRAM.replace(" | x", "\n | x").replace("\n", "\n> "),
     "comments": "```\n" + PROGRAM.replace(" | x", "  # what it's\n | x") + "\n```",
     "prose": f"I think that a game should reward(ing) play be.\n\n{PROGRAM}\n\nIt pays for x.",
