@@ -231,9 +231,8 @@ def where(row: Row) -> str:
 
 
 def scopes(run: Run) -> Iterator[Mismatch]:
-    """Checks Σ_{k+1} = Σ_k ∪ Ω_k; under the open-ended
-    schedule Σ_k is the initial games and the first k accepted ones. The newest may be missing in a
-    run that is not finished."""
+    """Checks Σ_{k+1} = Σ_k ∪ Ω_k; under the open-ended schedule Σ_k is the initial games and the
+    first k accepted ones. The newest may be missing in a run that is not finished."""
     initial = [schema.ScopeRow(m.game_id, m.role, None, None, 0) for m in run.scopes.get(0, ())]
     accepted = _accepted(run)
     numbers = range(1, len(accepted) + 1) if run.is_open_ended else (a.generation for a in accepted)

@@ -116,8 +116,7 @@ class MetaSampler(ABC):
         main player of the parent."""
 
     def observe(self, outcomes: Sequence[Outcome]) -> None:  # noqa: B027
-        """Learn from committed decisions, in their order; a sampler without memory does
-        not."""
+        """Learn from committed decisions, in their order; a sampler without memory does not."""
 
     def check(self) -> None:  # noqa: B027
         """Raises :class:`~xgl.errors.PlayerError` if a service that it needs cannot be used, so

@@ -157,7 +157,8 @@ MAX_ANSWER = 200_000
 _BULLET = re.compile(r"^\s*(?:[-*•>]\s+|\d{1,3}\s*[.)、:]\s*)+")
 _CALL = re.compile(r"(?:assign|elicit|ensure|reward|reveal|beacon|replay)\s*\(", re.IGNORECASE)
 _FENCE = re.compile(r"^[ \t]*(?:[-*>][ \t]+)*(?:```|~~~).*$", re.MULTILINE)
-_QUOTED = re.compile(r"""("|')(?:\\.|(?!\1)[^\\])*\1""")
+_QUOTED = re.compile(r"""("|')(?:\\.|(?!\1)[^\\])*+(\1?)|#.*""")
+"""A quoted text, closed or not, or a comment."""
 _MARKS = re.compile(
     r"^[#*_`>\s]*(?:(?:game|program|title|intent|name|idea)\s*\d*\s*[:.)-]\s*)?", re.I
 )
@@ -178,18 +179,18 @@ def programs_in(answer: str) -> list[ProgramText]:
     among lines; a fence, a line of prose or another start ends a run.
 
     Within a fence that holds an instruction, every line counts as an instruction: other lines there
-    are mistakes of the program. An instruction goes on until its
-    parentheses are closed.
+    are mistakes of the program. An instruction goes on until its parentheses are closed.
     """
     text = well_formed(final_text(answer)[:MAX_ANSWER])
     programs, intent, program, raw = list[ProgramText](), "", list[list[str]](), list[str]()
-    depth, is_apart, pays = 0, False, False
+    depth, is_apart, pays, quote = 0, False, False, ""
     for inside, line in (*_fenced_lines(text), (None, "")):
-        bare = _bare(line)
-        is_call, is_note = _is_call(line), not bare or bare.startswith("#")
+        is_call = _is_call(line)
         goes_on = depth > 0 and not is_call
+        # A line that goes on may begin with a sign, which looks like a bullet.
+        bare = _bare(line.strip().removeprefix(quote) if goes_on else _BULLET.sub("", line))
         begins = is_apart and bare.startswith("assign") and pays
-        is_other = not (is_call or goes_on or inside or is_note)
+        is_other = not (is_call or goes_on or inside or not bare)
         if program and (inside is None or begins or is_other):
             lines, whole = "\n".join(map(" ".join, program)), "\n".join(raw).strip()
             programs.append(ProgramText(lines, intent, whole))
@@ -197,12 +198,13 @@ def programs_in(answer: str) -> list[ProgramText]:
         raw.append(line)
         if goes_on and inside is not None:
             program[-1].append(bare)
-        elif is_call or (inside and not is_note):
+        elif is_call or (inside and bare):
             program.append([bare])
             depth, pays = 0, pays or bare.startswith("reward")
+            quote = ">" if line.lstrip().startswith(">") else ""
         else:
             intent = intent if program else one_line(line) or intent
-            depth, is_apart = 0, is_apart or not bare
+            depth, is_apart = 0, is_apart or not line.strip()
             continue
         depth, is_apart = depth + _nesting(bare), False
     return programs
@@ -219,17 +221,18 @@ def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
 
 
 def _bare(line: str) -> str:
-    """A line without its bullet or number, quotes of code and a semicolon."""
-    return _BULLET.sub("", line).strip().strip("`").rstrip("; ").strip()
+    """A line without quotes of code, a semicolon and a comment."""
+    code = _QUOTED.sub(lambda part: part[0] if part[1] else "", line)
+    return code.strip().strip("`").rstrip("; ").strip()
 
 
 def _is_call(line: str) -> bool:
-    return bool(_CALL.match(_bare(line[:80])))
+    return bool(_CALL.match(_BULLET.sub("", line[:80]).lstrip("` ")))
 
 
 def _nesting(line: str) -> int:
     """Parentheses that a line opens and does not close, outside quotes; 0 for an open quote."""
-    plain = _QUOTED.sub("", line)
+    plain = _QUOTED.sub(lambda part: "" if part[2] else part[1] or "", line)
     opened, closed = (sum(map(plain.count, marks)) for marks in ("([", ")]"))
     return 0 if '"' in plain or "'" in plain else opened - closed
 

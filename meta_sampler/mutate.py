@@ -52,8 +52,7 @@ class Mutate(MetaSampler):
     """A :class:`~meta_sampler.base.MetaSampler` of random edits; every proposal is valid.
 
     Children keep the parent's dialect and metadata, obey the settings' caps, which widen with the
-    scope, and are new: none has
-    the normal form of the parent or of a game of the scope or of the list.
+    scope, and are new: none has the normal form of the parent, or of a game of scope or list.
     """
 
     def __init__(

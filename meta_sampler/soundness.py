@@ -164,8 +164,6 @@ def foreign(program: Program, players: Sequence[str], truths: bool, loops: bool)
 FIT = "fit"
 """Name of a cut in a proposal's provenance."""
 
-_LEAST = 2
-
 
 def move_tokens(program: Program, metadata: Metadata) -> int:
     """Most judge tokens that one player may write in one play, default limits counted. 0 for flags
@@ -193,7 +191,8 @@ def fit(program: Program, caps: Caps, parent: Game) -> Program:
         if len(unrolled(program)[0]) > most["max_steps"]:
             lines = _fewer_rounds(lines)
         elif move_tokens(program, metadata) > most["max_move_tokens"]:
-            lines = _shorter_move(program, metadata) or _fewer_rounds(lines)
+            least = min(2, most["max_move_tokens"])
+            lines = _shorter_move(program, metadata, least) or _fewer_rounds(lines)
         else:
             return program
     return program
@@ -207,8 +206,8 @@ def _fewer_rounds(lines: Lines) -> Lines | None:
     return splice(lines, position, replace(line, times=line.times // 2))
 
 
-def _shorter_move(program: Program, metadata: Metadata) -> Lines | None:
-    """The longest move of the player that writes most, shortened."""
+def _shorter_move(program: Program, metadata: Metadata, least: int) -> Lines | None:
+    """The longest move of the player that writes most, shortened to no fewer than ``least``."""
     lines = program.instructions
     [(player, _)] = _tokens_by_player(program, metadata).most_common(1)
     moves = [
@@ -217,9 +216,9 @@ def _shorter_move(program: Program, metadata: Metadata) -> Lines | None:
         if isinstance(line, syn.Elicit) and line.player == player
     ]
     limit, place, line = max(moves, key=lambda move: move[:2])
-    if limit <= _LEAST:
+    if limit <= least:
         return None
-    return splice(lines, -place, replace(line, max_len=max(_LEAST, limit * 3 // 4)))
+    return splice(lines, -place, replace(line, max_len=max(least, limit * 3 // 4)))
 
 
 def splice(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
@@ -228,8 +227,7 @@ def splice(lines: Lines, position: int, *new: syn.Instruction) -> Lines:
 
 
 def excess(program: Program, caps: Caps, parent: Game) -> list[str]:
-    """The caps that a child breaks, each with its value and its limit; empty if there are
-    none."""
+    """The caps that a child breaks, each with its value and its limit; empty if there are none."""
     most = _limits(caps, parent)
     return [
         f"{name}: found {count}, expected at most {most[name]}"

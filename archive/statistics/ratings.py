@@ -1,5 +1,4 @@
-"""Models and tasks rated together: those of a measure, or of a table
-(docs/explanation/ratings.md).
+"""Models and tasks rated together: those of a measure, or of a table (docs/explanation/ratings.md).
 
 Only a complete block can be rated: models that all played the same games, each on at least two
 common maps. What is left out is named, and nothing is imputed.

@@ -310,8 +310,7 @@ def locate(path: str | Path) -> Path:
 def _acquire_lock(folder: Path) -> FileLock:
     """The writer's lock, which the kernel drops when its process dies; the file names the holder.
 
-    Raises LockedError naming the holder's process, and WriteError if the folder cannot be
-    written.
+    Raises LockedError naming the holder's process, and WriteError if the folder cannot be written.
     """
     path = folder / LOCK
     lock = FileLock(path, thread_local=False)

@@ -160,11 +160,13 @@ def quoted(text: str) -> str:
 
 
 def with_home(word: str) -> str:
-    """An override with its value in quotes if that is a path below the home folder, or a number
-    where the name of a group is expected, for Hydra to say which there are."""
-    key, value = split_override(word)
-    group = value.isdecimal() and key in (each.name for each in files("conf").iterdir())
-    return word.replace(value, quoted(value)) if group or value.startswith("~") else word
+    """An override with its value in quotes if that is a path below the home folder, or no name
+    where that of a group's choice is expected, for Hydra to say which there are."""
+    typed, _, value = word.partition("=")
+    groups = "meta_sampler", *(each.name for each in files("conf").iterdir())
+    is_name = re.match(r"(?!(null|true|false|nan|inf)\Z)[a-z\"'$]", value, re.IGNORECASE)
+    unquoted = value.startswith("~") or (typed.lstrip("+") in groups and not is_name)
+    return f"{typed}={quoted(value)}" if unquoted else word
 
 
 def check_resumable(kind: Any, overrides: Sequence[str]) -> None:

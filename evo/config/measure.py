@@ -47,8 +47,7 @@ class MeasureConfig:
     """K: rounds on each map. 1: scores of single plays, and normalised ones where the folder has
     levels."""
     maps: Several | None = None
-    """Maps of each game, the first ones of the folder; null: all, and 20 of named
-    games."""
+    """Maps of each game, the first ones of the folder; null: all, and 20 of named games."""
     control: Flag = True
     """Whether every round except the first is also played with another map's rounds in view: a gain
     above this control was learned from the map. false: half the plays, and no control."""
@@ -70,8 +69,7 @@ class MeasureConfig:
     """cpu, cuda, or auto: a GPU where there is one."""
     memory_mib: Annotated[Mebibytes | None, Role.RESUMABLE] = None
     """MiB that one batch of moves of a local model may take, and as much one pass of the judge, and
-    views that a later round continues. null: an eighth of a GPU's memory,
-    1024 without one."""
+    views that a later round continues. null: an eighth of a GPU's memory, 1024 without one."""
     ceiling_calls: Annotated[Natural, Role.RESUMABLE] = 0
     """Judge calls of each of two solvers that search each map for the best possible score; a call
     is one play of one candidate. 0: no search, and the best known scores are those of the folder

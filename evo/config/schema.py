@@ -137,7 +137,8 @@ class TransferConfig:
         edges = list[tuple[int, int]]()
         for plays in (self.selection_plays, self.acceptance_plays):
             looks = {*plays, self.script_plays}
-            edges += pairwise(sorted(looks | {*range(BLOCK, max(looks) + 2, BLOCK)}))
+            ends = (each // BLOCK * BLOCK + more for each in looks for more in (0, BLOCK))
+            edges += pairwise(sorted(looks.union(ends)))
         for one, other in edges:
             if other - one == 1:  # a play alone would be its own control
                 raise ValueError(
@@ -232,7 +233,7 @@ class GrowthConfig(GrowthSettings):
     learn."""
     novelty: Flag = False
     """Prefer proposals that are paid for other texts than all candidates before them: of twice as
-    many as a list needs, the rarest by :func:`xgl.analysis.plain_english.objective` are taken."""
+    many as a list needs, those whose objective is rarest are taken."""
     first_rung: PositiveShare = 1.0
     """Share of a fine-tune's budget (tokens and steps) at which a candidate's pauses. What learned
     nothing by then is refused; nothing else is. All others go on to the whole budget, which every

@@ -63,8 +63,7 @@ class Task:
 class ScoredPlay:
     """One play of one policy, in bits; ``permuted_score`` is the score of moves made for another
     map (None: not computed), ``clipped_score`` and ``permuted_clipped_score`` are both under
-    ε-clipping.
-    ``tokens`` counts the player's."""
+    ε-clipping. ``tokens`` counts the player's."""
 
     seeds: Seeds
     score: float

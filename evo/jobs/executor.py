@@ -6,8 +6,10 @@ from __future__ import annotations
 import gc
 import logging
 import os
+import signal
 import socket
 import sys
+import threading
 import time
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -346,15 +348,17 @@ def connect(cluster: ClusterConfig) -> None:
     # Ray prints pages of its log when one of its processes ends: the log is in a file, and the run
     # says what happened.
     ray_worker.print_to_stdstream = lambda *_, **__: None
-    # Its handler of SIGTERM would end the run before that could say a word.
+    # Its handlers of SIGTERM would end the run before that could say a word: Python's at once, that
+    # of its C++ core, of which Python does not know, by an alarm after three seconds.
     ray_utils.set_sigterm_handler = lambda _: None
-    if cluster.address:
-        ray.init(address=cluster.address, **quiet)
-        return
-    # Where clusters are possible, Ray replaces LOOPBACK by the machine's own address, and listens
-    # on all interfaces. Afterwards this process may join one.
-    before, ray_constants.ENABLE_RAY_CLUSTER = ray_constants.ENABLE_RAY_CLUSTER, False
+    before = ray_constants.ENABLE_RAY_CLUSTER
     try:
+        if cluster.address:
+            ray.init(address=cluster.address, **quiet)
+            return
+        # Where clusters are possible, Ray replaces LOOPBACK by the machine's own address, and
+        # listens on all interfaces. Afterwards this process may join one.
+        ray_constants.ENABLE_RAY_CLUSTER = False
         start_local(
             lambda: ray.init(
                 address="local",  # None would join whatever cluster was started on this machine
@@ -370,6 +374,8 @@ def connect(cluster: ClusterConfig) -> None:
         )
     finally:
         ray_constants.ENABLE_RAY_CLUSTER = before
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM) or signal.SIG_DFL)
 
 
 def check_alive() -> None:

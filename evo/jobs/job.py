@@ -52,10 +52,9 @@ class Finetune:
 
     ``curve`` is the mean score (bits), ``entropy`` the policy's mean entropy (bits a token),
     ``distinct_moves`` and ``forfeit_rate`` shares of the plays of the last step on the last game,
-    None without one.
-    ``state``: what it goes on from, if it paused before the end of its budget; curves are those
-    since its beginning, tokens and seconds those since its last pause. ``watched_plays``: what it
-    played while it learned (checkpoints, tasks, seeds).
+    None without one. ``state``: what it goes on from, if it paused before the end of its budget;
+    curves are those since its beginning, tokens and seconds those since its last pause.
+    ``watched_plays``: what it played while it learned (checkpoints, tasks, seeds).
     """
 
     adapter: bytes

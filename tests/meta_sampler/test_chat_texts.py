@@ -33,7 +33,8 @@ ONE = {
     "fence": f"Here you are:\n```xgl\n{PROGRAM}\n```\nEnjoy!",
     "numbered lines": NUMBERED,
     "bullets and backticks": "\n".join(f"- `{line}`" for line in PROGRAM.splitlines()),
-    "two lines": PROGRAM.replace(" | x", "\n    | x"),
+    "quoted lines": "> " + PROGRAM.replace(" | x", "\n | x").replace("\n", "\n> "),
+    "comments": "```\n" + PROGRAM.replace(" | x", "  # what it's\n | x") + "\n```",
     "prose": f"I think that a game should reward(ing) play be.\n\n{PROGRAM}\n\nIt pays for x.",
     "end of turn": f"```\n{PROGRAM}\n```<|im_end|>",
 }
@@ -42,6 +43,14 @@ ONE = {
 @pytest.mark.parametrize("answer", ONE.values(), ids=ONE.keys())
 def test_one_program_is_found_in_any_dress(answer: str) -> None:
     assert [draft.text for draft in texts.programs_in(answer)] == [PROGRAM]
+
+
+def test_a_sign_that_begins_a_line_is_no_bullet() -> None:
+    for fence in ("", "```\n"):
+        [draft] = texts.programs_in(
+            f"{fence}reward(\n    - xed(s | x)\n    + xed(t | x)\n)\n{fence}"
+        )
+        assert draft.text == "reward( - xed(s | x) + xed(t | x) )"
 
 
 @pytest.mark.parametrize("dress", THOUGHTS.values(), ids=THOUGHTS)
@@ -95,13 +104,14 @@ HUGE = {
     "open calls": "assign(s=story()\n" * 6_000,
     "quotes": '"' * 100_000,
     "one line": "assign(" * 14_000,
+    "open quote": "assign(" + '\\"' * 90_000,
 }
 
 
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_answers_are_read(name: str) -> None:
     """A pattern that backtracks would not come back from these within the suite's patience."""
-    assert len(texts.programs_in(HUGE[name])) == (name in ("open calls", "one line"))
+    assert len(texts.programs_in(HUGE[name])) == HUGE[name].startswith("assign")
 
 
 @given(st.text(max_size=400))

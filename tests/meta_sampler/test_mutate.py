@@ -143,6 +143,11 @@ def test_a_limit_that_is_the_usual_one_makes_no_new_game() -> None:
     assert other.game is not None
 
 
+def test_a_cap_of_one_token_leaves_games() -> None:
+    tight = replace(WIDE, max_move_tokens=1, widening=0.0)
+    assert len(children(parents.SCOPE["xent"][0], 4, 1, tight)) == 4
+
+
 @cache
 def brood(players: tuple[str, ...]) -> list[Proposal]:
     """Five children of every parent."""

@@ -1,8 +1,7 @@
 """The authors' released engine beside ours.
 
 Install it, as CI does (`.ci/run`), with the two commands of `tests/peer/requirements.txt`. With
-``XENT_PEER=required`` in the environment a missing peer fails these tests instead of skipping
-them.
+``XENT_PEER=required`` in the environment a missing peer fails these tests instead of skipping them.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The sheet on which a program is laid out.
 
-Time runs downwards, one band for each instruction. Every register has a vertical lane; a string
-is a node on its register's lane, and a dotted wire carries it down to where it is used last.
-Literals and intermediate results stand on temporary lanes to the right, remarks in a column
-beside them.
+Time runs downwards, one band for each instruction. Every register has a vertical lane; a string is
+a node on its register's lane, and a dotted wire carries it down to where it is used last. Literals
+and intermediate results stand on temporary lanes to the right, remarks in a column beside them.
 
 Below the drawing stand its constant strings, its players, and the meaning of the marks.
 """

@@ -249,9 +249,8 @@ Event = Assigned | Moved | Ensured | Revealed | Rewarded
 class Play:
     """One finished game instance.
 
-    ``outcome`` is ``finished``, ``forfeit`` (by ``forfeiter``) or ``oversize``; ``scores`` are
-    the bits of each player at the end: of all who are asked for moves, and of others that were
-    paid.
+    ``outcome`` is ``finished``, ``forfeit`` (by ``forfeiter``) or ``oversize``; ``scores`` are the
+    bits of each player at the end: of all who are asked for moves, and of others that were paid.
     """
 
     outcome: str

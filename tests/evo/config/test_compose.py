@@ -112,6 +112,7 @@ MISTAKES = [
     (["seed=1,2"], r"seed: found '1,2', expected one value: a command is one run"),
     (["transfer.selection_plays=[16,63]"], r"_plays: found plays that end at 63 and 64 .*, exp"),
     (["transfer.acceptance_plays=[96,191]"], r"found plays that end at 191 and 192 .*, expected"),
+    (["transfer.script_plays=6399999999999"], r"end at 6399999999999 and 6400000000000 .*, exp"),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
 ]
 
@@ -366,6 +367,8 @@ def test_the_answer_is_what_to_type(word: str, capsys: Capsys) -> None:
         ("archive.root=${HOME}/runs", r"root: no setting is called HOME; .* is written \$HOME"),
         ("name=2024", r"name: found 2024, expected a text, such as \"2024\""),
         ("finetune=3", "finetune: found '3', expected one of: "),
+        ("model=null", "model: found 'null', expected one of: "),
+        ("meta_sampler=[1]", r"meta_sampler: found '\[1\]', expected one of: "),
         ("seed=${oc.env:NOT_SET}", r"seed: found \$\{…\} without a value \(.*NOT_SET' not found"),
         ("seed=${seed}", r"seed: found \$\{…\} without a value \(Recursive"),
         ("meta_sampler.name=chat", "found 'chat', expected meta_sampler=chat, which chooses"),

@@ -3,6 +3,7 @@ harm: tests/end_to_end)."""
 
 from __future__ import annotations
 
+import ctypes
 import logging
 import os
 import pickle
@@ -78,6 +79,9 @@ def test_an_address_that_is_none_is_one_sentence(address: str) -> None:
 def test_joining_a_cluster_and_a_local_run_before_it_with_the_gpus_that_torch_counts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    """After both, SIGTERM is the run's own again: Ray's core takes it unknown to Python."""
+    deaf = partial(ctypes.CDLL(None).signal, int(signal.SIGTERM), ctypes.c_void_p(1))
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     seen, cluster = list[tuple[bool, int | None]](), "ENABLE_RAY_CLUSTER"
     monkeypatch.setattr(ray_constants, cluster, True)
     monkeypatch.setattr("torch.cuda.is_available", lambda: True)
@@ -85,9 +89,14 @@ def test_joining_a_cluster_and_a_local_run_before_it_with_the_gpus_that_torch_co
     monkeypatch.setattr("ray.is_initialized", lambda: False)
     monkeypatch.setattr("ray._private.worker.print_to_stdstream", None)
     now = partial(getattr, ray_constants, cluster)
-    monkeypatch.setattr("ray.init", lambda **to: seen.append((now(), to.get("num_gpus"))))
+    monkeypatch.setattr(
+        "ray.init", lambda **to: deaf() and seen.append((now(), to.get("num_gpus")))
+    )
     for asked in ({}, {"gpus_per_worker": 0.5}, {"address": "10.0.0.1:6379"}):
         executors.connect(ClusterConfig(**asked))
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), signal.SIGTERM)
+    signal.signal(signal.SIGTERM, before)
     assert seen == [(False, None), (False, 2), (True, None)]
 
 
