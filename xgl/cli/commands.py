@@ -118,7 +118,7 @@ def notes(program: Program, reports: list[StaticFacts]) -> list[str]:
         for index in free_statements(program)
     ]
     slips += [
-        f"line {program.source_line(index)}: a condition reads no register (a name in quotes is text)"
+        f"line {program.source_line(index)}: a condition reads no register (a quoted name is text)"
         for index, line in enumerate(program.instructions)
         if isinstance(line, Ensure) and not all(map(reads, line.conditions))
     ]

@@ -136,8 +136,8 @@ def _decode(data: bytes, origin: str) -> str:
 def read_game(
     name: str | Path, dialect: str | None = None, metadata: Metadata | None = None
 ) -> Game:
-    """The game of a name, as :func:`read_source` finds it, with the metadata of its header
-    over ``metadata``. Raises as both."""
+    """The game of a file or, if there is none, of the library, with the metadata of its header over
+    ``metadata``; ``dialect``: by default that of the suffix. Raises as :func:`read_source`."""
     return read_source(name, dialect).game(metadata)
 
 
