@@ -1,6 +1,6 @@
 """What ``mkdocs build`` adds to this folder: pages that are written elsewhere, tables of settings
 and lint rules, and the help of every command. Links lead to where pages lie in the site; what is
-no page is not linked.
+no page is not linked. Docstrings are read as Markdown.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import griffe
 from mkdocs.structure.files import File, Files
 
 from archive.__main__ import COMMANDS as ARCHIVE, main as archive
@@ -63,6 +64,17 @@ def on_page_markdown(text: str, page: Any, config: Any, files: Files) -> str:
     text = re.sub(r"^```xgl$", "```python", text, flags=re.MULTILINE)
     rows = re.compile(r"^\|.*$", re.MULTILINE)
     return rows.sub(lambda row: re.sub(r"`[^`]+`", _with_bars, row[0]), text)
+
+
+class MarkdownDocstrings(griffe.Extension):
+    """Docstrings with their roles as code, and their examples as blocks of Python."""
+
+    def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
+        if obj.docstring is not None:
+            text = re.sub(r":[a-z]+:`(?:~[\w.]*\.)?(?=\w)", "`", obj.docstring.value)
+            text = text.replace("  # doctest: +SKIP", "")
+            examples = re.compile(r"^>>> (?:.+(?:\n|\Z))+", re.MULTILINE)
+            obj.docstring.value = examples.sub(r"```python\n\g<0>\n```\n", text)
 
 
 def _with_bars(code: re.Match[str]) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
@@ -338,3 +339,13 @@ def test_a_cited_section_is_a_heading() -> None:
     }
     assert citations
     assert not {(path, name) for path, name in citations if name not in HEADINGS}
+
+
+def test_the_reference_reads_docstrings_as_markdown() -> None:
+    griffe = pytest.importorskip("griffe")
+    pytest.importorskip("mkdocs")
+    extension = runpy.run_path(str(ROOT / "docs" / "hooks.py"))["MarkdownDocstrings"]()
+    module = griffe.load("xgl.single_play", extensions=griffe.Extensions(extension))
+    text = module["play"].docstring.value
+    assert "Raises `PlayerError` if" in text
+    assert "```python\n>>> play(" in text

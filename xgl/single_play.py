@@ -28,7 +28,7 @@ Seat = Player | Lines | Write
 def play(
     program: syn.Program | Game | str,
     players: Seat | Mapping[str, Seat],
-    judge: Judge | None = None,
+    judge: Judge | str | None = None,
     seed: int = 0,
     *,
     stories: StorySource | None = None,
@@ -38,9 +38,9 @@ def play(
 
     ``program``: also the name of a file or of a game of the library. ``players``: one for all
     players of the program, or by name; each a player, its moves, or a function from what it is
-    shown to its move. ``judge``: by default the embedded model, with the package's stories.
-    ``seed`` is both map and play seed. ``stories`` tells the map's texts; without it a judge that
-    is a language model writes them itself. ``metadata`` is for a program that is no game yet.
+    shown to its move. ``judge``: also a model's reference, by default ``embedded``, with which the
+    package's stories go. ``seed`` is both map and play seed. ``stories`` tells the map's texts;
+    without it a loaded judge writes them itself. ``metadata`` is for a program that is no game yet.
 
     >>> play("single_text", lambda view: "an old king").outcome  # doctest: +SKIP
     'finished'
@@ -51,8 +51,8 @@ def play(
     if isinstance(program, str | Path):
         program = read_game(program, metadata=metadata)
     whole = program if isinstance(program, Game) else game(program, metadata)
-    if judge is None:
-        judge, corpus = _usual_judge()
+    if judge is None or isinstance(judge, str):
+        judge, corpus = _loaded(judge or "embedded")
         has_prompts = any(request.prompt for request in asked_stories(whole))
         stories = stories or (None if has_prompts else corpus)
     seeds = Seeds(seed, seed)
@@ -62,10 +62,10 @@ def play(
 
 
 @cache
-def _usual_judge() -> tuple[Judge, StorySource]:
+def _loaded(reference: str) -> tuple[Judge, StorySource]:
     from xgl.judge.loading import load_judge, load_stories  # torch
 
-    judge = load_judge("embedded")
+    judge = load_judge(reference)
     return judge, load_stories(CORPUS, judge)
 
 
@@ -113,7 +113,8 @@ def _as_player(player: Seat, seeds: Seeds) -> Player:
 
 class _NoStories:
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
-        raise StoryError("the program asks for a story and there is no source: pass stories=…")
+        source = "stories=load_stories('corpus', judge)"
+        raise StoryError(f"the program asks for a story and there is no source: pass {source}")
 
 
 def _story_source(whole: Game, judge: Judge, stories: StorySource | None) -> StorySource:

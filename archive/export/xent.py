@@ -208,9 +208,9 @@ def contents(run: Run, folder: Path, options: Options) -> tuple[Files, list[str]
     ident = f"xent-measure-{word(run.run_id)}"  # names a folder there
     for file, config in configurations(members, name, ident, run.history.seed).items():
         files[file] = _json(config)
-    files["README.md"] = readme(selection, members, with_judge)
-    if options.format == "inspect":
+    if inspect := options.format == "inspect":
         files["task.py"] = template("inspect_task.py")
+    files["README.md"] = readme(selection, members, with_judge, inspect)
     facts = _facts(selection, run, reference, with_judge, members)
     facts["members"] = [_member(run, selection, *each) for each in zip(members, best, strict=True)]
     files["measure.json"] = partial(_write_facts, facts, not refusal)
@@ -325,7 +325,9 @@ def _json(value: Any) -> str:
 # -- the README: how to play the measure, there and here ------------------------------------------
 
 
-def readme(selection: GameSelection, members: Sequence[ExportedGame], with_judge: bool) -> str:
+def readme(
+    selection: GameSelection, members: Sequence[ExportedGame], with_judge: bool, inspect: bool
+) -> str:
     """Markdown; programs and their reasons are indented blocks."""
     text, strict = template("measure_readme.md"), jinja2.StrictUndefined
     role = min((member.role for member in members), key=lambda each: each != MAIN_PLAYER)
@@ -335,6 +337,7 @@ def readme(selection: GameSelection, members: Sequence[ExportedGame], with_judge
         role=role,
         end=file_end(role),
         with_judge=with_judge,
+        inspect=inspect,
         xent=XENT_VERSION,
         rounds=ROUNDS,
         plural=plural,

@@ -68,5 +68,5 @@ def test_a_function_plays_from_what_it_is_shown() -> None:
 def test_a_game_is_played_by_its_name_with_the_usual_judge() -> None:
     result = play("single_text", lambda view: "an old king", seed=3)
     assert result.outcome == "finished"
-    assert result == play(xgl.read_game("single_text"), ["an old king"], seed=3)
+    assert result == play(xgl.read_game("single_text"), ["an old king"], "embedded", seed=3)
     assert result.registers["s"] != play("single_text", "x", seed=4).registers["s"]

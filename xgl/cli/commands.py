@@ -14,7 +14,8 @@ from xgl.errors import ConfigError, ProgramError, wrong_ending
 from xgl.files import user_path, write_text
 from xgl.language.canonical import HEAD, metadata_lines, model_names, own_metadata
 from xgl.language.dialects import DIALECTS
-from xgl.language.syntax import Program
+from xgl.language.syntax import Ensure, Program
+from xgl.language.visitors import reads
 from xgl.library import Source, read_source
 from xgl.runtime.predicates import free_statements
 
@@ -115,6 +116,11 @@ def notes(program: Program, reports: list[StaticFacts]) -> list[str]:
         f"line {program.source_line(index)}: a model decides this statement, and a small one by "
         "chance: `python -m xgl judge MODEL` measures one"
         for index in free_statements(program)
+    ]
+    slips += [
+        f"line {program.source_line(index)}: a condition reads no register (a quoted name is text)"
+        for index, line in enumerate(program.instructions)
+        if isinstance(line, Ensure) and not all(map(reads, line.conditions))
     ]
     if not faults(reports):
         slips += [f"{r.role} can learn nothing: {r.degenerate}" for r in reports if r.degenerate]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 
@@ -38,7 +39,7 @@ def check_judge(
 
 
 def load_judge(
-    reference: str,
+    reference: str | Path,
     device: str = "cpu",
     dtype: str = "auto",
     tokenizer: str | None = None,
@@ -52,7 +53,7 @@ def load_judge(
     not MODEL, and of the variable with its key; ``dtype`` as in :func:`xgl.models.resolve.load`.
     ``others``: references of the models under the judge, by name; ``memory_bytes``: of a pass;
     ``lm``: its model, if that is loaded already. Raises ModelNotFoundError."""
-    if is_server(reference):
+    if is_server(reference := str(reference)):
         judge = connect(reference, tokenizer=tokenizer, key_variable=key_variable)
     else:
         judge = TransformerJudge(lm or load_model(reference, dtype, device), memory_bytes)
@@ -74,14 +75,14 @@ def load_model(reference: str, dtype: str = "auto", device: str = "cpu") -> Lang
 
 
 def load_stories(
-    reference: str, judge: TransformerJudge, device: str = "cpu", dtype: str = "auto"
+    reference: str | Path, judge: TransformerJudge, device: str = "cpu", dtype: str = "auto"
 ) -> StorySource:
     """The source of the texts of maps: ``corpus``, a file of texts, ``judge`` (its own model
     writes), or the reference of a model that writes.
 
     Raises StoryError for a file, ModelNotFoundError for a model, ConfigError for other names.
     """
-    if reference == CORPUS:
+    if (reference := str(reference)) == CORPUS:
         return CorpusStories([story.text for story in corpus.stories("held_out")], judge.truncate)
     if is_text_file(reference):
         return CorpusStories(read_texts(reference), judge.truncate)

@@ -172,9 +172,16 @@ def _variable(name: str, node: ast.expr) -> str:
     return name
 
 
+_NAMES = (*syn.PLAYERS, *syn.REGISTERS, *syn.LIST_REGISTERS)
+_KNOWN = f"a player ({' '.join(syn.PLAYERS)}) or a register (s t x y p a b c, plain or with 0-3)"
+
+
 def _split_player(call: ast.Call) -> tuple[str, list[ast.expr]]:
-    if call.args and isinstance(call.args[0], ast.Name) and call.args[0].id in syn.PLAYERS:
-        return call.args[0].id, call.args[1:]
+    if call.args and isinstance(first := call.args[0], ast.Name):
+        if first.id in syn.PLAYERS:
+            return first.id, call.args[1:]
+        if call.args[1:] and first.id not in _NAMES:
+            raise Refusal(first, f"unknown name {first.id!r}", _KNOWN, nearest(first.id, _NAMES))
     return syn.MAIN_PLAYER, list(call.args)
 
 

@@ -99,7 +99,7 @@ class Source(NamedTuple):
 
 def read_source(name: str | Path, dialect: str | None = None) -> Source:
     """The program of a file or, if there is none, of the library, or of standard input (``-``);
-    ``dialect``: by default that of the file's suffix, else the paper's.
+    ``dialect``: by default that of the file's suffix, in any case, else the paper's.
 
     Raises :class:`~xgl.errors.ConfigError` for a file that is missing, too large or no UTF-8 text
     and for a name that leads to no game, OSError for what cannot be read.
@@ -109,11 +109,11 @@ def read_source(name: str | Path, dialect: str | None = None) -> Source:
         return Source("standard input", "", text, dialect or PAPER.name)
     path, title = user_path(name), user_path(name).stem
     if not path.exists() or path.is_dir():
-        if path.suffix in BY_SUFFIX or len(path.parts) > 1:
+        if path.suffix.lower() in BY_SUFFIX or len(path.parts) > 1:
             raise ConfigError(f"{name}: no such file")
         entry = find(str(name))
         path, title = entry.path, entry.title
-    own = dialect or BY_SUFFIX.get(path.suffix, PAPER).name
+    own = dialect or BY_SUFFIX.get(path.suffix.lower(), PAPER).name
     return Source(str(path), title, read_text(path), own, path)
 
 
@@ -136,8 +136,8 @@ def _decode(data: bytes, origin: str) -> str:
 def read_game(
     name: str | Path, dialect: str | None = None, metadata: Metadata | None = None
 ) -> Game:
-    """The game of a name, as :func:`read_source` finds it, with the metadata of its header
-    over ``metadata``. Raises as both."""
+    """The game of a file or, if there is none, of the library, with the metadata of its header over
+    ``metadata``; ``dialect``: by default that of the suffix. Raises as :func:`read_source`."""
     return read_source(name, dialect).game(metadata)
 
 

@@ -5,7 +5,7 @@ evaluations, notebooks). The play is the same as in :func:`~xgl.runtime.lockstep
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -122,24 +122,26 @@ class Episode:
         machine.resume()
 
 
-def start_all(episodes: Sequence[Episode]) -> None:
+def start_all(episodes: Iterable[Episode]) -> None:
     """Play each episode up to its first open move, in lockstep; episodes that already wait for a
     move do not change."""
     advance([episode._machine for episode in episodes])
 
 
-def step_all(episodes: Sequence[Episode], moves: Sequence[Answer]) -> None:
+def step_all(episodes: Iterable[Episode], moves: Iterable[Answer]) -> None:
     """Make one move in each of several different episodes, their scores in common batches.
 
-    Raises :class:`PlayerError` if a play is over, before any move is made. Where the judge
-    fails the moves are made all the same: its next success plays on from there.
+    Before any move is made raises :class:`PlayerError` if a play is over, and ValueError unless
+    there are as many moves. Where the judge fails the moves are made all the same: its next success
+    plays on from there.
     """
-    start_all(episodes)
-    for episode in episodes:
+    pairs = [*zip(episodes, moves, strict=True)]
+    start_all(started := [episode for episode, _ in pairs])
+    for episode in started:
         episode._open_turn()
-    for episode, move in zip(episodes, moves, strict=True):
+    for episode, move in pairs:
         episode._hand_over(move)
-    start_all(episodes)
+    start_all(started)
 
 
 class EpisodeQueue:

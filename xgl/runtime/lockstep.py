@@ -95,14 +95,14 @@ class RunningMachine:
 
 
 def play_all(
-    instances: Sequence[Instance], cast: Cast, machines: Sequence[Machine] | None = None
+    instances: Iterable[Instance], cast: Cast, machines: Sequence[Machine] | None = None
 ) -> list[req.Play]:
     """Play all instances to their end; results in the order given.
 
     ``machines``: machines to use instead of new ones, for callers that watch them run. Raises
     :class:`~xgl.errors.PlayerError` if a player is not in the cast.
     """
-    return play_together([(instances, cast)], machines)[0]
+    return play_together([([*instances], cast)], machines)[0]
 
 
 def play_together(

@@ -41,12 +41,14 @@ def outcome(played: Game, role: str, one: Map) -> str:
 def test_the_folder_is_what_measure_json_says(tmp_path: Path) -> None:
     """Each member plays from its file, its metadata and its maps."""
     folder = tmp_path / "measure"
-    export(Run(Archive.open(build(tmp_path / "archive", [PAPER, ECHO, BOB]))), folder, QUICK)
+    options = Options("inspect", scores=False)
+    export(Run(Archive.open(build(tmp_path / "archive", [PAPER, ECHO, BOB]))), folder, options)
+    assert "\ninspect eval task.py " in (folder / "README.md").read_text()
     facts: dict[str, Any] = json.loads((folder / "measure.json").read_text())
     assert (facts["format"], facts["version"]) == ("xent-measure", 1)
     names = {path.name for path in folder.iterdir()}
     assert names == {"measure.json", *facts["files"]}
-    assert {"README.md", "expanded.json", "condensed.json", "expanded-bob.json"} <= names
+    assert {"task.py", "expanded.json", "condensed.json", "expanded-bob.json"} <= names
     for name, digest in facts["files"].items():
         assert sha256((folder / name).read_bytes()).hexdigest() == digest
     assert [member["role"] for member in facts["members"]] == ["black", "black", "bob"]

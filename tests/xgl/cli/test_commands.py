@@ -102,4 +102,7 @@ def test_what_needs_a_judge_of_statements_says_so(tmp_path: Path, capsys: Capsys
     assert "embedded decides statements by chance" in capsys.readouterr().out
     game.write_text(lines.format('"no common words between" + s + "&" + x'))
     assert main(["check", str(game)]) == 0
-    assert "a model decides" not in capsys.readouterr().out
+    assert "note:" not in capsys.readouterr().out
+    game.write_text(lines.format('"no common words between s & x"'))
+    assert main(["check", str(game)]) == 0
+    assert "note: line 3: a condition reads no register" in capsys.readouterr().out

@@ -88,7 +88,7 @@ def test_a_corpus_refuses_a_prompt_and_a_model_follows_it(judge: TransformerJudg
     asked = [(3, StoryRequest(0, 12, "a provable statement"))]
     with pytest.raises(StoryError, match="a corpus cannot follow the prompt"):
         load_stories("corpus", judge).story_texts(asked)
-    own, other = (load_stories(name, judge) for name in ("judge", "embedded"))
+    own, other = (load_stories(name, judge) for name in ("judge", Path("embedded")))
     assert isinstance(other, JudgeStories)
     assert other.lm is not judge.lm
     assert own.story_texts(asked) == other.story_texts(asked)  # the same model, loaded again

@@ -35,6 +35,7 @@ def test_layers_override_one_another(tmp_path: Path) -> None:
     assert read.code == game(parse(CODE)).code
     assert read.game_id != game(parse(CODE), RUN).game_id
     assert read_game("single_text") == game(read_game("single_text").program)
+    assert read_game(path.rename(tmp_path / "MINE.XENT")).dialect == "xent"
 
 
 def test_a_text_takes_the_place_of_a_prompt_and_a_prompt_that_of_a_text() -> None:

@@ -17,6 +17,7 @@ from xgl.language.control_flow import path, unrolled
 from xgl.language.dialects import DIALECTS
 
 STRING = "a string: a literal, a register, + // or %"
+PLAYERS = "a player (black white alice bob carol env david)"
 SUM = "a sum of xent, nex, xed and dex; they add and subtract, never multiply"
 
 REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
@@ -34,6 +35,10 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
         ("ensure(xent(s) == 1)", 8, "ensure(xent(s) <= 1)")
     ],
     ("an operation", SUM): [("reward(2*xent(s) - xent(t))", 8, "reward(xent(s) - xent(t))")],
+    ("unknown name 'Bob'", f"{PLAYERS} or a register (s t x y p a b c, plain or with 0-3)"): [
+        ("elicit(Bob, s, 3)", 8, "elicit(bob, s, 3)"),
+        ("reward(Bob, xent(s))", 8, "reward(bob, xent(s))"),
+    ],
     ("a number too large", "at most 100000"): [
         ("elicit(s, 100001)", 11, "elicit(s, 100000)"),
         ("assign(s=story(" + "9" * 500 + "))", 16, "assign(s=story(9))"),

@@ -56,7 +56,7 @@ def test_mixed_games_play_as_they_do_one_by_one(data: st.DataObject) -> None:
         xgl.Instance(xgl.game(each), xgl.Seeds(data.draw(map_seeds), 0))
         for each in [*sample, *sample]
     ]
-    together = xgl.play_all(batch, seated(EchoPlayer()))
+    together = xgl.play_all(iter(batch), seated(EchoPlayer()))
     apart = [xgl.play_all([each], seated(EchoPlayer()))[0] for each in batch]
     assert together == apart
     assert all(isinstance(play, xgl.Play) for play in together)
@@ -125,6 +125,8 @@ def test_many_step_together_in_the_batches_of_play_all() -> None:
     ]
     with pytest.raises(PlayerError):
         xgl.step_all([*many, fresh := episode(SINGLE)], ["a"] * 4)
+    with pytest.raises(ValueError, match="longer"):
+        xgl.step_all(iter([fresh]), ["a", "b"])
     assert not fresh.done
 
 
