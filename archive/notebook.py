@@ -166,10 +166,12 @@ class Run:
         return self._frame(self._with_programs(pa.Table.from_pylist(rows)))
 
     def plays(self, game: str) -> DataFrame:
-        """A row for each play of a game: who played, on which map, the moves, the score;
-        ``trained_on`` is the game (``id:role`` unless it is black) whose fine-tune played, null of
-        the base player and of scripts."""
-        rows = self._rows("scores", [("game_id", "=", self.read.find_game(game))])
+        """A row for each play of a game, of ``id:role`` in that role: who played, on which map, the
+        moves, the score; ``trained_on`` is the game (``id:role`` unless it is black) whose
+        fine-tune played, null of the base player and of scripts."""
+        game_id, role = self.read.find_game(game)
+        roles = [("role", "=", role)] if role else []
+        rows = self._rows("scores", [("game_id", "=", game_id), *roles])
         if not rows.num_rows and not self.read.table("scores", ["score"]).num_rows:
             expected = f"a run of +experiment={run.GROWTH}, not of {self.read.experiment}"
             raise LookupFailedError(
@@ -184,7 +186,7 @@ class Run:
 
     def game(self, game: str) -> Game:
         """A game of the archive, to look at and to play."""
-        game_id = self.read.find_game(game)
+        game_id, _ = self.read.find_game(game)
         return run.stored_game(self.read.games([game_id])[game_id])
 
     def report(self, path: str | Path, *, force: bool = False) -> Path:

@@ -298,25 +298,23 @@ class Run:
                 found[member.task_id] = title(stored_game(row), member.role)
         return dict(zip(found, unique(found.values()), strict=True))
 
-    def find_game(self, text: str, known_ids: Iterable[str] | None = None) -> str:
-        """The id of the game that ``text`` names: an id, which may be short, with or without
-        ``:role``, or the game's name in the newest scope, in any case of letters.
+    def find_game(self, text: str, known_ids: Iterable[str] | None = None) -> tuple[str, str]:
+        """The id of the game that ``text`` names, and the role ("": any): an id, which may be
+        short, with or without ``:role``, or its name in the newest scope, in any case of letters.
 
         Raises LookupFailedError unless it is one of ``known_ids``, by default those of the archive.
         """
-        ids = {name.casefold(): task_id.game_id for task_id, name in self.names.items()}
-        text = text if text.casefold() in ids else text.partition(":")[0]
+        tasks = {name.casefold(): task_id for task_id, name in self.names.items()}
+        name, _, role = text.partition(":")
+        name, role = tasks.get(text.casefold(), (name, role))
         if known_ids is None:
             known_ids = self.table("games", ["game_id"])["game_id"].to_pylist()
-        return resolve(ids.get(text.casefold(), text), known_ids, self.names.values())
+        return resolve(name, known_ids, self.names.values()), role
 
     def find_task(self, text: str) -> TaskId:
-        """The fine-tuned game in a role that ``text`` names, as for :meth:`find_game`; an id may
-        have ``:role`` after it, by default the role that was trained first."""
-        tasks = {name.casefold(): task_id for task_id, name in self.names.items()}
-        if text.casefold() in tasks:
-            return tasks[text.casefold()]
-        game_id, role = self.find_game(text), text.partition(":")[2]
+        """The fine-tuned game in a role that ``text`` names, as for :meth:`find_game`; by default
+        the role that was trained first."""
+        game_id, role = self.find_game(text)
         roles = (task_id.role for task_id in self.policies if task_id.game_id == game_id)
         return TaskId(game_id, role or next(roles, MAIN_PLAYER))
 

@@ -23,15 +23,20 @@ Step = dict[str, Any]
 
 
 def explain(run: Run, game: str) -> list[dict[str, Any]]:
-    """Every decision of the run on a game, given by id or name. Raises LookupFailedError if the run
-    decided nothing on such a game."""
+    """Every decision of the run on a game, given by id or name, in any role or in that which is
+    named. Raises LookupFailedError if the run decided nothing on it."""
     if not run.decisions:
         raise LookupFailedError(f"run {run.run_id}: found no decision, expected at least one")
-    decided = [row["game_id"] for row in run.decisions]
-    game_id = run.find_game(game, [*decided, *(each.game_id for each in run.scopes.get(0, ()))])
-    if game_id not in decided:
+    decided = [*map(TaskId.of, run.decisions)]
+    initial = run.scopes.get(0, ())
+    game_id, role = run.find_game(game, [each.game_id for each in (*decided, *initial)])
+    roles = sorted({each.role for each in decided if each.game_id == game_id})
+    if not roles:
         raise LookupFailedError(f"game {game_id} is an initial one: nothing was decided on it")
-    return [_why(run, row, case) for row, case in cases(run) if row["game_id"] == game_id]
+    if role and role not in roles:
+        raise LookupFailedError(f"game {game_id}: found role {role}, expected {listed(roles)}")
+    named = {TaskId(game_id, each) for each in roles if role in ("", each)}
+    return [_why(run, row, case) for row, case in cases(run) if TaskId.of(row) in named]
 
 
 def _why(run: Run, row: Row, case: Case | None) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from support.example import EXAMPLE, GAMES
 from support.rows import row as make_row, write
 
 import archive.run
-from archive import Archive, LookupFailedError, Run, resolve, runs
+from archive import Archive, LookupFailedError, Run, notebook, resolve, runs
 from archive.__main__ import COMMANDS, main
 from archive.run import asked_of, longest_text, map_source, measure_source, newest_run, parents
 from archive.schema import GainKind, ScopeRow, TaskId
@@ -168,3 +168,14 @@ def test_every_command_about_a_game_takes_its_name(
     command, *option = words
     assert main([command, str(EXAMPLE), *option, name]) == 0
     assert IDS.get(name.capitalize(), name) in capsys.readouterr().out
+
+
+def test_a_role_after_an_id_is_heeded(capsys: pytest.CaptureFixture[str]) -> None:
+    ident = IDS["Rival.1"]
+    for role, code, found in (("black", 0, ident), ("bob", 2, "found role bob, expected black")):
+        assert main(["decisions", str(EXAMPLE), "--why", f"{ident}:{role}"]) == code
+        assert found in "".join(capsys.readouterr())
+    run = notebook.Run.open(EXAMPLE, backend="pyarrow")
+    assert (
+        len(run.plays(f"{ident}:black")) == len(run.plays(ident)) > len(run.plays(f"{ident}:bob"))
+    )
