@@ -119,6 +119,12 @@ def test_a_process_that_a_fault_ended_begins_again_with_the_next_game() -> None:
                 assert box.play(move).result is None
 
 
+def test_a_game_is_the_same_in_every_process() -> None:
+    deck = hostile.GOOD.replace("{self.left} left", "{list({'ace', 'king', 'queen', 'jack', 'ten'})}")
+    with Box(hostile.game_of(deck)) as one, Box(hostile.game_of(deck)) as other:
+        assert one.new(0) == other.new(0)
+
+
 def test_many_quick_answers_end_with_the_time_for_all_of_them() -> None:
     with Box(PURSE, replace(LIMITS, total=0.5)) as box:
 
