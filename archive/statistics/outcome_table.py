@@ -39,8 +39,7 @@ SUMMARY = re.compile(
     r"|^(hub|generation|model_size)(_|$)"
     r"|^(id|index|index_level_\d+|unnamed_\d+|no|year|size|context(_length|_window)?|)$"
 )
-"""Columns that number rows (pandas writes one without a name), that sum up others, or of which more
-is not better: tasks only if they are named."""
+"""Columns that number rows, sum up others, or of which more is not better: tasks only if named."""
 MOST = 1e100
 """Largest score: differences of larger ones may be infinite."""
 NONE = "no two models that were compared on one task"
@@ -248,13 +247,11 @@ class _Table:
         """The scores in a column. Raises :class:`RatingError` for a cell that is none."""
         values = list(map(_score, self.cells[column]))
         if None in values:
-            most = f"a number up to {MOST:g}"
-            expected = f"{most}, true, false, win, loss, or nothing if it is missing"
+            expected = f"a number up to {MOST:g}, true, false, win, loss, or nothing if missing"
             raise self.fault(values.index(None), column, expected)
-        is_plain = [text[-1:] != "%" and text.lower() not in WORDS for text in self.cells[column]]
-        if any(is_plain) and any(text.endswith("%") for text in self.cells[column]):
-            # 0.3 may be a share or 0.3 %
-            raise self.fault(is_plain.index(True), column, "a number with %, as in other rows")
+        signs = [text.lower() in WORDS or text[-1] == "%" for text in self.cells[column]]
+        if not all(signs) and "%" in "".join(self.cells[column]):  # is 0.3 a share?
+            raise self.fault(signs.index(False), column, "a number with %, as in other rows")
         return [value for value in values if value is not None]
 
     def scores(self) -> Scored:
@@ -294,10 +291,8 @@ class _Table:
                 notes.append(f"{lost}: it is no task (--tasks can name it)")
             elif all(value is None or np.isnan(value) for value in map(_score, cells)):
                 notes.append(f"{lost}: none of its cells is a score")
-            elif cells <= WORDS.keys():
-                flags.append(name)
             else:
-                kept.append(name)
+                (flags if cells <= WORDS.keys() else kept).append(name)
         words = [f"column {name} is left out: words among scores" for name in flags]
         return (kept, notes + words) if kept else (flags, notes)
 

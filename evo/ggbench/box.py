@@ -31,8 +31,8 @@ from xgl.escaping import printable
 
 LOCKED = True
 """Tests set it to False."""
-THREADS = "OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"
-ENVIRONMENT = dict.fromkeys(THREADS, "1") | {"PYTHONHASHSEED": "0"}
+ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
+ENVIRONMENT["PYTHONHASHSEED"] = "0"
 """Of a game's process: one thread, and sets of texts in the same order in every process."""
 MOST_ACTIONS, MOST_OBSERVED, MOST_DIMENSIONS = 20_000, 8_192, 8
 """Of a game: its moves, and the numbers and axes of an observation."""
