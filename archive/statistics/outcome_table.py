@@ -37,8 +37,11 @@ SCORE = _words(
 SUMMARY = re.compile(
     r"(^|_)(average|avg|mean|overall|total|rank|cost|price|latency|likes|date|params|parameters)(_|$)"
     r"|^(hub|generation|model_size)(_|$)"
+    r"|^(id|index|index_level_\d+|unnamed_\d+|no|year|size|context(_length|_window)?|)$"
 )
-"""Columns that sum up others, or of which more is not better: tasks only if they are named."""
+"""Columns that number rows, sum up others, or of which more is not better: tasks only if named."""
+MOST = 1e100
+"""Largest score: differences of larger ones may be infinite."""
 NONE = "no two models that were compared on one task"
 MISSING = dict.fromkeys([*_words("na n/a none null - – —"), ""], np.nan)
 WORDS = MISSING | {
@@ -244,8 +247,11 @@ class _Table:
         """The scores in a column. Raises :class:`RatingError` for a cell that is none."""
         values = list(map(_score, self.cells[column]))
         if None in values:
-            expected = "a finite number, true, false, win, loss, or nothing if it is missing"
+            expected = f"a number up to {MOST:g}, true, false, win, loss, or nothing if missing"
             raise self.fault(values.index(None), column, expected)
+        signs = [text.lower() in WORDS or text[-1] == "%" for text in self.cells[column]]
+        if not all(signs) and "%" in "".join(self.cells[column]):  # is 0.3 a share?
+            raise self.fault(signs.index(False), column, "a number with %, as in other rows")
         return [value for value in values if value is not None]
 
     def scores(self) -> Scored:
@@ -280,14 +286,13 @@ class _Table:
         kept, notes, flags = list[str](), list[str](), list[str]()
         for name in (name for name in self.cells if name != column):
             cells = {text.lower() for text in self.cells[name]}
+            lost = f"column {name or 'without a name'} is left out"
             if SUMMARY.search(column_key(name)):
-                notes.append(f"column {name} is left out: it is no task (--tasks can name it)")
+                notes.append(f"{lost}: it is no task (--tasks can name it)")
             elif all(value is None or np.isnan(value) for value in map(_score, cells)):
-                notes.append(f"column {name} is left out: none of its cells is a score")
-            elif cells <= WORDS.keys():
-                flags.append(name)
+                notes.append(f"{lost}: none of its cells is a score")
             else:
-                kept.append(name)
+                (flags if cells <= WORDS.keys() else kept).append(name)
         words = [f"column {name} is left out: words among scores" for name in flags]
         return (kept, notes + words) if kept else (flags, notes)
 
@@ -324,7 +329,7 @@ def _score(text: str) -> float | None:
         value = float(text.removesuffix("%"))
     except ValueError:
         return None
-    return value if np.isfinite(value) and "_" not in text else None
+    return value if abs(value) <= MOST and "_" not in text else None
 
 
 def _repeat(values: Sequence[Any]) -> tuple[int, int] | None:

@@ -162,8 +162,6 @@ STAGES = (
 )
 """Names of the filters, in order; ``model`` if one was named."""
 _TOKEN = re.compile(r"\w+|[^\w\s]")
-BINS = 20
-"""Of the histogram of similarities, from 0 to 1."""
 
 
 class ProgramTable(NamedTuple):
@@ -323,7 +321,7 @@ def _similarities(games: Rows, kept: Rows) -> Iterator[ProgramTable]:
         quartiles = np.quantile(values, (0, 0.25, 0.5, 0.75, 1)).tolist()
         row = float(np.mean(values)), float(np.std(values, ddof=1)), *quartiles
         yield ProgramTable("Similarity", note, columns, [row])
-        counts, edges = np.histogram(values, BINS, (0.0, 1.0))
+        counts, edges = np.histogram(values, 20, (0.0, 1.0))
         bins = [(number(low), int(n)) for low, n in zip(edges[:-1], counts, strict=True)]
         first, last = np.flatnonzero(counts)[[0, -1]]
         yield ProgramTable(

@@ -31,8 +31,9 @@ from xgl.escaping import printable
 
 LOCKED = True
 """Tests set it to False."""
-ONE_THREAD = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-"""The environment of a game's process."""
+ENVIRONMENT = {f"{name}_NUM_THREADS": "1" for name in ("OPENBLAS", "OMP", "MKL")}
+ENVIRONMENT["PYTHONHASHSEED"] = "0"
+"""Of a game's process: one thread, and sets of texts in the same order in every process."""
 MOST_ACTIONS, MOST_OBSERVED, MOST_DIMENSIONS = 20_000, 8_192, 8
 """Of a game: its moves, and the numbers and axes of an observation."""
 MOST = 1 << 20
@@ -155,11 +156,11 @@ class Box:
         limits, pipe = self.limits, subprocess.PIPE
         self._number = 0
         self.process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-B", "-c", BOOT],
+            [sys.executable, "-P", "-S", "-B", "-c", BOOT],
             stdin=pipe,
             stdout=pipe,
             stderr=subprocess.DEVNULL,
-            env=ONE_THREAD,
+            env=ENVIRONMENT,
             cwd="/",
             start_new_session=True,
         )

@@ -123,8 +123,6 @@ def program(answer: str) -> str:
 
 CHUNK, PROPOSALS = 20, 8
 """Rule books of one request for proposals, and the explanations that it asks for."""
-MOST_TEXT = 400
-"""Most characters of an explanation."""
 ATTEMPTS = 3
 """Answers without a usable text after which the sorting ends."""
 PRICE = 0.5
@@ -187,12 +185,12 @@ class Clusterer(PaidAnswers):
 
 
 def items(answer: str) -> list[str]:
-    """The items of a list, each once. Raises :class:`UnusableAnswerError` for none.
+    """Each item of a list once, in 400 characters. Raises :class:`UnusableAnswerError` for none.
 
     >>> items("Sure:\\n1. **Card game**: cards are played.\\n2) Race: be first.")
     ['Card game: cards are played.', 'Race: be first.']
     """
-    kinds = [excerpt(line.replace("**", "").strip(), MOST_TEXT) for line in _ITEM.findall(answer)]
+    kinds = [excerpt(line.replace("**", "").strip(), 400) for line in _ITEM.findall(answer)]
     if not kinds:
         raise UnusableAnswerError(f"found no list in {excerpt(answer, 60)!r}")
     return list(dict.fromkeys(kinds))

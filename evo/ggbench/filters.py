@@ -30,10 +30,8 @@ GAMES, REPEATED = 20, 3
 """Number of games of random moves, and of these that are played again under the same seed."""
 SEARCHED, BRIEF = 10, 3
 """Positions of one of them whose searches must leave the game as it is, and their simulations."""
-MOST_UNDECIDED = 0.2
-"""Share of games of random moves without a winner."""
-MOST_EXCEPTIONS = 0.2
-"""Share of a model's games that end in an exception (section 2.3)."""
+MOST_UNDECIDED = MOST_EXCEPTIONS = 0.2
+"""Of random games without a winner; of a model's that end in an exception (section 2.3)."""
 SECONDS = 120.0
 """Most that a game's answers take in all its filters; a good game takes a few seconds."""
 
@@ -178,19 +176,18 @@ def model_timeout(
     """Games of a model against random moves: refused is a game that takes more than 100 moves, or
     of which more than 20 % end in an exception. An answer that is no legal number
     becomes a random move. Raises what the model's endpoint raises."""
-    count = MODEL_GAMES
-    plays = new_plays(game.game_id, count, run_seed, "filter")  # a paid answer counts once
+    plays = new_plays(game.game_id, MODEL_GAMES, run_seed, "filter")  # a paid answer counts once
     play_in_box(game, limits, {}, RANDOM_MOVES, plays, mover, forgives=True)
     reason, broken = None, [play for play in plays if play.outcome == "broken"]
-    if len(broken) > MOST_EXCEPTIONS * count:
-        reason = f"{len(broken)} of {count} games end in an exception: {broken[0].reason}"
+    if len(broken) > MOST_EXCEPTIONS * MODEL_GAMES:
+        reason = f"{len(broken)} of {MODEL_GAMES} games end in an exception: {broken[0].reason}"
     elif any(play.outcome == "long" for play in plays):
         reason = "a game of the model goes on after the most moves"
     longest = max(len(play.moves) for play in plays)
     return FilterVerdict(
         "model",
         not reason,
-        reason or f"{count} games of the model, at most {longest} moves",
+        reason or f"{MODEL_GAMES} games of the model, at most {longest} moves",
         sum(play.seconds for play in plays),
         **usage_row(sum((play.usage for play in plays), Usage()), mover.settings),
     )

@@ -16,8 +16,6 @@ from xgl.files import read_bytes, user_path
 FILES = ("rules.md", "env.py", "moves.md")
 MOST_BYTES = 200_000
 """Most bytes of one text of a game."""
-MOST_TITLE = 80
-"""Most characters of a title."""
 
 
 @dataclass(frozen=True)
@@ -34,9 +32,9 @@ class ProgramGame:
 
     @property
     def title(self) -> str:
-        """The rule book's first line, without marks and unprintable characters."""
+        """The rule book's first line, in 80 characters, without marks and what is unprintable."""
         first = self.rules.strip().partition("\n")[0].strip("#*_ \t")
-        return visible(excerpt(first, MOST_TITLE)) or self.name
+        return visible(excerpt(first, 80)) or self.name
 
     @property
     def game_id(self) -> str:

@@ -21,6 +21,8 @@ INVALID = -10
 """What an environment pays for a move that the rules forbid."""
 MOST_MOVES = 100_000
 """Most moves that a position may offer: a game that offers moves without end would fill the box."""
+APART = 0x5EED0000
+"""Divides the seeds of games from those of agents: both may draw by ``random.Random(seed)``."""
 _NOT_STATE = ("action_space", "observation_space", "_np_random_seed", "metadata")
 _GENERATORS: dict[type, Callable[[int], Any]] = {
     np.random.Generator: lambda seed: np.random.Generator(np.random.SFC64(seed)),
@@ -60,13 +62,14 @@ class Position:
     while the game goes on."""
 
     def __init__(self, kind: Callable[[], Any], seed: int) -> None:
-        random.seed(seed)
-        np.random.seed(seed)
+        own = seed ^ APART
+        random.seed(own)
+        np.random.seed(own)
         self.env: Any = kind()
         self.kind, self.seed, self.mover, self.is_copied = kind, seed, 0, True
         self.line: tuple[int, ...] = ()
         self.result: int | None = None
-        self.observation, _ = self.env.reset(seed=seed)
+        self.observation, _ = self.env.reset(seed=own)
         self.legal = valid_moves(self.env)
 
     def play(self, move: int) -> None:

@@ -48,6 +48,7 @@ SAME = {
     "quoted.csv": '"model","x","y","z",\n"ann",9,8,1,\n"bob",5,7,2,\n"cid",1,3,3,\n\n',
     "summaries.csv": "T,Model,Average ⬆️,x,y,z,#Params (B),CO₂ cost (kg),License,MoE\n"
     "o,ann,1,9,8,1,7,1,mit,False\no,bob,2,5,7,2,1,1,mit,True\no,cid,3,1,3,3,2,2,,True\n",
+    "pandas.csv": ",id,model,x,y,z,Unnamed: 5\n0,7,ann,9,8,1,1\n1,8,bob,5,7,2,2\n2,9,cid,1,3,3,3\n",
     "long.csv": "model,category,question_id,score\n"
     + "".join(
         f"{m},c,{t},{s}\n"
@@ -149,7 +150,9 @@ FAULTS = [
     (f"{PAIRS}bob,ann,q,cid\n", "row 3, column winner: found 'cid', expected model_a, model_b"),
     (f"{PAIRS}ann,ann,q,tie\n", "row 3, column model_b: found 'ann', expected another model"),
     ("model_a,model_b,prompt,winner\nann,bob,q,\n", "found no two models that were compared"),
-    ("model,x\nann,1\nbob,nan\n", "row 3, column x: found 'nan', expected a finite number"),
+    ("model,x\nann,1\nbob,nan\n", "row 3, column x: found 'nan', expected a number up to 1e+100"),
+    ("model,x\nann,1e308\nbob,-1\n", "row 2, column x: found '1e308', expected a number up"),
+    ("model,x\nann,12%\nbob,-\ncid,0.3\n", "row 4, column x: found '0.3', expected a number with"),
     ("model,x\nann,1\nann,2\n", "row 3, column model: found 'ann', expected each once (row 2"),
     ("model,x\nann,1\n", "found one model, ann, expected two or more"),
     ("model,x,y\nann,1,\nbob,,1\n", "found no two models that were compared on one task"),

@@ -110,13 +110,19 @@ def test_a_game_may_be_thought_about_for_longer_than_it_may_compute() -> None:
 
 
 def test_a_process_that_a_fault_ended_begins_again_with_the_next_game() -> None:
-    source = hostile.GOOD.replace("action):", "action):\n        while self.seed == 1: pass")
+    source = hostile.GOOD.replace("action):", "action):\n        while self.seed % 2: pass")
     source = source.replace("self.left = 9", "self.left, self.seed = 9, seed")
     with Box(hostile.game_of(source), replace(LIMITS, answer=0.5)) as box:
         for seed in range(3):
             move = box.new(seed).legal[0]
             with pytest.raises(GameFaultError, match="deadline") if seed == 1 else nullcontext():
                 assert box.play(move).result is None
+
+
+def test_a_game_is_the_same_in_every_process() -> None:
+    deck = hostile.GOOD.replace("{self.left} left", "{list(set('a king of hearts'.split()))}")
+    with Box(hostile.game_of(deck)) as one, Box(hostile.game_of(deck)) as other:
+        assert one.new(0) == other.new(0)
 
 
 def test_many_quick_answers_end_with_the_time_for_all_of_them() -> None:

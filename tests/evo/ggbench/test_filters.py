@@ -10,7 +10,7 @@ import pytest
 from support.ahead import Ahead
 from support.hostile import GOOD, first, game_of
 
-from evo.ggbench.box import Box
+from evo.ggbench.box import RANDOM_MOVES, Box
 from evo.ggbench.filters import FilterVerdict, run_filters
 from evo.ggbench.guest.serve import STANDARD
 
@@ -133,11 +133,11 @@ def test_a_search_leaves_the_game_as_it_was_whatever_its_state_holds() -> None:
     "dice",
     [
         *("random.Random(seed)", "np.random.default_rng(seed)", "np.random.RandomState(seed)"),
-        *("self.np_random", "[self.np_random]", "[np.random.default_rng(seed)]"),
+        *("self.np_random", "[self.np_random]", "[np.random.default_rng(seed)]", "random"),
     ],
 )
-def test_a_search_does_not_foresee_dice_of_any_generator(dice: str) -> None:
-    draw = ".randint(0, 2)" if dice.startswith("random.") else ".choice(3)"
+def test_no_agent_foresees_dice_of_any_generator(dice: str) -> None:
+    draw = ".choice(3)" if "np" in dice else ".choices([0, 1, 2])[0]"  # as random moves are drawn
     draw = f"[0]{draw}" if dice.startswith("[") else draw
     kept = "self.kept = (n for n in [1]); " if dice.startswith("[np") else ""  # it has no copy
     start = f"{kept}self.dice = {dice}; self.left = 9"
@@ -145,5 +145,6 @@ def test_a_search_does_not_foresee_dice_of_any_generator(dice: str) -> None:
     source = source.replace("action - 1", f"9 * (action == self.dice{draw})")
     search = {"kind": "search", "simulations": 40, "policy": None}
     with Box(game_of(source)) as box:
-        first = sum(len(box.match((search, search), seed)[0]) == 1 for seed in range(30))
-    assert first < 20, "one guess in three is right"
+        for agent in (search, RANDOM_MOVES):
+            first = sum(len(box.match((agent, agent), seed)[0]) == 1 for seed in range(30))
+            assert first < 20, "one guess in three is right"
