@@ -110,6 +110,7 @@ ATTACKS = _refused(
     writes_a_file=(first("open('/tmp/from_the_box', 'w')"), NO_PERMISSION),
     lists_a_folder=(first("import os", "os.listdir('/')"), NO_PERMISSION),
     removes_a_file=(first("import os", "os.unlink('/tmp/anything')"), NO_PERMISSION),
+    reads_memory_of_others=(first("open('/proc/self/mem', 'rb')"), NO_PERMISSION),
     starts_a_shell=(first("import os", "raise OSError(os.system('true'))"), "OSError: 32512"),
     forks=(first("import os", "os.fork()"), NO_PERMISSION),
     executes=(first("import os", "os.execv('/bin/true', ['true'])"), NO_PERMISSION),
@@ -137,6 +138,14 @@ ATTACKS = _refused(
         ),
         NO_PERMISSION,
     ),
+    traces=(
+        first(
+            "import ctypes",
+            "libc = ctypes.CDLL(None, use_errno=True)",
+            "if libc.ptrace(0, 0, 0, 0) < 0: raise OSError(ctypes.get_errno(), 'refused')",
+        ),
+        NO_PERMISSION,
+    ),
     uses_a_foreign_system_call=(
         first("import ctypes", "ctypes.CDLL(None).syscall(0x40000000 + 39)"),
         "ended by signal 31",
@@ -147,7 +156,9 @@ ATTACKS = _refused(
         ),
         SILENT,
     ),
+    sleeps=(_step("import time", "time.sleep(1000)"), SILENT),
     computes_in_c=(first("x = 7 ** 7 ** 9"), SILENT),
+    allocates=(first("x = bytearray(1 << 34)"), "MemoryError"),
     allocates_without_end=(_step("x = []", "while True: x.append(bytes(1 << 26))"), "MemoryError"),
     recurses=(_method("valid_moves", "return self.valid_moves()"), "RecursionError"),
     crashes_the_interpreter=(first("import ctypes", "ctypes.string_at(0)"), "ended by signal 11"),
