@@ -122,7 +122,8 @@ class GGBenchSession(RunSession):
         model, written = self.models.get("cluster_model"), games_of(self.rows["gg_games"])
         if model and written:
             self._sort(model, written)
-        return RunOutcome(RunEvent.FINISHED, 0, "every player has met every opponent", None)
+        done = "every player has met every opponent" if self.players else "every game is filtered"
+        return RunOutcome(RunEvent.FINISHED, 0, done, None)
 
     def higher_budget(self) -> tuple[str, ...]:
         """The budgets that are set, doubled."""

@@ -42,6 +42,8 @@ FIRST_BACKOFF, MAX_BACKOFF = 1.0, 60.0
 asks for a longer wait."""
 TRANSIENT_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
+FILTERED = ("content_filter", "content_policy_violation", "invalid_prompt")
+"""Codes of a request that an endpoint's filter of contents keeps from the model."""
 _WINDOW = re.compile(
     r"context.?(length|size|window)|maximum context|prompt is too long|token count.*exceed"
     r"|too many (input |prompt )?tokens|context limit|inputs.? (tokens|must have less)",
@@ -55,8 +57,9 @@ MAX_REASON = 300
 Message = dict[str, str]
 """``role`` (system, user, assistant) and ``content``."""
 
-Kind = Literal["transient", "oversize", "final"]
-"""How to handle a fault: a retry may help, the view is too long, or nothing helps."""
+Kind = Literal["transient", "oversize", "filtered", "final"]
+"""How to handle a fault: a retry may help, the view is too long, it is an answer without a text, or
+nothing helps."""
 
 
 class Fault(NamedTuple):
@@ -225,7 +228,7 @@ class RequestBatch:
             outcome, number = await send(), number + 1
             if not isinstance(outcome, Fault) or outcome.kind == "oversize":
                 return outcome
-            if outcome.kind == "final":
+            if outcome.kind in ("final", "filtered"):
                 raise PlayerError(f"{self.settings.place}: {outcome.message}")
             if number > self.settings.retries:
                 tries = f"no answer to {number} request{'s' * (number > 1)}"
@@ -299,6 +302,8 @@ class RequestBatch:
             return Fault("transient", message, float(wait) if _SECONDS.fullmatch(wait) else 0.0)
         if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
             return Fault("oversize", message)
+        if status == 400 and lookup(body, "code") in FILTERED:
+            return Fault("filtered", message)
         place = self.settings.key_name or "that key_variable names"
         advice = f"check the key in the environment variable {place}, the model's name and the base"
         return Fault("final", f"{message}; {advice} URL")
@@ -308,7 +313,7 @@ def _read_completion(body: bytes | Fault, key: str | None) -> tuple[Reply | Faul
     """The first choice of a chat completion; and the tokens of prompt and answer as the server
     counts them, 0 if it does not."""
     if isinstance(body, Fault):
-        return body, (0, 0)
+        return Reply("") if body.kind == "filtered" else body, (0, 0)
     completion = read_json(body)
     if completion is None:
         return Fault("transient", "an answer that is incomplete JSON"), (0, 0)

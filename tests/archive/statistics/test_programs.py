@@ -65,6 +65,10 @@ def test_table_1_compares_all_texts_with_those_that_are_kept(tables: dict[str, A
     assert (code["mean"], code["max after"]) == (20, 20)
     assert moves == description | {"": moves[""]}
     assert (actions["mean"], actions["mean after"], actions["max"]) == (4, 3.5, 5)
+    filtered = rows() | {"gg_pairs": [], "gg_plays": []}
+    filtered["gg_filters"] = [r for r in filtered["gg_filters"] if r["stage"] != "opponent"]
+    [texts] = [each for each in programs.program_tables(filtered) if each.title.startswith("Texts")]
+    assert texts.rows[0][texts.columns.index("n after")] == 2, "without players they are filtered"
 
 
 def test_the_funnel_counts_each_filter(tables: dict[str, Any]) -> None:

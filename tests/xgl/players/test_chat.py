@@ -361,6 +361,13 @@ def test_a_view_too_long_is_a_value_beside_the_others(chat: Chat, answer: Sent) 
     assert texts([first, last]) == ["a cat", "a cat"]
 
 
+def test_what_the_endpoint_filters_is_an_answer_without_a_move(chat: Chat) -> None:
+    player, _ = chat(refusal(400, "The response was filtered", code="content_filter"))
+    [result] = player.moves([turn()])
+    assert isinstance(result, Move)
+    assert (result.text, result.format_failure) == ("", True)
+
+
 def test_a_view_too_long_loses_its_oldest_rounds_first(chat: Chat) -> None:
     """A window that holds three earlier rounds."""
 
