@@ -160,7 +160,7 @@ _PLAY = (
         metavar="SOURCE",
         default="corpus",
     ),
-    Argument("--role", "default: black, or who is asked first", metavar="PLAYER"),
+    Argument("--role", "default: black, or the first who is paid", metavar="PLAYER"),
     count("--seed", "of the map", 0, default=0),
     count("--rounds", "on one map; default 1", 1),
     Argument("--moves", "JSON: moves instead of asking for them", metavar="FILE"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, TypeAdapter
 
-from xgl.analysis.static_facts import analyse
+from xgl.analysis.static_facts import analyse, learning_roles
 from xgl.cli.narration import Narrator, Screen, signed_text
 from xgl.console import Console
 from xgl.errors import ConfigError, ModelNotFoundError, OversizeError, PlayerError, excerpt
@@ -116,7 +116,7 @@ def read_script(path: str, role: str, players: Sequence[str]) -> Script:
 
 def _seats(whole: Game, name: str | None) -> tuple[Sequence[str], str]:
     """The players that are asked for a move, and the role ``name``, by default black or the first
-    of them; raises for a game that cannot be played, and for an unknown role."""
+    of them that may learn something; raises for a game that cannot be played, and for an unknown role."""
     report = analyse(whole.program)
     players = report.players
     if report.faults:
@@ -124,7 +124,8 @@ def _seats(whole: Game, name: str | None) -> tuple[Sequence[str], str]:
     if not players:
         raise ConfigError("this game asks nobody for a move; expected an elicit")
     if name is None:
-        name = syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else players[0]
+        able = learning_roles(whole.program) or players
+        name = syn.MAIN_PLAYER if syn.MAIN_PLAYER in players else able[0]
     if name not in players:
         raise ConfigError(f"--role {excerpt(name)}: the game asks {', '.join(players)}")
     return players, name

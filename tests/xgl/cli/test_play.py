@@ -21,7 +21,7 @@ from support.refusal import error_of
 from xgl import Cast, Game, Instance, Program, Seeds, analyse, game, parse, play_all
 from xgl.cli import main
 from xgl.cli.narration import Narrator, Term
-from xgl.cli.session import Session
+from xgl.cli.session import Session, _seats
 from xgl.language.syntax import PLAYERS
 from xgl.runtime.lockstep import machines_of, visible_items
 from xgl.runtime.requests import Event, Item, Move, Moved, Play, Rewarded, Turn
@@ -106,6 +106,7 @@ def test_the_person_may_leave(sit: Seat) -> None:
 
 
 def test_what_a_player_may_not_see_is_never_on_its_screen(sit: Seat) -> None:
+    assert _seats(game(parse(NOTE)), None)[1] == "bob", "whom the game pays"
     _, screen, _ = sit(NOTE, "bob", "a guess")
     assert "tale" not in screen
     assert "t: said by alice" in screen
