@@ -22,9 +22,12 @@ from xgl.runtime.predicates import free_statements
 
 def check(game: list[str], dialect: str | None) -> int:
     """Problems and static facts of programs. Exit code 1 if one has a problem."""
-    reports = [program_facts(read_source(name, dialect)) for name in game]
-    print("\n".join(text for text, _ in reports))
-    return int(not all(is_sound for _, is_sound in reports))
+    wrong = 0
+    for name in game:
+        text, is_sound = program_facts(read_source(name, dialect))
+        print(text)
+        wrong |= not is_sound
+    return wrong
 
 
 def program_facts(source: Source) -> tuple[str, bool]:
@@ -131,7 +134,7 @@ def fact_lines(program: Program, report: StaticFacts) -> Iterator[str]:
     """Lines for a person; line numbers are those of the file."""
     stories = "1 story" if report.stories == 1 else f"{report.stories} stories"
     steps = "1 step" if report.steps == 1 else f"{report.steps} steps"
-    yield f"{steps}, {stories}; players: {', '.join(report.players)}"
+    yield f"{steps}, {stories}; players: {', '.join(report.players) or 'none'}"
     for request in report.elicits:
         times = "" if request.times == 1 else f", {request.times} times"
         sees = f"sees {' '.join(request.sees)}" if request.sees else "sees no text"

@@ -104,5 +104,5 @@ def test_what_needs_a_judge_of_statements_says_so(tmp_path: Path, capsys: Capsys
     assert main(["check", str(game)]) == 0
     assert "note:" not in capsys.readouterr().out
     game.write_text(lines.format('"no common words between s & x"'))
-    assert main(["check", str(game)]) == 0
+    assert main(["check", str(game), "nosuch.xgl"]) == 2, "what is found is told before"
     assert "note: line 3: a condition reads no register" in capsys.readouterr().out
