@@ -77,7 +77,7 @@ def _seats(
     absent = [name for name in names if name not in seats]
     if absent:
         raise PlayerError(f"the program asks {', '.join(absent)} for moves, but has no such player")
-    return {name: _as_player(seats[name], seeds) for name in names}
+    return {name: _as_player(seat, seeds) for name, seat in seats.items()}
 
 
 class FunctionPlayer(NamedTuple):

@@ -35,6 +35,8 @@ def test_a_line_is_said_again_when_a_player_has_no_more() -> None:
 def test_who_is_asked_must_be_there() -> None:
     with pytest.raises(PlayerError, match="asks alice for moves"):
         play(DUEL, {"black": ["m"]}, WordJudge(), 0)
+    with pytest.raises(PlayerError, match="found a player 'bobb'"):
+        play(SINGLE, {"black": ["m"], "bobb": ["m"]}, WordJudge(), 0, stories=NumberedStories())
     with pytest.raises(StoryError, match="pass stories="):
         play(SINGLE, {"black": ["m"]}, WordJudge(), 0)
 

@@ -21,6 +21,7 @@ from xgl.errors import FlowError, OversizeError, PlayerError
 from xgl.escaping import well_formed
 from xgl.language.canonical import Game
 from xgl.language.dialects import DIALECTS
+from xgl.language.syntax import PLAYERS
 from xgl.random_streams import stream
 from xgl.runtime import requests as req
 from xgl.runtime.machine import Machine, PreparedGame
@@ -47,11 +48,16 @@ class Instance:
 
 @dataclass(frozen=True, slots=True)
 class Cast:
-    """The judge, the story source and the players by name, who answer the requests."""
+    """The judge, the story source and the players by name, who answer the requests. Raises
+    :class:`~xgl.errors.PlayerError` for a name that no player has."""
 
     judge: req.Judge
     stories: req.StorySource
     players: dict[str, req.Player]
+
+    def __post_init__(self) -> None:
+        for name in self.players.keys() - {*PLAYERS}:
+            raise PlayerError(f"found a player {name!r}, expected names from {', '.join(PLAYERS)}")
 
 
 class RunningMachine:
