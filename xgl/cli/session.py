@@ -116,7 +116,8 @@ def read_script(path: str, role: str, players: Sequence[str]) -> Script:
 
 def _seats(whole: Game, name: str | None) -> tuple[Sequence[str], str]:
     """The players that are asked for a move, and the role ``name``, by default black or the first
-    of them that may learn something; raises for a game that cannot be played, and for an unknown role."""
+    of them that may learn something; raises for a game that cannot be played, and for an unknown
+    role."""
     report = analyse(whole.program)
     players = report.players
     if report.faults:
