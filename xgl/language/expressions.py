@@ -252,7 +252,7 @@ class Reader:
     def _xent(self, node: ast.Call, kind: syn.XentKind) -> syn.Xent:
         if not 1 <= len(node.args) <= 2 or node.keywords:
             forms = f"{kind}(s), {kind}(s | t) or with , o"
-            raise Refusal(node, f"{len(node.args)} arguments", forms)
+            raise Refusal(node, f"{len(node.args)} argument{'s' * (len(node.args) != 1)}", forms)
         inner, *outer = node.args
         is_given = isinstance(inner, ast.BinOp) and isinstance(inner.op, ast.BitOr)
         parts = [inner.left, inner.right] if is_given else [inner]  # type: ignore[attr-defined]

@@ -227,7 +227,7 @@ def _reveal(call: ast.Call, reader: Reader) -> syn.Reveal:
 def _flag(call: ast.Call, arguments: int) -> str:
     if len(call.args) != arguments:
         form = "beacon(flag_1)" if arguments == 1 else "replay(flag_1, n)"
-        raise Refusal(call, f"{len(call.args)} arguments", form)
+        raise Refusal(call, f"{len(call.args)} argument{'s' * (len(call.args) != 1)}", form)
     node = call.args[0]
     if not isinstance(node, ast.Name) or node.id not in syn.FLAGS:
         raise Refusal(node, "no flag", "flag_1 or flag_2")
