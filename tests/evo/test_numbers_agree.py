@@ -132,26 +132,22 @@ def test_of_a_verdict(seen: Seen, capsys: Capsys) -> None:
 
 
 def check_values(row: dict[str, Any], steps: dict[str, dict[str, Any]]) -> None:
-    def value(question: str) -> float | None:
-        return steps[question]["value"]
-
     if not steps or not row["decided"]:
         return
-    assert value("learns its own game") == pytest.approx(row["own_gain"])
+    values = {question: step["value"] for question, step in steps.items()}
+    assert values["learns its own game"] == pytest.approx(row["own_gain"])
     column = "captured" if row["definition"] == "captured" else "captured_def37"
     if "helps its parent" in steps:
-        assert value("helps its parent") == pytest.approx(row[column])
+        assert values["helps its parent"] == pytest.approx(row[column])
         if column == "captured":
             assert steps["helps its parent"]["plays"] == row["captured_plays"]
-    shares = [s["value"] for q, s in steps.items() if q.startswith("is not taught by")]
+    shares = [value for q, value in values.items() if q.startswith("is not taught by")]
     if known := [share for share in shares if share is not None]:
         assert max(known) == pytest.approx(row["gamma"])
-    for game, name in ((row["parent_game_id"], "cross_ratio"), (row["gamma_game_id"], "gamma_")):
-        question = f"is no copy of {str(game)[:8]} (C·γ)"
-        if question in steps and name == "cross_ratio":
-            assert value(question) == pytest.approx(row["cross_ratio"])
-        elif question in steps:
-            assert value(question) == pytest.approx(row["gamma_cross_ratio"])
+    for game, ratio in (("parent_game_id", "cross_ratio"), ("gamma_game_id", "gamma_cross_ratio")):
+        question = f"is no copy of {str(row[game])[:8]} (C·γ)"
+        if question in values:
+            assert values[question] == pytest.approx(row[ratio])
 
 
 def test_of_a_pair(seen: Seen, capsys: Capsys) -> None:
@@ -174,12 +170,6 @@ def test_of_a_pair(seen: Seen, capsys: Capsys) -> None:
 ENDS = ("source", "target")
 
 
-def _is_calibration(row: dict[str, Any], of: dict[str, Any]) -> bool:
-    """Whether a row is a finished play of a game by the base player before its fine-tune."""
-    facts = {"policy_id": "base", "purpose": "calibration", "outcome": "finished"}
-    return (facts | {name: of[name] for name in ("game_id", "role")}).items() <= row.items()
-
-
 def test_of_a_cover(seen: Seen, capsys: Capsys, tmp_path: Path) -> None:
     """The command, the notebook and an exported measure have one Δ."""
     cover = seen.says(capsys, "cover", "--eta", "0.1", "--skip-unplayable")
@@ -194,8 +184,10 @@ def test_of_a_cover(seen: Seen, capsys: Capsys, tmp_path: Path) -> None:
     facts = json.loads((out / "measure.json").read_text())
     assert facts["delta"] in (delta, None)
     assert sorted({each["game_id"] for each in facts["members"]}) == sorted(members)
+    of_base = {"policy_id": "base", "purpose": "calibration", "outcome": "finished"}
     for each in facts["members"]:  # of at most 16 tokens of moves
-        low = min(row["score"] for row in seen.rows("scores") if _is_calibration(row, each))
+        own = (of_base | {name: each[name] for name in ("game_id", "role")}).items()
+        low = min(row["score"] for row in seen.rows("scores") if own <= row.items())
         assert low - 16 <= each["floor"] <= low - 4
     assert facts["scope"] == max(row["scope"] for row in seen.rows("scopes"))
     files = tmp_path / "files"

@@ -71,7 +71,8 @@ def assert_equal_games(programs: Sequence[syn.Program]) -> int:
         offsets = defaultdict[int, set[tuple[tuple[str, float], ...]]](set)
         for seeds in SEEDS:
             play = next(plays)
-            if play.outcome != "finished" or any(map(_is_failure, play.events)):
+            failed = any(isinstance(each, Ensured) and not each.passed for each in play.events)
+            if failed or play.outcome != "finished":
                 continue
             scores = first.setdefault(seeds, play.scores)
             movers = sorted(play.scores.keys() & scores.keys())
@@ -80,10 +81,6 @@ def assert_equal_games(programs: Sequence[syn.Program]) -> int:
             play_count += 1
         assert all(len(each) == 1 for each in offsets.values()), f"{games[0].code}\n\n{game.code}"
     return play_count
-
-
-def _is_failure(event: object) -> bool:
-    return isinstance(event, Ensured) and not event.passed
 
 
 # -- rewriting a program -------------------------------------------------------------------------

@@ -11,28 +11,16 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from support.chat_server import ChatServer
 from support.chat_turns import KEY, KEY_VARIABLE, Chat, script_of, settings_of
-from support.doubles import NumberedStories, WordJudge
+from support.doubles import NumberedStories, ScriptPlayer, WordJudge
 
 from xgl import Cast, Instance, Metadata, Play, Seeds, game, parse, play_all
-from xgl.errors import OversizeError
 from xgl.language.dialects import DIALECTS
 from xgl.players.chat import ChatPlayer
-from xgl.runtime.requests import Move, ScoreRequest, TokenScores, Turn, View
+from xgl.runtime.requests import ScoreRequest, TokenScores, View
 
 if TYPE_CHECKING:
     from xgl.judge.transformer_judge import TransformerJudge
     from xgl.lm.language_model import LanguageModel
-
-
-class ScriptPlayer:
-    """Says its script and keeps the turns it was given."""
-
-    def __init__(self, script: Sequence[str]) -> None:
-        self.lines, self.turns = iter(script), list[Turn]()
-
-    def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        self.turns += turns
-        return [Move(next(self.lines)) for _ in turns]
 
 
 @dataclass

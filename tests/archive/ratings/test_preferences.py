@@ -23,12 +23,6 @@ def sample_scores(seed: int, skills: np.ndarray, maps: int, noise: float = 1.0) 
     return skills[:, None] + np.random.default_rng(seed).normal(0, noise, (len(skills), maps))
 
 
-def sample_outcomes(maps: int = 12) -> list[np.ndarray]:
-    """Outcomes of four models on three games that order them differently."""
-    skills = np.array([[3.0, 2, 1, 0], [1.0, 3, 0, 2], [0.5, 0.0, 0.5, 0.0]])
-    return [wins(sample_scores(seed, each, maps)) for seed, each in enumerate(skills)]
-
-
 @given(SCORES)
 def test_outcomes_are_antisymmetric_and_at_most_1(scores: np.ndarray) -> None:
     for outcomes in (wins(scores), margins(scores, 2.0)):
@@ -43,7 +37,9 @@ def test_copies_of_games_and_models_do_not_change_ratings_of_the_others(
 ) -> None:
     """Ratings, intervals, and what maps say that the equilibrium did not see. Copies stand first,
     in the middle and last."""
-    outcomes = sample_outcomes(maps=9)
+    # four models on three games that order them differently
+    skills = np.array([[3.0, 2, 1, 0], [1.0, 3, 0, 2], [0.5, 0.0, 0.5, 0.0]])
+    outcomes = [wins(sample_scores(seed, each, 9)) for seed, each in enumerate(skills)]
     tasks, models = [1, 0, 1, 2, 1, 0], [3, 0, 1, 0, 2, 3]
     more = [outcomes[task][:, models][:, :, models] for task in tasks]
     results = []

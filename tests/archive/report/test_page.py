@@ -108,13 +108,6 @@ def test_scores_of_other_games_and_in_other_units_are_refused(
 DUEL = "assign(s=story())\nelicit(t, 4)\nelicit(white, x, 4)\nreward(xed(s | t) - xed(s | x))"
 
 
-def _write_measured(folder: Path, run: Path) -> Path:
-    """Three models measured on games of a run."""
-    origins = [each["game_id"] for each in Archive.open(run).rows("scopes")]
-    scores = draw_scores(0, THREE, 4)
-    return build(folder, scores, range(len(origins)), exported=origins)
-
-
 def _write_few(folder: Path) -> Path:
     """A scope of two games that was decided by V: the only play of one has no move, in that of the
     other two players moved."""
@@ -146,13 +139,15 @@ def _write_one(folder: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[str, str]:
-    """What is written about several runs, by name."""
+    """What is written about several runs, by name; on games of "few" three models were measured."""
     folder = tmp_path_factory.mktemp("pages")
     runs = {"few": _write_few(folder / "few"), "one": _write_one(folder / "one")}
-    measured = {"few": _write_measured(folder / "measured", runs["few"])}
+    origins = [each["game_id"] for each in Archive.open(runs["few"]).rows("scopes")]
+    scores = draw_scores(0, THREE, 4)
+    measured = build(folder / "measured", scores, range(len(origins)), exported=origins)
     texts = {}
     for name, run in {**runs, "attacks": hostile_run}.items():
-        more = ["--measured", str(measured[name])] if name in measured else []
+        more = ["--measured", str(measured)] if name == "few" else []
         texts[name] = _write_page(run, folder / f"{name}.html", *more)
     return texts
 

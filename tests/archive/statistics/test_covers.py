@@ -53,13 +53,25 @@ def matrices(draw: st.DrawFn) -> np.ndarray:
 
 @settings(max_examples=25)
 @given(values=matrices(), eta=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
-def test_the_cover_is_the_one_of_brute_force(values: np.ndarray, eta: float) -> None:
+def test_the_cover_is_the_one_of_brute_force_and_bounds_of_a_greedy_one_hold(
+    values: np.ndarray, eta: float
+) -> None:
     members, delta = brute_force(values, eta)
     cover = best_cover(values, eta)
     assert (len(cover.members), cover.delta) == (len(members), delta)
     assert transfer_cover(values, cover.members) == delta
     assert cover.exact
     assert (cover.least, cover.delta_bound) == (len(members), delta)
+    greedy = best_cover(values, eta, exact_up_to=0)
+    assert transfer_cover(values, greedy.members) == greedy.delta >= eta
+    assert greedy.least <= len(members) <= len(greedy.members)
+    assert greedy.gap == len(greedy.members) - greedy.least
+    best = max(
+        transfer_cover(values, family)
+        for family in combinations(range(len(values)), len(greedy.members))
+    )
+    assert greedy.delta <= best <= greedy.delta_bound
+    assert delta <= greedy.delta_bound
 
 
 @settings(max_examples=25)
@@ -75,22 +87,6 @@ def test_missing_values_are_named_if_and_only_if_they_could_make_it_smaller(
         assert np.isnan(values[pair])
         values[pair] = 1.0
     assert not pairs or len(best_cover(values, eta).members) < games
-
-
-@settings(max_examples=25)
-@given(values=matrices(), eta=st.sampled_from([0.0, 0.3, 0.5, 0.8, 1.0]))
-def test_greedy_covers_and_its_bounds_hold(values: np.ndarray, eta: float) -> None:
-    members, delta = brute_force(values, eta)
-    cover = best_cover(values, eta, exact_up_to=0)
-    assert transfer_cover(values, cover.members) == cover.delta >= eta
-    assert cover.least <= len(members) <= len(cover.members)
-    assert cover.gap == len(cover.members) - cover.least
-    best = max(
-        transfer_cover(values, family)
-        for family in combinations(range(len(values)), len(cover.members))
-    )
-    assert cover.delta <= best <= cover.delta_bound
-    assert delta <= cover.delta_bound
 
 
 def test_an_eta_out_of_reach_names_the_largest_that_works() -> None:

@@ -25,6 +25,10 @@ def about(value: float, width: float) -> intervals.Interval:
     return intervals.Interval(value, value - width, value + width)
 
 
+def captured(share: intervals.Interval) -> intervals.TransferValues:
+    return intervals.TransferValues(intervals.UNDEFINED, share, intervals.UNDEFINED)
+
+
 @dataclass
 class Oracle:
     """Knows every value to within 0.2 after 32 plays and 0.1 after 96, and what it was asked;
@@ -48,10 +52,7 @@ class Oracle:
         if asked.own:
             bounds |= {"own": OwnGain(decides, total=own)}
         if asked.helps:
-            bounds |= {
-                "values": intervals.TransferValues(intervals.UNDEFINED, helps, intervals.UNDEFINED)
-            }
-            bounds |= {"help_gain": about(9 * self.helps, 10 * width)}
+            bounds |= {"values": captured(helps), "help_gain": about(9 * self.helps, 10 * width)}
         if asked.parent_cross_ratio:
             bounds |= {"parent_cross_ratio": about(self.ratio, width)}
         return bounds
@@ -107,21 +108,15 @@ def test_a_game_at_the_threshold_is_rarely_accepted(scope: int) -> None:
         ) -> racing.Bounds:  # type: ignore[no-untyped-def]
             n, plain = question.plays, intervals.two_sided(LOOKS.confidence(question.plays))
             wide = intervals.two_sided(LOOKS.confidence(question.plays, scope))
-            helps = intervals.TransferValues(
-                intervals.UNDEFINED, intervals.Interval(0.9, 0.8, 1.0), intervals.UNDEFINED
-            )
             values = {
                 g: intervals.ratio_interval(teaching_gains[g][:n], own[:n], wide, plain)
                 for g in question.scope_games
             }
             gain = intervals.mean_interval(own[:n], plain)
-            apart = dict.fromkeys(question.cross_ratio_games, intervals.Interval(0.1, 0.0, 0.2))
+            apart = dict.fromkeys(question.cross_ratio_games, about(0.1, 0.1))
             bounds = {"own": OwnGain(gain, total=gain), "scope_values": values}
-            bounds |= {
-                "parent_cross_ratio": intervals.Interval(0.1, 0.0, 0.2),
-                "scope_cross_ratios": apart,
-            }
-            help_values = {"values": helps, "help_gain": intervals.Interval(8.0, 7.0, 9.0)}
+            bounds |= {"parent_cross_ratio": about(0.1, 0.1), "scope_cross_ratios": apart}
+            help_values = {"values": captured(about(0.9, 0.1)), "help_gain": about(8.0, 1.0)}
             return bounds | help_values if question.helps else bounds
 
         decision, _ = racing.run(racing.acceptance(SETTINGS, games, NOTHING), answer)

@@ -42,18 +42,13 @@ def world_of(run: Grown) -> OpenWorld:
     return run.oracle
 
 
-def run_from(seed: int) -> tuple[Grown, list[list[int]]]:
-    draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
-    bench, tests = Bench(width=draw.choice([1, 3])), draw.choice(TESTS)
-    run = growth(random_world(draw), random_settings(draw), bench, tests)
-    return run, list(scope_games(run))
-
-
 @given(seed=st.integers(0, 2**32))
 @settings(max_examples=80)
 def test_accepted_games_help_their_parent_and_are_new_to_all_before(seed: int) -> None:
-    run, scopes = run_from(seed)
-    world = world_of(run)
+    draw = random.Random(seed)  # and not drawn piece by piece, which makes small worlds mostly
+    bench, tests = Bench(width=draw.choice([1, 3])), draw.choice(TESTS)
+    run = growth(random_world(draw), random_settings(draw), bench, tests)
+    scopes, world = list(scope_games(run)), world_of(run)
     for place, member in enumerate(run.members):
         if member.parent is None:
             continue

@@ -116,7 +116,8 @@ def test_a_run_pins_its_base_and_finds_it_again(
     assert config.player.model == config.player.npc == f"adapter:{EXAMPLE}:{SHA}"
     assert config.judge.second == config.player.model
     assert config.judge.model == "embedded"
-    assert search.config(search.rows("runs")[0])["player"]["model"] == config.player.model
+    archived = json.loads(search.rows("runs")[0]["config_json"])
+    assert archived["player"]["model"] == config.player.model
     shutil.rmtree(search.folder / "cache")
     assert search.go_on(of_limits(), "growth.max_accepted=2") == 0
     capsys.readouterr()

@@ -39,6 +39,10 @@ def settings_of(url: str, **changes: Any) -> ChatSettings:
     return ChatSettings(**(usual | QUICK | changes))
 
 
-def texts(moves: list[Move | OversizeError]) -> list[str]:
-    assert all(isinstance(each, Move) for each in moves)
-    return [each.text for each in moves if isinstance(each, Move)]
+def moves_of(answers: list[Move | OversizeError]) -> list[Move]:
+    assert all(isinstance(each, Move) for each in answers)
+    return [each for each in answers if isinstance(each, Move)]
+
+
+def texts(answers: list[Move | OversizeError]) -> list[str]:
+    return [each.text for each in moves_of(answers)]

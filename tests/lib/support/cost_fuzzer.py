@@ -185,13 +185,9 @@ def enlarge(case: Case, rng: Random) -> Case:
     size = sum(parts(line) for each in programs for line in each)
     turns = min(syn.MAX_STEPS // (len(lines) + 2), syn.MAX_PARTS // (size + 2))
     moves = tuple(move * rng.choice((1, 200)) for move in case.moves)
-    text = truncated(looped(lines[: LINES - 2], max(0, turns - 1), rng))
-    return Case(text, case.dialect, moves)
-
-
-def looped(lines: list[str], times: int, rng: Random) -> list[str]:
-    flag = rng.choice(syn.FLAGS)
-    return [f"beacon({flag})", *lines, f"replay({flag}, {times})"]
+    flag, times = rng.choice(syn.FLAGS), max(0, turns - 1)
+    looped = [f"beacon({flag})", *lines[: LINES - 2], f"replay({flag}, {times})"]
+    return Case(truncated(looped), case.dialect, moves)
 
 
 def widened(line: str, room: int) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -97,6 +97,17 @@ class EchoPlayer:
     def _words(self, view: ask.View) -> str:
         seed = number(view.player, render(view))
         return ("bad word", "a good word", "tale & more, and more", "")[seed % 4]
+
+
+class ScriptPlayer:
+    """Says its script and keeps the turns it was given."""
+
+    def __init__(self, script: Sequence[str]) -> None:
+        self.lines, self.turns = iter(script), list[ask.Turn]()
+
+    def moves(self, turns: list[ask.Turn]) -> list[ask.Move | OversizeError]:
+        self.turns += turns
+        return [ask.Move(next(self.lines)) for _ in turns]
 
 
 def seated(player: Any) -> Cast:

@@ -26,24 +26,15 @@ class Framework:
         self.folder = Path(os.environ.get("XENT_FRAMEWORKS", folder)) / name
         if not (self.folder / "done").exists():
             venv.create(self.folder, symlinks=True)
-            self._site.joinpath("project.pth").write_text(
-                f"{ROOT}\n{sysconfig.get_path('purelib')}\n"
-            )
+            version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+            site = self.folder / "lib" / version / "site-packages"
+            site.joinpath("project.pth").write_text(f"{ROOT}\n{sysconfig.get_path('purelib')}\n")
             self.pip(*packages)
             (self.folder / "done").touch()
 
-    @property
-    def python(self) -> Path:
-        return self.folder / "bin" / "python"
-
-    @property
-    def _site(self) -> Path:
-        version = f"python{sys.version_info.major}.{sys.version_info.minor}"
-        return self.folder / "lib" / version / "site-packages"
-
     def pip(self, *arguments: str) -> None:
         """``pip install`` there."""
-        pip = [sys.executable, "-m", "pip", "--python", self.python]
+        pip = [sys.executable, "-m", "pip", "--python", self.folder / "bin" / "python"]
         run([*pip, "install", "-q", "--no-compile", *arguments])
 
     def run(self, *command: str | Path, cwd: Path | None = None) -> str:

@@ -84,14 +84,8 @@ def loaded_host(device: str, **changes: Any) -> model_host.ModelHost:
     """A model host whose fine-tunes are short. ``device``: of judge and player, or those of both,
     as ``gpu:0/gpu:1``."""
     judge, _, player = device.partition("/")
-    warm = models.WarmStartConfig(maps=2, rollouts=4, edits=1)
-    small: dict[str, Any] = {
-        "tokens": 2000,
-        "steps": 2,
-        "maps": 2,
-        "rollouts": 4,
-        "warm_start": warm,
-    }
+    small: dict[str, Any] = {"tokens": 2000, "steps": 2, "maps": 2, "rollouts": 4}
+    small["warm_start"] = models.WarmStartConfig(maps=2, rollouts=4, edits=1)
     small["bfloat16_rewards"] = False  # which only a CPU has
     finetune = models.FinetuneConfig(**{**small, **changes})
     settings = models.ModelHostSettings(

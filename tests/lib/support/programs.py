@@ -27,7 +27,8 @@ _STORY = st.one_of(
 )
 
 
-def _call(name: str, *arguments: Drawn) -> Drawn:
+def call(name: str, *arguments: Drawn) -> Drawn:
+    """Of a function of the language."""
     return st.builds(lambda *items: syn.Function(name, items), *arguments)
 
 
@@ -37,14 +38,14 @@ def _strings(leaf: Drawn, dialect: Dialect) -> tuple[Drawn, Drawn]:
     def join(parts: Drawn) -> Drawn:
         items = st.lists(parts, max_size=3).map(lambda members: syn.ListOf(tuple(members)))
         lists = items | _LIST_REGISTER | st.builds(syn.Chain, items, _LIST_REGISTER)
-        lists |= _call("shuffle", lists) | _call("split", parts) | _call("split", parts, parts)
+        lists |= call("shuffle", lists) | call("split", parts) | call("split", parts, parts)
         forms = [
             st.builds(syn.Cat, parts, parts),
             st.builds(syn.Cut, parts, parts, st.sampled_from(["before", "after"])),
-            _call("remove_common_words", parts, parts | lists),
-            _call("first_n_tokens", parts, st.builds(syn.Number, st.integers(0, 9))),
-            _call("sample", lists),
-            _call("join", parts, lists),
+            call("remove_common_words", parts, parts | lists),
+            call("first_n_tokens", parts, st.builds(syn.Number, st.integers(0, 9))),
+            call("sample", lists),
+            call("join", parts, lists),
         ]
         if dialect.stored_prefix:
             forms.append(st.builds(syn.Given, parts, parts))
@@ -53,7 +54,7 @@ def _strings(leaf: Drawn, dialect: Dialect) -> tuple[Drawn, Drawn]:
     strings = st.recursive(leaf, join, max_leaves=5)
     items = st.lists(strings, max_size=3).map(lambda members: syn.ListOf(tuple(members)))
     lists = st.one_of(items, _LIST_REGISTER, st.builds(syn.Chain, _LIST_REGISTER, items))
-    return strings, lists | _call("shuffle", lists)
+    return strings, lists | call("shuffle", lists)
 
 
 def _sums(terms: Drawn) -> Drawn:
@@ -72,21 +73,21 @@ def _xents(strings: Drawn) -> Drawn:
 
 
 def _conditions(strings: Drawn, lists: Drawn, dialect: Dialect) -> Drawn:
-    counts = _call("num_words", strings) | _call("len", strings | lists)
+    counts = call("num_words", strings) | call("len", strings | lists)
     bounds: Drawn = st.integers(0, 60)
     if dialect.python_conditions:
         bounds |= st.sampled_from([0.5, 20.25, 1e-3])
     sums = _sums(_xents(strings) | st.builds(syn.Number, bounds) | counts)
     truth = st.builds(syn.Truth, strings, st.lists(strings, max_size=2).map(tuple), st.booleans())
-    word_tests = _call("only_uses_words", strings | lists, strings)
-    word_tests |= _call("only_uses_chars", strings, strings)
+    word_tests = call("only_uses_words", strings | lists, strings)
+    word_tests |= call("only_uses_chars", strings, strings)
     simple = (
         truth | word_tests | st.builds(syn.Comparison, sums, st.sampled_from(syn.COMPARATORS), sums)
     )
     if not dialect.python_conditions:
         return simple
     alike = st.sampled_from(["==", "!="])
-    words = _call("word_set", strings) | _call("common_word_set", strings, strings)
+    words = call("word_set", strings) | call("common_word_set", strings, strings)
     simple |= st.builds(syn.Comparison, sums, alike, sums)
     simple |= st.builds(syn.Test, strings, st.sampled_from(["==", "!=", "in", "not in"]), strings)
     simple |= st.builds(syn.Test, lists, alike, lists)

@@ -59,7 +59,9 @@ def build(
             rows["rounds"] += _rounds(ids, each, first_map)
             if place in levels and len(each):
                 origin = exported[place] if exported else f"scope{game_.game_id[:4]}"
-                rows["measures"].append(_measure(ids, each, origin) | {"m": m})
+                level = {"m": m, "theta": 0.5, "at_round": 2, "narms": float(np.mean(each))}
+                level |= {"rounds": ROUNDS, "k_m": ROUNDS, "maps": len(each), "base": "base"}
+                rows["measures"].append(row("measures", **ids, exported_game_id=origin, **level))
     return write(folder, **rows)
 
 
@@ -74,12 +76,6 @@ def _rounds(ids: Mapping[str, str], scores: np.ndarray, first_map: int) -> list[
         for place, score in enumerate(scores, start=first_map)
         for number in range(1, ROUNDS + 1)
     ]
-
-
-def _measure(ids: Mapping[str, str], scores: np.ndarray, origin: str) -> dict[str, Any]:
-    levels = {"m": 4, "theta": 0.5, "at_round": 2, "narms": float(np.mean(scores))}
-    levels |= {"rounds": ROUNDS, "k_m": ROUNDS, "maps": len(scores), "base": "base"}
-    return row("measures", **ids, exported_game_id=origin, **levels)
 
 
 def draw_scores(seed: int, skills: Mapping[str, Sequence[float]], maps: int = 6) -> Scores:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from abc import ABC, abstractmethod
 from collections import defaultdict
@@ -384,11 +383,6 @@ class Search:
         assert self.run(world, *overrides, sampler=sampler) == 0
         assert self.faults() == []
         return self.rows("decisions")
-
-    def config(self, event: dict[str, Any]) -> dict[str, Any]:
-        """The configuration that a row of ``runs`` holds."""
-        values: dict[str, Any] = json.loads(event["config_json"])
-        return values
 
     def rows(self, table: str, name: str = "run") -> list[dict[str, Any]]:
         return Archive.open(self.folder / name).rows(table)

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 
 import pytest
-from support.doubles import seated
+from support.doubles import ScriptPlayer, seated
 
 from xgl import Instance, Metadata, Play, Seeds, analyse, game, parse, play_all
 from xgl.language import syntax as syn
@@ -97,16 +97,6 @@ IMMORTAL = LONDON_1851.split()
 """Twenty-one moves of each side (Anderssen and Kieseritzky, London 1851)."""
 
 
-class Opening:
-    """Plays the moves of a game; once it tries one that is illegal."""
-
-    def __init__(self) -> None:
-        self.remaining = ["Ke3", *IMMORTAL]
-
-    def moves(self, turns: list[Turn]) -> list[Move]:
-        return [Move(self.remaining.pop(0)) for _ in turns]
-
-
 def test_naive_chess_plays_a_legal_game_to_its_end() -> None:
     def is_legal(statement: str) -> bool:
         rule, _, moves = statement.partition(":")
@@ -114,7 +104,7 @@ def test_naive_chess_plays_a_legal_game_to_its_end() -> None:
         to_play = "black" if len(played) % 2 else "white"
         return played == IMMORTAL[: len(played)] and f"{to_play} to play" in rule
 
-    cast = seated(Opening())
+    cast = seated(ScriptPlayer(["Ke3", *IMMORTAL]))  # the first of which is illegal
     cast.judge.believes = is_legal  # type: ignore[attr-defined]
     entry = find("naive_chess")
     [result] = play_all([Instance(game(parse(entry.text), LONG), Seeds(3, 0))], cast)

@@ -3,8 +3,8 @@ over tensors in place, which give what ordinary ones give (on a CPU nothing is c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
@@ -191,20 +191,6 @@ def test_a_batch_of_moves_keeps_the_byte_budget(vocabulary: int) -> None:
 MIB = 1 << 20
 
 
-@contextmanager
-def counted_tokens() -> Iterator[list[int]]:
-    """The number of tokens of each forward pass, padding included."""
-    counts: list[int] = []
-    backbone = LanguageModel.backbone
-
-    def counting(self: LanguageModel, *policies: Any, **inputs: Any) -> Any:
-        counts.append(inputs["input_ids"].numel())
-        return backbone(self, *policies, **inputs)
-
-    with patch.object(LanguageModel, "backbone", counting):
-        yield counts
-
-
 def logits_after(
     lm: LanguageModel,
     caches: PromptCaches | None,
@@ -230,8 +216,13 @@ def test_a_continued_prompt_has_the_same_logits_and_only_what_is_new_is_read(
 ) -> None:
     caches = PromptCaches(64 * MIB)
     logits_after(lm, caches, encode_texts(lm, *FIRST))
-    prompts = encode_texts(lm, *CONTINUED)
-    with counted_tokens() as counts:
+    prompts, counts, backbone = encode_texts(lm, *CONTINUED), list[int](), LanguageModel.backbone
+
+    def counted(self: LanguageModel, *policies: Any, **inputs: Any) -> Any:
+        counts.append(inputs["input_ids"].numel())  # padding included
+        return backbone(self, *policies, **inputs)
+
+    with patch.object(LanguageModel, "backbone", counted):
         continued = logits_after(lm, caches, prompts)
     assert_close(continued, logits_after(lm, None, prompts))
     suffixes = [len(p) - len(q) for p, q in zip(prompts, encode_texts(lm, *FIRST), strict=True)]

@@ -297,21 +297,15 @@ def test_a_fault_that_passes_is_tried_again(chat: Chat, fault: Any) -> None:
     assert player.usage.requests == 3
 
 
-def without_waiting(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The seconds of each back-off from now on, none of which is waited for."""
+def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     pauses: list[float] = []
     monkeypatch.setattr("xgl.chat.client.FIRST_BACKOFF", 1.0)
 
-    async def note(coroutine: Any, seconds: float) -> None:
+    async def note(coroutine: Any, seconds: float) -> None:  # and wait for nothing
         coroutine.close()
         pauses.append(seconds)
 
     monkeypatch.setattr("xgl.chat.client.asyncio.wait_for", note)
-    return pauses
-
-
-def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
-    pauses = without_waiting(monkeypatch)
     answers = [Sent(429, b"{}", {"Retry-After": "7"}), *[refusal(500)] * 6, move("x")]
     for _ in range(2):
         player, _ = chat(*answers, retries=7)

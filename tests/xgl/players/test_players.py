@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from support.chat_turns import moves_of, texts
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
@@ -23,10 +24,6 @@ def turn(map_seed: int, play_seed: int = 0, text: str = "A cat.", max_len: int =
 TURNS = [turn(1), turn(1, 1), turn(3, text="The king was old.", max_len=2), turn(5)]
 
 
-def texts(moves: list[Move | OversizeError]) -> list[str]:
-    return [move.text for move in _moves(moves)]
-
-
 def test_the_same_seeds_make_the_same_move_whatever_else_is_in_the_batch(lm: LanguageModel) -> None:
     player = LocalPolicy(lm, batch_rows=3)
     together = texts(player.moves(TURNS))
@@ -38,7 +35,7 @@ def test_the_same_seeds_make_the_same_move_whatever_else_is_in_the_batch(lm: Lan
 
 def test_a_move_is_one_line_of_at_most_its_limit_with_its_counts(lm: LanguageModel) -> None:
     turns = [turn(seed, max_len=limit) for seed in range(3) for limit in (1, 9)]
-    for each, move in zip(turns, _moves(LocalPolicy(lm).moves(turns)), strict=True):
+    for each, move in zip(turns, moves_of(LocalPolicy(lm).moves(turns)), strict=True):
         assert "\n" not in move.text
         assert move.text == move.text.strip()
         assert 1 <= len(move.token_ids) <= each.request.max_len
@@ -88,7 +85,7 @@ def test_a_move_ends_with_the_judges_limit_where_tokenizers_differ(
     lm: LanguageModel, limit: int
 ) -> None:
     """Sampling ends with the word after those that are too many, and not before."""
-    moves = _moves(
+    moves = moves_of(
         LocalPolicy(lm, count=letters).moves([turn(1, p, max_len=limit) for p in range(8)])
     )
     overruns = 0
@@ -128,7 +125,7 @@ def test_words_are_separated_though_a_token_alone_loses_its_space(lm: LanguageMo
     assert other.decode(other.encode("a cat", add_special_tokens=False)[1:])[0] != " "
     fewer = Fewer(lm.model, other, lm.device)
     turns = [turn(1, p, max_len=6) for p in range(40)]
-    moves = _moves(LocalPolicy(fewer, count=letters).moves(turns))
+    moves = moves_of(LocalPolicy(fewer, count=letters).moves(turns))
     full = [m for m in moves if not _has_ended(other, m) and len(m.token_ids) < 6 * MAX_TOKEN_RATIO]
     assert full
     assert all(letters(move.text) > 6 for move in full)
@@ -137,8 +134,3 @@ def test_words_are_separated_though_a_token_alone_loses_its_space(lm: LanguageMo
 def _has_ended(tokenizer: PreTrainedTokenizerFast, move: Move) -> bool:
     last = move.token_ids[-1]
     return last == tokenizer.eos_token_id or "\n" in tokenizer.decode([last])
-
-
-def _moves(answers: list[Move | OversizeError]) -> list[Move]:
-    assert all(isinstance(answer, Move) for answer in answers)
-    return [answer for answer in answers if isinstance(answer, Move)]

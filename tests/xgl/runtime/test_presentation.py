@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from support.doubles import WordJudge, number
+from support.programs import call
 
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
 from xgl.language import syntax as syn
@@ -166,21 +167,17 @@ LISTS = st.sampled_from(["l", "l1"])
 PLAYERS = st.sampled_from(["black", "alice", "bob", "env"])
 
 
-def _call(name: str, *arguments: Any) -> Any:
-    return st.builds(lambda *items: syn.Function(name, items), *arguments)
-
-
 def _compound(parts: Any) -> Any:
     items = st.lists(parts, min_size=1, max_size=2).map(lambda values: syn.ListOf(tuple(values)))
-    lists = items | st.builds(syn.Register, LISTS) | _call("split", parts)
-    lists |= _call("shuffle", lists)
+    lists = items | st.builds(syn.Register, LISTS) | call("split", parts)
+    lists |= call("shuffle", lists)
     return st.one_of(
         st.builds(syn.Cat, parts, parts),
         st.builds(syn.Cut, parts, parts, st.sampled_from(["before", "after"])),
-        _call("remove_common_words", parts, parts | lists),
-        _call("first_n_tokens", parts, st.builds(syn.Number, st.integers(0, 3))),
-        _call("join", parts, lists),
-        _call("sample", lists),
+        call("remove_common_words", parts, parts | lists),
+        call("first_n_tokens", parts, st.builds(syn.Number, st.integers(0, 3))),
+        call("join", parts, lists),
+        call("sample", lists),
     )
 
 
@@ -194,7 +191,7 @@ LIST_VALUES = (
     ITEMS
     | st.builds(syn.Register, LISTS)
     | st.builds(syn.Chain, st.builds(syn.Register, LISTS), ITEMS)
-    | _call("shuffle", ITEMS | st.builds(syn.Register, LISTS))
+    | call("shuffle", ITEMS | st.builds(syn.Register, LISTS))
 )
 AMOUNTS = st.builds(
     lambda kind, target, prefix: syn.Sum(((1, syn.Xent(kind, target, prefix)),)),
