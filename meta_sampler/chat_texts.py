@@ -183,12 +183,12 @@ def programs_in(answer: str) -> list[ProgramText]:
     """
     text = well_formed(final_text(answer)[:MAX_ANSWER])
     programs, intent, program, raw = list[ProgramText](), "", list[list[str]](), list[str]()
-    depth, is_apart, pays, quote = 0, False, False, ""
+    depth, is_apart, pays, mark = 0, False, False, ""
     for inside, line in (*_fenced_lines(text), (None, "")):
         is_call = _is_call(line)
         goes_on = depth > 0 and not is_call
         # A line that goes on may begin with a sign, which looks like a bullet.
-        bare = _bare(line.strip().removeprefix(quote) if goes_on else _BULLET.sub("", line))
+        bare = _bare(re.sub(mark if goes_on else _BULLET, "", line))
         begins = is_apart and bare.startswith("assign") and pays
         is_other = not (is_call or goes_on or inside or not bare)
         if program and (inside is None or begins or is_other):
@@ -201,7 +201,7 @@ def programs_in(answer: str) -> list[ProgramText]:
         elif is_call or (inside and bare):
             program.append([bare])
             depth, pays = 0, pays or bare.startswith("reward")
-            quote = ">" if line.lstrip().startswith(">") else ""
+            mark = _mark_like(line)
         else:
             intent = intent if program else one_line(line) or intent
             depth, is_apart = 0, is_apart or not line.strip()
@@ -220,6 +220,17 @@ def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
         yield from ((inside, line) for line in lines)
 
 
+def _mark_like(line: str) -> str:
+    """A pattern of the mark before a call, for the lines that go on: the same signs at the same
+    place, or another number."""
+    mark = match[0].rstrip() if (match := _BULLET.match(line[:80])) else ""
+    signs = re.escape(mark.lstrip())
+    numbers = re.sub(r"\d+", r"\\d{1,3}", signs)
+    if numbers != signs:
+        return rf"\A\s*{numbers}(?=\s+\S)"
+    return rf"\A{re.escape(mark.removesuffix(mark.lstrip()))}{signs}"
+
+
 def _bare(line: str) -> str:
     """A line without quotes of code, a semicolon and a comment."""
     code = _QUOTED.sub(lambda part: part[0] if part[1] else "", line)
@@ -227,7 +238,7 @@ def _bare(line: str) -> str:
 
 
 def _is_call(line: str) -> bool:
-    return bool(_CALL.match(_BULLET.sub("", line[:80]).lstrip("` ")))
+    return bool(_CALL.match(_BULLET.sub("", line[:80]).strip().lstrip("` ")))
 
 
 def _nesting(line: str) -> int:

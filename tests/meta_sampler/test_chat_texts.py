@@ -27,13 +27,16 @@ OTHER = "assign(s=story())\nelicit(y, 4)\nreward(xed(y | s))"
 
 
 NUMBERED = "\n".join(f"{i}. {line}" for i, line in enumerate(PROGRAM.splitlines(), 1))
+MARKS = "> ", "> > ", "- ", "  * ", "\t", "\u00a0"
+WRAPPED = PROGRAM.replace(" | x", "\n  | x").splitlines()
 
 ONE = {
     "bare": PROGRAM,
     "fence": f"Here you are:\n```xgl\n{PROGRAM}\n```\nEnjoy!",
     "numbered lines": NUMBERED,
     "bullets and backticks": "\n".join(f"- `{line}`" for line in PROGRAM.splitlines()),
-    "quoted lines": "> " + PROGRAM.replace(" | x", "\n | x").replace("\n", "\n> "),
+    **{f"lines after {mark!r}": "\n".join(mark + line for line in WRAPPED) for mark in MARKS},
+    "numbered, going on": "\n".join(f"{i}. {line}" for i, line in enumerate(WRAPPED, 9)),
     "comments": "```\n" + PROGRAM.replace(" | x", "  # what it's\n | x") + "\n```",
     "prose": f"I think that a game should reward(ing) play be.\n\n{PROGRAM}\n\nIt pays for x.",
     "end of turn": f"```\n{PROGRAM}\n```<|im_end|>",

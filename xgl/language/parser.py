@@ -173,7 +173,7 @@ def _variable(name: str, node: ast.expr) -> str:
 
 
 _NAMES = (*syn.PLAYERS, *syn.REGISTERS, *syn.LIST_REGISTERS)
-_KNOWN = f"a player ({' '.join(syn.PLAYERS)}) or a register (s t x y p a b c, plain or with 0-3)"
+_KNOWN = f"a player ({' '.join(syn.PLAYERS)}) or register (s t x y p a b c s0 … c3)"
 
 
 def _split_player(call: ast.Call) -> tuple[str, list[ast.expr]]:

@@ -35,7 +35,7 @@ REFUSED: dict[tuple[str, str], list[tuple[str, int, str]]] = {
         ("ensure(xent(s) == 1)", 8, "ensure(xent(s) <= 1)")
     ],
     ("an operation", SUM): [("reward(2*xent(s) - xent(t))", 8, "reward(xent(s) - xent(t))")],
-    ("unknown name 'Bob'", f"{PLAYERS} or a register (s t x y p a b c, plain or with 0-3)"): [
+    ("unknown name 'Bob'", f"{PLAYERS} or register (s t x y p a b c s0 … c3)"): [
         ("elicit(Bob, s, 3)", 8, "elicit(bob, s, 3)"),
         ("reward(Bob, xent(s))", 8, "reward(bob, xent(s))"),
     ],
