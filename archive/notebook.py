@@ -166,7 +166,7 @@ class Run:
         return self._frame(self._with_programs(pa.Table.from_pylist(rows)))
 
     def plays(self, game: str) -> DataFrame:
-        """A row for each play of a game, of ``id:role`` in that role: who played, on which map, the
+        """A row for each play of a game (``id:role``: in that role): who played, on which map, the
         moves, the score; ``trained_on`` is the game (``id:role`` unless it is black) whose
         fine-tune played, null of the base player and of scripts."""
         game_id, role = self.read.find_game(game)
@@ -177,6 +177,8 @@ class Run:
             raise LookupFailedError(
                 f"run {self.run_id}: found no play in scores, expected {expected}"
             )
+        if role and not rows.num_rows:
+            raise LookupFailedError(f"game {game_id}: found no play in the role {role}")
         games = {row["finetune_id"]: TaskId.of(row).key for row in self.read.finetunes}
         trained_on = [games.get(policy_id) for policy_id in rows["policy_id"].to_pylist()]
         rows = rows.drop_columns(["game_id"])

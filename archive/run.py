@@ -300,16 +300,19 @@ class Run:
 
     def find_game(self, text: str, known_ids: Iterable[str] | None = None) -> tuple[str, str]:
         """The id of the game that ``text`` names, and the role ("": any): an id, which may be
-        short, with or without ``:role``, or its name in the newest scope, in any case of letters.
+        short, or its name in the newest scope, in any case of letters, with or without ``:role``.
+        A name alone means the role that has it.
 
         Raises LookupFailedError unless it is one of ``known_ids``, by default those of the archive.
         """
         tasks = {name.casefold(): task_id for task_id, name in self.names.items()}
-        name, _, role = text.partition(":")
-        name, role = tasks.get(text.casefold(), (name, role))
+        game_id, role = tasks.get(text.casefold(), ("", ""))
+        if not game_id:
+            name, _, role = text.partition(":")
+            game_id = tasks[name.casefold()].game_id if name.casefold() in tasks else name
         if known_ids is None:
             known_ids = self.table("games", ["game_id"])["game_id"].to_pylist()
-        return resolve(name, known_ids, self.names.values()), role
+        return resolve(game_id, known_ids, self.names.values()), role
 
     def find_task(self, text: str) -> TaskId:
         """The fine-tuned game in a role that ``text`` names, as for :meth:`find_game`; by default

@@ -28,7 +28,7 @@ Seat = Player | Lines | Write
 def play(
     program: syn.Program | Game | str,
     players: Seat | Mapping[str, Seat],
-    judge: Judge | str | None = None,
+    judge: Judge | str | Path | None = None,
     seed: int = 0,
     *,
     stories: StorySource | None = None,
@@ -38,9 +38,10 @@ def play(
 
     ``program``: also the name of a file or of a game of the library. ``players``: one for all
     players of the program, or by name; each a player, its moves, or a function from what it is
-    shown to its move. ``judge``: also a model's reference, by default ``embedded``, with which the
-    package's stories go. ``seed`` is both map and play seed. ``stories`` tells the map's texts;
-    without it a loaded judge writes them itself. ``metadata`` is for a program that is no game yet.
+    shown to its move. ``judge``: also the reference of a model, by default ``embedded``; with
+    a reference, stories come from the package. ``seed`` is both map and play seed. ``stories``
+    tells the map's texts; without it a loaded judge writes them itself. ``metadata`` is for a
+    program that is no game yet.
 
     >>> play("single_text", lambda view: "an old king").outcome  # doctest: +SKIP
     'finished'
@@ -51,8 +52,8 @@ def play(
     if isinstance(program, str | Path):
         program = read_game(program, metadata=metadata)
     whole = program if isinstance(program, Game) else game(program, metadata)
-    if judge is None or isinstance(judge, str):
-        judge, corpus = _loaded(judge or "embedded")
+    if judge is None or isinstance(judge, str | Path):
+        judge, corpus = _loaded("embedded" if judge is None else judge)
         has_prompts = any(request.prompt for request in asked_stories(whole))
         stories = stories or (None if has_prompts else corpus)
     seeds = Seeds(seed, seed)
@@ -62,7 +63,7 @@ def play(
 
 
 @cache
-def _loaded(reference: str) -> tuple[Judge, StorySource]:
+def _loaded(reference: str | Path) -> tuple[Judge, StorySource]:
     from xgl.judge.loading import load_judge, load_stories  # torch
 
     judge = load_judge(reference)

@@ -37,7 +37,7 @@ SCORE = _words(
 SUMMARY = re.compile(
     r"(^|_)(average|avg|mean|overall|total|rank|cost|price|latency|likes|date|params|parameters)(_|$)"
     r"|^(hub|generation|model_size)(_|$)"
-    r"|^(id|index|index_level_\d+|unnamed_\d+|no|year|size|context(_length|_window)?|)$"
+    r"|^(id|index|index_level_\d+|unnamed_\d+|no|year|size|context(_length|_window)?)$"
 )
 """Columns that number rows, sum up others, or of which more is not better: tasks only if named."""
 MOST = 1e100
@@ -243,15 +243,20 @@ class _Table:
         expected = "model_a, model_b, tie, A>>B or the name of one of the two models"
         raise self.fault(row, columns[2], expected)
 
-    def numbers(self, column: str) -> list[float]:
-        """The scores in a column. Raises :class:`RatingError` for a cell that is none."""
+    def numbers(self, column: str, tasks: Sequence[str] = ()) -> list[float]:
+        """The scores in a column; ``tasks``: of its rows, if there are several. Raises
+        :class:`RatingError` for a cell that is none, or a task in per cent and other numbers."""
         values = list(map(_score, self.cells[column]))
         if None in values:
             expected = f"a number up to {MOST:g}, true, false, win, loss, or nothing if missing"
             raise self.fault(values.index(None), column, expected)
-        signs = [text.lower() in WORDS or text[-1] == "%" for text in self.cells[column]]
-        if not all(signs) and "%" in "".join(self.cells[column]):  # is 0.3 a share?
-            raise self.fault(signs.index(False), column, "a number with %, as in other rows")
+        tasks, is_share = tasks or [""] * len(values), [t[-1:] == "%" for t in self.cells[column]]
+        shares = {task for task, is_one in zip(tasks, is_share, strict=True) if is_one}
+        for row, value in enumerate(values):
+            if (
+                tasks[row] in shares and not is_share[row] and abs(value or 0) > 0
+            ):  # is 0.3 a share?
+                raise self.fault(row, column, "a number with %, as in other rows")
         return [value for value in values if value is not None]
 
     def scores(self) -> Scored:
@@ -276,7 +281,7 @@ class _Table:
         if not kept:
             kept, notes = self._score_columns(column)
         if not kept:
-            found = f"found no column of scores beside {column}, expected one or more"
+            found = f"found no column of scores beside {column}, expected some (--tasks names any)"
             raise RatingError(f"{self.where}: {found}")
         return list(names), kept, np.array([self.numbers(name) for name in kept], float).T, notes
 
@@ -287,7 +292,7 @@ class _Table:
         for name in (name for name in self.cells if name != column):
             cells = {text.lower() for text in self.cells[name]}
             lost = f"column {name or 'without a name'} is left out"
-            if SUMMARY.search(column_key(name)):
+            if not name or SUMMARY.search(column_key(name)):
                 notes.append(f"{lost}: it is no task (--tasks can name it)")
             elif all(value is None or np.isnan(value) for value in map(_score, cells)):
                 notes.append(f"{lost}: none of its cells is a score")
@@ -317,7 +322,7 @@ class _Table:
         table = np.full((len(rows), len(places)), np.nan)
         row_of, column_of = ({name: n for n, name in enumerate(each)} for each in (rows, places))
         at = [row_of[name] for name in models], [column_of[task] for task in tasks]
-        table[at] = self.numbers(score)
+        table[at] = self.numbers(score, tasks)
         return rows, places, table, []
 
 

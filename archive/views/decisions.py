@@ -28,8 +28,8 @@ def explain(run: Run, game: str) -> list[dict[str, Any]]:
     if not run.decisions:
         raise LookupFailedError(f"run {run.run_id}: found no decision, expected at least one")
     decided = [*map(TaskId.of, run.decisions)]
-    initial = run.scopes.get(0, ())
-    game_id, role = run.find_game(game, [each.game_id for each in (*decided, *initial)])
+    known = [*decided, *(member.task_id for member in run.scopes.get(0, ()))]
+    game_id, role = run.find_game(game, [task_id.game_id for task_id in known])
     roles = sorted({each.role for each in decided if each.game_id == game_id})
     if not roles:
         raise LookupFailedError(f"game {game_id} is an initial one: nothing was decided on it")

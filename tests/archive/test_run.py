@@ -173,9 +173,10 @@ def test_every_command_about_a_game_takes_its_name(
 def test_a_role_after_an_id_is_heeded(capsys: pytest.CaptureFixture[str]) -> None:
     ident = IDS["Rival.1"]
     for role, code, found in (("black", 0, ident), ("bob", 2, "found role bob, expected black")):
-        assert main(["decisions", str(EXAMPLE), "--why", f"{ident}:{role}"]) == code
-        assert found in "".join(capsys.readouterr())
-    run = notebook.Run.open(EXAMPLE, backend="pyarrow")
-    assert (
-        len(run.plays(f"{ident}:black")) == len(run.plays(ident)) > len(run.plays(f"{ident}:bob"))
-    )
+        for name in (ident, "RIVAL.1"):
+            assert main(["decisions", str(EXAMPLE), "--why", f"{name}:{role}"]) == code
+            assert found in "".join(capsys.readouterr())
+    plays = notebook.Run.open(EXAMPLE, backend="pyarrow").plays
+    assert len(plays(f"{ident}:black")) == len(plays(ident)) > 0
+    with pytest.raises(LookupFailedError, match="found no play in the role bob"):
+        plays(f"{ident}:bob")

@@ -256,7 +256,9 @@ def title(game: Game, role: str = syn.MAIN_PLAYER) -> str:
     """
     writer = _TitleWriter(game, role)
     # Lines are followed once: where loops repeat them, payments may differ that cancel here.
-    alike = "what differs between turns" if find(game.program, syn.Replay) else ""
+    is_paid = any(each.player in writer.signs for each in find(game.program, syn.Reward))
+    is_loop = is_paid and find(game.program, syn.Replay)
+    alike = "what differs between turns" if is_loop else ""
     parts = [writer.payment() or alike or "nothing that a text decides"]
     parts += [" and ".join(dict.fromkeys(writer.conditions))] if writer.conditions else []
     text = ", ".join(parts)
@@ -305,7 +307,9 @@ class _TitleWriter:
 
     def __init__(self, game: Game, role: str) -> None:
         self.role, self.signs = role, paid_for(role)
-        self.texts: dict[str, _Text] = {}
+        fixed, filled = game.metadata.constants, game.metadata.prompts
+        self.texts: dict[str, _Text] = {n: (("text", f"“{v}”"),) for n, v in fixed.items() if v}
+        self.texts |= {name: (("text", f"a text ({name})"),) for name in filled}
         self.stories, self.seen, self.moves = 0, set[int](), list[str]()
         self.terms: Counter[_Term] = Counter()
         """What the role is paid, with signed counts."""

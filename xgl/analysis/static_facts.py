@@ -111,8 +111,16 @@ class StaticFacts:
     def main_reward_depends_on_moves(self) -> bool:
         """Whether a reward of the main player depends on a move of its own: through assigns, or
         through another player that learned something of it: from a text, from a reward of its own,
-        or from a condition on the move that it made last."""
-        is_live = DIALECTS[self.program.dialect].live_reveal
+        or from a condition that its last move must meet."""
+        answer, tied = None, set[syn.Instruction]()
+        while answer is None:
+            answer = self._pays_for_moves(tied)
+        return answer
+
+    def _pays_for_moves(self, tied: set[syn.Instruction]) -> bool | None:
+        """Whether a reward does, where moves of the elicits ``tied`` depend on one; None if others
+        are tied to one by a condition, which are added: the play goes on from there if it fails."""
+        is_live, count = DIALECTS[self.program.dialect].live_reveal, len(tied)
         moved_names: set[str] = set()
         # Any view of a move counts as knowing it: the facts may call a dead reward alive, but never
         # refuse a game that can be learned.
@@ -143,12 +151,11 @@ class StaticFacts:
                         mark(name, is_moved(value) if bare(value) else before[name])
                 case syn.Elicit(player):  # it depends on what its player wrote or saw before
                     last = line
+                    knowing.update([player] if line in tied else [])
                     for name in line.registers:
                         mark(name, player == self.role or player in knowing)
                 case syn.Ensure() if is_read and last:  # that move has to fit what is read
-                    knowing.add(last.player)
-                    for name in last.registers:
-                        mark(name, True)
+                    tied.add(last)
                 case syn.Reveal(player, values):
                     knowing.update([player] if is_read else [])
                     for value in values if is_live else ():
@@ -157,7 +164,7 @@ class StaticFacts:
                     if player in paid_for(self.role):
                         return True
                     knowing.add(player)
-        return False
+        return None if len(tied) > count else False
 
     @cached_property
     def rewards_cancel(self) -> bool:

@@ -67,9 +67,9 @@ def load_judge(
     return judge
 
 
-def load_model(reference: str, dtype: str = "auto", device: str = "cpu") -> LanguageModel:
+def load_model(reference: str | Path, dtype: str = "auto", device: str = "cpu") -> LanguageModel:
     """A model for inference; its weights need no gradient. Raises ModelNotFoundError."""
-    model, tokenizer = resolve.load(reference, device=device, dtype=dtype)
+    model, tokenizer = resolve.load(str(reference), device=device, dtype=dtype)
     model.requires_grad_(False)
     return LanguageModel(model, tokenizer, model.device)
 

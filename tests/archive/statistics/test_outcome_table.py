@@ -153,6 +153,7 @@ FAULTS = [
     ("model,x\nann,1\nbob,nan\n", "row 3, column x: found 'nan', expected a number up to 1e+100"),
     ("model,x\nann,1e308\nbob,-1\n", "row 2, column x: found '1e308', expected a number up"),
     ("model,x\nann,12%\nbob,-\ncid,0.3\n", "row 4, column x: found '0.3', expected a number with"),
+    ("model,x\nann,12%\nbob,fail\ncid,pass\n", "row 4, column x: found 'pass', expected a number"),
     ("model,x\nann,1\nann,2\n", "row 3, column model: found 'ann', expected each once (row 2"),
     ("model,x\nann,1\n", "found one model, ann, expected two or more"),
     ("model,x,y\nann,1,\nbob,,1\n", "found no two models that were compared on one task"),

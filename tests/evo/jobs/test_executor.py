@@ -92,11 +92,13 @@ def test_joining_a_cluster_and_a_local_run_before_it_with_the_gpus_that_torch_co
     monkeypatch.setattr(
         "ray.init", lambda **to: deaf() and seen.append((now(), to.get("num_gpus")))
     )
-    for asked in ({}, {"gpus_per_worker": 0.5}, {"address": "10.0.0.1:6379"}):
-        executors.connect(ClusterConfig(**asked))
-        with pytest.raises(KeyboardInterrupt):
-            os.kill(os.getpid(), signal.SIGTERM)
-    signal.signal(signal.SIGTERM, before)
+    try:
+        for asked in ({}, {"gpus_per_worker": 0.5}, {"address": "10.0.0.1:6379"}):
+            executors.connect(ClusterConfig(**asked))
+            with pytest.raises(KeyboardInterrupt):
+                os.kill(os.getpid(), signal.SIGTERM)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     assert seen == [(False, None), (False, 2), (True, None)]
 
 

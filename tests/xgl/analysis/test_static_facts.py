@@ -72,6 +72,8 @@ def test_an_ensure_before_any_elicit_is_the_papers_alone(dialect: str, count: in
         "elicit(x)\nelicit(white, p)\nelicit(bob, t)\nreward(xent(t))",
         "elicit(x)\nreward(bob, xent(x))\nelicit(bob, t)\nreward(xent(t))",
         "elicit(x)\nelicit(bob, t)\nensure(xed(t | x) > 0)\nreward(xent(t))",
+        "elicit(x)\nelicit(bob, t)\nassign(s=t)\nensure(xed(t | x) > 0)\nreward(xent(s))",
+        "elicit(x)\nelicit(bob, t)\nreward(xent(t))\nensure(xed(t | x) > 0)",
     ],
 )
 def test_games_that_may_teach_something(code: str) -> None:
