@@ -137,6 +137,13 @@ def test_many_battles_of_models_need_no_memory_for_each(tmp_path: Path, capsys: 
     assert (tasks(document), len(models(document))) == ({"all judgements"}, 30)
 
 
+def test_each_task_of_a_long_table_has_its_unit(tmp_path: Path, capsys: Capsys) -> None:
+    rows = "model,task,score\nann,x,85%\nbob,x,0\nann,elo,1250\nbob,elo,1300\n"
+    file = write(tmp_path / "scores.csv", rows)
+    assert main(["ratings", "--table", str(file)]) == 0
+    assert "elo" in capsys.readouterr().out
+
+
 def test_of_a_balanced_table_a_block_is_left(tmp_path: Path, capsys: Capsys) -> None:
     """Each of twenty tasks lacks one of five models, and each model four tasks."""
     rows = [f"m{m},t{t},{m + t % 7}" for t in range(20) for m in range(5) if t % 5 != m]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from support.programs import PROGRAMS
 
-from xgl import Game, Program, analyse, game, library, parse
+from xgl import Game, Metadata, Program, analyse, game, library, parse
 from xgl.analysis.plain_english import MOST_CHARACTERS, in_words, objective, title
 
 
@@ -128,6 +128,13 @@ def test_turns_of_a_loop_may_differ_in_what_its_lines_leave_equal() -> None:
     for lines in (f"assign(t=t + x)\n{loop}\nreward(xed(s | t) - xed(s | x))", PAID + loop):
         assert title(_game(head + lines)) == "what differs between turns"
     assert title(_game(f"{head}{PAID}{loop}\nreward(xed(s | t))")) == "the story"
+
+
+def test_a_constant_is_a_text_of_the_game() -> None:
+    lines = parse("elicit(x, 4)\nreward(xed(a | x) - xed(b | x))", "xent")
+    whole = game(lines, Metadata(constants={"a": "hen"}, prompts={"b": "a fox"}))
+    assert title(whole) == "“hen”, not a text (b)"
+    assert objective(whole) != objective(game(lines))
 
 
 def test_each_seat_is_paid_for_its_own() -> None:
