@@ -221,14 +221,14 @@ def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
 
 
 def _mark_like(line: str) -> str:
-    """A pattern of the mark before a call, for the lines that go on: the same signs at the same
-    place, or another number."""
+    """A pattern of the mark before a call, for the lines that go on: as many signs of a quote,
+    which all its lines have, then perhaps a bullet at the same place, or another number."""
     mark = match[0].rstrip() if (match := _BULLET.match(line[:80])) else ""
-    signs = re.escape(mark.lstrip())
-    numbers = re.sub(r"\d+", r"\\d{1,3}", signs)
-    if numbers != signs:
-        return rf"\A\s*{numbers}(?=\s+\S)"
-    return rf"\A{re.escape(mark.removesuffix(mark.lstrip()))}{signs}"
+    bullet = mark[mark.rfind(">") + 1 :]
+    sign = re.sub(r"\d+", r"\\d{1,3}", re.escape(bullet.lstrip()))
+    indent = r"\s*" if r"\d" in sign else re.escape(bullet.removesuffix(bullet.lstrip()))
+    quoted = r"\s*>" * mark.count(">")
+    return rf"\A{quoted}({indent}{sign}(?=\s+\S))?"
 
 
 def _bare(line: str) -> str:

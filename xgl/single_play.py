@@ -13,7 +13,7 @@ from xgl.language.canonical import Game, Metadata, game
 from xgl.language.visitors import find
 from xgl.library import read_game
 from xgl.models.references import CORPUS
-from xgl.runtime.lockstep import Cast, Instance, play_all
+from xgl.runtime.lockstep import Cast, Instance, check_names, play_all
 from xgl.runtime.machine import asked_stories
 from xgl.runtime.presentation import render
 from xgl.runtime.requests import Judge, Move, Play, Player, Seeds, StoryRequest, StorySource, Turn
@@ -75,10 +75,11 @@ def _seats(
 ) -> dict[str, Player]:
     names = dict.fromkeys(line.player for line in find(program, syn.Elicit))
     seats = players if isinstance(players, Mapping) else dict.fromkeys(names, players)
+    check_names(seats)
     absent = [name for name in names if name not in seats]
     if absent:
         raise PlayerError(f"the program asks {', '.join(absent)} for moves, but has no such player")
-    return {name: _as_player(seat, seeds) for name, seat in seats.items()}
+    return {name: _as_player(seats[name], seeds) for name in names}
 
 
 class FunctionPlayer(NamedTuple):

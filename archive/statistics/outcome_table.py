@@ -292,7 +292,7 @@ class _Table:
         for name in (name for name in self.cells if name != column):
             cells = {text.lower() for text in self.cells[name]}
             lost = f"column {name or 'without a name'} is left out"
-            if not name or SUMMARY.search(column_key(name)):
+            if not (key := column_key(name)) or SUMMARY.search(key):  # as of "#", a row's number
                 notes.append(f"{lost}: it is no task (--tasks can name it)")
             elif all(value is None or np.isnan(value) for value in map(_score, cells)):
                 notes.append(f"{lost}: none of its cells is a score")

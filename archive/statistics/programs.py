@@ -185,7 +185,7 @@ def program_tables(rows: Mapping[str, Rows]) -> list[ProgramTable]:
         return []
     games = sorted(rows["gg_games"], key=lambda row: row["place"])
     kept = [game for game in games if confirmed_pair(rows, game["program_id"])]
-    if not rows["gg_pairs"]:  # a run without players filters only
+    if not rows["gg_pairs"]:  # a run without players filters only, as others do first
         kept = [game for game in games if stage_of(rows, game).startswith("passed")]
     parts = [
         _players(rows["gg_plays"]),

@@ -36,6 +36,7 @@ ONE = {
     "numbered lines": NUMBERED,
     "bullets and backticks": "\n".join(f"- `{line}`" for line in PROGRAM.splitlines()),
     **{f"lines after {mark!r}": "\n".join(mark + line for line in WRAPPED) for mark in MARKS},
+    "a quoted list": "> - " + "\n> - ".join(PROGRAM.splitlines()).replace(" | x", "\n>  | x"),
     "numbered, going on": "\n".join(f"{i}. {line}" for i, line in enumerate(WRAPPED, 9)),
     "comments": "```\n" + PROGRAM.replace(" | x", "  # what it's\n | x") + "\n```",
     "prose": f"I think that a game should reward(ing) play be.\n\n{PROGRAM}\n\nIt pays for x.",
@@ -49,6 +50,8 @@ def test_one_program_is_found_in_any_dress(answer: str) -> None:
 
 
 def test_a_sign_that_begins_a_line_is_no_bullet() -> None:
+    [listed] = texts.programs_in("- elicit(x, 6)\n- reward(\n-xed(t | x))")
+    assert listed.text == "elicit(x, 6)\nreward( -xed(t | x))"
     for fence in ("", "```\n"):
         [draft] = texts.programs_in(
             f"{fence}reward(\n    - xed(s | x)\n    + xed(t | x)\n)\n{fence}"

@@ -232,6 +232,8 @@ MOST_CHARACTERS = 100
 """Longest name, in characters; what is longer is cut at a word."""
 MOST_PARTS = 3
 """Most texts, and most parts of a text, that a name lists."""
+FILLED = "a text ("
+"""How a constant that a prompt fills is called, before its name."""
 OTHER_WORDS = "in other words"
 """The condition that a move has no word of the stories."""
 _ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth")
@@ -281,7 +283,7 @@ def objective(game: Game, role: str = syn.MAIN_PLAYER) -> frozenset[tuple[object
         return (kind, writer.moves[int(value)] == role if kind == "move" else value)
 
     def is_open(shown: tuple[object, ...]) -> bool:
-        is_text = shown[:1] == ("text",) and not str(shown[1]).startswith("“")
+        is_text = shown[:1] == ("text",) and not str(shown[1]).startswith(("“", FILLED))
         return is_text or shown == ("move", True)
 
     terms = set[tuple[object, ...]]()
@@ -309,7 +311,7 @@ class _TitleWriter:
         self.role, self.signs = role, paid_for(role)
         fixed, filled = game.metadata.constants, game.metadata.prompts
         self.texts: dict[str, _Text] = {n: (("text", f"“{v}”"),) for n, v in fixed.items() if v}
-        self.texts |= {name: (("text", f"a text ({name})"),) for name in filled}
+        self.texts |= {name: (("text", f"{FILLED}{name})"),) for name in filled}
         self.stories, self.seen, self.moves = 0, set[int](), list[str]()
         self.terms: Counter[_Term] = Counter()
         """What the role is paid, with signed counts."""

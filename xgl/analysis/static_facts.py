@@ -111,7 +111,7 @@ class StaticFacts:
     def main_reward_depends_on_moves(self) -> bool:
         """Whether a reward of the main player depends on a move of its own: through assigns, or
         through another player that learned something of it: from a text, from a reward of its own,
-        or from a condition that its last move must meet."""
+        or from a condition that its last move must meet. What failures pay again does not count."""
         answer, tied = None, set[syn.Instruction]()
         while answer is None:
             answer = self._pays_for_moves(tied)

@@ -42,7 +42,7 @@ FIRST_BACKOFF, MAX_BACKOFF = 1.0, 60.0
 asks for a longer wait."""
 TRANSIENT_STATUS = (408, 409, 425, 429)
 OVERSIZE_STATUS = (400, 413, 422)
-FILTERED = ("content_filter", "content_policy_violation", "invalid_prompt")
+FILTERED = ("content_filter", "content_policy_violation")
 """Codes of a request that an endpoint's filter of contents keeps from the model."""
 _WINDOW = re.compile(
     r"context.?(length|size|window)|maximum context|prompt is too long|token count.*exceed"
@@ -303,6 +303,7 @@ class RequestBatch:
         if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
             return Fault("oversize", message)
         if status == 400 and lookup(body, "code") in FILTERED:
+            log.warning("%s: %s; it counts as an empty answer", self.settings.place, message)
             return Fault("filtered", message)
         place = self.settings.key_name or "that key_variable names"
         advice = f"check the key in the environment variable {place}, the model's name and the base"

@@ -163,7 +163,7 @@ _PLAY = (
         metavar="SOURCE",
         default="corpus",
     ),
-    Argument("--role", "default: black, or the first who is paid", metavar="PLAYER"),
+    Argument("--role", "default: black, or the first who may learn", metavar="PLAYER"),
     count("--seed", "of the map", 0, default=0),
     count("--rounds", "on one map; default 1", 1),
     Argument("--moves", "JSON: moves instead of asking for them", metavar="FILE"),

@@ -56,8 +56,13 @@ class Cast:
     players: dict[str, req.Player]
 
     def __post_init__(self) -> None:
-        for name in self.players.keys() - {*PLAYERS}:
-            raise PlayerError(f"found a player {name!r}, expected names from {', '.join(PLAYERS)}")
+        check_names(self.players)
+
+
+def check_names(names: Iterable[str]) -> None:
+    """Raises :class:`~xgl.errors.PlayerError` for a name that no player has."""
+    for name in (each for each in names if each not in PLAYERS):
+        raise PlayerError(f"found a player {name!r}, expected names from {', '.join(PLAYERS)}")
 
 
 class RunningMachine:

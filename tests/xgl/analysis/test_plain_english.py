@@ -134,7 +134,8 @@ def test_a_constant_is_a_text_of_the_game() -> None:
     lines = parse("elicit(x, 4)\nreward(xed(a | x) - xed(b | x))", "xent")
     whole = game(lines, Metadata(constants={"a": "hen"}, prompts={"b": "a fox"}))
     assert title(whole) == "“hen”, not a text (b)"
-    assert objective(whole) != objective(game(lines))
+    more = parse("elicit(x, 4)\nreward(xed(a | x) - xed(b | x) + xed(s | b))", "xent")
+    assert objective(whole) == objective(game(more, whole.metadata)) != objective(game(lines))
 
 
 def test_each_seat_is_paid_for_its_own() -> None:
