@@ -341,6 +341,7 @@ def test_a_cited_section_is_a_heading() -> None:
     assert not {(path, name) for path, name in citations if name not in HEADINGS}
 
 
+@pytest.mark.long  # whose packages need not be there before
 def test_the_reference_reads_docstrings_as_markdown() -> None:
     griffe = pytest.importorskip("griffe")
     pytest.importorskip("mkdocs")
