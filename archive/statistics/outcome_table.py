@@ -253,9 +253,8 @@ class _Table:
         tasks, is_share = tasks or [""] * len(values), [t[-1:] == "%" for t in self.cells[column]]
         shares = {task for task, is_one in zip(tasks, is_share, strict=True) if is_one}
         for row, value in enumerate(values):
-            if (
-                tasks[row] in shares and not is_share[row] and abs(value or 0) > 0
-            ):  # is 0.3 a share?
+            is_plain = not is_share[row] and abs(value or 0) > 0
+            if is_plain and tasks[row] in shares:  # 0.3 may be a share or 0.3 %
                 raise self.fault(row, column, "a number with %, as in other rows")
         return [value for value in values if value is not None]
 
