@@ -185,7 +185,8 @@ class Clusterer(PaidAnswers):
 
 
 def items(answer: str) -> list[str]:
-    """Each item of a list once, in 400 characters. Raises :class:`UnusableAnswerError` for none.
+    """The items of a list, each once, at most 400 characters of each. Raises
+    :class:`UnusableAnswerError` for none.
 
     >>> items("Sure:\\n1. **Card game**: cards are played.\\n2) Race: be first.")
     ['Card game: cards are played.', 'Race: be first.']

@@ -30,8 +30,10 @@ GAMES, REPEATED = 20, 3
 """Number of games of random moves, and of these that are played again under the same seed."""
 SEARCHED, BRIEF = 10, 3
 """Positions of one of them whose searches must leave the game as it is, and their simulations."""
-MOST_UNDECIDED = MOST_EXCEPTIONS = 0.2
-"""Of random games without a winner; of a model's that end in an exception (section 2.3)."""
+MOST_UNDECIDED = 0.2
+"""Share of games of random moves without a winner."""
+MOST_EXCEPTIONS = 0.2
+"""Share of a model's games that end in an exception (section 2.3)."""
 SECONDS = 120.0
 """Most that a game's answers take in all its filters; a good game takes a few seconds."""
 

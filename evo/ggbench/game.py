@@ -32,7 +32,7 @@ class ProgramGame:
 
     @property
     def title(self) -> str:
-        """The rule book's first line, in 80 characters, without marks and what is unprintable."""
+        """The rule book's first line, at most 80 characters, without marks and unprintable ones."""
         first = self.rules.strip().partition("\n")[0].strip("#*_ \t")
         return visible(excerpt(first, 80)) or self.name
 
