@@ -33,7 +33,7 @@ from ray.exceptions import (
 )
 
 from archive import ArchiveError
-from archive.text import plural
+from archive.text import duration, listed, plural
 from evo.config.models import ModelHostSettings, workers_of
 from evo.config.schema import ClusterConfig
 from evo.jobs.job import MOST_WORKERS, Adapter, Job, Outcome, Result, WorkersLostError, content
@@ -45,6 +45,8 @@ ADAPTER_BYTES = 100 * 1024**2
 store."""
 READY_SECONDS = 60
 """Seconds without a ready worker, after which the log reports it."""
+BUSY_SECONDS = 300
+"""Seconds without the end of a job, after which the log names those at work."""
 LOSS_ERRORS = (RayActorError, OutOfMemoryError, ObjectLostError, WorkerCrashedError, NodeDiedError)
 """Errors of a job whose worker, or its node, died; the job is done again. What a job raises itself,
 it would raise again, but for a GPU that failed: this ends the run."""
@@ -221,8 +223,12 @@ class RayExecutor:
             check_alive()
             if ready:
                 return ready[0]
-            starting = all(index is None for _, index in self.busy.values())
-            if starting and second % READY_SECONDS == 0:
+            numbers = [number for _, number in self.busy.values() if number is not None]
+            jobs = [job for number in numbers if (job := self.unfinished_jobs.get(number))]
+            if jobs and second % BUSY_SECONDS == 0:
+                names = listed([f"{job.name} of game {job.task.id.label}" for job in jobs])
+                log.warning("for %s at work on %s", duration(second), names)
+            elif not numbers and second % READY_SECONDS == 0:
                 log.warning("no worker is ready yet: models load, or the cluster has no room")
 
     def _lose(self, worker: Any, number: int | None, error: Exception) -> None:

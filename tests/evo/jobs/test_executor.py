@@ -155,6 +155,21 @@ def test_a_warning_of_a_worker_is_the_runs_and_is_told_once(
     assert caplog.messages == [f"a worker: {halved}"]
 
 
+def test_long_jobs_are_named_while_they_run(
+    make_task: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """One given up by the driver is not, nor is a worker that starts."""
+    job = Evaluation(task := make_task(), (None,), ())
+    executor = object.__new__(executors.RayExecutor)
+    executor.busy = {"first": (None, 1), "given up": (None, 2), "start": (None, None)}
+    executor.unfinished_jobs = {1: job}
+    waits = iter([[]] * 600 + [["first"]])
+    monkeypatch.setattr(executors.ray, "wait", lambda *_, **__: (next(waits), []))
+    assert executor._next() == "first"
+    work = f"at work on an evaluation of game {task.id.label}"
+    assert caplog.messages == [f"for 5 min {work}", f"for 10 min {work}"]
+
+
 def test_ray_is_started_again_and_then_given_up(caplog: pytest.LogCaptureFixture) -> None:
     starts: list[int] = []
 
