@@ -174,7 +174,6 @@ class StaticFacts:
         if draws(self.program) or find(self.program, syn.Given):
             return False
         balance: Counter[object] = Counter()
-        # Two equal terms are the same number only while no register in them was set between them.
         versions: Counter[str] = Counter()
         for position in self.order:
             line = self.program.instructions[position]
@@ -327,9 +326,6 @@ def plain_xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
         yield sign, replace(term, kind="xent")
         if term.kind in ("xed", "dex"):
             yield -sign, replace(term, kind="xent", prefix=None)
-
-
-# -- who is asked, knowing what --------------------------------------------------------------------
 
 
 class _Sights:
