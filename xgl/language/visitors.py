@@ -134,6 +134,14 @@ def steps(line: syn.Instruction, parallel: bool) -> list[tuple[syn.Instruction, 
     return [(line, tuple(read))]
 
 
+def kept_register(value: Any) -> str:
+    """The register that a value may be itself, not a copy of its text: one, or the first tokens of
+    one, which are itself where they are all of it. Empty for any other value."""
+    while isinstance(value, syn.Function) and value.name == "first_n_tokens":
+        value = value.arguments[0]
+    return value.name if isinstance(value, syn.Register) else ""
+
+
 def shown_whole(node: Any) -> Iterator[str]:
     """Names of the registers whose whole text a string or a list holds: not those that it cuts."""
     match node:
