@@ -127,9 +127,6 @@ def note(*facts: str) -> str:
     return f"bit_or({hex(_mask(facts))})"
 
 
-# -- the rules -------------------------------------------------------------------------------------
-
-
 class _Grammar:
     """Forms of rules, by name. A register is *spent* while it must not be read: in the assign that
     sets it first, if a dialect stores all values together, and in a term that has named it."""

@@ -18,7 +18,7 @@ from xgl.analysis.static_facts import paid_for
 from xgl.errors import FlagMissingError, FlowError
 from xgl.language import syntax as syn
 from xgl.language.control_flow import path, unrolled
-from xgl.language.visitors import find, reads, writes
+from xgl.language.visitors import find, of_type, reads, writes
 
 Rule = Callable[[SymbolicPlay], bool]
 RULES: dict[str, str] = {}
@@ -284,6 +284,7 @@ def unused_value(play: SymbolicPlay) -> bool:
     """No iteration reads it; what another's later move may be about is allowed: a story in view, or
     a move."""
     lines = play.program.instructions
+    movers = {position: line.player for position, line in of_type(lines, syn.Elicit)}
     holder: dict[str, tuple[int, str]] = {}
     unread = {(i, name) for i, line in enumerate(lines) for name in writes(line)}
     for position in path(play.program):
@@ -292,25 +293,20 @@ def unused_value(play: SymbolicPlay) -> bool:
         if isinstance(line, syn.Elicit):
             seen = {at for name, at in holder.items() if line.player in syn.viewers(name)}
             if line.player in syn.OMNISCIENT:  # who saw what a text was made of
-                seen = {at for at in seen if _mover(lines[at[0]]) not in ("", line.player)}
+                seen = {at for at in seen if movers.get(at[0], line.player) != line.player}
             unread -= seen
         holder |= {name: (position, name) for name in writes(line)}
     return bool(unread - _distractors(lines))
 
 
-def _mover(line: syn.Instruction) -> str:
-    return line.player if isinstance(line, syn.Elicit) else ""
-
-
 def _distractors(lines: tuple[syn.Instruction, ...]) -> set[tuple[int, str]]:
     """Stories in view of a later move: if unread, texts that the move must not be about."""
-    moves = [(i, line.player) for i, line in enumerate(lines) if isinstance(line, syn.Elicit)]
+    moves = [(position, line.player) for position, line in of_type(lines, syn.Elicit)]
     everything = max((i for i, player in moves if player in syn.OMNISCIENT), default=-1)
     public = max((i for i, _ in moves), default=-1)
     return {
         (position, name)
-        for position, line in enumerate(lines)
-        if isinstance(line, syn.Assign)
+        for position, line in of_type(lines, syn.Assign)
         for name, value in line.targets
         if isinstance(value, syn.Story)
         and position < (public if name[0] in syn.PUBLIC_TYPES else everything)
@@ -326,13 +322,11 @@ def unpaired_flag(play: SymbolicPlay) -> bool:
 
 @_rule("a loop without a move")
 def empty_loop(play: SymbolicPlay) -> bool:
-    for position, line in enumerate(play.program.instructions):
-        if isinstance(line, syn.Replay):
-            before = play.program.instructions[:position]
-            beacons = (i for i, other in enumerate(before) if other == syn.Beacon(line.flag))
-            body = before[max(beacons, default=0) :]
-            if line.times == 0 or not any(isinstance(other, syn.Elicit) for other in body):
-                return True
+    for position, replay in of_type(play.program.instructions, syn.Replay):
+        before = play.program.instructions[:position]
+        beacons = (at for at, beacon in of_type(before, syn.Beacon) if beacon.flag == replay.flag)
+        if replay.times == 0 or not of_type(before[max(beacons, default=0) :], syn.Elicit):
+            return True
     return False
 
 
@@ -367,7 +361,7 @@ def idle_reveal(play: SymbolicPlay) -> bool:
             later.add(line.player)
         elif isinstance(line, syn.Reveal) and line.player in later - set(syn.OMNISCIENT):
             useful.add(position)
-    return any(isinstance(e, syn.Reveal) and n not in useful for n, e in enumerate(lines))
+    return any(position not in useful for position, _ in of_type(lines, syn.Reveal))
 
 
 @_rule("a player who earns nothing")

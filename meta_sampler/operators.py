@@ -10,10 +10,10 @@ from dataclasses import replace
 from random import Random
 
 from meta_sampler import program_editor as edit
-from meta_sampler.program_editor import EditContext, Lines, needed, of_type, one_of, replace_node
+from meta_sampler.program_editor import EditContext, Lines, needed, one_of, replace_node
 from meta_sampler.soundness import WITH_PLAYER, splice
 from xgl.language import syntax as syn
-from xgl.language.visitors import mentions, reads, rename, writes
+from xgl.language.visitors import mentions, of_type, reads, rename, writes
 
 
 def retarget_player(lines: Lines, context: EditContext, rng: Random) -> Lines:
@@ -434,16 +434,14 @@ def rescale(lines: Lines, context: EditContext, rng: Random) -> Lines:
     reward keeps some terms, or a new reward takes its place, so that the game still pays."""
     rewards = of_type(lines, syn.Reward)
     position, reward = one_of(rng, rewards)
-    demanded_terms, remaining = list(reward.amount.terms), list(reward.amount.terms[:0])
+    demanded_terms, paid = list(reward.amount.terms), list[syn.Sum]()
     if len(rewards) == 1 and len(demanded_terms) > 1:
-        remaining = [demanded_terms.pop(rng.randrange(len(demanded_terms)))]
+        paid = [syn.Sum((demanded_terms.pop(rng.randrange(len(demanded_terms))),))]
     elif len(rewards) == 1:
         with suppress(edit.NothingError):
-            new = edit.amount(rng, edit.registers_at(lines, position, context))
-            remaining = list(new.terms)
+            paid = [edit.amount(rng, edit.registers_at(lines, position, context))]
     ensure = syn.Ensure((syn.Comparison(syn.Sum(tuple(demanded_terms)), ">=", _ZERO),))
-    smaller_reward = [replace(reward, amount=syn.Sum(tuple(remaining)))] if remaining else []
-    return splice(lines, position, ensure, *smaller_reward)
+    return splice(lines, position, ensure, *(replace(reward, amount=amount) for amount in paid))
 
 
 def zero_sum(lines: Lines, context: EditContext, rng: Random) -> Lines:

@@ -16,7 +16,7 @@ from meta_sampler.soundness import Lines, foreign, splice
 from xgl.language import syntax as syn
 from xgl.language.canonical import POOL, PUBLIC_POOL
 from xgl.language.syntax import Program
-from xgl.language.visitors import children, descendants, mentions, reads, rebuild, rename, writes
+from xgl.language.visitors import children, descendants, of_type, reads, rebuild, rename, writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,18 +100,13 @@ def _mark(marks: dict[str, None], names: tuple[str, ...], holds: bool) -> None:
 
 def free_names(lines: Lines, *, public: bool = False) -> tuple[str, ...]:
     """Registers of a pool that no line mentions."""
-    used_names = {name for line in lines for name in mentions(line)}
+    used_names = {name for line in lines for name in (*reads(line), *writes(line))}
     return tuple(name for name in (PUBLIC_POOL if public else POOL) if name not in used_names)
 
 
 def a_free_name(lines: Lines) -> str:
     """The first private register that no line mentions. Raises :class:`NothingError`."""
     return needed(free_names(lines))[0]
-
-
-def of_type(lines: Lines, *kinds: type) -> list[tuple[int, Any]]:
-    """The lines of some types, each after its position."""
-    return [(position, line) for position, line in enumerate(lines) if isinstance(line, kinds)]
 
 
 def story_registers(lines: Lines) -> list[str]:
@@ -149,8 +144,7 @@ def sites(lines: Lines, kind: Any, start: int = 0) -> list[Site]:
     """All nodes of a type in ``lines[start:]``."""
     return [
         Site(position, ordinal, node)
-        for position, line in enumerate(lines)
-        if position >= start
+        for position, line in list(enumerate(lines))[start:]
         for ordinal, node in enumerate(descendants(line))
         if isinstance(node, kind)
     ]
@@ -158,12 +152,8 @@ def sites(lines: Lines, kind: Any, start: int = 0) -> list[Site]:
 
 def random_reward_sum(lines: Lines, rng: Random, least: int) -> Site:
     """The sum of a random reward with at least ``least`` terms. Raises :class:`NothingError`."""
-    sums = [
-        site
-        for site in sites(lines, syn.Sum)
-        if isinstance(lines[site.position], syn.Reward) and len(site.node.terms) >= least
-    ]
-    return one_of(rng, sums)
+    rewards = [site for site in sites(lines, syn.Sum) if type(lines[site.position]) is syn.Reward]
+    return one_of(rng, [site for site in rewards if len(site.node.terms) >= least])
 
 
 def operands(lines: Lines, start: int = 0) -> list[Site]:

@@ -13,14 +13,14 @@ from meta_sampler.base import Fate, Proposal, Provenance
 from meta_sampler.lint import lint_warnings
 from meta_sampler.settings import Caps
 from meta_sampler.symbolic import normal_form
-from xgl.analysis.static_facts import analyse, learning_roles
+from xgl.analysis.static_facts import analyse, learning_roles, paid_for
 from xgl.errors import FlowError, ProgramError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
 from xgl.language.control_flow import path, unrolled
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
-from xgl.language.visitors import find, reads
+from xgl.language.visitors import find, of_type, reads
 
 Lines = tuple[syn.Instruction, ...]
 AnyCaps = TypeVar("AnyCaps", bound=Caps)
@@ -77,10 +77,9 @@ def _not_admitted(program: Program, parent: Game, caps: Caps, main: str) -> Iter
     """Contents that the caps do not allow and that the parent does not have."""
     wide = admitted(caps, parent)
     yield from foreign(program, wide.players, wide.truths, wide.loops)
-    if not any(isinstance(i, syn.Elicit) and i.player == main for i in program.instructions):
+    if main not in {line.player for line in find(program, syn.Elicit)}:
         yield f"no move of {main}, expected at least one"
-    earners = {main, syn.PARTNERS.get(main, main)}
-    if not any(isinstance(i, syn.Reward) and i.player in earners for i in program.instructions):
+    if not {line.player for line in find(program, syn.Reward)} & paid_for(main).keys():
         yield f"no reward for {main}, expected at least one"
 
 
@@ -199,7 +198,7 @@ def fit(program: Program, caps: Caps, parent: Game) -> Program:
 
 
 def _fewer_rounds(lines: Lines) -> Lines | None:
-    replays = [(i, line) for i, line in enumerate(lines) if isinstance(line, syn.Replay)]
+    replays = of_type(lines, syn.Replay)
     position, line = max(replays, key=lambda pair: pair[1].times, default=(0, None))
     if line is None or line.times < 2:
         return None
@@ -212,8 +211,8 @@ def _shorter_move(program: Program, metadata: Metadata, least: int) -> Lines | N
     [(player, _)] = _tokens_by_player(program, metadata).most_common(1)
     moves = [
         (line.max_len or metadata.max_len, -position, line)
-        for position, line in enumerate(lines)
-        if isinstance(line, syn.Elicit) and line.player == player
+        for position, line in of_type(lines, syn.Elicit)
+        if line.player == player
     ]
     limit, place, line = max(moves, key=lambda move: move[:2])
     if limit <= least:

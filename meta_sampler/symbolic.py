@@ -122,17 +122,12 @@ def string_of(
             return _check_size((CutText(side, first, second),))
         case syn.Number(value):
             return (LiteralText(str(value)),)
-        case syn.Function(name):
-            pass
-        case syn.ListOf():
-            name = "list"
-        case syn.Chain() | syn.Given():
-            name = type(node).__name__
-        case _:
+        case None | syn.Story():
             return ()
     arguments = tuple(string_of(part, registers, stories) for part in children(node))
     if isinstance(node, syn.Function):
         arguments = tuple(map(_bare, arguments))
+    name = getattr(node, "name", type(node).__name__)
     return _check_size((FunctionText(name, arguments),))
 
 
@@ -432,7 +427,7 @@ def holds_registers(program: syn.Program) -> bool:
 
 def _steps(program: syn.Program) -> Iterator[NormalForm]:
     unpaid: dict[str, LinearForm] = {}
-    white = any(isinstance(i, syn.Elicit) and i.player == "white" for i in program.instructions)
+    white = any(line.player == "white" for line in find(program, syn.Elicit))
     shown = defaultdict[str, set[str]](set)  # registers that a player goes on seeing
     for event in symbolic_events(program):
         match event.line:

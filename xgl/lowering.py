@@ -140,7 +140,6 @@ class _Lowering:
         (self.inexact if self.lenient else self.refusals)[f"line {at.span.line}: {what}"] = None
 
     def refuse(self, at: syn.Instruction | None, what: str) -> None:
-        """Record why the program cannot be lowered."""
         self.refusals[f"line {at.span.line}: {what}" if at else what] = None
 
     def program(self) -> syn.Program:
@@ -153,8 +152,8 @@ class _Lowering:
             lines = self._place_early_flags(_each(lines, self._paper_line))
         lines = _each(lines, self._without_overwritten)
         for line in lines:
-            calls = [call for call in find(line, syn.Function) if call.name == "split"]
-            if any(call.arguments[1:] == (NOTHING,) for call in calls):
+            calls = find(line, syn.Function)
+            if any(call.name == "split" and call.arguments[1:] == (NOTHING,) for call in calls):
                 self.refuse(line, "a text cannot be split by an empty one there")
         self.used_names = {name for line in lines for name in (*reads(line), *writes(line))}
         write_counts = Counter(name for line in lines for name in writes(line))
@@ -217,9 +216,8 @@ class _Lowering:
         if not isinstance(line, syn.Assign):
             return [line]
         names = [name for name, _ in line.targets]
-        if len(names) == 1 or (
-            len(set(names)) == len(names) and set(names).isdisjoint(reads(line))
-        ):
+        in_any_order = len(set(names)) == len(names) and set(names).isdisjoint(reads(line))
+        if len(names) == 1 or in_any_order:
             return [line]
         self.change("an assign from left to right became several")
         return [replace(line, targets=(target,)) for target in line.targets]

@@ -7,10 +7,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from xgl.analysis.static_facts import analyse
 from xgl.errors import OversizeError, PlayerError, StoryError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
-from xgl.language.visitors import find
 from xgl.library import read_game
 from xgl.models.references import CORPUS
 from xgl.runtime.lockstep import Cast, Instance, check_names, play_all
@@ -73,7 +73,7 @@ def _loaded(reference: str | Path) -> tuple[Judge, StorySource]:
 def _seats(
     program: syn.Program, players: Seat | Mapping[str, Seat], seeds: Seeds
 ) -> dict[str, Player]:
-    names = dict.fromkeys(line.player for line in find(program, syn.Elicit))
+    names = analyse(program).players
     seats = players if isinstance(players, Mapping) else dict.fromkeys(names, players)
     check_names(seats)
     absent = [name for name in names if name not in seats]

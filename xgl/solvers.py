@@ -160,12 +160,10 @@ class _ResampledPlayer(NamedTuple):
     seeds: Seeds
 
     def moves(self, turns: list[Turn]) -> list[Move | OversizeError]:
-        name, play = "solver sample", self.seeds.play_seed
-        own = [named_seed(name, play, turn.policy, bits=62) for turn in turns]
-        again = [
-            replace(turn, seeds=Seeds(self.seeds.map_seed, seed), policy="")
-            for turn, seed in zip(turns, own, strict=True)
-        ]
+        again = []
+        for turn in turns:
+            seed = named_seed("solver sample", self.seeds.play_seed, turn.policy)
+            again.append(replace(turn, seeds=Seeds(self.seeds.map_seed, seed), policy=""))
         return self.player.moves(again)
 
 
@@ -220,8 +218,6 @@ class Solvers:
         for first in range(0, search.remaining, SAMPLES_AT_ONCE):
             samples = range(first, first + min(SAMPLES_AT_ONCE, search.remaining))
             search.keep(search.trials.play_policies(player, list(map(str, samples))))
-
-    # -- beam search ---------------------------------------------------------------------------
 
     def beam(self, search: Search) -> None:
         """Build a move from the empty one by pieces that add most: words in view, judge tokens."""

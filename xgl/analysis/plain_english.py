@@ -45,11 +45,12 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
     names = {role: "the player"} if movers <= {role} else {}
     sentences = []
     last = "whoever moved last" if len(movers) != 1 else names.get(*movers, *movers)
-    mover, flags = last, {line.flag for line in find(game.program, syn.Replay)}
+    flags = {line.flag for line in find(game.program, syn.Replay)}
+    mover = last if flags else ""  # without loops nobody has moved at first
     elicits = {
         facts.line: facts for facts in reversed(analyse(game.program, game.metadata).elicits)
     }
-    dialect, asked = DIALECTS[game.dialect], bool(find(game.program, syn.Replay))
+    dialect = DIALECTS[game.dialect]
     for number, line in enumerate(game.program.instructions, start=1):
         if not dialect.story_arguments:
             line = transform(line, lambda e: syn.Story() if isinstance(e, syn.Story) else e)
@@ -58,13 +59,13 @@ def in_words(game: Game, role: str = syn.MAIN_PLAYER) -> tuple[str, ...]:
         if isinstance(line, syn.Beacon) and line.flag in flags:
             mover = last
         if isinstance(line, syn.Elicit):
-            asked, mover, facts = True, player, elicits.get(number)
+            mover, facts = player, elicits.get(number)
             seeing = f", who sees {_list_text(facts.sees)}," if facts and facts.sees else ""
             limit = _count(line.max_len or game.metadata.max_len, "token")
             each = " each" if len(line.registers) > 1 else ""
             clause = f"{mover}{seeing} writes {_list_text(line.registers)}, at most {limit}{each}"
         else:
-            clause = _clause(line, player, mover if asked else "", game)
+            clause = _clause(line, player, mover, game)
         if isinstance(line, syn.Reward) and (partner := syn.PARTNERS.get(line.player)) in movers:
             clause += f"; {names.get(partner, partner)} is paid the negative"
         if isinstance(line, syn.Reward) and line.player == "env" and not dialect.env_rewarded:

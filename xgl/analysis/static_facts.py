@@ -14,7 +14,7 @@ from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import unrolled
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import draws, find, reads, shown_whole, steps, writes
+from xgl.language.visitors import draws, find, kept_register, reads, shown_whole, steps, writes
 
 
 class ElicitFacts(NamedTuple):
@@ -52,8 +52,8 @@ class StaticFacts:
     def _list_items(self) -> tuple[str, ...]:
         """The registers that some list may hold themselves, where lists hold no values."""
         lists = find(self.program, syn.ListOf) if DIALECTS[self.program.dialect].aliases else []
-        items = [item for each in lists for item in each.items]
-        return tuple(dict.fromkeys(i.name for i in items if isinstance(i, syn.Register)))
+        names = (kept_register(item) for each in lists for item in each.items)
+        return tuple(dict.fromkeys(filter(None, names)))
 
     def _reads(self, node: Any) -> tuple[str, ...]:
         """The registers that a node, or some, read, each once, in order: with each list also those
@@ -148,7 +148,8 @@ class StaticFacts:
                 case syn.Assign(targets):  # bare registers are read when stored, all else before
                     before = {name: is_moved(value) for name, value in targets}
                     for name, value in dict(targets).items():
-                        mark(name, is_moved(value) if bare(value) else before[name])
+                        is_late = bool(kept_register(value)) and is_moved(value)
+                        mark(name, is_late or (before[name] and not bare(value)))
                 case syn.Elicit(player):  # it depends on what its player wrote or saw before
                     last = line
                     knowing.update([player] if line in tied else [])
@@ -174,7 +175,6 @@ class StaticFacts:
         if draws(self.program) or find(self.program, syn.Given):
             return False
         balance: Counter[object] = Counter()
-        # Two equal terms are the same number only while no register in them was set between them.
         versions: Counter[str] = Counter()
         for position in self.order:
             line = self.program.instructions[position]
@@ -327,9 +327,6 @@ def plain_xents(term: syn.Term) -> Iterator[tuple[int, syn.Xent]]:
         yield sign, replace(term, kind="xent")
         if term.kind in ("xed", "dex"):
             yield -sign, replace(term, kind="xent", prefix=None)
-
-
-# -- who is asked, knowing what --------------------------------------------------------------------
 
 
 class _Sights:

@@ -97,15 +97,13 @@ def read_key(settings: ChatSettings) -> str | None:
     if settings.key_name is None:
         return None
     key = os.environ.get(settings.key_name, "").strip()
+    variable = f"{settings.place}: the environment variable {settings.key_name}"
     if not key:
-        raise PlayerError(
-            f"{settings.place}: the environment variable {settings.key_name} is not set; expected "
-            "the API key in it"
-        )
+        raise PlayerError(f"{variable} is not set; expected the API key in it")
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise PlayerError(
-            f"{settings.place}: the environment variable {settings.key_name} holds no API key, but "
-            "spaces or characters that a header cannot have; expected one word of ASCII"
+            f"{variable} holds no API key, but spaces or characters that a header cannot have; "
+            "expected one word of ASCII"
         )
     return key
 

@@ -82,9 +82,8 @@ class PaidAnswers(ChatClient):
         key, began = key_of(self.settings, messages, *draw), time.perf_counter()
         async with batch.asked[key]:  # equal requests of a batch are one, as they are after a kill
             if answer := self.stored(key):
-                prompt, new = answer.prompt_tokens, answer.new_tokens
-                dollars = self.settings.dollars(prompt, new)
-                usage = Usage(requests=1, prompt_tokens=prompt, new_tokens=new, dollars=dollars)
+                tokens = answer.prompt_tokens, answer.new_tokens
+                usage = Usage(1, *tokens, self.settings.dollars(*tokens))
                 self.usage += replace(usage, requests=0)
                 return answer, usage
             reply, usage = await batch.reply(messages, *draw)

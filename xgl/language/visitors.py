@@ -3,7 +3,7 @@ children are those of its fields that are nodes, or hold them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -46,6 +46,11 @@ def descendants(node: object) -> Iterator[Any]:
 def find(root: object, kind: type[Found]) -> list[Found]:
     """The nodes of a type in a program, a line or an expression, in the order written."""
     return [node for node in descendants(root) if isinstance(node, kind)]
+
+
+def of_type(lines: Sequence[syn.Instruction], *kinds: type) -> list[tuple[int, Any]]:
+    """The lines of some types, each after its position."""
+    return [(position, line) for position, line in enumerate(lines) if isinstance(line, kinds)]
 
 
 def draws(node: object) -> bool:
@@ -127,6 +132,14 @@ def steps(line: syn.Instruction, parallel: bool) -> list[tuple[syn.Instruction, 
         read += [] if isinstance(value, syn.Register) and value.name in new else [value]
         new.add(name)
     return [(line, tuple(read))]
+
+
+def kept_register(value: Any) -> str:
+    """The register that a value may be itself, not a copy of its text: one, or the first tokens of
+    one, which are itself where they are all of it. Empty for any other value."""
+    while isinstance(value, syn.Function) and value.name == "first_n_tokens":
+        value = value.arguments[0]
+    return value.name if isinstance(value, syn.Register) else ""
 
 
 def shown_whole(node: Any) -> Iterator[str]:

@@ -234,16 +234,15 @@ def placement(model: Any, devices: Sequence[str], rooms: Sequence[float]) -> dic
     """The device of each part of a model, as ``from_pretrained`` takes it: on as few of
     ``devices``, the first ones, as have room (bytes) for its weights. Of several each has its part
     of the blocks; all that is not in a block is on the first. Raises ValueError without room."""
-    blocks, others, rest = Counter[str](), dict[str, str](), 0
+    blocks, rest = Counter[str](), 0
     for name, tensor in chain(model.named_parameters(), model.named_buffers()):
         if block := BLOCK.search(name):
             blocks[name[: block.end(1)]] += tensor.nbytes
         else:
-            others[name.rpartition(".")[0]] = devices[0]
             rest += tensor.nbytes
-    for name, _ in model.named_parameters(remove_duplicate=False):  # a tied head needs a place too
-        if not BLOCK.search(name):
-            others[name.rpartition(".")[0]] = devices[0]
+    tied = model.named_parameters(remove_duplicate=False)  # a tied head needs a place too
+    tensors = [name for name, _ in chain(tied, model.named_buffers()) if not BLOCK.search(name)]
+    others = {name.rpartition(".")[0]: devices[0] for name in tensors}
     size, sums = rest + blocks.total(), list(accumulate(rooms))
     count = next((n for n, room in enumerate(sums, 1) if size <= room), None)
     if count is None:

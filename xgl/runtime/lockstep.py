@@ -161,9 +161,8 @@ Slot = tuple[RunningMachine, int, Any]
 
 
 def _answer(running: Sequence[RunningMachine]) -> None:
-    """Answer every open request, one batch for each model."""
-    # One batch for each model, in the order of the instances: batches, and with them the rounding
-    # of scores, are functions of the instances alone.
+    """Answer every open request, one batch for each model, in the order of the instances: batches,
+    and with them the rounding of scores, are functions of the instances alone."""
     slots: dict[type, list[Slot]] = defaultdict(list)
     for machine in running:
         for position, request in enumerate(machine.requests):
@@ -210,7 +209,6 @@ def _fill(slots: list[Slot], answers: Iterable[Any]) -> None:
 
 
 def _answer_unique(slots: list[Slot], answer: Callable[[list[Any]], list[Any]]) -> None:
-    # Every rollout on a map asks for the map's unconditional cross-entropy: it is computed once.
     unique = list(dict.fromkeys(request for _, _, request in slots))
     answers = dict(zip(unique, answer(unique), strict=True))
     _fill(slots, (answers[request] for _, _, request in slots))

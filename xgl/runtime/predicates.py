@@ -125,14 +125,13 @@ def _word_list(text: str) -> list[str]:
     return text.lower().translate(_DROP).split()
 
 
-def predicate(
-    truth: syn.Truth, value: Callable[[syn.StringExpr], str], respelled: bool = False
-) -> Predicate | None:
-    """The plain function behind a statement, or None when only a model can judge it.
+Evaluate = Callable[[syn.StringExpr], str]
+"""The text of a part of a statement; literal parts are matched before that."""
 
-    ``value`` evaluates a part of the statement; literal parts are matched before that.
-    ``respelled``: words are compared however they are spelled.
-    """
+
+def predicate(truth: syn.Truth, value: Evaluate, respelled: bool = False) -> Predicate | None:
+    """The plain function behind a statement, or None when only a model can judge it.
+    ``respelled``: words are compared however they are spelled."""
     if truth.params:
         found = _params_predicate(truth, value)
     else:
@@ -153,9 +152,7 @@ def _respelled(rule: Predicate) -> Predicate:
     return rule._replace(operands=texts or rule.operands)
 
 
-def named_texts(
-    truth: syn.Truth, value: Callable[[syn.StringExpr], str]
-) -> tuple[str, tuple[tuple[str, str], ...]]:
+def named_texts(truth: syn.Truth, value: Evaluate) -> tuple[str, tuple[tuple[str, str], ...]]:
     """A statement whose parts that are no literals have names, and their texts by name."""
     parts = [part for each in (truth.statement, *truth.params) for part in joined_parts(each)]
     texts = [(value(part), isinstance(part, syn.Literal)) for part in parts]
@@ -169,9 +166,7 @@ def named_texts(
     return statement, tuple((name, text) for text, name in by_text.items())
 
 
-def _no_common_words(
-    parts: list[syn.StringExpr], value: Callable[[syn.StringExpr], str]
-) -> Predicate | None:
+def _no_common_words(parts: list[syn.StringExpr], value: Evaluate) -> Predicate | None:
     """``"no common words between" + A… + "&" + B…``"""
     head, rest = parts[0], parts[1:]
     marks = [i for i, part in enumerate(rest) if _literal(part, _SEPARATOR)]
@@ -183,7 +178,7 @@ def _no_common_words(
     return Predicate("no_common_words", (" ".join(map(value, left)), " ".join(map(value, right))))
 
 
-def _params_predicate(truth: syn.Truth, value: Callable[[syn.StringExpr], str]) -> Predicate | None:
+def _params_predicate(truth: syn.Truth, value: Evaluate) -> Predicate | None:
     """``is_true("no shared words", A, B)``, ``is_true("num_words<10", A)`` and the like."""
     operands = tuple(map(value, truth.params))
     if _literal(truth.statement, _NO_COMMON) and len(operands) == 2:

@@ -125,10 +125,9 @@ def _items(event: req.Event, player: str, watched: set[str], token_bits: bool) -
 
 
 def _reward_text(event: req.Rewarded, token_bits: bool) -> str:
-    if not token_bits:
-        return f"{event.bits:.1f}"
+    terms = event.terms if token_bits else ()
     per_token = "; ".join(
-        " ".join(f"{sign * bit:.1f}" for bit in scores.bits) for sign, _, scores in event.terms
+        " ".join(f"{sign * bit:.1f}" for bit in scores.bits) for sign, _, scores in terms
     )
     return f"{event.bits:.1f} ({per_token})" if per_token else f"{event.bits:.1f}"
 

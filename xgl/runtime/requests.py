@@ -303,11 +303,11 @@ class Play:
                 counts[event.line] += 1
                 standing.append(event)
             elif isinstance(event, Ensured) and not event.passed:
-                is_whole = not standing
-                while not is_whole:  # all moves of the elicit that it goes back to
+                while standing:  # all moves of the elicit that it goes back to
                     back = standing.pop()
                     counts[back.line] -= 1
-                    is_whole = back.place == 0
+                    if back.place == 0:
+                        break
         kept = {*map(id, standing)}
         own = (e for e in self.events if isinstance(e, Moved) and e.player == role)
         return [(move, places[id(move)], id(move) in kept) for move in own]

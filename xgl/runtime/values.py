@@ -16,7 +16,7 @@ import string
 from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, TypeGuard, cast
+from typing import Any, cast
 
 from xgl.errors import OversizeError
 from xgl.language import syntax as syn
@@ -318,8 +318,9 @@ class Values:
             self.spend(meter.REMOVE * sum(map(len, phrases)))
             parts = removal_parts(tuple(phrases))
             self.spend(meter.REMOVE * (len(whole) + 1) * (len(parts) + 1))
-            for phrase in filter(_is_text, parts):
-                self.meter.search(whole, phrase)
+            for phrase in parts:
+                if isinstance(phrase, str):
+                    self.meter.search(whole, phrase)
             whole = remove_words(whole, phrases)
             if not self.dialect.respelled_words:
                 return whole
@@ -377,7 +378,7 @@ class Values:
     def holds(self, test: syn.Test) -> bool:
         """Whether a comparison of values that need no judge holds."""
         left, right = self.plain(test.left), self.plain(test.right)
-        if test.comparator in ("in", "not in") and _is_text(right):
+        if test.comparator in ("in", "not in") and isinstance(right, str):
             self.meter.search(right, left)
         return compare(left, test.comparator, right)
 
@@ -399,17 +400,13 @@ class Values:
                 return len(self._words(*arguments))
             case "len":
                 return len(arguments[0])
-        self.spend(meter.WORD * sum(map(len, filter(_is_text, arguments))))
+        self.spend(meter.WORD * sum(len(each) for each in arguments if isinstance(each, str)))
         allowed, text = arguments
         if expression.name == "only_uses_chars":
             return set(allowed).issuperset(text)
         # only_uses_words: parts between single spaces, to the letter.
-        words = allowed.split(" ") if _is_text(allowed) else allowed
+        words = allowed.split(" ") if isinstance(allowed, str) else allowed
         return set(words).issuperset(text.split(" "))
-
-
-def _is_text(value: object) -> TypeGuard[str]:
-    return isinstance(value, str)
 
 
 def cut(text: str, mark: str, side: str) -> str:

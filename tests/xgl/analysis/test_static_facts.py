@@ -107,6 +107,8 @@ def test_left_to_right_and_parallel_assigns_flow_differently() -> None:
         "assign(l=[s, t])\nelicit(x)\nreward(xent(sample(l) | x) - xent(sample(l) | x))",
         "assign(x=s)\nreveal(bob, x)\nelicit(x)\nelicit(bob, y)\nreward(xent(y))",
         'assign(l=[x])\nelicit(x)\nreward(xent("".join(l)))\nelicit(x)\nreward(nex("".join(l)))',
+        'assign(l=[first_n_tokens(x, 3)])\nelicit(x)\nreward(xent("".join(l)))',
+        "elicit(x)\nassign(s=x, t=first_n_tokens(s, 3))\nreward(xent(t))",
     ],
 )
 def test_what_the_xent_dialect_alone_can_say_is_no_game_for_nobody(code: str) -> None:

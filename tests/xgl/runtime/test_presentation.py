@@ -16,7 +16,7 @@ from support.programs import call
 from xgl import Cast, Instance, Metadata, Program, Seeds, analyse, game, parse, play_all
 from xgl.language import syntax as syn
 from xgl.language.dialects import DIALECTS
-from xgl.language.visitors import descendants, reads, writes
+from xgl.language.visitors import descendants, kept_register, reads, writes
 from xgl.runtime import requests as req
 from xgl.runtime.presentation import Sight, render
 
@@ -312,9 +312,7 @@ class Flow:
 
 def _listed_registers(line: syn.Instruction) -> set[str]:
     lists = [node for node in descendants(line) if isinstance(node, syn.ListOf)]
-    return {
-        item.name for listing in lists for item in listing.items if isinstance(item, syn.Register)
-    }
+    return {name for each in lists for item in each.items if (name := kept_register(item))}
 
 
 def _silent(lines: list[syn.Instruction]) -> list[syn.Instruction]:
