@@ -157,17 +157,18 @@ def panels(
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    return min(values, default=0.0), max(values, default=1.0)
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
 def series(index: int) -> str:
-    """The class of the colour of the series at this place."""
-    return f"s{index % SERIES}"
+    """The class of the series at this place: a colour, dotted from the seventh on."""
+    return f"s{index % SERIES}" + " again" * (index // SERIES % 2)
 
 
 def plain(value: float) -> str:
-    """A number as an axis shows it, with a real minus sign."""
-    return format(value, ",.0f" if abs(value) >= 1000 else ".3g").replace("-", "−")
+    """A tick's number, all of it, with a real minus sign."""
+    return format(value, ",.10g").replace("-", "−")
 
 
 # -- charts as separate files, and the styles that they share with the report ----------------------
