@@ -24,6 +24,7 @@ from archive.ratings import paper
 from archive.ratings.normal_form import Array
 from archive.ratings.rating import ranks
 from archive.store.files import save_text
+from archive.text import plural
 from archive.views.tables import add, table
 from evo.config.schema import NamedRun
 from evo.jobs.job import Workers
@@ -213,7 +214,7 @@ def results_table(paths: Rows, redundancy: Rows) -> Table:
             spread = f" ± {curves[:, -1].std(ddof=1):.3f}" if len(curves) > 1 else ""
             ends = f"{curves[:, 0].mean():.3f} → {curves[:, -1].mean():.3f}{spread}"
             what = f"{of} entropy under {STYLES[system][1]}, {prompts} prompts"
-            add(view, "Fig. 1", what, f"{ends} nats ({len(curves)} trials)")
+            add(view, "Fig. 1", what, f"{ends} nats ({plural(len(curves), 'trial')})")
     for near, rated_by in product((False, True), paper.RatingSystem) if redundancy else ():
         ranked = leader_ranks(redundancy, near, rated_by).items()
         what = f"rank by {'near' if near else 'exact'} copies, {STYLES[rated_by][1]}"
