@@ -90,16 +90,10 @@ def canvas(
     size: tuple[float, float], title: str, *shapes: Element, class_: str = "", role: str = "img"
 ) -> Element:
     """An SVG with a title for screen readers; ``role``: ``group`` if links in it can be reached."""
-    width, height = map(round, size)
+    w, h = map(round, size)
+    kind, box = f"figure {class_}".strip(), f"0 0 {w} {h}"
     return el(
-        "svg",
-        *shapes,
-        class_=f"figure {class_}".strip(),
-        viewBox=f"0 0 {width} {height}",
-        width=width,
-        height=height,
-        role=role,
-        aria_label=title,
+        "svg", *shapes, class_=kind, viewBox=box, width=w, height=h, role=role, aria_label=title
     )
 
 

@@ -81,8 +81,7 @@ the game that is played."""
 
 def evaluations(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> Evaluations:
     """What each fine-tune had learned of each game at each checkpoint, on the checkpoint's maps."""
-    short = [short_name(each) for each in config.growth.initial_scope]
-    names = dict(zip(tasks, unique(short), strict=True))
+    names = dict(zip(tasks, unique(map(short_name, config.growth.initial_scope)), strict=True))
 
     def scores(policy: str, target: Task) -> Scores:
         on = [(target, Purpose.CHECKPOINT, seeds) for seeds in checkpoint_seeds(collector)]

@@ -61,10 +61,10 @@ def test_frames_are_of_the_library_that_is_asked_for(grown_run: Path) -> None:
     assert isinstance(Run.open(grown_run).curves(), pd.DataFrame)
 
 
-@pytest.mark.parametrize("eta", [-1.0, math.nan])
-def test_a_cover_needs_a_share_from_zero_up(grown_run: Path, eta: float) -> None:
-    with pytest.raises(CoverError, match=f"eta: found {eta}, expected a number from 0 up"):
-        Run.open(grown_run).cover(eta)
+def test_a_cover_needs_a_share_from_zero_up(run: Run) -> None:
+    for eta in (-1.0, math.nan):
+        with pytest.raises(CoverError, match=f"eta: found {eta}, expected a number from 0 up"):
+            run.cover(eta)
 
 
 def test_a_run_shows_itself_and_hides_no_markup(run: Run, hostile_run: Path) -> None:

@@ -68,12 +68,8 @@ def test_a_function_plays_from_what_it_is_shown() -> None:
 
 
 def test_a_game_has_its_own_metadata() -> None:
-    short = Metadata(max_len=1)
-    own = play(SINGLE, "a b", WordJudge(), 7, stories=NumberedStories(), metadata=short)
-    whole = game(SINGLE, short)
-    assert own == play(whole, "a b", WordJudge(), 7, stories=NumberedStories())
     with pytest.raises(ValueError, match="metadata: found some beside a Game"):
-        play(whole, "a b", WordJudge(), 7, stories=NumberedStories(), metadata=Metadata())
+        play(game(SINGLE), "a b", WordJudge(), metadata=Metadata())
 
 
 def test_a_game_is_played_by_its_name_with_the_usual_judge() -> None:
