@@ -86,7 +86,7 @@ def show(arguments: Namespace) -> CommandResult:
     if arguments.run is None and (user_path(arguments.game) / "archive").is_dir():
         raise LookupFailedError(f"{arguments.game}: found a run, expected GAME after it")
     with open_run(arguments) as run:
-        return CommandResult(gather_game(run.archive, run.find_game(arguments.game)[0]), show_game)
+        return CommandResult(gather_game(run.archive, *run.find_game(arguments.game)), show_game)
 
 
 def matrix(arguments: Namespace) -> CommandResult:

@@ -501,9 +501,9 @@ def longest_text(
 ) -> str | None:
     """The text of a site that answered a request of a game, of the rows of maps there; None if none
     did."""
-    asked, its = (request.prompt, request.count), (None, game_id)
+    asked, others = (request.prompt, request.count), re.compile(rf"measure \S+ (?!{game_id}\b)\w")
     own = (each for each in rows if asked_of(each["source"]) == asked)
-    found = ((each["n_tokens"], each["text"]) for each in own if _game_of(each["source"]) in its)
+    found = ((each["n_tokens"], each["text"]) for each in own if not others.match(each["source"]))
     return max((each for each in found if each[0] <= request.tokens), default=(0, None))[1]
 
 
@@ -517,10 +517,6 @@ def map_source(reference: str, prompt: str, count: int = 0) -> str:
 def measure_source(digest: str, game_id: str) -> str:
     """The source of the maps of a measured game: the measure, in which each game has its own."""
     return f"measure {digest} {game_id}"
-
-
-def _game_of(source: str) -> str | None:
-    return found[1] if (found := re.match(r"measure \S+ (\w+)", source)) else None
 
 
 _OF_FEW = re.compile(r" \((\d+) maps\)$")

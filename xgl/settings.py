@@ -23,13 +23,20 @@ from enum import Enum
 from functools import wraps
 from typing import Annotated, Any, Literal, dataclass_transform, get_args, get_type_hints
 
-from pydantic import ConfigDict, Field, Strict, StrictBool, ValidationError
+from pydantic import AfterValidator, ConfigDict, Field, Strict, StrictBool, ValidationError
 from pydantic.dataclasses import dataclass
 
 from xgl.errors import ConfigError, UnknownKeyError, excerpt
 
-Natural = Annotated[int, Strict(), Field(ge=0)]
-Count = Annotated[int, Strict(), Field(ge=1)]
+
+def _check_size(value: int) -> int:
+    if value >= 1 << 63:
+        raise ValueError(f"found {value_text(value)}, expected less than 2^63")
+    return value
+
+
+Natural = Annotated[int, Strict(), Field(ge=0), AfterValidator(_check_size)]
+Count = Annotated[int, Strict(), Field(ge=1), AfterValidator(_check_size)]
 NonNegative = Annotated[float, Strict(), Field(ge=0)]
 Positive = Annotated[float, Strict(), Field(gt=0)]
 Share = Annotated[float, Strict(), Field(ge=0, le=1)]

@@ -41,7 +41,7 @@ def play(
     shown to its move. ``judge``: also the reference of a model, by default ``embedded``; with
     a reference, stories come from the package. ``seed`` is both map and play seed. ``stories``
     tells the map's texts; without it a loaded judge writes them itself. ``metadata`` is for a
-    program that is no game yet.
+    program that is no game yet: ValueError beside a :class:`Game`, which has its own.
 
     >>> play("single_text", lambda view: "an old king").outcome  # doctest: +SKIP
     'finished'
@@ -51,6 +51,8 @@ def play(
     """
     if isinstance(program, str | Path):
         program = read_game(program, metadata=metadata)
+    elif metadata and isinstance(program, Game):
+        raise ValueError("metadata: found some beside a Game, which has its own; pass its program")
     whole = program if isinstance(program, Game) else game(program, metadata)
     if judge is None or isinstance(judge, str | Path):
         judge, corpus = _loaded("embedded" if judge is None else judge)

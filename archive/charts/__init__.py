@@ -90,16 +90,10 @@ def canvas(
     size: tuple[float, float], title: str, *shapes: Element, class_: str = "", role: str = "img"
 ) -> Element:
     """An SVG with a title for screen readers; ``role``: ``group`` if links in it can be reached."""
-    width, height = map(round, size)
+    w, h = map(round, size)
+    kind, box = f"figure {class_}".strip(), f"0 0 {w} {h}"
     return el(
-        "svg",
-        *shapes,
-        class_=f"figure {class_}".strip(),
-        viewBox=f"0 0 {width} {height}",
-        width=width,
-        height=height,
-        role=role,
-        aria_label=title,
+        "svg", *shapes, class_=kind, viewBox=box, width=w, height=h, role=role, aria_label=title
     )
 
 
@@ -157,17 +151,18 @@ def panels(
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    return min(values, default=0.0), max(values, default=1.0)
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    return (low, high) if low < high else (low - 0.5, high + 0.5)
 
 
 def series(index: int) -> str:
-    """The class of the colour of the series at this place."""
-    return f"s{index % SERIES}"
+    """The class of the series at this place: a colour, dotted from the seventh on."""
+    return f"s{index % SERIES}" + " again" * (index // SERIES % 2)
 
 
 def plain(value: float) -> str:
-    """A number as an axis shows it, with a real minus sign."""
-    return format(value, ",.0f" if abs(value) >= 1000 else ".3g").replace("-", "−")
+    """A tick's number, all of it, with a real minus sign."""
+    return format(value, ",.10g").replace("-", "−")
 
 
 # -- charts as separate files, and the styles that they share with the report ----------------------

@@ -225,8 +225,10 @@ class ScopeCover(NamedTuple):
 
 
 def scope_cover(run: Run, scope: Sequence[TaskId], question: CoverQuestion) -> ScopeCover:
-    """The optimal cover of ``scope``. Raises CoverError naming games that nothing can cover, or the
-    largest η in reach."""
+    """The optimal cover of ``scope``. Raises CoverError for an η below 0, naming games that nothing
+    can cover, or the largest η in reach."""
+    if not question.eta >= 0:
+        raise CoverError(f"eta: found {question.eta}, expected a number from 0 up")
     sources = tuple(run.policies) if question.from_finetuned else tuple(scope)
     matrix = transfer_matrix(run.plays, run.policies, sources, scope, question.gain)
     values = matrix.values(question.definition)

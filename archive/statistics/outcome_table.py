@@ -353,7 +353,8 @@ Rows = tuple[list[str], Sequence[Sequence[object]]]
 
 def _read(path: Path) -> Rows:
     """The columns and rows of a file, by its ending. Raises :class:`RatingError`."""
-    readers = {".csv": _csv, ".tsv": _csv, ".jsonl": _json, ".parquet": _parquet}
+    readers = {".csv": _csv, ".tsv": _csv, ".jsonl": _json}
+    readers[".parquet"] = lambda path: _records(pq.read_table(path).to_pylist())
     if (ending := path.suffix.lower()) not in readers:
         expected = f"a name that ends in {', '.join(readers)}"
         raise RatingError(f"--table: found {path}, expected {expected}")
@@ -397,10 +398,6 @@ def _json(path: Path) -> Rows:
             found = f"found {type(row).__name__}, expected an object"
             raise RatingError(f"{path}, row {number}: {found}")
     return _records(rows)
-
-
-def _parquet(path: Path) -> Rows:
-    return _records(pq.read_table(path).to_pylist())
 
 
 def _records(rows: Sequence[dict[str, Any]]) -> Rows:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.table import Table
 
+from archive.errors import LookupFailedError
 from archive.run import Row, Run, explanation, games, runs
 from archive.schema import SCHEMA_VERSION, TABLES, ScopeRow, TaskId
 from archive.statistics.curricula import gains_rows
@@ -172,11 +173,13 @@ def show_verification(verification: Verification, console: Console) -> None:
     console.print(f"{plural(len(faults), 'fault')}." if faults else _FITS)
 
 
-def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
-    """Rows about one game, over all runs: ``scopes`` once for each run, ``plays`` counted by
-    policy, role and purpose with mean scores. Raises LookupFailedError for an unknown id."""
+def gather_game(archive: Archive, game_id: str, role: str = "") -> dict[str, Any]:
+    """Rows about one game, in any role or that which is named, over all runs: ``scopes`` once for
+    each run, ``plays`` counted by policy, role and purpose with mean scores. Raises
+    LookupFailedError for an unknown id, and for a role without a row."""
     game = games(archive, [game_id])[game_id]
     its: list[tuple[str, str, object]] = [("game_id", "=", game_id)]
+    its += [("role", "=", role)] if role else []
     finetunes = archive.rows("finetunes", filters=its)
     stored = archive.adapters()
     for row in finetunes:
@@ -186,14 +189,16 @@ def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
     counts = groups.aggregate([("score", "count"), ("score", "mean")])
     scopes = archive.rows("scopes", filters=its)
     members = {(row["run_id"], row["role"]): row for row in reversed(scopes)}
-    return {
-        "game": game,
+    tables = {
         "proposals": archive.rows("proposals", filters=its),
         "finetunes": finetunes,
         "decisions": archive.rows("decisions", filters=its),
         "scopes": list(members.values()),
         "plays": counts.rename_columns([*keys, "plays", "mean"]).to_pylist(),
     }
+    if role and not any(tables.values()):
+        raise LookupFailedError(f"game {game_id}: found nothing in the role {role}")
+    return {"game": game, **tables}
 
 
 # -- for people ------------------------------------------------------------------------------------

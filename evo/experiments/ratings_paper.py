@@ -24,6 +24,7 @@ from archive.ratings import paper
 from archive.ratings.normal_form import Array
 from archive.ratings.rating import ranks
 from archive.store.files import save_text
+from archive.text import plural
 from archive.views.tables import add, table
 from evo.config.schema import NamedRun
 from evo.jobs.job import Workers
@@ -135,16 +136,14 @@ def rate_redundant(
     against = int(np.argmax(paper.model_ratings(paper.RatingSystem.ELO, table)))
     most = max(*COPIES, *NEAR_COPIES)
     places = paper.adversarial_tasks(table, against, most, random, SHARPNESS)[:copies]
-    rows: list[Row] = [{"model": model, "against": against} for model in range(MODELS)]
     try:
         ratings = paper.model_ratings(system, paper.with_copies(table, places, random, jitter))
         found = list(zip(ratings.tolist(), ranks(ratings).tolist(), strict=True))
     except RatingError:
-        found = [(None, None)] * len(rows)
-    seconds = (process_time() - start) / len(rows)
-    for row, (rating, rank) in zip(rows, found, strict=True):
-        row |= {"rating": rating, "rank": rank, "seconds": seconds}
-    return rows
+        found = [(None, None)] * MODELS
+    facts = {"against": against, "seconds": (process_time() - start) / MODELS}
+    numbered = enumerate(found)
+    return [{"model": n, "rating": value, "rank": rank, **facts} for n, (value, rank) in numbered]
 
 
 def plan_ratings_paper(config: RatingsPaperRunConfig, services: Services, resumed: bool) -> Plan:
@@ -169,18 +168,14 @@ class RatingsPaperSession(RunSession):
 
     def work(self) -> RunOutcome:
         """Raises :class:`archive.ArchiveError` when the disk refuses."""
-        every = list(jobs(self.config))
-        waiting = [
-            job
-            for job in every
-            if not any(job.key.items() <= row.items() for row in self.rows[job.table])
-        ]
+        every, rows = list(jobs(self.config)), self.rows
+        waiting = [j for j in every if not any(j.key.items() <= r.items() for r in rows[j.table])]
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # of a process: there is one a core
         results = self.workers.compute([(job, job.work) for job in waiting])
-        for number, (job, rows) in enumerate(results, start=1):
-            complete = [{"run_id": self.identity.run_id} | job.key | row for row in rows]
+        for number, (job, found) in enumerate(results, start=1):
+            complete = [{"run_id": self.identity.run_id} | job.key | row for row in found]
             self.archive.commit({job.table: complete})
-            self.rows[job.table] += complete
+            rows[job.table] += complete
             about = ", ".join(f"{name} {value}" for name, value in job.key.items())
             self.lines.say(f"{number} of {len(waiting)}: {about}")
         return RunOutcome(RunEvent.FINISHED, 0, f"{len(every)} results are computed", None)
@@ -213,7 +208,7 @@ def results_table(paths: Rows, redundancy: Rows) -> Table:
             spread = f" ± {curves[:, -1].std(ddof=1):.3f}" if len(curves) > 1 else ""
             ends = f"{curves[:, 0].mean():.3f} → {curves[:, -1].mean():.3f}{spread}"
             what = f"{of} entropy under {STYLES[system][1]}, {prompts} prompts"
-            add(view, "Fig. 1", what, f"{ends} nats ({len(curves)} trials)")
+            add(view, "Fig. 1", what, f"{ends} nats ({plural(len(curves), 'trial')})")
     for near, rated_by in product((False, True), paper.RatingSystem) if redundancy else ():
         ranked = leader_ranks(redundancy, near, rated_by).items()
         what = f"rank by {'near' if near else 'exact'} copies, {STYLES[rated_by][1]}"

@@ -18,7 +18,7 @@ from archive import Archive, Reason, RunEvent, Verdict
 from archive.charts import Plot, canvas, document, line, series, text
 from archive.schema import TaskId
 from archive.store.files import save_text
-from archive.text import percent
+from archive.text import percent, plural
 from archive.views.tables import add, table
 from evo.config.schema import GrowthSettings, NamedRun
 from evo.growth.algorithm import AcceptanceResult, Assessment, Candidate, Place, ScopeMember, grow
@@ -169,7 +169,7 @@ def scopes(
 
 
 def plan_toy_growth(config: ToyRunConfig, services: Services, resumed: bool) -> Plan:
-    return f"{config.toy.seeds} growths", partial(ToySession, config, services.console)
+    return plural(config.toy.seeds, "growth"), partial(ToySession, config, services.console)
 
 
 class ToySession(RunSession):
@@ -197,7 +197,7 @@ class ToySession(RunSession):
         self.growths.sort(key=lambda growth: growth[0])
         middle = self.growths[(len(self.growths) - 1) // 2]
         save_text(self.config.folder / "figure.svg", document(figure(*middle, least)))
-        message = f"{len(self.growths)} growths came to their end"
+        message = f"{plural(len(self.growths), 'growth')} came to the end"
         return RunOutcome(RunEvent.FINISHED, 0, message, None)
 
     def _commit(self, identity: RunIdentity, scopes: Sequence[Scope]) -> None:
@@ -262,7 +262,7 @@ def figure(share: float, seed: int, members: Scope, least: float) -> Element:
         "uncovered": "not covered",
         f"solid {series(0)}": f"games, the fuller the later, to generation {last}",
     }
-    about = CLAIM, f"{percent(share, 2)} covered (seed {seed})", f"{len(members)} games"
+    about = CLAIM, f"{percent(share, 2)} covered (seed {seed})", plural(len(members), "game")
     x, y = plot.place(0.34, 0.93)
     shapes = [*_squares(members, plot, least), *plot.grid("skill 1", "", 2, 2)]
     shapes += [text(plot.x.start + 8, plot.y.end + 8, "skill 2", "axis"), *_games(members, plot)]

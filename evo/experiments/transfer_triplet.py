@@ -81,8 +81,7 @@ the game that is played."""
 
 def evaluations(config: RunConfig, collector: Collector, tasks: Sequence[Task]) -> Evaluations:
     """What each fine-tune had learned of each game at each checkpoint, on the checkpoint's maps."""
-    short = [short_name(each) for each in config.growth.initial_scope]
-    names = dict(zip(tasks, unique(short), strict=True))
+    names = dict(zip(tasks, unique(map(short_name, config.growth.initial_scope)), strict=True))
 
     def scores(policy: str, target: Task) -> Scores:
         on = [(target, Purpose.CHECKPOINT, seeds) for seeds in checkpoint_seeds(collector)]
@@ -97,7 +96,7 @@ def evaluations(config: RunConfig, collector: Collector, tasks: Sequence[Task]) 
 
 CHECKPOINTS, CHECKPOINT_PLAYS = 8, 24
 """Equal parts of the budget after which a fine-tune plays every game, and on how many maps."""
-FIGURE = "evaluations.svg"
+FIGURE, ACROSS = "evaluations.svg", 3
 
 
 def evaluation_figure(by_game: Evaluations) -> Element:
@@ -116,4 +115,4 @@ def evaluation_figure(by_game: Evaluations) -> Element:
         "thin line for each training seed; maps, moves and training seeds are random"
     )
     legend = {f"played: {name}": f"series {series(n)}" for n, name in enumerate(by_game)}
-    return panels(title, every, legend, len(every), alike=True)
+    return panels(title, every, legend, min(len(every), ACROSS), alike=True)

@@ -17,6 +17,7 @@ import torch
 
 from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
+from archive.text import plural
 from archive.views.tables import add, table, terminal_tables
 from evo.config.measure import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench import benchmark, selfplay
@@ -67,7 +68,7 @@ def plan_ggbench(config: GGBenchRunConfig, services: Services, resumed: bool) ->
     check_prices(config.budget, chats, "ggbench.chat.prices={MODEL:[prompt,answer]}")
     if not resumed:
         ask_once(chats)
-    text = f"{len(games) + settings.count * ('author' in models)} games"
+    text = plural(len(games) + settings.count * ("author" in models), "game")
     if players:
         text += f", {settings.train.steps} steps of self-play each; {settings.plays} plays each of "
         text += ", ".join(settings.players)

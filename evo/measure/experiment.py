@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from time import monotonic
 from typing import Any, Self
 
 import torch
@@ -256,8 +257,8 @@ class MeasureSession(RunSession):
         task, seeds = self._normalised(member)[0].task, member.seeds(config.maps)
 
         def tell(number: int) -> None:
-            head = f"{player.name} {member.name}: round {number} of {config.rounds}"
-            self.lines.say_after(SILENCE, head)
+            if monotonic() - self.lines.latest >= SILENCE:
+                self.lines.say(f"{player.name} {member.name}: round {number} of {config.rounds}")
 
         self._begin(member, seat)
         scores = self.host.repeat(seat, task, seeds, config.rounds, config.control, tell)

@@ -28,11 +28,6 @@ class TimedLines:
         self.console = console
         self.start = self.latest = time.monotonic()
 
-    def say_after(self, silence: float, message: str) -> None:
-        """Print a line if there was none for ``silence`` seconds."""
-        if time.monotonic() - self.latest >= silence:
-            self.say(message)
-
     def say(self, message: str, state: str = "") -> None:
         """Print a line; ``state`` stands beside the seconds."""
         self.latest = time.monotonic()

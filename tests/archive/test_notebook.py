@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,7 @@ from support.example import FINETUNES
 from support.rated import build, draw_scores
 
 from archive import LookupFailedError, NotAnArchiveError
+from archive.errors import CoverError
 from archive.notebook import Run
 
 
@@ -57,6 +59,12 @@ def test_frames_are_of_the_library_that_is_asked_for(grown_run: Path) -> None:
         assert isinstance(frame, kind)
         assert frame.shape == (sum(row["steps"] for row in FINETUNES), 8)
     assert isinstance(Run.open(grown_run).curves(), pd.DataFrame)
+
+
+def test_a_cover_needs_a_share_from_zero_up(run: Run) -> None:
+    for eta in (-1.0, math.nan):
+        with pytest.raises(CoverError, match=f"eta: found {eta}, expected a number from 0 up"):
+            run.cover(eta)
 
 
 def test_a_run_shows_itself_and_hides_no_markup(run: Run, hostile_run: Path) -> None:

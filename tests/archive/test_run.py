@@ -140,6 +140,8 @@ def test_a_game_in_two_roles_is_two_games_everywhere(tmp_path: Path) -> None:
         show = partial(cover.show, programs={tasks[0].game_id: ""})
         taught = printed(lambda what, console: show(what, console=console), answer)
         assert taught.count("aaaa1111:alice") == 3
+        alone = inspection.gather_game(archive, tasks[0].game_id, "alice")
+        assert {each["role"] for name in ("plays", "scopes") for each in alone[name]} == {"alice"}
         sheet = inspection.gather_game(archive, tasks[0].game_id)
         means = {(row["policy_id"], row["role"]): row["mean"] for row in sheet["plays"]}
         assert means["f1", "alice"] - means["base", "alice"] == 8.0
@@ -176,6 +178,8 @@ def test_a_role_after_an_id_is_heeded(capsys: pytest.CaptureFixture[str]) -> Non
         for name in (ident, "RIVAL.1"):
             assert main(["decisions", str(EXAMPLE), "--why", f"{name}:{role}"]) == code
             assert found in "".join(capsys.readouterr())
+            assert main(["show", str(EXAMPLE), f"{name}:{role}"]) == code
+            assert (ident if code == 0 else "in the role bob") in "".join(capsys.readouterr())
     plays = notebook.Run.open(EXAMPLE, backend="pyarrow").plays
     assert len(plays(f"{ident}:black")) == len(plays(ident)) > 0
     with pytest.raises(LookupFailedError, match="found no play in the role bob"):

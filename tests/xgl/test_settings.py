@@ -46,6 +46,7 @@ class Machine:
         ({"kind": "small", "names": "ab"}, "names: found 'ab', expected a list such as [ab]"),
         ({"kind": "small", "names": ["a", 1]}, "names: found 1, expected a text"),
         ({"kind": "small", "most": 0}, "most: found 0, expected at least 1"),
+        ({"kind": "small", "most": 1 << 63}, "most: found 9223372036854775808, expected less than"),
         ({"kind": "small", "most": False}, "most: found false, expected a whole number"),
         (
             {"kind": "small", "limits": {"share": 1.0}},

@@ -6,7 +6,7 @@ import pytest
 from support.doubles import NumberedStories, WordJudge
 
 import xgl
-from xgl import game, parse, play
+from xgl import Metadata, game, parse, play
 from xgl.errors import PlayerError, StoryError
 from xgl.runtime.requests import Moved, Rewarded
 
@@ -65,6 +65,11 @@ def test_a_function_plays_from_what_it_is_shown() -> None:
     assert seen == [f"{game(SINGLE).code}\ns: tale 7 0\nt:"]
     with pytest.raises(PlayerError, match="a function gave 5, expected a text"):
         play(SINGLE, lambda view: 5, WordJudge(), 7, stories=NumberedStories())  # type: ignore[arg-type, return-value]
+
+
+def test_a_game_has_its_own_metadata() -> None:
+    with pytest.raises(ValueError, match="metadata: found some beside a Game"):
+        play(game(SINGLE), "a b", WordJudge(), metadata=Metadata())
 
 
 def test_a_game_is_played_by_its_name_with_the_usual_judge() -> None:

@@ -62,6 +62,7 @@ def diagram(game: str, dialect: str | None, output: str | None) -> int:
     if output and (problem := wrong_ending(output, ".svg")):
         raise ConfigError(problem)
     source = read_source(game, dialect)
+    source.game()  # refuses a wrong header
     svg = draw(source.program(), source.title)
     if output:
         write_text(user_path(output), svg)

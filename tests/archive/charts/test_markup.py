@@ -5,10 +5,11 @@ from __future__ import annotations
 from itertools import pairwise
 from xml.etree import ElementTree
 
+import pytest
 from hypothesis import given, strategies as st
 from support.markup import Markup
 
-from archive.charts import LinearScale, canvas, document, text
+from archive.charts import SERIES, LinearScale, Panel, canvas, document, panels, plain, series, text
 from xgl.diagram.svg import el, render
 from xgl.escaping import visible_lines as visible
 
@@ -39,3 +40,11 @@ def test_ticks_are_even_and_within_the_scale(low: float, span: float, count: int
     steps = {round((b - a) / span, 6) for a, b in pairwise(ticks)}
     assert len(steps) <= 1
     assert len(ticks) <= count + 1
+    shown = [float(plain(tick).replace("−", "-").replace(",", "")) for tick in ticks]
+    assert shown == pytest.approx(ticks, rel=1e-9)
+
+
+def test_equal_values_have_a_tick_and_many_series_their_own_looks() -> None:
+    flat = panels("", [Panel("", ("", ""), [([1, 2], [12.3, 12.3], "")])], {}, 1)
+    assert any(shape.attributes.get("text_anchor") == "end" for shape in flat.children)
+    assert len(set(map(series, range(2 * SERIES)))) == 2 * SERIES

@@ -49,10 +49,8 @@ def test_prompts_tell_the_game_and_lead_to_its_rewards(tmp_path: Path) -> None:
     [one, two] = Rewards(WordJudge())(replies, [str(train[0]["info"]), str(train[1]["info"])])
     assert one != two
     card = (out / "README.md").read_text()
-    described = {
-        each["config_name"]: [feature["name"] for feature in each["features"]]
-        for each in yaml.safe_load(card.split("---")[1])["dataset_info"]
-    }
+    parts = yaml.safe_load(card.split("---")[1])["dataset_info"]
+    described = {part["config_name"]: [each["name"] for each in part["features"]] for part in parts}
     [environment, *_] = rows(out / "environments" / "train.jsonl")
     assert described == {"default": [*train[0]], "environments": [*environment]}
     assert re.findall(r"^\| `(\w+)` \|", card, re.M) == described["default"]

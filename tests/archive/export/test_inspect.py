@@ -69,11 +69,8 @@ def test_inspect_measures_what_the_experiment_measures(
             sorted((r for r in own if r["game_id"] == game), key=lambda row: row["round"])
             for game in {row["game_id"] for row in own}
         ]
-        [same] = [
-            some
-            for some in alike
-            if [row["score"] for row in some] == pytest.approx(result["scores"], abs=1e-3)
-        ]
+        scores = pytest.approx(result["scores"], abs=1e-3)
+        [same] = [some for some in alike if [row["score"] for row in some] == scores]
         assert [row["moves"] for row in same] == result["moves"]
         names[name] = same[0]["game_id"]
     for name, game_id in names.items():

@@ -88,10 +88,8 @@ def test_a_map_s_text_is_one_literal_in_its_line(first: str, second: str) -> Non
     filled_in = with_texts(code, Map(1, (first, second)))
     lines = filled_in.split("\n")
     assert len(lines) == len(filled_in.splitlines()) == 2
-    values = [
-        [node.value for node in ast.walk(ast.parse(line)) if isinstance(node, ast.Constant)]
-        for line in lines
-    ]
+    nodes = (ast.walk(ast.parse(line)) for line in lines)
+    values = [[node.value for node in own if isinstance(node, ast.Constant)] for own in nodes]
     assert values == [["story() é", "é", first], [second]]
 
 

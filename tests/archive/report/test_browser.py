@@ -15,7 +15,8 @@ from archive.__main__ import main
 
 pytestmark = pytest.mark.long
 SETTLE = "new Promise((done) => requestAnimationFrame(() => setTimeout(done, 60)))"
-SHOWN = "[...document.querySelectorAll('details.game')].filter((card) => !card.hidden).length"
+CARDS = "[...document.querySelectorAll('details.game')]"
+SHOWN = f"{CARDS}.filter((card) => !card.hidden).length"
 DESKTOP, PHONE = (1280, 900), (420, 844)
 SET = "(() => {{ const box = document.getElementById({!r}); box.value = {!r};"
 SET += " box.dispatchEvent(new Event({!r})); }})()"
@@ -62,9 +63,7 @@ def test_a_card_opens_a_filter_filters_and_a_sort_sorts(tab: Page, report: Path)
     tab.value(SETTLE)
     assert tab.value(SHOWN) == 3, "a link to a hidden card clears the filter"
     tab.value(SET.format("sort", "gain", "change"))
-    gains = tab.value(
-        "[...document.querySelectorAll('details.game')].map((card) => +card.dataset.gain)"
-    )
+    gains = tab.value(f"{CARDS}.map((card) => +card.dataset.gain)")
     assert gains == sorted(gains, reverse=True)
     tab.value("[...document.querySelectorAll('.lineage a')].pop().focus()")
     assert len(tab.value("[...document.querySelectorAll('.lineage a.lit')].map(String)")) > 1

@@ -153,10 +153,7 @@ def pages(tmp_path_factory: pytest.TempPathFactory, hostile_run: Path) -> dict[s
 
 
 SHOWN = {
-    "few": [
-        *("Definition 37", "no move", "the whole scope"),
-        *("normalised score", "Best play as black"),
-    ],
+    "few": ["Definition 37", "no move", "whole scope", "normalised score", "Best play as black"],
     "one": ["No game has joined"],
     "attacks": ["cannot read it", "\\u202e", "&lt;img src=x onerror=", "{{ 7*7 }}"],
 }

@@ -42,10 +42,8 @@ class TeachingExecutor(FakeExecutor):
             if isinstance(job, Training):
                 self.jobs.append(job)
                 adapter = f"{job.task.game_id} 1.0 {job.task.game.code}".encode()
-                finetune = Finetune(
-                    adapter, [1.0, 2.0], [3.0], [0.5], 0.9, 0.0, 900, job.seed % 7, 0.1
-                )
-                yield Result(finetune, ())
+                curves = [1.0, 2.0], [3.0], [0.5]
+                yield Result(Finetune(adapter, *curves, 0.9, 0.0, 900, job.seed % 7, 0.1), ())
             else:
                 yield from super().do([job])
 
@@ -82,9 +80,8 @@ def test_four_curricula_learn_with_equal_tokens_and_seeds(study: Study) -> None:
     assert names >= {"cover", "initial", "random"}
     assert len(curricula) == 3 * len(names)
     learners = [json.loads(row["settings_json"])["finetune"] for row in curricula]
-    assert {(each["tokens"], each["steps"], each["kl"]) for each in learners} == {
-        (600000, None, 0.1)
-    }
+    budgets = {(each["tokens"], each["steps"], each["kl"]) for each in learners}
+    assert budgets == {(600000, None, 0.1)}
     for name in names:
         assert len({row["seed"] for row in curricula if row["curriculum"] == name}) == 3
     assert len({row["seed"] for row in curricula}) == 3, "the same for all"

@@ -14,11 +14,9 @@ import evo.run
 from archive import Archive
 from archive.verification import verify
 from evo.config.compose import load
-from evo.experiments import ratings_paper, ratings_paper as paper
+from evo.experiments import ratings_paper as paper
 
 Capsys = pytest.CaptureFixture[str]
-
-
 SMALL = ["+experiment=ratings_paper", "ratings_paper.trials=1", "ratings_paper.workers=1"]
 
 
@@ -26,11 +24,9 @@ SMALL = ["+experiment=ratings_paper", "ratings_paper.trials=1", "ratings_paper.w
 def _small_tables() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         path = {"prompts": 3, "models": 3, "candidates": 4, "improvements": 3, "iterations": 2}
-        for key, value in path.items():
-            patch.setitem(ratings_paper.PATH, key, value)
-        sizes = {"TASKS": 10, "MODELS": 4, "COPIES": (0, 20), "NEAR_COPIES": (20,)}
-        for name, size in sizes.items():
-            patch.setattr(ratings_paper, name, size)
+        sizes = {"PATH": paper.PATH | path, "TASKS": 10, "MODELS": 4}
+        for name, size in (sizes | {"COPIES": (0, 20), "NEAR_COPIES": (20,)}).items():
+            patch.setattr(paper, name, size)
         yield
 
 
@@ -64,9 +60,9 @@ def test_exact_copies_move_elos_leader_under_elo_and_not_under_equilibria(whole:
 def test_the_leader_falls_under_elo_and_stays_first_at_equilibrium(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name, size in {"TASKS": 200, "MODELS": 17, "COPIES": (0, 250)}.items():
-        monkeypatch.setattr(ratings_paper, name, size)
-    monkeypatch.setattr(ratings_paper, "NEAR_COPIES", (1000,))
+    sizes = {"TASKS": 200, "MODELS": 17, "COPIES": (0, 250), "NEAR_COPIES": (1000,)}
+    for name, size in sizes.items():
+        monkeypatch.setattr(paper, name, size)
     config = load(paper.RatingsPaperRunConfig, ["+experiment=ratings_paper"])
     ranked = {}
     for job in paper.jobs(config):

@@ -62,10 +62,7 @@ def test_candidates_are_uniform_in_the_neighbourhood(parent: tuple[float, float]
 CORNER = ((0.5, 0.02),)
 SETTINGS = {
     "claim": (model.FIG61, model.START),
-    "few": (
-        replace(model.FIG61, list_size=10),
-        model.START,
-    ),  # too few candidates to find what is new
+    "few": (replace(model.FIG61, list_size=10), model.START),  # too few to find what is new
     "corner": (model.FIG61, CORNER),  # α1 too strict for this corner
     "gentle": (replace(model.FIG61, alpha1=0.8), CORNER),
 }

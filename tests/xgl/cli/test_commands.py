@@ -43,6 +43,13 @@ def test_canonical_is_a_program_again(capsys: Capsys) -> None:
         assert output.startswith(game_.code)
 
 
+def test_every_command_refuses_a_wrong_header(tmp_path: Path, capsys: Capsys) -> None:
+    path = tmp_path / "game.xent"
+    path.write_text("#: npc = weak\nassign(s=story())\nelicit(x, 4)\nreward(xed(s | x))\n")
+    for command in ("check", "canonical", "diagram", "play"):
+        assert "expected name = value" in error_of(capsys, main, command, str(path))
+
+
 def test_games_lists_the_library(capsys: Capsys) -> None:
     assert main(["games"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -124,9 +124,7 @@ def test_no_two_texts_meet_in_a_long_program() -> None:
     code = (
         'assign(s="a", t="b" + story() + "c", p=(s // t) + ("x" % s))\n'
         "elicit(david, x, y, x, 100000)\n"
-        'ensure(xent(s + s | t + s, p) - xed(t | t) + 5 >= 12, "long " + s + "'
-        + "word " * 60
-        + '")\n'
+        f'ensure(xent(s + s | t + s, p) - xed(t | t) + 5 >= 12, "long " + s + "{"word " * 60}")\n'
     )
     check(parse(code * 8 + "replay(flag_2, 1)\nbeacon(flag_2)\nreplay(flag_1, 2)\nreward(xent(b))"))
 

@@ -99,9 +99,8 @@ def test_no_seat_is_paid_more_for_an_answer_without_a_move(silent: str) -> None:
     of, move = read_row(PAIR), "<move>hen</move>"
     play, _ = conversation(of, *(["so"] * 3 + [move] if silent == "alice" else [move, "so"]))
     assert play.move_counts(silent)["format_failures"] == 1
-    assert metrics(of, play, silent)[0] <= min(
-        {"bob": of.floor, "alice": -2.0}[silent], play.scores[silent]
-    )
+    floor = of.floor if silent == "bob" else -2.0
+    assert metrics(of, play, silent)[0] <= min(floor, play.scores[silent])
 
 
 def test_a_forfeit_a_full_window_and_a_score_below_the_floor_pay_the_floor() -> None:
@@ -125,9 +124,8 @@ def test_a_move_is_a_tool_call_and_a_retry_a_turn() -> None:
     again = environment.move("too long a move")
     assert "ensure: failed 1" in again
     assert again.endswith("calling the tool `move`, once for each request.")
-    assert environment.move("hen\nor a line that no measured player writes").startswith(
-        "The game is over (finished): "
-    )
+    over = environment.move("hen\nor a line that no measured player writes")
+    assert over.startswith("The game is over (finished): ")
     assert environment.move("more") == "The game is over."
     episode = read_row(RETRY).episode(WordJudge())
     episode.step("too long a move")
@@ -212,13 +210,9 @@ def test_a_completion_of_any_shape_is_read() -> None:
 
 
 def test_an_answer_is_one_attempt_and_spare_moves_are_no_retries() -> None:
-    rewards = Rewards(WordJudge())
-    answers = [
-        "<move>no</move>",
-        "<move>no</move><move>yes</move>",
-        "<move>yes</move><move>no</move>",
-    ]
-    assert rewards(answers, [STRICT] * 3) == [-20.0, score_of(STRICT, "yes"), -20.0]
+    no, yes = "<move>no</move>", "<move>yes</move>"
+    found = Rewards(WordJudge())([no, no + yes, yes + no], [STRICT] * 3)
+    assert found == [-20.0, score_of(STRICT, "yes"), -20.0]
 
 
 def test_several_moves_are_the_last_ones_in_the_order_written() -> None:
