@@ -223,14 +223,13 @@ def bootstrap(
 
 
 class CrossFit(NamedTuple):
-    """Means over halvings of the maps, each used both ways: ratings (models,) and (tasks,), and the
-    task player's payoff, by payoffs of the half that the equilibrium was not computed from; masses
-    (tasks,). All NaN if a task has one map, or no halving reached an equilibrium."""
+    """Means over halvings of the maps, each used both ways: ratings (models,) and (tasks,) by
+    payoffs of the half that the equilibrium was not computed from; masses (tasks,). All NaN if a
+    task has one map, or no halving reached an equilibrium."""
 
     models: Array
     tasks: Array
     task_masses: Array
-    task_value: float
 
 
 def cross_fit(outcomes: Sequence[Array], solution: EquilibriumKind, seed: int = 0) -> CrossFit:
@@ -246,7 +245,7 @@ def cross_fit(outcomes: Sequence[Array], solution: EquilibriumKind, seed: int = 
                     fits.append(_held_out(*pair, solution))
     if not fits:
         nothing = np.full(tasks, np.nan)
-        return CrossFit(np.full(models, np.nan), nothing, nothing, np.nan)
+        return CrossFit(np.full(models, np.nan), nothing, nothing)
     return CrossFit(*(np.mean(part, axis=0) for part in zip(*fits, strict=True)))
 
 
@@ -259,5 +258,4 @@ def _held_out(train: Sequence[Array], test: Sequence[Array], solution: Equilibri
     fit, preferences = rate_models(train, solution), mean_preferences(test)
     separation = np.sign(mean_preferences(train)) * preferences
     regret = regrets(NormalFormGame((separation, preferences, -preferences)), fit.joint)
-    value = float(np.vdot(separation, fit.joint))
-    return CrossFit(regret[KING], regret[TASK], fit.masses[TASK], value)
+    return CrossFit(regret[KING], regret[TASK], fit.masses[TASK])
