@@ -523,12 +523,9 @@ def _game_of(source: str) -> str | None:
     return found[1] if (found := re.match(r"measure \S+ (\w+)", source)) else None
 
 
-_OF_FEW = re.compile(r" \((\d+) maps\)$")
-
-
 def asked_of(source: str) -> tuple[str, int]:
     """The prompt that asked for the text of a row of maps, empty for none, and the number of maps
     of a game that has few, or 0."""
     first, _, prompt = source.partition("\n")
-    of_few = _OF_FEW.search(first)
+    of_few = re.search(r" \((\d+) maps\)$", first)
     return prompt, int(of_few[1]) if of_few else 0

@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from archive.errors import RatingError
 from archive.ratings.equilibria import limiting_logit_equilibrium, nearest_cce
@@ -79,11 +78,6 @@ class Ratings:
         """x_i (|A_i|,) of each player: the probability of each action, clones in equal shares."""
         axes = range(self.joint.ndim)
         return [self.joint.sum(axis=tuple(j for j in axes if j != i)) for i in axes]
-
-    def effective_number(self, player: int) -> float:
-        """exp of the Shannon entropy of a player's mass over classes of clones: from 1 to their
-        number."""
-        return float(np.exp(entr(self.classes.fold(player, self.masses[player])).sum()))
 
     def contributions(self, player: int, co_player: int) -> Array:
         """δ (|A_i|, |A_j|): what each action of ``co_player`` adds to each rating of ``player``
