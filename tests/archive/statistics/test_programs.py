@@ -82,8 +82,7 @@ def test_the_funnel_counts_each_filter(tables: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("games", [2, 3, 20])
 def test_bounds_cover_a_known_mean_however_few_the_games(games: int) -> None:
-    rng = np.random.default_rng(0)
-    hits = 0
+    rng, hits = np.random.default_rng(0), 0
     for _ in range(60):
         rates = rng.beta(2, 2, games)
         tallies = [programs.Tally(int(rng.binomial(30, rate)), 30) for rate in rates]
