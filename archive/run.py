@@ -519,12 +519,9 @@ def measure_source(digest: str, game_id: str) -> str:
     return f"measure {digest} {game_id}"
 
 
-_OF_FEW = re.compile(r" \((\d+) maps\)$")
-
-
 def asked_of(source: str) -> tuple[str, int]:
     """The prompt that asked for the text of a row of maps, empty for none, and the number of maps
     of a game that has few, or 0."""
     first, _, prompt = source.partition("\n")
-    of_few = _OF_FEW.search(first)
+    of_few = re.search(r" \((\d+) maps\)$", first)
     return prompt, int(of_few[1]) if of_few else 0

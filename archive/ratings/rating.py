@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import entr
 
 from archive.errors import RatingError
 from archive.ratings.equilibria import limiting_logit_equilibrium, nearest_cce
@@ -79,11 +78,6 @@ class Ratings:
         """x_i (|A_i|,) of each player: the probability of each action, clones in equal shares."""
         axes = range(self.joint.ndim)
         return [self.joint.sum(axis=tuple(j for j in axes if j != i)) for i in axes]
-
-    def effective_number(self, player: int) -> float:
-        """exp of the Shannon entropy of a player's mass over classes of clones: from 1 to their
-        number."""
-        return float(np.exp(entr(self.classes.fold(player, self.masses[player])).sum()))
 
     def contributions(self, player: int, co_player: int) -> Array:
         """δ (|A_i|, |A_j|): what each action of ``co_player`` adds to each rating of ``player``
@@ -223,14 +217,13 @@ def bootstrap(
 
 
 class CrossFit(NamedTuple):
-    """Means over halvings of the maps, each used both ways: ratings (models,) and (tasks,), and the
-    task player's payoff, by payoffs of the half that the equilibrium was not computed from; masses
-    (tasks,). All NaN if a task has one map, or no halving reached an equilibrium."""
+    """Means over halvings of the maps, each used both ways: ratings (models,) and (tasks,) by
+    payoffs of the half that the equilibrium was not computed from; masses (tasks,). All NaN if a
+    task has one map, or no halving reached an equilibrium."""
 
     models: Array
     tasks: Array
     task_masses: Array
-    task_value: float
 
 
 def cross_fit(outcomes: Sequence[Array], solution: EquilibriumKind, seed: int = 0) -> CrossFit:
@@ -246,7 +239,7 @@ def cross_fit(outcomes: Sequence[Array], solution: EquilibriumKind, seed: int = 
                     fits.append(_held_out(*pair, solution))
     if not fits:
         nothing = np.full(tasks, np.nan)
-        return CrossFit(np.full(models, np.nan), nothing, nothing, np.nan)
+        return CrossFit(np.full(models, np.nan), nothing, nothing)
     return CrossFit(*(np.mean(part, axis=0) for part in zip(*fits, strict=True)))
 
 
@@ -259,5 +252,4 @@ def _held_out(train: Sequence[Array], test: Sequence[Array], solution: Equilibri
     fit, preferences = rate_models(train, solution), mean_preferences(test)
     separation = np.sign(mean_preferences(train)) * preferences
     regret = regrets(NormalFormGame((separation, preferences, -preferences)), fit.joint)
-    value = float(np.vdot(separation, fit.joint))
-    return CrossFit(regret[KING], regret[TASK], fit.masses[TASK], value)
+    return CrossFit(regret[KING], regret[TASK], fit.masses[TASK])

@@ -14,7 +14,7 @@ import numpy as np
 
 from archive.run import Row
 from archive.schema import PairPurpose
-from archive.statistics.intervals import CONFIDENCE, Scores, percentile_bounds
+from archive.statistics.intervals import CONFIDENCE, mean_interval
 from archive.text import number
 
 if TYPE_CHECKING:
@@ -87,8 +87,6 @@ def highest(sources: Sequence[str]) -> list[float]:
 # A draw is a win for neither player. The paper prints wins / (games − faults), but its text defines
 # wins / games. Both are computed here.
 
-RESAMPLES = 2_000
-
 
 class Tally(NamedTuple):
     """One player's plays of one game, counted. ``faults``: the player gave no legal move."""
@@ -113,19 +111,17 @@ def over_answers(tallies: Sequence[Tally]) -> tuple[float, float | None] | None:
     return over_plays(answered) if answered else None
 
 
-def bootstrap(tallies: Sequence[Tally]) -> tuple[float, float]:
-    """Bounds of the mean win rate over resampled games, whose rates vary by their plays too; of one
-    game, and where no play was won or all were, Clopper and Pearson's over all plays."""
-    wins, plays = sum(tally.wins for tally in tallies), sum(tally.plays for tally in tallies)
-    if len(tallies) == 1 or wins in (0, plays):
-        from scipy import stats  # slow to load
+def bounds(tallies: Sequence[Tally]) -> tuple[float, float]:
+    """Bounds of the mean win rate: Student's over games, whose rates vary by their plays too; never
+    narrower than Clopper and Pearson's over all plays, the only ones of one game."""
+    from scipy import stats  # slow to load
 
-        interval = stats.binomtest(wins, plays).proportion_ci(CONFIDENCE)
-        return interval.low, interval.high
-    rates = np.array([tally.wins / tally.plays for tally in tallies])
-    rng = np.random.default_rng(len(tallies))
-    means: Scores = rates[rng.integers(len(rates), size=(RESAMPLES, len(rates)))].mean(axis=1)
-    return percentile_bounds(means, CONFIDENCE)
+    wins, plays = sum(tally.wins for tally in tallies), sum(tally.plays for tally in tallies)
+    low, high = stats.binomtest(wins, plays).proportion_ci(CONFIDENCE)
+    if len(tallies) > 1:
+        rates = mean_interval(np.array([tally.wins / tally.plays for tally in tallies]), CONFIDENCE)
+        low, high = min(low, rates.low), max(high, rates.high)
+    return max(0.0, float(low)), min(1.0, float(high))
 
 
 def passes(purpose: PairPurpose, wins: int, games: int) -> bool:
@@ -225,7 +221,7 @@ def _players(plays: Rows) -> ProgramTable:
         tallies = tallies_of(plays, name)
         rate, half_width = over_plays(tallies)
         paper = over_answers(tallies) or (None, None)
-        cells.append((name, len(tallies), rate, *bootstrap(tallies), half_width, *paper))
+        cells.append((name, len(tallies), rate, *bounds(tallies), half_width, *paper))
     columns = ("wins / plays", "low", "high", "±", "wins / (plays − faults)", "± of that")
     return ProgramTable(
         "Win rates",

@@ -13,6 +13,7 @@ from itertools import combinations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import entr
 
 from archive.errors import RatingError
 from archive.ratings.normal_form import Array, check_memory
@@ -326,7 +327,7 @@ def rate_block(block: RatedBlock, question: RatingQuestion) -> MeasureRatings:
         by_game=ne.contributions(KING, TASK)[np.ix_(order, game_order)],
         above=samples[0].above[np.ix_(order, order)],
         left_out=block.left_out,
-        effective_games=ne.effective_number(TASK),
+        effective_games=float(np.exp(entr(ne.classes.fold(TASK, ne.masses[TASK])).sum())),
         exploitability=ne.exploitability,
         cce_exploitability=cce.exploitability,
         failed=sum(each.failures for each in samples),

@@ -31,10 +31,11 @@ from archive.statistics.race import (
     Question,
     RaceSettings,
     acceptance,
+    learning,
     run,
     selection,
 )
-from archive.statistics.rule import Decision, Evidence, Looks, Thresholds, decide
+from archive.statistics.rule import Decision, Evidence, Looks, OwnGain, Thresholds, decide
 
 Attempts = Sequence[Sequence[str]]
 """The attempts at a game that represent it, the best first; an attempt is the ids of its
@@ -80,6 +81,20 @@ def replay(
     if decision is None and not (helps and (most.value is None or most.value <= bar)):
         decision = decide(evidence, thresholds)
     return evidence, decision, list(reader.read)
+
+
+def own_gain_at(row: Row, plays: Mapping[PlaysKey, Plays], policies: Policies) -> OwnGain | None:
+    """The own gain of a decision with both bounds, of which its row has the lower ones. None if its
+    plays are not archived."""
+    if (case := _case(row, ())) is None:
+        return None
+    settings = RaceSettings(case.looks, case.thresholds, scan=1)
+    nothing = Evidence(Purpose(case.purpose), case.looks, case.first_play)
+    try:
+        _, evidence = run(learning(settings, (), nothing), _Reader(case, plays, policies).answer)
+    except (MissingPlaysError, ValueError):
+        return None
+    return evidence.own
 
 
 class _Reader:

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from archive.plays import PURPOSES, Plays
-from archive.run import Run
+from archive.run import Row, Run
 from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reason, TaskId
 from archive.statistics import intervals
 from archive.statistics.matrix import transfer_matrix
-from archive.statistics.replay import Case, Policies
+from archive.statistics.replay import Case, Policies, own_gain_at
 from archive.statistics.rule import Decision, Looks, OwnGain, bounds_of
 
 SHOWN_CONFIDENCE = 0.975
@@ -172,7 +172,7 @@ def script_columns(comparison: ScriptComparison | None) -> dict[str, float | int
 # that accepted it; of one that the run began with or trained again, those of all its plays
 
 
-def _decision(run: Run, task_id: TaskId) -> Mapping[str, Any] | None:
+def _decision(run: Run, task_id: TaskId) -> Row | None:
     """The decision that accepted a game, while its fine-tune stands for the game."""
     decision = run.accepted.get(task_id)
     is_in_force = decision and decision["finetune_id"] in run.policies.get(task_id, ())
@@ -182,12 +182,11 @@ def _decision(run: Run, task_id: TaskId) -> Mapping[str, Any] | None:
 def own_gain(run: Run, task_id: TaskId) -> OwnGain:
     """Total and specific gain of a game's own fine-tune."""
     decision = _decision(run, task_id)
-    if decision is not None and decision["total_gain"] is not None:
-        total, specific = bounds_of(decision, "total_gain"), bounds_of(decision, "specific_gain")
-    else:
-        plays, only, own = (run.plays, run.policies), ([task_id], [task_id]), (task_id, task_id)
-        cells = [transfer_matrix(*plays, *only, kind).cells.get(own) for kind in GainKind]
-        total, specific = (cell.values.gain if cell else intervals.UNDEFINED for cell in cells)
+    if decision and (seen := own_gain_at(decision, run.plays, run.policies_at(decision))):
+        return seen
+    plays, only, own = (run.plays, run.policies), ([task_id], [task_id]), (task_id, task_id)
+    cells = [transfer_matrix(*plays, *only, kind).cells.get(own) for kind in GainKind]
+    total, specific = (cell.values.gain if cell else intervals.UNDEFINED for cell in cells)
     return OwnGain(specific=specific, total=total)
 
 

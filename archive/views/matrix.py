@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from rich.console import Console
-from rich.table import Table
 
 from archive.run import Run
 from archive.schema import GainKind, TaskId
@@ -131,8 +130,13 @@ def show(matrix: Mapping[str, Any], console: Console) -> None:
             add(view, short(pair["source"]), short(pair["target"]), *values, pair["plays"])
         console.print(view)
     else:
+        pairs = {(pair["source"], pair["target"]): pair for pair in matrix["pairs"]}
         for name, title in VALUES.items():
-            console.print(_square(matrix, name, title))
+            view = table(title, "", *map(short, matrix["games"]))
+            for source in matrix["games"]:
+                cells = (_cell(pairs.get((source, target)), name) for target in matrix["games"])
+                add(view, short(source), *cells)
+            console.print(view)
     console.print(
         f"Run {matrix['run_id']}; {matrix['gain_kind']} gains{ABOUT[matrix['gain_kind']]}; "
         f"bounds one-sided at {matrix['confidence']:g}, over maps and plays. "
@@ -144,15 +148,6 @@ def show(matrix: Mapping[str, Any], console: Console) -> None:
             if share < 1
         )
     )
-
-
-def _square(matrix: Mapping[str, Any], name: str, title: str) -> Table:
-    pairs = {(pair["source"], pair["target"]): pair for pair in matrix["pairs"]}
-    view = table(title, "", *map(short, matrix["games"]))
-    for source in matrix["games"]:
-        cells = [_cell(pairs.get((source, target)), name) for target in matrix["games"]]
-        add(view, short(source), *cells)
-    return view
 
 
 def _cell(pair: Mapping[str, Any] | None, name: str) -> str:
