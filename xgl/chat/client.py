@@ -15,11 +15,13 @@ import json
 import logging
 import os
 import re
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from xgl.chat.answers import content_text
@@ -50,7 +52,6 @@ _WINDOW = re.compile(
     re.IGNORECASE,
 )
 _SECONDS = re.compile(r"\d{1,9}(\.\d*)?")
-"""Of a header Retry-After, which may be a date too."""
 MAX_REASON = 300
 """Most characters quoted from a server's message."""
 
@@ -299,7 +300,7 @@ class RequestBatch:
         codes = f"{lookup(body, 'code')} {lookup(body, 'type')}"
         has_quota = "insufficient_quota" not in codes
         if (status in TRANSIENT_STATUS and has_quota) or status >= 500:
-            return Fault("transient", message, float(wait) if _SECONDS.fullmatch(wait) else 0.0)
+            return Fault("transient", message, seconds_of(wait))
         if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
             return Fault("oversize", message)
         if status == 400 and lookup(body, "code") in FILTERED:
@@ -308,6 +309,15 @@ class RequestBatch:
         place = self.settings.key_name or "that key_variable names"
         advice = f"check the key in the environment variable {place}, the model's name and the base"
         return Fault("final", f"{message}; {advice} URL")
+
+
+def seconds_of(wait: str) -> float:
+    """The seconds that a header Retry-After asks for, in digits or as a date; 0 for neither."""
+    if _SECONDS.fullmatch(wait):
+        return float(wait)
+    with suppress(ValueError, OverflowError):
+        return max(0.0, parsedate_to_datetime(wait).timestamp() - time.time())
+    return 0.0
 
 
 def _read_completion(body: bytes | Fault, key: str | None) -> tuple[Reply | Fault, tuple[int, int]]:

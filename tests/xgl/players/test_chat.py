@@ -306,13 +306,15 @@ def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.Mo
         pauses.append(seconds)
 
     monkeypatch.setattr("xgl.chat.client.asyncio.wait_for", note)
-    answers = [Sent(429, b"{}", {"Retry-After": "7"}), *[refusal(500)] * 6, move("x")]
+    monkeypatch.setattr("xgl.chat.client.time.time", lambda: 0.0)
+    date = Sent(429, b"{}", {"Retry-After": "Thu, 01 Jan 1970 00:00:09 GMT"})
+    answers = [Sent(429, b"{}", {"Retry-After": "7"}), date, *[refusal(500)] * 5, move("x")]
     for _ in range(2):
         player, _ = chat(*answers, retries=7)
         player.moves([turn()])
     assert pauses[1:7] == pauses[8:], "the jitter is seeded"
-    assert pauses[0] == 7
-    bounds = zip(pauses[1:7], (2, 4, 8, 16, 32, 60), strict=True)
+    assert pauses[:2] == [7, 9]
+    bounds = zip(pauses[2:7], (4, 8, 16, 32, 60), strict=True)
     assert all(most / 2 <= seconds <= most for seconds, most in bounds)
 
 
