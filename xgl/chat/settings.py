@@ -12,7 +12,7 @@ from pydantic import AfterValidator
 
 from xgl.errors import BudgetError
 from xgl.models.references import OPENAI, model_name_fault
-from xgl.settings import Count, Flag, Natural, NonNegative, Positive, PositiveShare, Role, settings
+from xgl.settings import Count, Flag, Natural, NonNegative, Positive, PositiveShare, Role, Text, settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,13 @@ def _check_url(url: str) -> str:
 
 OWN_PARAMETERS = ("model", "messages", "stream", "n", "seed")
 """What requests say themselves."""
+_SAMPLING = ("temperature", "top_p", "reasoning_effort")
+
+
+def _check_limit(name: str) -> str:
+    if name in OWN_PARAMETERS + _SAMPLING:
+        raise ValueError(f"found {name!r}, expected the name of a limit of tokens, as max_tokens")
+    return name
 
 
 def _check_body(body: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -102,12 +109,12 @@ class Requests:
     answer_tokens: Count = 2048
     """Most tokens of an answer, reasoning included; some servers reserve room for them in the
     model's window."""
-    limit_parameter: str | None = None
+    limit_parameter: Annotated[Text, AfterValidator(_check_limit)] | None = None
     """The endpoint's name for that limit; null: max_completion_tokens at OpenAI's own endpoint,
     max_tokens elsewhere."""
     send_seed: Flag = True
     """Whether requests have the parameter seed; false for an endpoint that refuses it."""
-    reasoning_effort: str | None = None
+    reasoning_effort: Text | None = None
     """How long the model thinks, in the endpoint's words, as low; null: its own default."""
     extra_body: Annotated[dict[str, Any] | None, AfterValidator(_check_body)] = None
     """Further parameters of each request, as {chat_template_kwargs: {enable_thinking: false}}."""
