@@ -384,9 +384,11 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
         # The budget is for the run's own requests: a resumed run with nothing left must not fail.
         retries = min(RETRIES, settings.retries)
         once = replace(settings, retries=retries, budget_tokens=None, budget_dollars=None)
-        [(reply, _)] = ChatClient(once).gather([lambda batch: batch.reply(QUESTION, "check")])
+        [(reply, usage)] = ChatClient(once).gather([lambda batch: batch.reply(QUESTION, "check")])
         if isinstance(reply, Fault):  # the question is short: its answer would be too long
             raise PlayerError(f"{settings.place}: {reply.message}; lower its answer_tokens")
+        if not usage.tokens:
+            log.warning("%s: it counts no tokens, so no budget will end its use", settings.place)
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:
