@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
+import numpy as np
 import torch
 
 from archive import Archive, RunEvent
@@ -237,14 +238,14 @@ class GGBenchSession(RunSession):
             found = Clusterer(*self._endpoint(settings)).sort(games, count)
         except ValueError as error:
             raise PlayerError(f"ggbench.clusters: {error}, expected another number") from None
-        chosen, cost = list(found.chosen), Usage() if earlier else found.usage
-        members = [(found.explanations[place], found.belongs[:, place]) for place in chosen]
-        members.append((None, ~found.belongs[:, chosen].any(axis=1)))
-        rows: list[Row] = []
-        for kind, belongs in members:
-            own = [game.game_id for game, inside in zip(games, belongs, strict=True) if inside]
-            facts = {"model": name, "clusters": count, "kind": kind, "programs": own}
-            rows.append(facts | usage_row(Usage() if rows else cost, settings))
+        chosen, ids = found.belongs[:, found.chosen], np.array([game.game_id for game in games])
+        kinds = *(found.explanations[place] for place in found.chosen), None
+        facts = {"model": name, "clusters": count} | usage_row(Usage(), settings)
+        rows: list[Row] = [
+            facts | {"kind": kind, "programs": ids[own].tolist()}
+            for kind, own in zip(kinds, [*chosen.T, ~chosen.any(axis=1)], strict=True)
+        ]
+        rows[0] |= usage_row(Usage() if earlier else found.usage, settings)
         self._commit(gg_kinds=rows)
         self._done(f"{len(found.explanations)} kinds that differ; {found.usage.tokens:,} tokens")
 

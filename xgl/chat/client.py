@@ -111,10 +111,6 @@ def read_key(settings: ChatSettings) -> str | None:
     return key
 
 
-SEED_BITS = 31
-"""Servers hold a seed in 32 bits, some of them signed."""
-
-
 class ChatClient:
     """A model behind an endpoint; ``usage`` adds up its requests. The key is read from the
     environment for each batch and kept nowhere."""
@@ -189,7 +185,8 @@ class RequestBatch:
         """The reply, or the fault of a request beyond the model's window; and what all requests for
         it cost. ``key`` names the seed that is sent. Raises as :meth:`ChatClient.gather`."""
         usage = Usage()
-        body = self._parameters(messages, named_seed("chat", *key, bits=SEED_BITS))
+        # servers hold a seed in 32 bits, some of them signed
+        body = self._parameters(messages, named_seed("chat", *key, bits=31))
 
         async def send() -> Reply | Fault:
             nonlocal usage
@@ -205,9 +202,9 @@ class RequestBatch:
     def _parameters(self, messages: list[Message], seed: int) -> dict[str, Any]:
         settings = self.settings
         parameters = {
+            settings.limit_name: settings.answer_tokens,
             "model": settings.model,
             "messages": messages,
-            settings.limit_name: settings.answer_tokens,
             "temperature": settings.temperature,
             "top_p": settings.top_p,
             "reasoning_effort": settings.reasoning_effort,
@@ -312,11 +309,11 @@ class RequestBatch:
 
 
 def seconds_of(wait: str) -> float:
-    """The seconds that a header Retry-After asks for, in digits or as a date; 0 for neither."""
+    """The seconds that a header Retry-After asks for, in digits or until a date; 0 for neither."""
     if _SECONDS.fullmatch(wait):
         return float(wait)
     with suppress(ValueError, OverflowError):
-        return max(0.0, parsedate_to_datetime(wait).timestamp() - time.time())
+        return parsedate_to_datetime(wait).timestamp() - time.time()
     return 0.0
 
 

@@ -12,7 +12,17 @@ from pydantic import AfterValidator
 
 from xgl.errors import BudgetError
 from xgl.models.references import OPENAI, model_name_fault
-from xgl.settings import Count, Flag, Natural, NonNegative, Positive, PositiveShare, Role, Text, settings
+from xgl.settings import (
+    Count,
+    Flag,
+    Natural,
+    NonNegative,
+    Positive,
+    PositiveShare,
+    Role,
+    Text,
+    settings,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +75,6 @@ def _check_url(url: str) -> str:
 
 OWN_PARAMETERS = ("model", "messages", "stream", "n", "seed")
 """What requests say themselves."""
-_SAMPLING = ("temperature", "top_p", "reasoning_effort")
-
-
-def _check_limit(name: str) -> str:
-    if name in OWN_PARAMETERS + _SAMPLING:
-        raise ValueError(f"found {name!r}, expected the name of a limit of tokens, as max_tokens")
-    return name
 
 
 def _check_body(body: dict[str, Any] | None) -> dict[str, Any] | None:
@@ -86,6 +89,7 @@ def _check_body(body: dict[str, Any] | None) -> dict[str, Any] | None:
 
 BaseUrl = Annotated[str, AfterValidator(_check_url)]
 VariableName = Annotated[str, AfterValidator(_check_variable)]
+ParameterName = Annotated[Text, AfterValidator(lambda name: _check_body({name: 0}) and name)]
 
 
 @settings
@@ -109,7 +113,7 @@ class Requests:
     answer_tokens: Count = 2048
     """Most tokens of an answer, reasoning included; some servers reserve room for them in the
     model's window."""
-    limit_parameter: Annotated[Text, AfterValidator(_check_limit)] | None = None
+    limit_parameter: ParameterName | None = None
     """The endpoint's name for that limit; null: max_completion_tokens at OpenAI's own endpoint,
     max_tokens elsewhere."""
     send_seed: Flag = True

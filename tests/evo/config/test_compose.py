@@ -116,7 +116,7 @@ MISTAKES = [
     (["judge.second="], r"judge\.second: found '', expected a text that is not empty"),
     (
         ["meta_sampler=chat", "meta_sampler.settings.limit_parameter=messages"],
-        r"settings\.limit_parameter: found 'messages', expected the name of a limit of tokens",
+        r"settings\.limit_parameter: found 'messages', expected parameters that requests do not",
     ),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
 ]

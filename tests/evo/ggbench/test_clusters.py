@@ -57,8 +57,6 @@ def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None
     assert sorting.belongs.sum(axis=0).tolist() == [1, 2, 4]
     assert [sorting.explanations[place][:4] for place in sorting.chosen] == ["Numb", "Card"]
     assert sorting.belongs[:, list(sorting.chosen)].sum() == 3
-    assert sorting.usage.requests == request_count
-    assert sorting.usage.tokens == 35 * request_count
 
 
 def test_an_unusable_answer_is_asked_for_again(tmp_path: Path) -> None:
@@ -94,9 +92,8 @@ def test_a_run_without_players_filters_games_and_sorts_them_into_kinds(
         code = main(["+experiment=gg_bench", *place, *kinds, "ggbench.players=[]"])
         output, cost = capsys.readouterr().out, 35 * (1 + 1 + 4 * 3)
         assert code == 0, output
-        again = [f"resume={tmp_path / 'run'}", f"budget.tokens={cost + 1}"]
-        assert main([*again, "ggbench.clusters=null"]) == main(again) == 0
-        assert main([*again, f"budget.tokens={cost}"]) == 0
+        again = [f"resume={tmp_path / 'run'}", "ggbench.clusters=null"]
+        assert main(again) == main([*again, f"budget.tokens={cost}"]) == 0
         assert f"budget.tokens={cost} is reached" in capsys.readouterr().out
     rows = Archive.open(tmp_path / "run").rows("gg_kinds")
     assert [len(row["programs"]) for row in rows] == [1, 2, 1, 4, 0]
