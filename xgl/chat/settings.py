@@ -8,21 +8,11 @@ from dataclasses import astuple, dataclass
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from xgl.errors import BudgetError
 from xgl.models.references import OPENAI, model_name_fault
-from xgl.settings import (
-    Count,
-    Flag,
-    Natural,
-    NonNegative,
-    Positive,
-    PositiveShare,
-    Role,
-    Text,
-    settings,
-)
+from xgl.settings import Count, Flag, Natural, NonNegative, Positive, PositiveShare, Role, settings
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +79,8 @@ def _check_body(body: dict[str, Any] | None) -> dict[str, Any] | None:
 
 BaseUrl = Annotated[str, AfterValidator(_check_url)]
 VariableName = Annotated[str, AfterValidator(_check_variable)]
-ParameterName = Annotated[Text, AfterValidator(lambda name: _check_body({name: 0}) and name)]
+Word = Annotated[str, Field(min_length=1)]
+ParameterName = Annotated[Word, AfterValidator(lambda name: _check_body({name: 0}) and name)]
 
 
 @settings
@@ -118,7 +109,7 @@ class Requests:
     max_tokens elsewhere."""
     send_seed: Flag = True
     """Whether requests have the parameter seed; false for an endpoint that refuses it."""
-    reasoning_effort: Text | None = None
+    reasoning_effort: Word | None = None
     """How long the model thinks, in the endpoint's words, as low; null: its own default."""
     extra_body: Annotated[dict[str, Any] | None, AfterValidator(_check_body)] = None
     """Further parameters of each request, as {chat_template_kwargs: {enable_thinking: false}}."""
