@@ -147,8 +147,7 @@ def _library(dialect: str) -> tuple[tuple[str, syn.Program], ...]:
 
 
 # -- programs in an answer -------------------------------------------------------------------------
-# Every text that looks like a program is a ProgramText. One pass over the lines finds all of them,
-# in time proportional to the answer's length; what is wrong with one is found by ``child_of``.
+# One pass over the lines, in time proportional to the answer's length.
 
 LONGEST_INTENT = 240
 MAX_ANSWER = 200_000

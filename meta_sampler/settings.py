@@ -20,6 +20,7 @@ from xgl.settings import (
     Positive,
     PositiveShare,
     Role,
+    Text,
     settings,
     shared_values,
 )
@@ -114,7 +115,7 @@ class Paid(Endpoint):
 
     timeout: Annotated[Positive, Role.RESUMABLE] = 180.0
     answer_tokens: Count = 4096
-    cache: Annotated[str | None, Role.RESUMABLE] = "auto"
+    cache: Annotated[Text | None, Role.RESUMABLE] = "auto"
     """Folder that keeps paid answers; auto: chat in $XGL_CACHE or ~/.cache/xgl; null: none are
     kept."""
 

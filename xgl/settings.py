@@ -43,6 +43,7 @@ Share = Annotated[float, Strict(), Field(ge=0, le=1)]
 PositiveShare = Annotated[float, Strict(), Field(gt=0, le=1)]
 Fraction = Annotated[float, Strict(), Field(gt=0, lt=1)]
 Flag = StrictBool
+Text = Annotated[str, Field(min_length=1)]
 Dtype = Literal["auto", "float32", "bfloat16"]
 
 
@@ -134,8 +135,11 @@ _EXPECTED = {
     "float_type": "a number",
     "finite_number": "a number",
     "string_type": "a text",
+    "string_too_short": "a text that is not empty",
     "bool_type": "true or false",
     "too_short": "a list with at least one value",
+    "too_long": "fewer values",
+    "missing": "more values",
     "dict_type": "settings such as {key: value}",
     "mapping_type": "settings such as {key: value}",
     "dataclass_type": "a group of settings",
@@ -161,7 +165,7 @@ def _sentence(first: Any, kind: type, path: Sequence[str]) -> str:
     """What is wrong with the value at ``path``."""
     key, reason = ".".join(path), first.get("ctx", {}).get("error")
     owner = _class_at(kind, path[:-1])
-    if first["type"].startswith("missing"):
+    if first["type"].startswith("missing") and not isinstance(first["loc"][-1], int):
         return f"{key}: missing"
     if reason and _class_at(kind, path):
         return f"{key}.{reason}" if path else str(reason)

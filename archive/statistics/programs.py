@@ -151,7 +151,7 @@ def tallies_of(rows: Iterable[Mapping[str, Any]], player: str) -> list[Tally]:
 # -- the tables ------------------------------------------------------------------------------------
 
 Rows = Sequence[Row]
-NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays")
+NAMES = ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays", "gg_kinds")
 STAGES = (
     *("keyword", "known", "execution", "alternation", "repeatability", "timeout", "undecided"),
     *("model", "training", "opponent"),
@@ -190,6 +190,7 @@ def program_tables(rows: Mapping[str, Rows]) -> list[ProgramTable]:
         _texts(rows["gg_filters"], games, kept),
         _categories(games, kept),
         *_similarities(games, kept),
+        *_kinds(rows["gg_kinds"], games),
     ]
     return [part for part in parts if part.rows]
 
@@ -303,7 +304,7 @@ def _categories(games: Rows, kept: Rows) -> ProgramTable:
     return ProgramTable("Categories before and after filtering", "Figure 6.", columns, cells)
 
 
-# -- similarity and authors ------------------------------------------------------------------------
+# -- similarity, authors and kinds -----------------------------------------------------------------
 
 
 def _similarities(games: Rows, kept: Rows) -> Iterator[ProgramTable]:
@@ -339,3 +340,17 @@ def _authors(games: Rows, kept: Rows) -> ProgramTable:
         cells.append((author, len(mine), complete, len(own), len(own) / len(mine), median, titles))
     columns = ("games", "complete", "kept", "share kept", "median similarity", "kept games")
     return ProgramTable("Authors", "Section 4.3 and Table 6.", ("author", *columns), cells)
+
+
+def _kinds(kinds: Rows, games: Rows) -> Iterator[ProgramTable]:
+    """App. D: a table for each time that the games were sorted."""
+    titles = {game["program_id"]: game["title"] for game in games if not game["failed"]}
+    for sorting in dict.fromkeys((row["model"], row["clusters"]) for row in kinds):
+        cells = []
+        for row in kinds:
+            if (row["model"], row["clusters"]) == sorting:
+                own = [title for key, title in titles.items() if key in row["programs"]]
+                share = len(own) / len(titles)
+                cells.append((row["kind"] or "none of these", len(own), share, ", ".join(own)))
+        columns = ("kind", "games", "share", "titles")
+        yield ProgramTable("Kinds of games", f"Appendix D, by {sorting[0]}.", columns, cells)

@@ -15,7 +15,7 @@ from evo.config.models import Mebibytes, Others, find_gpus
 from evo.config.schema import AnyRun, BudgetConfig, NamedRun, PaidBudget, RunName
 from xgl.chat.settings import Requests
 from xgl.files import user_path
-from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, Positive, Role, settings
+from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, Positive, Role, Text, settings
 
 NAME = "measure"
 
@@ -53,10 +53,10 @@ class MeasureConfig:
     above this control was learned from the map. false: half the plays, and no control."""
     m: Count | None = None
     """Levels between the base's first round and its last (Def. 42); null: the folder's, or 4."""
-    base: str | None = None
+    base: Text | None = None
     """The base player M that normalises scores, a local reference; null: the levels in the folder
     or, for a game without levels, the judge's model as player."""
-    judge: Annotated[str | None, Role.RESUMABLE] = None
+    judge: Annotated[Text | None, Role.RESUMABLE] = None
     """Local reference of a judge that replaces the folder's; null: the folder's, and embedded for
     games that are named. A resumed run may name only the judge that it began with."""
     others: Others = Field(default_factory=dict)
@@ -201,15 +201,15 @@ class GGBenchConfig:
     games: tuple[str, ...] = ()
     """Names of included games, or folders; empty: all included games or, with an author, only the
     author's."""
-    author: str | None = None
+    author: Text | None = None
     """Chat model that writes games: chat:MODEL or chat:MODEL@URL; null: none. A text may have 8,192
     tokens, or chat.answer_tokens if that is more."""
     count: Count = 10
     """Games that the author writes."""
-    filter_model: str | None = None
+    filter_model: Text | None = None
     """Chat model whose own ten games of each game are the timeout filter of section 2.3: chat:MODEL
     or chat:MODEL@URL; null: only random moves and searches."""
-    cluster_model: Annotated[str | None, Role.RESUMABLE] = None
+    cluster_model: Annotated[Text | None, Role.RESUMABLE] = None
     """Chat model that sorts the games into kinds at the end (App. D): chat:MODEL or chat:MODEL@URL;
     null: none."""
     clusters: Annotated[Count | None, Role.RESUMABLE] = None

@@ -30,6 +30,7 @@ from xgl.settings import (
     Positive,
     Role,
     Share,
+    Text,
     settings,
 )
 
@@ -68,13 +69,13 @@ class JudgeConfig:
     key_variable: Annotated[VariableName | None, Role.RESUMABLE] = None
     """Environment variable with the key of the server that is judge.model; null: OPENAI_API_KEY at
     OpenAI's own endpoint, no key elsewhere."""
-    tokenizer: str | None = None
+    tokenizer: Text | None = None
     """Reference of the tokenizer of a judge.model behind a server; null: MODEL of vllm:MODEL@URL,
     which may be a name that only the server knows."""
     others: Others = Field(default_factory=dict)
     """Models under the judge by name, as in {weak: FOLDER}: programs name them in pre-instructions
     and statements that begin with @weak, and a game's metadata as its judge or NPCs."""
-    second: Annotated[str | None, Role.RESUMABLE] = None
+    second: Annotated[Text | None, Role.RESUMABLE] = None
     """Model reference of a second judge, which scores the plays behind every accepted game again at
     the end of a growth; null: none. No decision depends on it."""
 

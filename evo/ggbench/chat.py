@@ -59,7 +59,6 @@ def whole_text(answer: CachedAnswer, most: int) -> str:
 
 
 # -- an author (section 2.1, App. B.1 to B.3) ------------------------------------------------------
-# A rule book, its implementation and its action description, each in one request with one message.
 
 MODULES = ", ".join(STANDARD.split())
 _LABELS = ("python", "py", "python3")
@@ -117,9 +116,6 @@ def program(answer: str) -> str:
 
 
 # -- kinds of games (App. D) -----------------------------------------------------------------------
-# A chat model reads rule books in chunks and proposes explanations of clusters; it merges those
-# that say the same; of each game and explanation it says whether they fit. Clusters are then
-# selected so that each game is in one at most.
 
 CHUNK, PROPOSALS = 20, 8
 """Rule books of one request for proposals, and the explanations that it asks for."""
@@ -142,7 +138,8 @@ class Clusters(NamedTuple):
 
 
 class Clusterer(PaidAnswers):
-    """Proposes explanations and says which games belong to them."""
+    """Proposes explanations from chunks of rule books, merges those that say the same, and says
+    which games belong to them."""
 
     def sort(self, games: Sequence[ProgramGame], count: int | None = None) -> Clusters:
         """Sort games. ``count``: number of clusters; None: as many as pay. Raises

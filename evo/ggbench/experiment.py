@@ -13,12 +13,13 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 
+import numpy as np
 import torch
 
 from archive import Archive, RunEvent
 from archive.statistics.programs import NAMES, confirmed_pair
 from archive.text import plural
-from archive.views.tables import add, table, terminal_tables
+from archive.views.tables import terminal_tables
 from evo.config.measure import GGBenchConfig, GGBenchRunConfig
 from evo.ggbench import benchmark, selfplay
 from evo.ggbench.benchmark import ChatMover, Player, ProgramPlay
@@ -227,19 +228,26 @@ class GGBenchSession(RunSession):
             self._done(f"{game.title}: {_state(verdicts[-1])}")
 
     def _sort(self, settings: ChatSettings, games: Sequence[ProgramGame]) -> None:
-        """Print each kind of games with its members, and the games that are of none. Raises
-        :class:`PlayerError` if the model finds no such number of kinds."""
+        """Commit the kinds of the games, and the games that are of none. Another number of kinds
+        needs the same answers: they cost once. Raises :class:`PlayerError` if the model finds no
+        such number of kinds."""
+        name, count = self.settings.cluster_model, self.settings.clusters
+        earlier = [row["clusters"] for row in self.rows["gg_kinds"] if row["model"] == name]
+        if count in earlier:
+            return
         try:
-            found = Clusterer(*self._endpoint(settings)).sort(games, self.settings.clusters)
+            found = Clusterer(*self._endpoint(settings)).sort(games, count)
         except ValueError as error:
             raise PlayerError(f"ggbench.clusters: {error}, expected another number") from None
-        view, chosen = table("Kinds of games", "kind", "games", "share", "titles"), found.chosen
-        members = [(found.explanations[place], found.belongs[:, place]) for place in chosen]
-        members.append(("none of these", found.belongs[:, list(chosen)].sum(axis=1) == 0))
-        for kind, belongs in members:
-            titles = [game.title for game, own in zip(games, belongs, strict=True) if own]
-            add(view, kind, len(titles), f"{len(titles) / len(games):.1%}", ", ".join(titles))
-        self.console.print(view)
+        chosen, ids = found.belongs[:, found.chosen], np.array([game.game_id for game in games])
+        kinds = *(found.explanations[place] for place in found.chosen), None
+        facts = {"model": name, "clusters": count} | usage_row(Usage(), settings)
+        rows: list[Row] = [
+            facts | {"kind": kind, "programs": ids[own].tolist()}
+            for kind, own in zip(kinds, [*chosen.T, ~chosen.any(axis=1)], strict=True)
+        ]
+        rows[0] |= usage_row(Usage() if earlier else found.usage, settings)
+        self._commit(gg_kinds=rows)
         self._done(f"{len(found.explanations)} kinds that differ; {found.usage.tokens:,} tokens")
 
     # -- plays ---------------------------------------------------------------------------------

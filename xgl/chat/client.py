@@ -15,11 +15,13 @@ import json
 import logging
 import os
 import re
+import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
+from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeVar
 
 from xgl.chat.answers import content_text
@@ -50,7 +52,6 @@ _WINDOW = re.compile(
     re.IGNORECASE,
 )
 _SECONDS = re.compile(r"\d{1,9}(\.\d*)?")
-"""Of a header Retry-After, which may be a date too."""
 MAX_REASON = 300
 """Most characters quoted from a server's message."""
 
@@ -106,10 +107,6 @@ def read_key(settings: ChatSettings) -> str | None:
             "expected one word of ASCII"
         )
     return key
-
-
-SEED_BITS = 31
-"""Servers hold a seed in 32 bits, some of them signed."""
 
 
 class ChatClient:
@@ -186,7 +183,8 @@ class RequestBatch:
         """The reply, or the fault of a request beyond the model's window; and what all requests for
         it cost. ``key`` names the seed that is sent. Raises as :meth:`ChatClient.gather`."""
         usage = Usage()
-        body = self._parameters(messages, named_seed("chat", *key, bits=SEED_BITS))
+        # servers hold a seed in 32 bits, some of them signed
+        body = self._parameters(messages, named_seed("chat", *key, bits=31))
 
         async def send() -> Reply | Fault:
             nonlocal usage
@@ -202,9 +200,9 @@ class RequestBatch:
     def _parameters(self, messages: list[Message], seed: int) -> dict[str, Any]:
         settings = self.settings
         parameters = {
+            settings.limit_name: settings.answer_tokens,
             "model": settings.model,
             "messages": messages,
-            settings.limit_name: settings.answer_tokens,
             "temperature": settings.temperature,
             "top_p": settings.top_p,
             "reasoning_effort": settings.reasoning_effort,
@@ -297,7 +295,7 @@ class RequestBatch:
         codes = f"{lookup(body, 'code')} {lookup(body, 'type')}"
         has_quota = "insufficient_quota" not in codes
         if (status in TRANSIENT_STATUS and has_quota) or status >= 500:
-            return Fault("transient", message, float(wait) if _SECONDS.fullmatch(wait) else 0.0)
+            return Fault("transient", message, seconds_of(wait))
         if status in OVERSIZE_STATUS and _WINDOW.search(f"{codes} {reason}"):
             return Fault("oversize", message)
         if status == 400 and lookup(body, "code") in FILTERED:
@@ -306,6 +304,15 @@ class RequestBatch:
         place = self.settings.key_name or "that key_variable names"
         advice = f"check the key in the environment variable {place}, the model's name and the base"
         return Fault("final", f"{message}; {advice} URL")
+
+
+def seconds_of(wait: str) -> float:
+    """The seconds that a header Retry-After asks for, in digits or until a date; 0 for neither."""
+    if _SECONDS.fullmatch(wait):
+        return float(wait)
+    with suppress(ValueError, OverflowError):
+        return parsedate_to_datetime(wait).timestamp() - time.time()
+    return 0.0
 
 
 def _read_completion(body: bytes | Fault, key: str | None) -> tuple[Reply | Fault, tuple[int, int]]:
@@ -372,9 +379,11 @@ def ask_once(endpoints: Iterable[ChatSettings]) -> None:
         # The budget is for the run's own requests: a resumed run with nothing left must not fail.
         retries = min(RETRIES, settings.retries)
         once = replace(settings, retries=retries, budget_tokens=None, budget_dollars=None)
-        [(reply, _)] = ChatClient(once).gather([lambda batch: batch.reply(QUESTION, "check")])
+        [(reply, usage)] = ChatClient(once).gather([lambda batch: batch.reply(QUESTION, "check")])
         if isinstance(reply, Fault):  # the question is short: its answer would be too long
             raise PlayerError(f"{settings.place}: {reply.message}; lower its answer_tokens")
+        if not usage.tokens:
+            log.warning("%s: it counts no tokens, so no budget will end its use", settings.place)
 
 
 def run(work: Coroutine[Any, Any, Result]) -> Result:

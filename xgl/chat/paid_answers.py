@@ -1,10 +1,7 @@
 """Answers of models behind endpoints that are paid for once.
 
-They are on disk, one small file each, named by the request. The key is everything that an answer
-depends on: endpoint and model, messages, sampling parameters, the seed of the round and the place
-of the draw within it. A resumed run makes the same requests and pays nothing; another round, or
-another draw of this one, has another key. So has another endpoint: a server may call any model by a
-famous name.
+They are on disk, one small file each, named by everything that an answer depends on: endpoint (a
+server may call any model by a famous name), model, messages, sampling parameters, and the draw.
 """
 
 from __future__ import annotations

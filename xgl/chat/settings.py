@@ -8,7 +8,7 @@ from dataclasses import astuple, dataclass
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field
 
 from xgl.errors import BudgetError
 from xgl.models.references import OPENAI, model_name_fault
@@ -79,6 +79,8 @@ def _check_body(body: dict[str, Any] | None) -> dict[str, Any] | None:
 
 BaseUrl = Annotated[str, AfterValidator(_check_url)]
 VariableName = Annotated[str, AfterValidator(_check_variable)]
+Word = Annotated[str, Field(min_length=1)]
+ParameterName = Annotated[Word, AfterValidator(lambda name: _check_body({name: 0}) and name)]
 
 
 @settings
@@ -102,12 +104,12 @@ class Requests:
     answer_tokens: Count = 2048
     """Most tokens of an answer, reasoning included; some servers reserve room for them in the
     model's window."""
-    limit_parameter: str | None = None
+    limit_parameter: ParameterName | None = None
     """The endpoint's name for that limit; null: max_completion_tokens at OpenAI's own endpoint,
     max_tokens elsewhere."""
     send_seed: Flag = True
     """Whether requests have the parameter seed; false for an endpoint that refuses it."""
-    reasoning_effort: str | None = None
+    reasoning_effort: Word | None = None
     """How long the model thinks, in the endpoint's words, as low; null: its own default."""
     extra_body: Annotated[dict[str, Any] | None, AfterValidator(_check_body)] = None
     """Further parameters of each request, as {chat_template_kwargs: {enable_thinking: false}}."""

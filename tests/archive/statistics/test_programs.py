@@ -26,9 +26,7 @@ STAGES = ("keyword", "execution", "timeout", "opponent")
 
 def rows() -> dict[str, list[dict[str, Any]]]:
     """Four games: two are kept, one is refused, and one has no texts."""
-    tables: dict[str, list[dict[str, Any]]] = {
-        name: [] for name in ("gg_games", "gg_filters", "gg_agents", "gg_pairs", "gg_plays")
-    }
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in programs.NAMES}
     for place, (name, category, author, rules, lines, last, passed) in enumerate(GAMES):
         ids = {"run_id": "r", "program_id": name}
         texts = {"rules": rules, "moves": rules, "source": "\n".join(["x = 1"] * lines)}

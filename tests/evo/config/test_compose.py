@@ -113,17 +113,28 @@ MISTAKES = [
     (["transfer.selection_plays=[16,63]"], r"_plays: found plays that end at 63 and 64 .*, exp"),
     (["transfer.acceptance_plays=[96,191]"], r"found plays that end at 191 and 192 .*, expected"),
     (["transfer.script_plays=6399999999999"], r"end at 6399999999999 and 6400000000000 .*, exp"),
+    (["judge.second="], r"judge\.second: found '', expected a text that is not empty"),
+    (
+        ["meta_sampler=chat", "meta_sampler.settings.limit_parameter=messages"],
+        r"settings\.limit_parameter: found 'messages', expected parameters that requests do not",
+    ),
     (["growth.coverage_against=scope"], r"growth\.max_accepts_per_parent: found null"),
 ]
 
 
-@pytest.mark.parametrize(("words", "message"), MISTAKES, ids=[m[0][0] for m in MISTAKES])
+@pytest.mark.parametrize(("words", "message"), MISTAKES, ids=[m[0][-1] for m in MISTAKES])
 def test_a_mistake_is_told_by_its_key(words: list[str], message: str) -> None:
     with pytest.raises(ConfigError, match=message) as error:
         load(RunConfig, [RUN, *words])
     text = str(error.value)
     assert "\n" not in text
     assert len(text) < 300
+
+
+@pytest.mark.parametrize(("price", "expected"), [("1", "more values"), ("1,2,3", "fewer values")])
+def test_a_price_is_two_numbers(price: str, expected: str) -> None:
+    with pytest.raises(ConfigError, match=rf"prices\.m: found \[.*\], expected {expected}"):
+        load(MeasureRunConfig, [*MEASURE, f"measure.chat.prices={{m: [{price}]}}"])
 
 
 def test_a_missing_or_foreign_key_of_an_archived_configuration_is_named() -> None:

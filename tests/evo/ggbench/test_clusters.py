@@ -57,8 +57,6 @@ def test_kinds_are_proposed_merged_assigned_and_selected(tmp_path: Path) -> None
     assert sorting.belongs.sum(axis=0).tolist() == [1, 2, 4]
     assert [sorting.explanations[place][:4] for place in sorting.chosen] == ["Numb", "Card"]
     assert sorting.belongs[:, list(sorting.chosen)].sum() == 3
-    assert sorting.usage.requests == request_count
-    assert sorting.usage.tokens == 35 * request_count
 
 
 def test_an_unusable_answer_is_asked_for_again(tmp_path: Path) -> None:
@@ -85,14 +83,21 @@ def test_an_answer_without_a_list_ends_it_in_a_sentence(answer: str, tmp_path: P
 def test_a_run_without_players_filters_games_and_sorts_them_into_kinds(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """The kinds are rows, and their cost stands in one of them, however they are counted."""
     assert main(["+experiment=gg_bench", "ggbench.clusters=2"]) == 2
     assert "clusters: found 2 without ggbench.cluster_model" in capsys.readouterr().err
     with ChatServer(model) as server:
         kinds = [f"ggbench.cluster_model=chat:m@{server.url}", "ggbench.clusters=2"]
         place = [f"archive.root={tmp_path}", "name=run", "ggbench.workers=1"]
         code = main(["+experiment=gg_bench", *place, *kinds, "ggbench.players=[]"])
-    output = capsys.readouterr().out
-    assert code == 0, output
+        output, cost = capsys.readouterr().out, 35 * (1 + 1 + 4 * 3)
+        assert code == 0, output
+        again = [f"resume={tmp_path / 'run'}", "ggbench.clusters=null"]
+        assert main(again) == main([*again, f"budget.tokens={cost}"]) == 0
+        assert f"budget.tokens={cost} is reached" in capsys.readouterr().out
+    rows = Archive.open(tmp_path / "run").rows("gg_kinds")
+    assert [len(row["programs"]) for row in rows] == [1, 2, 1, 4, 0]
+    assert [row["tokens"] for row in rows] == [cost, None, None, None, None]
     assert "3 kinds that differ" in output
     assert "none of these" in output
     agents = Archive.open(tmp_path / "run").count("gg_agents")

@@ -90,10 +90,12 @@ def test_what_no_run_can_use_is_one_sentence(wrong: tuple[Answer, str, int]) -> 
     assert KEY not in str(error.value)
 
 
-@pytest.mark.parametrize("answer", [reply("yes"), reply(None, finish="length")])
-def test_what_may_be_used_is_asked_once(answer: Answer) -> None:
+@pytest.mark.parametrize("answer", [reply("yes", usage=None), reply(None, finish="length")])
+def test_what_may_be_used_is_asked_once(answer: Answer, caplog: pytest.LogCaptureFixture) -> None:
+    """It is said of a server that counts no tokens."""
     usual = {"budget_tokens": 0, "extra_body": {"options": {"thinking": False}}}
     with ChatServer(lambda request: answer) as server:
         ask_once([settings_of(server.url, **usual), settings_of(server.url, **usual)])
         assert len(server.received) == 1
+        assert ("counts no tokens" in caplog.text) == (answer == reply("yes", usage=None))
         assert server.received[0].body["max_tokens"] == ChatSettings(model="m").answer_tokens

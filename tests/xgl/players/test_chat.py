@@ -206,20 +206,12 @@ def test_an_answer_without_usage_is_a_request_without_tokens(chat: Chat, usage: 
     assert player.usage == Usage(requests=1)
 
 
-@pytest.mark.parametrize(
-    ("budget", "message"),
-    [
-        ({"budget_tokens": 70}, "budget of 70 tokens is spent"),
-        ({"budget_dollars": 70e-6}, "budget of 7e-05 dollars is spent"),
-    ],
-)
-def test_no_request_is_sent_once_the_budget_is_reached(
-    chat: Chat, budget: dict[str, float], message: str
-) -> None:
-    player, server = chat(move("x"), price_prompt=1.0, price_new=1.0, concurrency=1, **budget)
+def test_no_request_is_sent_once_the_budget_is_reached(chat: Chat) -> None:
+    budget = {"budget_dollars": 70e-6, "price_prompt": 1.0, "price_new": 1.0}
+    player, server = chat(move("x"), concurrency=1, **budget)
     assert texts(player.moves([turn()])) == ["x"]
     for requests in (2, 2):
-        with pytest.raises(BudgetError, match=message):
+        with pytest.raises(BudgetError, match="budget of 7e-05 dollars is spent"):
             player.moves([turn(), turn(1)])
         assert len(server.received) == requests
     assert player.usage.tokens == 70
@@ -306,13 +298,15 @@ def test_waits_are_as_long_as_the_server_asks(chat: Chat, monkeypatch: pytest.Mo
         pauses.append(seconds)
 
     monkeypatch.setattr("xgl.chat.client.asyncio.wait_for", note)
-    answers = [Sent(429, b"{}", {"Retry-After": "7"}), *[refusal(500)] * 6, move("x")]
+    monkeypatch.setattr("xgl.chat.client.time.time", lambda: 0.0)
+    date = Sent(429, b"{}", {"Retry-After": "Thu, 01 Jan 1970 00:00:09 GMT"})
+    answers = [Sent(429, b"{}", {"Retry-After": "7"}), date, *[refusal(500)] * 5, move("x")]
     for _ in range(2):
         player, _ = chat(*answers, retries=7)
         player.moves([turn()])
     assert pauses[1:7] == pauses[8:], "the jitter is seeded"
-    assert pauses[0] == 7
-    bounds = zip(pauses[1:7], (2, 4, 8, 16, 32, 60), strict=True)
+    assert pauses[:2] == [7, 9]
+    bounds = zip(pauses[2:7], (4, 8, 16, 32, 60), strict=True)
     assert all(most / 2 <= seconds <= most for seconds, most in bounds)
 
 
@@ -355,8 +349,14 @@ def test_a_view_too_long_is_a_value_beside_the_others(chat: Chat, answer: Sent) 
     assert texts([first, last]) == ["a cat", "a cat"]
 
 
-def test_what_the_endpoint_filters_is_an_answer_without_a_move(chat: Chat) -> None:
-    player, _ = chat(refusal(400, "The response was filtered", code="content_filter"))
+FILTERED = refusal(400, "The response was filtered", code="content_filter")
+
+
+@pytest.mark.parametrize("answers", [[FILTERED], [reply("so " * 99), WINDOW["OpenAI"]]])
+def test_a_filtered_view_or_too_long_a_conversation_is_a_failed_attempt(
+    chat: Chat, answers: list[Sent]
+) -> None:
+    player, _ = chat(*answers)
     [result] = player.moves([turn()])
     assert isinstance(result, Move)
     assert (result.text, result.format_failure) == ("", True)
@@ -376,10 +376,3 @@ def test_a_view_too_long_loses_its_oldest_rounds_first(chat: Chat) -> None:
     assert isinstance(result, Move)
     assert result.rounds_shown == 3
     assert [f"tale {n}." in server.received[-1].last for n in range(8)] == [False] * 5 + [True] * 3
-
-
-def test_a_conversation_too_long_is_a_failed_attempt(chat: Chat) -> None:
-    player, _ = chat(reply("so " * 99), WINDOW["OpenAI"])
-    [result] = player.moves([turn()])
-    assert isinstance(result, Move)
-    assert (result.text, result.format_failure) == ("", True)
