@@ -29,15 +29,27 @@ def curriculum_gains(run: Run, tasks: Sequence[TaskId], kind: GainKind) -> dict[
 
 
 def gains_rows(run: Run) -> list[Row]:
-    """The mean gain of each curriculum on each held-out program, with its interval."""
-    ids = {row["finetune_id"] for row in run.rows("curricula", ["finetune_id"])}
-    if not ids:
+    """The mean gain of each curriculum on each held-out program, with its interval; and over all
+    programs (``game_id``: None), where ``lead`` is that of the first curriculum over this one."""
+    curricula = run.rows("curricula", ["finetune_id", "curriculum", "game_ids"])
+    if not curricula:
         return []
+    games = {row["curriculum"]: len(row["game_ids"]) for row in curricula}
+    ids = {row["finetune_id"] for row in curricula}
     tasks = sorted({key.task_id for key in run.plays if key.policy_id in ids})
-    return [
-        task._asdict() | {"curriculum": name, "kind": kind, "gain": mean_interval(each, CONFIDENCE)}
-        for kind in GainKind
-        for name, gains in curriculum_gains(run, tasks, kind).items()
-        for task, each in zip(tasks, gains, strict=True)
-        if each.shape[-1] > 1
-    ]
+    rows: list[Row] = []
+    for kind in GainKind:
+        first: Scores | None = None
+        for name, gains in curriculum_gains(run, tasks, kind).items():
+            if gains.shape[-1] == 1:
+                continue  # one play has no interval
+            facts = {"curriculum": name, "games": games[name], "kind": kind, "lead": None}
+            for task, each in zip(tasks, gains, strict=True):
+                rows.append(task._asdict() | facts | {"gain": mean_interval(each, CONFIDENCE)})
+            mean = gains.mean(axis=0)
+            if first is not None:
+                facts["lead"] = mean_interval(first - mean, CONFIDENCE)
+            nowhere = {"game_id": None, "role": None}
+            rows.append(nowhere | facts | {"gain": mean_interval(mean, CONFIDENCE)})
+            first = mean if first is None else first
+    return rows

@@ -22,6 +22,7 @@ from archive.text import interval, number, percent, plural
 from archive.views.tables import (
     LEGEND,
     add,
+    gains_tables,
     heading,
     judged,
     plain_text,
@@ -96,12 +97,9 @@ def _results(state: State) -> Iterator[Table]:
             task = f"{short(row['game_id'])} ({row['role']})"
             add(view, row["policy_id"], task, interval(bounds_of(row, "narms")), row["base"])
         yield view
-    if state["curricula"]:
-        view = table("Gains on held-out programs, bits", "program", "curriculum", "gain", "mean")
-        for row in state["curricula"]:
-            task = f"{short(row['game_id'])} ({row['role']})"
-            add(view, task, row["curriculum"], row["kind"], interval(row["gain"]))
-        yield view
+    gains = state["curricula"]
+    tasks = [TaskId.of(row) for row in gains if row["game_id"]]
+    yield from gains_tables(gains, {task: f"{short(task.game_id)} ({task.role})" for task in tasks})
 
 
 def _scope(state: State) -> str:

@@ -8,9 +8,10 @@ shown, not obeyed.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import datetime
+from functools import partial
 from itertools import count
 from string import ascii_uppercase
 from typing import Any, Literal
@@ -20,10 +21,10 @@ from rich.table import Table
 from rich.text import Text
 
 from archive.run import Row
-from archive.schema import Definition
+from archive.schema import Definition, TaskId
 from archive.statistics.programs import Rows, program_tables
 from archive.statistics.rule import bounds_of
-from archive.text import Estimate, cell, interval
+from archive.text import Estimate, cell, interval, signed
 from xgl.escaping import json_text, visible, visible_lines
 
 LABEL = 14
@@ -106,6 +107,29 @@ def program(code: str) -> str:
 def stacked(estimate: Estimate) -> str:
     """An interval in a narrow column: the value above its bounds."""
     return interval(estimate).replace(" [", "\n[")
+
+
+def gains_tables(rows: Sequence[Row], names: Mapping[TaskId, str]) -> Iterator[Table]:
+    """What curricula gain on held-out programs: a table for each kind of gain, of the rows of
+    :func:`~archive.statistics.curricula.gains_rows`."""
+    for kind in dict.fromkeys(row["kind"] for row in rows):
+        own = [row for row in rows if row["kind"] == kind]
+        means = [row for row in own if row["game_id"] is None]
+        heads = (f"{row['curriculum']} ({row['games']})" for row in means)
+        about = f"{kind} gain on held-out programs, bits (95 % over plays and seeds; * above 0)"
+        view = table(about, "program", *heads, numbers=True)
+        for task, name in names.items():
+            add(view, name, *(_gain(row["gain"]) for row in own if TaskId.of(row) == task))
+        add(view, "mean", *(_gain(row["gain"]) for row in means))
+        leads = (_gain(row["lead"]) if row["lead"] else "" for row in means)
+        add(view, f"lead of {means[0]['curriculum']}", *leads)
+        yield view
+
+
+def _gain(estimate: Estimate) -> str:
+    """The mean of gains with its interval; a star where that is above 0."""
+    star = " *" if estimate.low is not None and estimate.low > 0 else ""
+    return f"{interval(estimate, partial(signed, digits=2))}{star}"
 
 
 def judged(row: Row) -> tuple[str, str, str]:

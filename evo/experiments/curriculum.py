@@ -10,18 +10,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, ClassVar
 
-import numpy as np
-
 from archive import Archive, Purpose, Run, RunEvent
 from archive.errors import ArchiveError
 from archive.export.folder import Options
 from archive.export.selection import choose, draw_tasks, playable_tasks
 from archive.run import games, stored_game
-from archive.schema import BASE_POLICY, TABLES, GainKind, Reason, TaskId
-from archive.statistics.curricula import curriculum_gains
-from archive.statistics.intervals import CONFIDENCE, mean_interval
-from archive.text import interval, signed
-from archive.views.tables import add, table
+from archive.schema import BASE_POLICY, TABLES, Reason, TaskId
+from archive.statistics.curricula import gains_rows
+from archive.views.tables import gains_tables
 from evo.config.schema import RunConfig
 from evo.experiments.model_run import ModelPlan, ModelSession, plan_models
 from evo.growth.initial_scope import check_world, metadata, read_task, short_name
@@ -188,29 +184,7 @@ class CurriculumSession(ModelSession):
         """Print the gains on held-out programs, once all plays are archived."""
         if outcome.event is RunEvent.FINISHED:
             run = Run(self.ledger.archive, self.ledger.run_id)
-            for kind in GainKind:
-                self._show_gains(run, kind)
+            names = {task.id: name for name, task in self.held_out.items()}
+            for view in gains_tables(gains_rows(run), names):
+                self.console.print(view)
         super().show(outcome)
-
-    def _show_gains(self, run: Run, kind: GainKind) -> None:
-        """A table of one kind of gain, and the first curriculum's lead over the others."""
-        gains = curriculum_gains(run, [task.id for task in self.held_out.values()], kind)
-        about = f"{kind} gain on held-out programs, bits (95 % over plays and seeds; * above 0)"
-        heads = (f"{name} ({len(self.courses[name])})" for name in gains)
-        view = table(about, "program", *heads, numbers=True)
-        for place, program in enumerate(self.held_out):
-            add(view, program, *(_cell(each[place]) for each in gains.values()))
-        means = {name: each.mean(axis=0) for name, each in gains.items()}
-        add(view, "mean", *map(_cell, means.values()))
-        self.console.print(view)
-        first, *others = means or [""]
-        for name in others:
-            lead = f"{_cell(means[first] - means[name])} bits, mean over programs"
-            self.console.print(f"{first} beyond {name}: {lead}", soft_wrap=True)
-
-
-def _cell(gains: np.ndarray) -> str:
-    """The mean of gains (plays last) with its interval; a star where that is above 0."""
-    estimate = mean_interval(gains, CONFIDENCE)
-    star = " *" if estimate.low > 0 else ""
-    return f"{interval(estimate, partial(signed, digits=2))}{star}"

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -19,9 +20,9 @@ import evo.run
 from archive import Archive, Run
 from archive.schema import GainKind, TaskId
 from archive.statistics.curricula import curriculum_gains
+from archive.text import interval, signed
 from archive.verification import verify
 from archive.views import inspection
-from evo.experiments.curriculum import _cell
 from evo.jobs.job import Finetune, Job, Result, Training
 
 WORLD = of_limits(
@@ -95,7 +96,7 @@ def test_four_curricula_learn_with_equal_tokens_and_seeds(study: Study) -> None:
 def test_gains_are_of_held_out_programs_over_plays_and_seeds(study: Study) -> None:
     output = study.output
     assert "specific gain on held-out programs" in output
-    assert "cover beyond initial" in output
+    assert "lead of cover" in output
     run_ = Run(archive := Archive.open(study.trained))
     assert [str(fault) for fault in verify(archive).faults] == []
     scores = defaultdict[tuple[str, TaskId], list[float]](list)
@@ -106,13 +107,23 @@ def test_gains_are_of_held_out_programs_over_plays_and_seeds(study: Study) -> No
     [first, *_] = [r for r in run_.rows("curricula") if r["curriculum"] == "cover"]
     archived = inspection.gather(run_)["curricula"]
     assert len(held_out) == 2
-    assert {TaskId.of(row) for row in archived} == held_out
-    for gains in by_kind.values():
+    assert {TaskId.of(row) for row in archived if row["game_id"]} == held_out
+    for kind, gains in by_kind.items():
         assert {each.shape for each in gains.values()} == {(2, 3, PLAYS)}
+        means = {
+            row["curriculum"]: row
+            for row in archived
+            if (row["game_id"], row["kind"]) == (None, kind)
+        }
+        assert [*means] == [*gains]
+        for name, row in means.items():
+            assert row["gain"].value == pytest.approx(gains[name].mean())
+            lead = None if name == "cover" else gains["cover"].mean() - gains[name].mean()
+            assert (row["lead"] and row["lead"].value) == pytest.approx(lead)
     for place, task in enumerate(sorted(held_out)):
         mean = np.mean(scores[first["finetune_id"], task]) - np.mean(scores["base", task])
         assert by_kind[GainKind.TOTAL]["cover"][place, 0].mean() == pytest.approx(mean)
-        shown = _cell(by_kind[GainKind.TOTAL]["cover"][place])
+        shown = interval(archived[place]["gain"], partial(signed, digits=2))
         assert all(part in output for part in shown.split())
         assert archived[place]["gain"].value == pytest.approx(mean)
 
