@@ -238,8 +238,9 @@ _FOLDERS = "judge.model", "judge.stories", "player.model", "player.npc"
 
 def _pinned(settings: Any, key: str = "") -> Any:
     """The settings with the whole paths of games and texts that are files and of models that are
-    folders, which a resumed run reads again, wherever it is; and with each fine-tune that is named as a model by its whole path
-    and digest, but for measured players, whose names are what results go by."""
+    folders, which a resumed run reads again, wherever it is; and with each fine-tune that is named
+    as a model by its whole path and digest, but for measured players, whose names are what results
+    go by."""
     if isinstance(settings, Mapping):
         return {n: _pinned(value, f"{key}.{n}".strip(".")) for n, value in settings.items()}
     if key == "growth.initial_scope":

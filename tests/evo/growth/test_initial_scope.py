@@ -11,8 +11,8 @@ from archive.__main__ import main as archive_main
 from evo.config.compose import load
 from evo.config.schema import RunConfig
 from evo.growth.initial_scope import initial_tasks, whole_path
-from evo.runner import _pinned
 from evo.jobs.evaluation import Task
+from evo.runner import _pinned
 from xgl import analyse
 from xgl.analysis.static_facts import learning_roles
 from xgl.errors import ConfigError
