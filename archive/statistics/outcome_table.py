@@ -422,7 +422,8 @@ def _json(path: Path) -> Rows:
 
 
 def _parquet(path: Path) -> Rows:
-    return _records(pq.read_table(path).to_pylist())
+    content = pa.BufferReader(path.read_bytes())  # Arrow takes names of files for UTF-8
+    return _records(pq.read_table(content).to_pylist())
 
 
 def _records(rows: Sequence[dict[str, Any]]) -> Rows:
