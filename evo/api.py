@@ -7,14 +7,14 @@ players. Reading one needs fewer packages than doing one: those are loaded where
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from archive.errors import LookupFailedError
 from archive.notebook import Run as ReadRun, chosen_backend
 from evo.config import BY_NAME
-from xgl.errors import check_kind
+from xgl.errors import ConfigError, check_kind
 from xgl.models.references import AdapterName
 from xgl.runtime.requests import Player
 
@@ -105,9 +105,8 @@ def _run(
     from xgl.console import Console
 
     frames = chosen_backend(backend)  # before hours of work
-    check_kind("callbacks", callbacks, Iterable, "a list of functions")
-    for each in callbacks:
-        check_kind("callbacks", each, Callable, "functions")
+    if not (isinstance(callbacks, Sequence) and all(map(callable, callbacks))):
+        raise ConfigError(f"callbacks: found {callbacks!r}, expected a list of functions")
     silence_libraries()
     services = Services(console=Console(quiet=quiet), callbacks=tuple(callbacks))
     folder, outcome = complete(parse_command(words), BY_NAME, services)

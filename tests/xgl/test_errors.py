@@ -10,7 +10,7 @@ import pytest
 from support.example import EXAMPLE
 
 import evo
-from xgl import ProgramError, analyse, game, parse, play, read_game
+from xgl import ProgramError, analyse, parse, play, read_game
 from xgl.errors import MAX_MESSAGE, MAX_PROBLEMS, MAX_QUOTED, ConfigError, Problem
 
 WIDE = {
@@ -52,16 +52,12 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "text: found None": lambda: parse(WRONG),
     "path: found None": lambda: read_game(WRONG),
     "metadata: found {1: 2}": lambda: read_game("pair", metadata={1: 2}),  # type: ignore[arg-type]
-    "program: found None": lambda: game(WRONG),
-    "metadata: found {'max_len': 3}": lambda: game(GAME.program, {"max_len": 3}),  # type: ignore[arg-type]
     "program: found Game": lambda: analyse(GAME),
     "seed: found 3.0": lambda: play(GAME, "a", seed=3.0),  # type: ignore[arg-type]
     "stories: found 'corpus'": lambda: play(GAME, "a", stories="corpus"),  # type: ignore[arg-type]
     "game: found 5": lambda: evo.Run.open(EXAMPLE).game(5),  # type: ignore[arg-type]
     "settings: found 'seed=3'": lambda: evo.grow("seed=3"),  # type: ignore[arg-type]
-    "settings: found 5": lambda: evo.resume(EXAMPLE, 5),  # type: ignore[arg-type]
-    "callbacks: found 5, expected a list": lambda: evo.grow({}, 5),  # type: ignore[arg-type]
-    "callbacks: found 5, expected functions": lambda: evo.grow({}, [5]),  # type: ignore[list-item]
+    "callbacks: found [5], expected a list": lambda: evo.grow({}, [5]),  # type: ignore[list-item]
 }
 
 

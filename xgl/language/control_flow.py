@@ -79,7 +79,8 @@ def _unrolled(
         lines[position] = line
     order: list[int] = []
     try:
-        order.extend(islice(path(Program(tuple(lines), dialect)), MAX_STEPS + 1))
+        for position in islice(path(Program(tuple(lines), dialect)), MAX_STEPS + 1):
+            order.append(position)
     except FlowError as error:
         return tuple(order), str(error)
     return tuple(order), ""
