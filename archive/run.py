@@ -29,7 +29,7 @@ from archive.schema import TABLES, Definition, GainKind, PlaysKey, Reason, Scope
 from archive.store.archive import MARKER, Archive, Filter, locate
 from archive.store.files import COMMITS
 from xgl.analysis.plain_english import title, unique
-from xgl.errors import ProgramError, StoryError, XGLError
+from xgl.errors import ProgramError, StoryError, XGLError, check_kind
 from xgl.files import may_use, read_json
 from xgl.language.canonical import Game, game as make_game, read_metadata
 from xgl.language.parser import parse
@@ -305,6 +305,7 @@ class Run:
 
         Raises LookupFailedError unless it is one of ``known_ids``, by default those of the archive.
         """
+        check_kind("game", text, str, "an id or a name")
         tasks = {name.casefold(): task_id for task_id, name in self.names.items()}
         game_id, role = tasks.get(text.casefold(), ("", ""))
         if not game_id:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from archive.errors import LookupFailedError
 from archive.notebook import Run as ReadRun, chosen_backend
 from evo.config import BY_NAME
+from xgl.errors import ConfigError, check_kind
 from xgl.models.references import AdapterName
 from xgl.runtime.requests import Player
 
@@ -77,6 +78,7 @@ def grow(
     such as ``KeyboardInterrupt`` or an error of a callback, is raised after the last commit;
     :func:`resume` continues the run.
     """
+    check_kind("settings", settings or {}, Mapping, "a mapping of settings")
     words = overrides({"experiment": "scope_growth", **(settings or {})})
     return _run([*words], callbacks, quiet, backend)
 
@@ -91,6 +93,7 @@ def resume(
 ) -> Run:
     """Continue the run in a run folder, as :func:`grow` does. ``settings`` may change only settings
     that earlier results do not depend on: those marked ↻ by ``python -m evo.config``."""
+    check_kind("settings", settings or {}, Mapping, "a mapping of settings")
     return _run([f"resume={folder}", *overrides(settings or {})], callbacks, quiet, backend)
 
 
@@ -102,6 +105,8 @@ def _run(
     from xgl.console import Console
 
     frames = chosen_backend(backend)  # before hours of work
+    if not (isinstance(callbacks, Sequence) and all(map(callable, callbacks))):
+        raise ConfigError(f"callbacks: found {callbacks!r}, expected a list of functions")
     silence_libraries()
     services = Services(console=Console(quiet=quiet), callbacks=tuple(callbacks))
     folder, outcome = complete(parse_command(words), BY_NAME, services)

@@ -36,7 +36,8 @@ from meta_sampler.registry import make
 from meta_sampler.settings import Caps
 from xgl import errors
 from xgl.console import Console
-from xgl.models.references import is_text_file
+from xgl.files import user_path
+from xgl.models.references import is_folder, is_text_file
 from xgl.models.resolve import ModelNotFoundError
 from xgl.streams import exit_code
 
@@ -231,16 +232,23 @@ def _configure(
     return experiment, experiment.resume(config, words)
 
 
+_FOLDERS = "judge.model", "judge.stories", "player.model", "player.npc"
+"""Settings that may name a model's folder."""
+
+
 def _pinned(settings: Any, key: str = "") -> Any:
-    """The settings with the whole paths of games and texts that are files, which a resumed run
-    reads again, wherever it is; and with each fine-tune that is named as a model by its whole path
-    and digest, but for measured players, whose names are what results go by."""
+    """The settings with the whole paths of games and texts that are files and of models that are
+    folders, which a resumed run reads again, wherever it is; and with each fine-tune that is named
+    as a model by its whole path and digest, but for measured players, whose names are what results
+    go by."""
     if isinstance(settings, Mapping):
         return {n: _pinned(value, f"{key}.{n}".strip(".")) for n, value in settings.items()}
     if key == "growth.initial_scope":
         return tuple(whole_path(each) for each in settings)
     if key == "judge.stories" and is_text_file(settings):
         return whole_path(settings)
+    if key in _FOLDERS or key.startswith("judge.others."):
+        settings = str(user_path(settings).absolute()) if is_folder(settings) else settings
     is_model = isinstance(settings, str) and settings.startswith("adapter:")
     return pinned(settings, key) if is_model and not key.startswith("game.") else settings
 

@@ -1,11 +1,12 @@
 """What a chat model reads for one parent (the system prompt, examples, the parent, its relatives),
-and the programs in what it writes: in fences, lists, or prose in any language."""
+and the programs in what it writes: in fences, lists, JSON, or prose in any language."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cache
+from itertools import chain
 from pathlib import Path
 from string import Template
 from typing import NamedTuple
@@ -19,6 +20,7 @@ from xgl.chat.answers import final_text
 from xgl.chat.client import Message
 from xgl.errors import ProgramError, excerpt
 from xgl.escaping import printable, well_formed
+from xgl.files import read_json
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, game
 from xgl.language.dialects import DIALECTS
@@ -180,7 +182,7 @@ def programs_in(answer: str) -> list[ProgramText]:
     Within a fence that holds an instruction, every line counts as an instruction: other lines there
     are mistakes of the program. An instruction goes on until its parentheses are closed.
     """
-    text = well_formed(final_text(answer)[:MAX_ANSWER])
+    text = well_formed(final_text(answer)[:MAX_ANSWER]).replace("\ufeff", "")  # a mark of UTF-8
     programs, intent, program, raw = list[ProgramText](), "", list[list[str]](), list[str]()
     depth, is_apart, pays, mark = 0, False, False, ""
     for inside, line in (*_fenced_lines(text), (None, "")):
@@ -212,11 +214,25 @@ def programs_in(answer: str) -> list[ProgramText]:
 def _fenced_lines(text: str) -> Iterator[tuple[bool | None, str]]:
     """Each line and whether it is inside a fence that holds an instruction; None for a fence."""
     for place, piece in enumerate(_FENCE.split(text)):
-        lines = piece.splitlines()
-        inside = place % 2 == 1 and any(map(_is_call, lines))
+        lines, inside = piece.splitlines(), False
+        try:
+            texts = well_formed("\n".join(_strings(read_json(piece))))  # of escapes, too
+            lines = _FENCE.sub("", texts).splitlines()
+        except ValueError:  # no JSON
+            inside = place % 2 == 1 and any(map(_is_call, lines))
         if place:
             yield None, ""
         yield from ((inside, line) for line in lines)
+
+
+def _strings(value: object) -> Iterator[str]:
+    """The texts in a JSON value, of an object those with an instruction last: intents go before."""
+    if isinstance(value, str):
+        yield f"\n{value}\n" if "\n" in value else value
+    elif isinstance(value, list):
+        yield from chain.from_iterable(map(_strings, value))
+    elif isinstance(value, dict):
+        yield from _strings(sorted(value.values(), key=lambda each: bool(_CALL.search(str(each)))))
 
 
 def _mark_like(line: str) -> str:

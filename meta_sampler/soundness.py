@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from itertools import chain, islice
+from functools import lru_cache
+from itertools import chain
 from typing import TypeVar
 
 from meta_sampler.base import Fate, Proposal, Provenance
@@ -14,10 +15,10 @@ from meta_sampler.lint import lint_warnings
 from meta_sampler.settings import Caps
 from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import analyse, learning_roles, paid_for
-from xgl.errors import FlowError, ProgramError
+from xgl.errors import ProgramError
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
-from xgl.language.control_flow import path, unrolled
+from xgl.language.control_flow import unrolled
 from xgl.language.parser import parse
 from xgl.language.syntax import Program
 from xgl.language.visitors import find, of_type, reads
@@ -41,7 +42,7 @@ def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAY
         return beyond
     report = analyse(program, role=role)
     phrases = [] if learning_roles(program) else [report.degenerate]
-    if len(report.read_before_set) > len(analyse(parent.program).read_before_set):
+    if len(report.read_before_set) > _unset(parent.program):
         phrases += [f"{name} is read before it is set" for name in report.read_before_set]
     known = {*filled_constants(parent), *chain(*map(reads, parent.program.instructions))}
     own = {name for line in program.instructions for name in reads(line) if name[0] in "abc"}
@@ -54,6 +55,12 @@ def faults(program: Program, parent: Game, caps: Caps, role: str = syn.MAIN_PLAY
         if parse(new.code, program.dialect) == new.program:
             return []
     return ["its canonical text means something else"]
+
+
+@lru_cache(maxsize=64)
+def _unset(program: Program) -> int:
+    """The number of registers that are read before they are set."""
+    return len(analyse(program).read_before_set)
 
 
 def child_of(
@@ -164,19 +171,20 @@ FIT = "fit"
 """Name of a cut in a proposal's provenance."""
 
 
-def move_tokens(program: Program, metadata: Metadata) -> int:
+def move_tokens(program: Program, max_len: int) -> int:
     """Most judge tokens that one player may write in one play, default limits counted. 0 for flags
     in the wrong order: such a program is not played."""
-    return max(_tokens_by_player(program, metadata).values(), default=0)
+    return max(_tokens_by_player(program, max_len).values(), default=0)
 
 
-def _tokens_by_player(program: Program, metadata: Metadata) -> Counter[str]:
+def _tokens_by_player(program: Program, max_len: int) -> Counter[str]:
     tokens: Counter[str] = Counter()
-    with suppress(FlowError):
-        for position in list(islice(path(program), syn.MAX_STEPS)):
-            line = program.instructions[position]
-            if isinstance(line, syn.Elicit):
-                tokens[line.player] += (line.max_len or metadata.max_len) * len(line.registers)
+    order, fault = unrolled(program)
+    for position, times in Counter(() if fault else order[: syn.MAX_STEPS]).items():
+        line = program.instructions[position]
+        if isinstance(line, syn.Elicit):
+            most = (line.max_len or max_len) * len(line.registers)
+            tokens[line.player] += times * most
     return tokens
 
 
@@ -189,11 +197,13 @@ def fit(program: Program, caps: Caps, parent: Game) -> Program:
         program = replace(program, instructions=lines)
         if len(unrolled(program)[0]) > most["max_steps"]:
             lines = _fewer_rounds(lines)
-        elif move_tokens(program, metadata) > most["max_move_tokens"]:
-            least = min(2, most["max_move_tokens"])
-            lines = _shorter_move(program, metadata, least) or _fewer_rounds(lines)
-        else:
+            continue
+        tokens = _tokens_by_player(program, metadata.max_len)
+        player = max(tokens, key=lambda name: tokens[name], default="")
+        if tokens[player] <= most["max_move_tokens"]:
             return program
+        least = min(2, most["max_move_tokens"])
+        lines = _shorter_move(lines, player, metadata, least) or _fewer_rounds(lines)
     return program
 
 
@@ -205,10 +215,8 @@ def _fewer_rounds(lines: Lines) -> Lines | None:
     return splice(lines, position, replace(line, times=line.times // 2))
 
 
-def _shorter_move(program: Program, metadata: Metadata, least: int) -> Lines | None:
-    """The longest move of the player that writes most, shortened to no fewer than ``least``."""
-    lines = program.instructions
-    [(player, _)] = _tokens_by_player(program, metadata).most_common(1)
+def _shorter_move(lines: Lines, player: str, metadata: Metadata, least: int) -> Lines | None:
+    """The longest move of a player, shortened to no fewer than ``least``."""
     moves = [
         (line.max_len or metadata.max_len, -position, line)
         for position, line in of_type(lines, syn.Elicit)
@@ -230,7 +238,7 @@ def excess(program: Program, caps: Caps, parent: Game) -> list[str]:
     most = _limits(caps, parent)
     return [
         f"{name}: found {count}, expected at most {most[name]}"
-        for name, count in _counts(program, parent.metadata).items()
+        for name, count in _counts(program, parent.metadata.max_len).items()
         if count > most[name]
     ]
 
@@ -238,14 +246,15 @@ def excess(program: Program, caps: Caps, parent: Game) -> list[str]:
 def _limits(caps: Caps, parent: Game) -> dict[str, int]:
     """Each cap, or the parent's count if it is larger: with two turns of its loops, and with moves
     as short as the caps ask for, since :func:`fit` can cut both."""
-    counts = _counts(parent.program, parent.metadata)
+    counts = _counts(parent.program, parent.metadata.max_len)
     turns = min(counts["max_steps"], 2 * counts["max_lines"])
-    counts |= {"max_steps": turns, "max_move_tokens": 0}
+    counts = counts | {"max_steps": turns, "max_move_tokens": 0}
     return {name: max(getattr(caps, name), count) for name, count in counts.items()}
 
 
-def _counts(program: Program, metadata: Metadata) -> dict[str, int]:
-    """What the caps limit, by their names."""
+@lru_cache(maxsize=64)  # of a parent it is asked for with each child
+def _counts(program: Program, max_len: int) -> dict[str, int]:
+    """What the caps limit, by their names; ``max_len``: of a move without a limit."""
     joined = [len(find(text, syn.Register)) for text in find(program, syn.Cat)]
     return {
         "max_lines": len(program.instructions),
@@ -253,5 +262,5 @@ def _counts(program: Program, metadata: Metadata) -> dict[str, int]:
         "max_stories": len(find(program, syn.Story)),
         "max_terms": max((len(amount.terms) for amount in find(program, syn.Sum)), default=0),
         "max_joined": max(joined, default=0),  # the literals of a statement do not count
-        "max_move_tokens": move_tokens(program, metadata),
+        "max_move_tokens": move_tokens(program, max_len),
     }

@@ -86,6 +86,12 @@ class ConfigError(XGLError, ValueError):
     """An invalid setting: one sentence with the key, the value, and the valid values."""
 
 
+def check_kind(name: str, value: object, kinds: type | tuple[type, ...], expected: str) -> None:
+    """Raises :class:`ConfigError` for an argument that is of none of these kinds."""
+    if not isinstance(value, kinds):
+        raise ConfigError(f"{name}: found {excerpt(repr(value))}, expected {expected}")
+
+
 class UnknownKeyError(ConfigError):
     """A setting that does not exist; ``key`` is its name with the groups that it is in, dotted."""
 

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, check_kind
 
 _UNKNOWN = re.compile(r"^~[^/]*|\$\w+|\$\{[^}]*\}")
 """What stays of a home folder or a variable that does not exist."""
@@ -30,6 +30,7 @@ def user_path(path: str | os.PathLike[str]) -> Path:
     """A path with ``~`` and ``$VARIABLES`` as in a shell, which replaces none in quotes, in a file
     or after ``=``. Raises ConfigError for an unknown user or variable, unless such a file exists.
     """
+    check_kind("path", path, (str, os.PathLike), "a path")
     text = os.fspath(path)
     replaced = os.path.expanduser(os.path.expandvars(text))
     if (unknown := _UNKNOWN.search(replaced)) and not os.path.lexists(text):

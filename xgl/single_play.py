@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from xgl.analysis.static_facts import analyse
-from xgl.errors import OversizeError, PlayerError, StoryError, excerpt
+from xgl.errors import ConfigError, OversizeError, PlayerError, StoryError, excerpt
 from xgl.language import syntax as syn
 from xgl.language.canonical import Game, Metadata, game
 from xgl.library import read_game
@@ -124,6 +124,8 @@ class _NoStories:
 def _story_source(whole: Game, judge: Judge, stories: StorySource | None) -> StorySource:
     model: Any = getattr(judge, "lm", None)
     writes = callable(getattr(model, "model", None))  # that of a server tells bits alone
+    if stories is not None and not hasattr(stories, "story_texts"):
+        raise ConfigError(f"stories: found {stories!r}, expected load_stories({stories!r}, judge)")
     if stories is not None or not writes or not asked_stories(whole):
         return stories or _NoStories()
     from xgl.judge.loading import JudgeStories

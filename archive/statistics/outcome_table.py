@@ -3,11 +3,15 @@ with a row for each model, score or judged pair of models."""
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import re
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,6 +44,9 @@ SUMMARY = re.compile(
     r"|^(id|index|index_level_\d+|unnamed_\d+|no|year|size|context(_length|_window)?)$"
 )
 """Columns that number rows, sum up others, or of which more is not better: tasks only if named."""
+_DECIMAL_COMMA = re.compile(r"(?![+-]?[1-9]\d{0,2},\d{3}$)[+-]?\d*,\d+(e[+-]?\d+)?\s*%?", re.I)
+"""A number with a comma that does not divide thousands."""
+_POINT = re.compile(r"[+-]?\d*\.\d+(e[+-]?\d+)?\s*%?", re.I)
 MOST = 1e100
 """Largest score: differences of larger ones may be infinite."""
 NONE = "no two models that were compared on one task"
@@ -208,6 +215,10 @@ class _Table:
             raise RatingError(f"{path} is empty: found no row, expected rows with named columns")
         texts = [["" if cell is None else str(cell).strip() for cell in row] for row in rows]
         self.cells = dict(zip(names, map(list, zip(*texts, strict=True)), strict=True))
+        commas, points = (
+            any(map(form.fullmatch, chain(*texts))) for form in (_DECIMAL_COMMA, _POINT)
+        )
+        self.decimal_mark = "," if commas and not points else "."
         self.first_row = 2 if path.suffix.lower() in (".csv", ".tsv") else 1
         self.by_key = {column_key(name): name for name in reversed(names)}
         for column in (choice.model, *choice.task, choice.score, *choice.tasks):
@@ -246,9 +257,10 @@ class _Table:
     def numbers(self, column: str, tasks: Sequence[str] = ()) -> list[float]:
         """The scores in a column; ``tasks``: of its rows, if there are several. Raises
         :class:`RatingError` for a cell that is none, or a task in per cent and other numbers."""
-        values = list(map(_score, self.cells[column]))
+        values = list(map(self.score, self.cells[column]))
         if None in values:
-            expected = f"a number up to {MOST:g}, true, false, win, loss, or nothing if missing"
+            number = f"a number up to {MOST:g} (0.5, not 0,5)"
+            expected = f"{number}, true, false, win, loss, or nothing if missing"
             raise self.fault(values.index(None), column, expected)
         tasks, is_share = tasks or [""] * len(values), [t[-1:] == "%" for t in self.cells[column]]
         shares = {task for task, is_one in zip(tasks, is_share, strict=True) if is_one}
@@ -257,6 +269,16 @@ class _Table:
             if is_plain and tasks[row] in shares:  # 0.3 may be a share or 0.3 %
                 raise self.fault(row, column, "a number with %, as in other rows")
         return [value for value in values if value is not None]
+
+    def score(self, text: str) -> float | None:
+        """A score; NaN if it is missing, None for what is none."""
+        if text.lower() in WORDS:
+            return WORDS[text.lower()]
+        try:
+            value = float(text.removesuffix("%").replace(self.decimal_mark, "."))
+        except ValueError:
+            return None
+        return value if abs(value) <= MOST and "_" not in text else None
 
     def scores(self) -> Scored:
         """The scores of whichever layout the table has."""
@@ -293,7 +315,9 @@ class _Table:
             lost = f"column {name or 'without a name'} is left out"
             if not (key := column_key(name)) or SUMMARY.search(key):  # as of "#", a row's number
                 notes.append(f"{lost}: it is no task (--tasks can name it)")
-            elif all(value is None or np.isnan(value) for value in map(_score, cells)):
+            elif not any(map(_DECIMAL_COMMA.fullmatch, cells)) and all(
+                value is None or np.isnan(value) for value in map(self.score, cells)
+            ):
                 notes.append(f"{lost}: none of its cells is a score")
             else:
                 (flags if cells <= WORDS.keys() else kept).append(name)
@@ -325,17 +349,6 @@ class _Table:
         return rows, places, table, []
 
 
-def _score(text: str) -> float | None:
-    """A score; NaN if it is missing, None for what is none."""
-    if text.lower() in WORDS:
-        return WORDS[text.lower()]
-    try:
-        value = float(text.removesuffix("%"))
-    except ValueError:
-        return None
-    return value if abs(value) <= MOST and "_" not in text else None
-
-
 def _repeat(values: Sequence[Any]) -> tuple[int, int] | None:
     """Places of the first value that is there before, and of that one."""
     places: dict[Any, int] = {}
@@ -353,8 +366,7 @@ Rows = tuple[list[str], Sequence[Sequence[object]]]
 
 def _read(path: Path) -> Rows:
     """The columns and rows of a file, by its ending. Raises :class:`RatingError`."""
-    readers = {".csv": _csv, ".tsv": _csv, ".jsonl": _json}
-    readers[".parquet"] = lambda path: _records(pq.read_table(path).to_pylist())
+    readers = {".csv": _csv, ".tsv": _csv, ".jsonl": _json, ".parquet": _parquet}
     if (ending := path.suffix.lower()) not in readers:
         expected = f"a name that ends in {', '.join(readers)}"
         raise RatingError(f"--table: found {path}, expected {expected}")
@@ -370,18 +382,27 @@ def _read(path: Path) -> Rows:
         raise RatingError(f"{path}: found a table that is no {kind} ({problem})") from None
 
 
+def _text(path: Path) -> str:
+    """UTF-8, or UTF-16 after its mark."""
+    content = path.read_bytes()
+    is_wide = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    with suppress(UnicodeDecodeError):
+        text = content.decode("utf-16" if is_wide else "utf-8-sig")
+        if "\0" not in text:
+            return text
+    raise RatingError(f"{path}: found bytes that are no UTF-8, expected a table saved as UTF-8")
+
+
 def _csv(path: Path) -> Rows:
     """The delimiter is the one that divides the first line into the most cells."""
     csv.field_size_limit(sys.maxsize)
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        line = file.readline()
-        file.seek(0)
-        counts = {d: len(next(csv.reader([line], delimiter=d), ())) for d in ",;\t|"}
-        delimiter = max(counts, key=lambda d: counts[d])
-        rows = list(csv.reader(file, delimiter=delimiter, strict=True))
-    while rows and not any(rows[-1]):
-        rows.pop()
-    header, *body = rows or [[]]
+    file = StringIO(_text(path).lstrip("\r\n "), newline="")
+    line = file.readline()
+    file.seek(0)
+    counts = {d: len(next(csv.reader([line], delimiter=d), ())) for d in ",;\t|"}
+    delimiter = max(counts, key=lambda d: counts[d])
+    rows = csv.reader(file, delimiter=delimiter, strict=True)
+    header, *body = [row for row in rows if any(map(str.strip, row))] or [[]]
     for number, row in enumerate(body, start=2):
         if len(row) != len(header):
             found = f"found {len(row):,} cells, expected {len(header):,}"
@@ -391,13 +412,18 @@ def _csv(path: Path) -> Rows:
 
 def _json(path: Path) -> Rows:
     """An object a line."""
-    lines = path.read_text(encoding="utf-8-sig").split("\n")
+    lines = _text(path).split("\n")
     rows = [json.loads(line) for line in lines if line.strip()]
     for number, row in enumerate(rows, start=1):
         if not isinstance(row, dict):
             found = f"found {type(row).__name__}, expected an object"
             raise RatingError(f"{path}, row {number}: {found}")
     return _records(rows)
+
+
+def _parquet(path: Path) -> Rows:
+    content = pa.BufferReader(path.read_bytes())  # Arrow takes names of files for UTF-8
+    return _records(pq.read_table(content).to_pylist())
 
 
 def _records(rows: Sequence[dict[str, Any]]) -> Rows:

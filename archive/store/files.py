@@ -202,6 +202,11 @@ MOST_GROWTH, MOST_VALUE = 1000, 100
 """Bytes of memory for each byte of a file (ours: up to 110), and for each value beside its text."""
 
 
+def _opened(path: Path) -> pa.OSFile:
+    """A file under the name that the disk has: Arrow takes names for UTF-8, whatever the locale."""
+    return pa.OSFile(os.fsencode(path))
+
+
 def _require_bounded(path: Path, parquet: pq.ParquetFile) -> None:
     """Raises ValueError if the rows need more memory than a file of its size has use for."""
     most = MOST_GROWTH * path.stat().st_size
@@ -217,7 +222,7 @@ def _require_bounded(path: Path, parquet: pq.ParquetFile) -> None:
         and each.total_uncompressed_size * each.num_values > most
     }
     if needed <= most and repeated:
-        with pq.ParquetFile(path, read_dictionary=sorted(repeated)) as encoded:
+        with pq.ParquetFile(_opened(path), read_dictionary=sorted(repeated)) as encoded:
             columns = sorted({name.split(".")[0] for name in repeated})
             for batch in encoded.iter_batches(BATCH, columns=columns):
                 needed += sum(map(_text_bytes, batch.columns))
@@ -239,7 +244,7 @@ def read_batches(folder: Path, file: DataFile, columns: Sequence[str]) -> Iterat
     check_size(folder, file)
     path, rows = folder / file.file, 0
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as parquet:
+        with pq.ParquetFile(_opened(path), page_checksum_verification=True) as parquet:
             fits = parquet.schema_arrow.equals(TABLES[file.table].schema)
             if fits := fits and parquet.metadata.num_rows == file.rows:
                 _require_bounded(path, parquet)

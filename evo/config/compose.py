@@ -53,7 +53,7 @@ def load(kind: type[Run], overrides: Sequence[str]) -> Run:
     except OverrideParseException as error:
         raise _unreadable(error) from None
     except (HydraException, OmegaConfBaseException, ValueError) as error:
-        raise ConfigError(_one_sentence(str(error), kind)) from None
+        raise ConfigError(_one_sentence(error, kind)) from None
     assert isinstance(raw, dict)
     values = {str(key): value for key, value in raw.items() if not str(key).startswith("_")}
     return kind(**values)
@@ -215,12 +215,13 @@ def _register(kind: Any) -> None:
     store.store(name="run", node={"defaults": defaults, **values})
 
 
-def _one_sentence(message: str, kind: type) -> str:
+def _one_sentence(error: Exception, kind: type) -> str:
     """Hydra's message as one sentence that names the key and what would be right."""
+    message, (_, _, cause) = str(error), str(error.__cause__).partition("full_key: ")
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     quote = message.partition("'")[2].partition("'")[0]
     if message.startswith("Could not override"):
-        return _nearest_key(quote, kind)
+        return _nearest_key(next(iter(cause.split()), quote), kind)
     if message.startswith("Could not append to config"):
         return f"+{quote}: expected {quote}=… without the sign"
     if message.startswith("Multiple values for "):

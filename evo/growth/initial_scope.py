@@ -46,6 +46,8 @@ def read_task(
     without; ``dialect``: the only one that it may be of, or by whose rules it is read if it is
     ``translated``. Raises :class:`ConfigError`."""
     name, role = split_role(entry)
+    if not name:
+        raise ConfigError(f"{setting}: found an empty name, expected a file or a library's game")
     try:
         source = library.read_source(Path(name), dialect if translated else None)
         if dialect not in (None, source.dialect):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -128,3 +129,11 @@ def test_damage_is_one_sentence(run_folder: Path, capsys: Capsys) -> None:
         assert "newer release" in text
     marker.write_text("[" * 100_000)
     assert "found no readable JSON" in error_of(capsys, main, "verify", run_folder)
+
+
+def test_a_folder_of_any_name_is_read_whatever_the_locale(run_folder: Path) -> None:
+    folder = run_folder.rename(run_folder.with_name("überfluss"))
+    words = [sys.executable, "-m", "archive", "inspect", str(folder)]
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
+    done = subprocess.run(words, env=os.environ | locale, capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr

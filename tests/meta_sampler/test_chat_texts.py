@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import replace
@@ -41,6 +42,9 @@ ONE = {
     "comments": "```\n" + PROGRAM.replace(" | x", "  # what it's\n | x") + "\n```",
     "prose": f"I think that a game should reward(ing) play be.\n\n{PROGRAM}\n\nIt pays for x.",
     "end of turn": f"```\n{PROGRAM}\n```<|im_end|>",
+    "a mark of UTF-8": f"\ufeff{PROGRAM}",
+    "JSON": json.dumps({"code": f"```xgl\n{PROGRAM}\n```", "intent": "\ud800"}),
+    "JSON in a fence": f"As JSON:\n```json\n{json.dumps([PROGRAM.splitlines()])}\n```",
 }
 
 
@@ -76,6 +80,7 @@ def test_drafts_in_thoughts_are_no_programs(dress: Callable[[str, str], str]) ->
         ),
         (f"```\n# Say it.\n{PROGRAM}\n\n# Echo it.\n{OTHER}\n```", ["Say it.", ""]),
         (f"Intent: say it\n\n{PROGRAM}\n\n{OTHER}", ["say it", ""]),
+        (json.dumps([{"code": PROGRAM, "aim": "say it"}, {"code": OTHER}]), ["say it", ""]),
     ],
 )
 def test_several_programs_keep_their_order_and_intents(answer: str, intents: list[str]) -> None:

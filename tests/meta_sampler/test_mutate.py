@@ -21,11 +21,12 @@ from meta_sampler import Mutate, MutateSettings, Outcome, Progress, Proposal, Pr
 from meta_sampler.mutate import NEEDS, OPERATORS
 from meta_sampler.program_editor import PRUNE
 from meta_sampler.registry import Portfolio, make
-from meta_sampler.soundness import FIT, KnownGames, move_tokens
+from meta_sampler.soundness import FIT, KnownGames, fit, move_tokens
 from meta_sampler.symbolic import normal_form
 from xgl.analysis.static_facts import learning_roles
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
+from xgl.language.control_flow import _unrolled
 
 REPAIRS = {FIT, PRUNE}
 """What provenance names beside operators."""
@@ -77,7 +78,7 @@ def test_every_child_is_valid_reads_back_and_obeys_the_caps(
         assert len(program.instructions) <= max(caps.max_lines, len(parent.program.instructions))
         assert report.steps <= max(caps.max_steps, 2 * len(parent.program.instructions))
         assert report.stories <= max(caps.max_stories, like.stories)
-        assert move_tokens(program, parent.metadata) <= caps.max_move_tokens
+        assert move_tokens(program, parent.metadata.max_len) <= caps.max_move_tokens
         players = {p for line in program.instructions if (p := getattr(line, "player", None))}
         assert players <= own | set(limits.players)
         if not limits.loops and not had_loops:
@@ -244,3 +245,12 @@ def test_a_long_growth_proposes_player_swaps_reveals_and_loops() -> None:
         kinds["zero-sum"] += _is_zero_sum(program)
     expected = ("retarget_player", "compose", "reveal", "loop", "two players", "zero-sum")
     assert all(kinds[kind] >= 2 for kind in expected), kinds
+
+
+def test_a_long_loop_is_not_unrolled_again_for_each_length_of_its_moves() -> None:
+    sprig = xgl.read_game("naive_sprig")
+    before = _unrolled.cache_info()
+    assert fit(sprig.program, MutateSettings(loops=True), sprig) != sprig.program
+    after = _unrolled.cache_info()
+    assert after.misses - before.misses <= 7
+    assert after.hits - before.hits > 50

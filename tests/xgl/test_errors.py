@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
+import re
+from collections.abc import Callable
+from typing import Any
 
-from xgl import ProgramError, parse
-from xgl.errors import MAX_MESSAGE, MAX_PROBLEMS, MAX_QUOTED, Problem
+import pytest
+from support.example import EXAMPLE
+
+import evo
+from xgl import ProgramError, analyse, parse, play, read_game
+from xgl.errors import MAX_MESSAGE, MAX_PROBLEMS, MAX_QUOTED, ConfigError, Problem
 
 WIDE = {
     "compared with each other": f"ensure({'<'.join('s' * 1900)})",
@@ -38,3 +44,24 @@ def test_a_long_line_is_shown_around_its_caret() -> None:
         assert quotation[caret.index("^")] == "?"
         assert len(quotation) <= MAX_QUOTED + len("    ")
         assert ("…" in quotation[:5], quotation.endswith("…")) == (before > 80, after > 80)
+
+
+GAME: Any = read_game("single_text")
+WRONG: Any = None
+MISTAKES: dict[str, Callable[[], Any]] = {
+    "text: found None": lambda: parse(WRONG),
+    "path: found None": lambda: read_game(WRONG),
+    "metadata: found {1: 2}": lambda: read_game("pair", metadata={1: 2}),  # type: ignore[arg-type]
+    "program: found Game": lambda: analyse(GAME),
+    "seed: found 3.0": lambda: play(GAME, "a", seed=3.0),  # type: ignore[arg-type]
+    "stories: found 'corpus'": lambda: play(GAME, "a", stories="corpus"),  # type: ignore[arg-type]
+    "game: found 5": lambda: evo.Run.open(EXAMPLE).game(5),  # type: ignore[arg-type]
+    "settings: found 'seed=3'": lambda: evo.grow("seed=3"),  # type: ignore[arg-type]
+    "callbacks: found [5], expected a list": lambda: evo.grow({}, [5]),  # type: ignore[list-item]
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_an_argument_of_another_kind_is_answered_in_a_sentence(message: str) -> None:
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        MISTAKES[message]()

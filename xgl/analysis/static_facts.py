@@ -10,6 +10,7 @@ from functools import cached_property
 from itertools import chain, count
 from typing import Any, NamedTuple
 
+from xgl.errors import check_kind
 from xgl.language import syntax as syn
 from xgl.language.canonical import Metadata
 from xgl.language.control_flow import unrolled
@@ -269,6 +270,7 @@ def analyse(
 ) -> StaticFacts:
     """All static facts of a valid program, with ``role`` as the main player. ``metadata`` holds the
     limit of a move without one (None: its default)."""
+    check_kind("program", program, syn.Program, "what xgl.parse returns, or a game's program")
     return StaticFacts(program, metadata or Metadata(), role)
 
 

@@ -31,7 +31,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BeforeValidator, Field, Strict
 
-from xgl.errors import ConfigError
+from xgl.errors import ConfigError, check_kind
 from xgl.escaping import is_visible, well_formed
 from xgl.files import read_json
 from xgl.language import syntax as syn
@@ -135,6 +135,8 @@ class Game:
 def game(program: Program, metadata: Metadata | None = None) -> Game:
     """The game of a program: canonical form, text and id."""
     metadata = metadata or _USUAL
+    check_kind("program", program, syn.Program, "what xgl.parse returns")
+    check_kind("metadata", metadata, Metadata, "xgl.Metadata(…)")
     canonical = canonicalise(program)
     code = to_text(canonical)
     facts = metadata_json(metadata)
@@ -224,6 +226,7 @@ def file_metadata(text: str, usual: Metadata, origin: str) -> Metadata:
     Raises :class:`ConfigError`, one sentence that begins with ``origin``, with the line where TOML
     ends.
     """
+    check_kind("metadata", usual, Metadata, "xgl.Metadata(…)")
     try:
         facts = tomllib.loads(header(text))
         new = read_metadata(facts)

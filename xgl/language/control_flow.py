@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 from itertools import islice
 
 from xgl.errors import FlagMissingError, FlowError
 from xgl.language.dialects import DIALECTS
-from xgl.language.syntax import MAX_STEPS, Beacon, Program, Replay
+from xgl.language.syntax import MAX_STEPS, Beacon, Ensure, Instruction, Program, Replay
 
 
 class Flow:
@@ -63,9 +64,22 @@ def path(program: Program) -> Iterator[int]:
 def unrolled(program: Program) -> tuple[tuple[int, ...], str]:
     """Positions of the unrolled program's steps, at most ``MAX_STEPS + 1`` of them, and the fault
     at which a play ends behind them, empty without one."""
+    lines = enumerate(program.instructions)
+    marks = [(i, each, each.span.line) for i, each in lines if isinstance(each, Beacon | Replay)]
+    return _unrolled(len(program.instructions), tuple(marks), program.dialect)
+
+
+@lru_cache(maxsize=64)  # candidates that differ in other lines alone are asked for in turn
+def _unrolled(
+    length: int, marks: tuple[tuple[int, Beacon | Replay, int], ...], dialect: str
+) -> tuple[tuple[int, ...], str]:
+    """``marks``: the lines that :meth:`Flow.advance` reads, with their places and line numbers."""
+    lines: list[Instruction] = [Ensure(())] * length
+    for position, line, _ in marks:
+        lines[position] = line
     order: list[int] = []
     try:
-        for position in islice(path(program), MAX_STEPS + 1):
+        for position in islice(path(Program(tuple(lines), dialect)), MAX_STEPS + 1):
             order.append(position)
     except FlowError as error:
         return tuple(order), str(error)

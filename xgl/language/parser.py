@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import replace
 
-from xgl.errors import MAX_PROBLEMS, ConfigError, Problem, ProgramError, excerpt
+from xgl.errors import MAX_PROBLEMS, ConfigError, Problem, ProgramError, check_kind, excerpt
 from xgl.escaping import first_invisible, is_visible
 from xgl.language import syntax as syn
 from xgl.language.control_flow import unrolled
@@ -31,6 +31,7 @@ def parse(text: str, dialect: str = "paper", origin: str = "program") -> Program
     is read) when any line, or the program as a whole (more than 64 lines, more than 1024 unrolled
     steps), is not valid, and :class:`ConfigError` for a dialect that does not exist.
     """
+    check_kind("text", text, str, "the text of a program")
     sources = [source.removesuffix("\r") for source in text.split("\n")]
     if len(text) > syn.MAX_CHARACTERS:
         too_long = Refusal(1, f"a text of {len(text)} characters", f"at most {syn.MAX_CHARACTERS}")

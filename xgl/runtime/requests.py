@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import NamedTuple, Protocol
 
-from xgl.errors import OversizeError
+from xgl.errors import OversizeError, check_kind
 from xgl.language.dialects import Scoring
 from xgl.language.syntax import XentKind
 
@@ -322,6 +323,10 @@ class Seeds:
 
     map_seed: int
     play_seed: int
+
+    def __post_init__(self) -> None:
+        for seed in (self.map_seed, self.play_seed):
+            check_kind("seed", seed, Integral, "a whole number")
 
 
 @dataclass(frozen=True, slots=True)

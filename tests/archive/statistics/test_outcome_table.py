@@ -26,7 +26,7 @@ def rate(capsys: Capsys, path: Path, *arguments: str, resamples: int = 0) -> dic
 
 
 def write(path: Path, text: str) -> Path:
-    path.write_bytes(text.encode())
+    path.write_bytes(text.encode("utf-16" if path.stem == "wide" else "utf-8", "surrogateescape"))
     return path
 
 
@@ -42,7 +42,8 @@ def tasks(document: dict[str, Any]) -> set[str]:
 WIDE = "model,x,y,z\nann,0.9,0.8,0.1\nbob,0.5,0.7,0.2\ncid,0.1,0.3,0.3\n"
 SAME = {
     "bom.csv": f"\ufeff{WIDE}",
-    "semicolons.csv": WIDE.replace(",", ";"),
+    "semicolons.csv": f"\n;\n{WIDE}\n".replace(",", ";"),
+    "wide.csv": WIDE.replace(",", ";").replace(".", ","),
     "tabs.tsv": WIDE.replace(",", "\t"),
     "percent.csv": "Model,x,y,z\nann,90%,80 %,10%\nbob,50%,70%,20%\ncid,10%,30%,30%\n",
     "quoted.csv": '"model","x","y","z",\n"ann",9,8,1,\n"bob",5,7,2,\n"cid",1,3,3,\n\n',
@@ -165,6 +166,8 @@ FAULTS = [
     ("model,x\nann,1\n", "found one model, ann, expected two or more"),
     ("model,x,y\nann,1,\nbob,,1\n", "found no two models that were compared on one task"),
     ("", "is empty: found no row"),
+    ("model,x\nann\udce9,1\nbob,2\n", "t.csv: found bytes that are no UTF-8, expected a table"),
+    ("model;x;y\nann;0,5;7.0\nbob;0,1;8.0\n", "row 2, column x: found '0,5', expected a number"),
     ("model,task,score\na,t,1\na,t,2\n", "row 3, column task: found 't', expected one score of a"),
 ]
 

@@ -106,6 +106,7 @@ def test_where_a_run_is_done_is_no_science() -> None:
 
 MISTAKES = [
     (["growth.alfa1=0.3"], r"growth\.alfa1: unknown key, did you mean growth\.alpha1\?"),
+    (["growth={alfa1:0.3}"], r"growth\.alfa1: unknown key, did you mean growth\.alpha1\?"),
     (["+growth.alpha1=0.4"], r"\+growth\.alpha1: expected growth\.alpha1=… without the sign"),
     (["seed=abc"], r"seed: found 'abc', expected a whole number"),
     (["finetune=none"], r"finetune: found 'none', expected one of"),
