@@ -184,8 +184,6 @@ class Run:
         rows = rows.drop_columns(["game_id"])
         return self._frame(rows.add_column(1, "trained_on", pa.array(trained_on, pa.string())))
 
-    # -- games -------------------------------------------------------------------------------
-
     def game(self, game: str) -> Game:
         """A game of the archive, to look at and to play."""
         game_id, _ = self.read.find_game(game)
@@ -195,8 +193,6 @@ class Run:
         """Write the whole run as one page for a browser."""
         write_report(self.read, path, force=force)
         return user_path(path)
-
-    # -- itself ------------------------------------------------------------------------------
 
     def __repr__(self) -> str:
         return f"Run({str(self.folder)!r}, run_id={self.run_id!r})"

@@ -322,8 +322,6 @@ def _difference(
         yield Mismatch(f"{name} {task_id.game_id}", "no row", "a member, since it was accepted")
 
 
-# -- all checks ------------------------------------------------------------------------------------
-
 LIMIT = 200
 """Faults after which a check stops: one broken column breaks every row."""
 _FILES = (chain, newest, contents, stored_adapters)

@@ -183,8 +183,6 @@ class _Path:
             point = point + _solve(bordered, np.append(-residual, 0.0), self.head)[0]
         raise LinAlgError("no convergence")
 
-    # -- derivatives ---------------------------------------------------------------------------
-
     def _system(self, point: Array) -> tuple[Array, Array]:
         """F (N,) and its derivatives (N, N + 1) in l and λ."""
         logs, rate = point[:-1], point[-1]
@@ -239,9 +237,6 @@ def _solve(matrix: Array, right_side: Array, head: int) -> tuple[Array, float]:
     odd = int((swaps != np.arange(len(swaps))).sum()) + int((diagonal < 0).sum())
     rest, _ = dgetrs(factors, swaps, right_side[head:] - below @ right_side[:head])
     return np.concatenate([right_side[:head] - above @ rest, rest]), -1.0 if odd % 2 else 1.0
-
-
-# -- the limit ---------------------------------------------------------------------------------
 
 
 def _indifference_solution(

@@ -74,8 +74,6 @@ def gather_report(run: Run, measured_archives: Sequence[Archive] = ()) -> RunRep
     )
 
 
-# -- in words --------------------------------------------------------------------------------------
-
 MOST_NAMES = 3
 """Most initial games that the summary names."""
 

@@ -430,9 +430,6 @@ def largest_contributions(
     return places, rows
 
 
-# -- rows ----------------------------------------------------------------------------------------
-
-
 def rating_id(ratings: MeasureRatings) -> str:
     """Hash of the settings, the models with their ratings, and the games, 16 hexadecimal digits."""
     facts = [

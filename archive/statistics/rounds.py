@@ -43,9 +43,6 @@ def above_control(scores: Scores, control: Scores, confidence: float) -> Interva
     return mean_interval(difference, confidence)
 
 
-# -- thresholds and normalised scores --------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class ScoreLevels:
     """Levels b + jθ, j = 1..m, of the base player, which normalise a game's scores (Def. 42).
@@ -135,9 +132,6 @@ def narms_draws(scores: Scores, levels: ScoreLevels, rounds: int) -> Scores:
     return np.array([narms(highest[each].mean(axis=0), levels, rounds) for each in resampled_maps])
 
 
-# -- few-shot playability --------------------------------------------------------------------
-
-
 class Playability(NamedTuple):
     """Bounds of the probability that decides whether a game is playable in few-shot mode: it must
     be at least 1 − ε."""
@@ -191,9 +185,6 @@ def _clopper_pearson(hits: NDArray[np.int_], n: int, error: float) -> tuple[Scor
     low = np.where(hits > 0, special.betaincinv(hits, n - hits + 1, error), 0.0)
     high = np.where(hits < n, special.betaincinv(hits + 1, n - hits, 1 - error), 1.0)
     return low, high
-
-
-# -- well-posedness --------------------------------------------------------------------------
 
 
 class WellPosed(NamedTuple):

@@ -196,9 +196,6 @@ def gather_game(archive: Archive, game_id: str) -> dict[str, Any]:
     }
 
 
-# -- for people ------------------------------------------------------------------------------------
-
-
 def _proposed(rows: Sequence[Row]) -> Table:
     view = table("Proposed", "run", "generation", "parent", "sampler", "operators", "outcome")
     for row in rows:

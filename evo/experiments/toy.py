@@ -148,9 +148,6 @@ class Neighbourhood:
         return [tuple(point) for point in points.tolist()]
 
 
-# -- the space of Fig. 6.1, of two skills ----------------------------------------------------------
-
-
 def grid(points: int) -> Skills:
     """The games among the centres of points × points cells of the unit square, shape (n, 2)."""
     axis = (np.arange(points) + 0.5) / points

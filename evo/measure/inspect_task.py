@@ -107,9 +107,6 @@ def news(asked: Sequence[Message], messages: Sequence[Message]) -> Sequence[Mess
     return [each for each in messages if not (asked and each["role"] == "system")]
 
 
-# -- the task --------------------------------------------------------------------------------------
-
-
 @inspect_ai.task
 def xent_measure(folder: str, rounds: int = 16, maps: int = 0, judge: str = "") -> Any:
     """A measure of ``archive export --format inspect`` (or xent): ``rounds`` on each of the first

@@ -106,9 +106,6 @@ def measures_row(
     }
 
 
-# -- tables ----------------------------------------------------------------------------------------
-
-
 def policies(results: Sequence[GameResult]) -> dict[str, list[GameResult]]:
     """Results by measured player, in the order given."""
     names = dict.fromkeys(each.policy for each in results)
@@ -155,8 +152,6 @@ def _show_by_game(console: Console, title: str, cells: Mapping[tuple[str, str], 
     console.print(view)
     show_labels(names, console)
 
-
-# -- the figure ------------------------------------------------------------------------------------
 
 FIGURE = "measure.svg"
 CURVES: Mapping[str, Callable[[Scores], Scores]] = {

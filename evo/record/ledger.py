@@ -57,8 +57,6 @@ class Ledger:
             for row in archive.rows(table, filters=mine):
                 self._remember(table, row)
 
-    # -- writing ---------------------------------------------------------------------------
-
     def commit(self, **tables: Sequence[Row]) -> None:
         """Write rows as one commit, if there are any; rows that name a run get this one."""
         if not any(tables.values()):
@@ -102,8 +100,6 @@ class Ledger:
                 self._games.add(row["game_id"])
             case "maps":
                 self._maps.add(_map_key(row))
-
-    # -- rows of things --------------------------------------------------------------------
 
     def game_rows(self, tasks: Iterable[Task]) -> list[Row]:
         """Rows for the games that are not in the archive yet."""
