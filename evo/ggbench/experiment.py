@@ -32,7 +32,7 @@ from evo.measure.players import LocalPlayer, RemotePlayer, find_player as find_m
 from evo.record.budget import Cost, budget_limits, check, check_prices, raised, remaining
 from evo.record.display import TimedLines
 from evo.record.run_folder import RunIdentity
-from evo.runner import Plan, RunOutcome, RunSession, Services, shown
+from evo.runner import Plan, RunOutcome, RunSession, Services, reading_commands
 from xgl.chat.client import ask_once
 from xgl.chat.settings import ChatSettings, Usage
 from xgl.console import Console
@@ -134,11 +134,8 @@ class GGBenchSession(RunSession):
             self.console.print(part)
 
     def commands(self) -> Sequence[tuple[str, str]]:
-        run, page = self.config.folder, Path(f"{self.config.folder}.html")
-        force = " --force" if page.exists() else ""
-        report = f"python -m archive report {shown(run)} -o {shown(page)}{force}"
-        inspect = ("inspect", f"python -m archive inspect {shown(run)}")
-        return (inspect, ("report", report)) if self.rows["gg_games"] else (inspect,)
+        has_report = bool(self.rows["gg_games"])
+        return [*reading_commands(self.config.folder, has_report).items()]
 
     # -- rows ----------------------------------------------------------------------------------
 
