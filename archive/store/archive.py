@@ -18,6 +18,7 @@ import os
 import re
 import socket
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import asdict
 from hashlib import sha256
 from itertools import chain, groupby
@@ -56,7 +57,7 @@ Mode = Literal["r", "a"]
 Filter = tuple[str, str, object]
 
 
-class Archive:
+class Archive(AbstractContextManager["Archive"]):
     """A reader, or the one writer, of an archive folder.
 
     A reader sees the commits that were there when it opened; a writer also sees its own. Made by
@@ -137,9 +138,6 @@ class Archive:
         if not self.commits:
             # One empty file for each table, so that every glob of the documentation has a match.
             self._write({name: disk.to_arrow(name, []) for name in TABLES})
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

@@ -145,11 +145,10 @@ class PlayRequest(Request):
         """The scores; of a calibration with the floor that they fix put in."""
         rows: list[Row] = []
         for each, plays in zip(together, result.outcome, strict=True):
-            scores = plays
             if self.purpose is Purpose.CALIBRATION:
                 floor = self._floor(plays)
-                scores = [with_floor(play, floor) for play in plays]
-            rows += [play_row(each.policy_id, each.task, self.purpose, play) for play in scores]
+                plays = [with_floor(play, floor) for play in plays]
+            rows += [play_row(each.policy_id, each.task, self.purpose, play) for play in plays]
         return {"scores": rows, "maps": facts.map_rows(result, self.purpose)}
 
     def _floor(self, plays: Sequence[ScoredPlay]) -> float:
