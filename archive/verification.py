@@ -315,8 +315,7 @@ def _difference(
     for member in members:
         if (other := unseen.pop(member.task_id, None)) is None:
             yield Mismatch(f"{name} {member.game_id}", "a member", "no decision accepted it")
-            continue
-        if member != other:
+        elif member != other:
             yield Mismatch(f"{name} {member.game_id}", str(member), str(other))
     for task_id in unseen:
         yield Mismatch(f"{name} {task_id.game_id}", "no row", "a member, since it was accepted")

@@ -144,13 +144,11 @@ class _Path:
         if last:
             share = (end - self.point[-1]) / self.tangent[-1]
             guess = self.point + share * self.tangent
-            border = self.along
+            border, accuracy = self.along, _AT_END
         else:
-            border = self._metric(guess) * self.tangent
+            border, accuracy = self._metric(guess) * self.tangent, _ON_THE_WAY
         try:
-            point, rounds, derivative = self._correct(
-                guess, border, _AT_END if last else _ON_THE_WAY
-            )
+            point, rounds, derivative = self._correct(guess, border, accuracy)
             if point[-1] > end and not last:
                 return False
             metric = self._metric(point)

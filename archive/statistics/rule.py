@@ -318,11 +318,8 @@ def refusal(rows: Sequence[Mapping[str, Any]], plays: Plays, limits: Limits) -> 
         return Decision(Reason.FORFEIT_RATE, True, f"{rate:.2f} above {limit:.2f}")
     steps = affordable_steps([row["tokens"] for row in rows], limits)
     if limits.tokens and steps < limits.min_steps:
-        detail = (
-            f"finetune.tokens pays for {steps} steps, transfer.min_steps asks for "
-            f"{limits.min_steps}"
-        )
-        return Decision(Reason.TOO_LONG, True, detail)
+        asked = f"transfer.min_steps asks for {limits.min_steps}"
+        return Decision(Reason.TOO_LONG, True, f"finetune.tokens pays for {steps} steps, {asked}")
     if not (plays.own != plays.permuted_scores).any() and not plays.own.std() > 0:
         return Decision(Reason.CONSTANT_SCORE, decided=True)
     return None

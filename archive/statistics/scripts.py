@@ -92,9 +92,8 @@ class Headroom(NamedTuple):
         """The refusal of a game whose headroom is below ``least`` bits; None otherwise."""
         if self.bits >= least:
             return None
-        return Decision(
-            Reason.NO_HEADROOM, True, f"{self.bits:.1f} bits, transfer.headroom asks for {least:g}"
-        )
+        detail = f"{self.bits:.1f} bits, transfer.headroom asks for {least:g}"
+        return Decision(Reason.NO_HEADROOM, True, detail)
 
 
 def headroom(scripts: Sequence[Plays]) -> Headroom:
@@ -105,10 +104,9 @@ def headroom(scripts: Sequence[Plays]) -> Headroom:
     """
     own_best = max((plays.own for plays in scripts), key=np.mean)
     blind_best = max((plays.permuted_scores for plays in scripts), key=np.mean)
-    difference = intervals.mean_interval(
-        own_best - blind_best, intervals.two_sided(intervals.CONFIDENCE)
-    )
-    return Headroom(float(np.mean(own_best) - np.mean(blind_best)), difference.low)
+    level = intervals.two_sided(intervals.CONFIDENCE)
+    low = intervals.mean_interval(own_best - blind_best, level).low
+    return Headroom(float(np.mean(own_best) - np.mean(blind_best)), low)
 
 
 def beyond_scripts(

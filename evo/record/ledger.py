@@ -61,12 +61,10 @@ class Ledger:
         """Write rows as one commit, if there are any; rows that name a run get this one."""
         if not any(tables.values()):
             return
-        rows_by_table = {
-            name: [
-                row if name in ("games", "maps") else {"run_id": self.run_id} | row for row in rows
-            ]
-            for name, rows in tables.items()
-        }
+        rows_by_table: dict[str, list[Row]] = {}
+        for name, rows in tables.items():
+            own: Row = {} if name in ("games", "maps") else {"run_id": self.run_id}
+            rows_by_table[name] = [own | row for row in rows]
         self.archive.commit({name: rows for name, rows in rows_by_table.items() if rows})
         for name, rows in rows_by_table.items():
             for row in rows:

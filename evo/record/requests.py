@@ -257,9 +257,8 @@ class WatchedTrainingRequest(TrainingRequest):
     joins: ClassVar[bool] = False
 
     def job(self, facts: RunFacts, together: Sequence[Request]) -> Job[Any]:
-        task, *tasks = map(facts.task_with_floor, (self.task, *self.tasks))
-        job, at = Training(task, self.seed, self.true_rewards), self.checkpoints
-        return replace(job, watched=tuple(tasks), checkpoints=at)
+        tasks = tuple(map(facts.task_with_floor, self.tasks))
+        return replace(self.training(facts), watched=tasks, checkpoints=self.checkpoints)
 
     def tables(self, facts: RunFacts, together: Sequence[Any], result: Result[Any]) -> Tables:
         rows = [
