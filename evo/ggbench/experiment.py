@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from time import monotonic
@@ -82,24 +82,23 @@ def games_of(rows: Sequence[Row]) -> list[ProgramGame]:
     return [ProgramGame(*(row[name] for name in names)) for row in complete]
 
 
+@dataclass(eq=False)
 class GGBenchSession(RunSession):
     """Does what is not in the archive yet; ``models``: the author, the filter's and the clusters'
     model, by their settings; ``rows``: those of the archive, with what the session commits."""
 
-    def __init__(
-        self,
-        config: GGBenchRunConfig,
-        console: Console,
-        games: Sequence[ProgramGame],
-        players: Sequence[Player],
-        models: Mapping[str, ChatSettings],
-        archive: Archive,
-    ) -> None:
-        self.games, self.players, self.models = games, players, models
-        self.config, self.console, self.archive = config, console, archive
-        self.settings, self.seed, self.lines = config.ggbench, config.seed, TimedLines(console)
-        self.identity = RunIdentity.of(config, config.name, archive)
-        self.rows: dict[str, list[Row]] = {name: archive.rows(name) for name in NAMES}
+    config: GGBenchRunConfig
+    console: Console
+    games: Sequence[ProgramGame]
+    players: Sequence[Player]
+    models: Mapping[str, ChatSettings]
+    archive: Archive
+
+    def __post_init__(self) -> None:
+        self.settings, self.seed = self.config.ggbench, self.config.seed
+        self.lines = TimedLines(self.console)
+        self.identity = RunIdentity.of(self.config, self.config.name, self.archive)
+        self.rows: dict[str, list[Row]] = {name: self.archive.rows(name) for name in NAMES}
         self.workers = Workers(self.settings.workers, "ggbench.workers")
         self.limits = BoxLimits(total=self.settings.seconds)
 

@@ -10,7 +10,7 @@ import copy
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 
 import torch
@@ -215,13 +215,14 @@ class ModelHost:
         return Cast(self.judge, self.stories, others)
 
 
+@dataclass(eq=False)
 class Recorder:
     """A story source that remembers the stories of one job."""
 
-    def __init__(self, source: StorySource, judge: TransformerJudge) -> None:
-        self.source, self.judge = source, judge
-        self.texts: dict[tuple[int, StoryRequest], MapText] = {}
-        """Each story once, in the order of the first requests."""
+    source: StorySource
+    judge: TransformerJudge
+    texts: dict[tuple[int, StoryRequest], MapText] = field(default_factory=dict)
+    """Each story once, in the order of the first requests."""
 
     def story_texts(self, requests: list[tuple[int, StoryRequest]]) -> list[str]:
         """The source's stories; the source is asked for each one once."""
