@@ -215,7 +215,6 @@ def complete(
 def _configure(
     command: CommandLine, experiments: Mapping[str, ExperimentEntry]
 ) -> tuple[ExperimentEntry, Any]:
-    """The experiment of a command, and its configuration."""
     if command.resume_folder is None:
         if (found := experiments.get(command.experiment or "")) is None:
             names = " or ".join(f"+experiment={name}" for name in experiments)

@@ -359,7 +359,6 @@ def nearest_cce(game: NormalFormGame, targets: Sequence[Array]) -> Array:
 
 
 def _newton_step(game: NormalFormGame, log_target: Array, now: _Iterate) -> _Iterate:
-    """One damped Newton step."""
     residual, complementary = now.means + now.slack, now.multipliers * now.slack
     mean = float(complementary.mean())
     # complementarity must not run ahead of the equations

@@ -158,7 +158,6 @@ def _novelty(report: RunReport) -> str:
 
 
 def _survival_clauses(survivals: Sequence[Survival]) -> list[str]:
-    """One clause for each judge that did not play."""
     clauses = []
     for judge in dict.fromkeys(survival.judge for survival in survivals):
         of_judge = [survival for survival in survivals if survival.judge == judge]
@@ -243,7 +242,6 @@ def _facts(
 
 
 def _survival(survival: Survival) -> str:
-    """The share of a game's gain that survives under a judge that did not play."""
     survives = interval(survival.specific, percent)
     verdict = "it would be accepted again"
     if survival.decision is None:

@@ -89,7 +89,6 @@ def show(state: State, console: Console) -> None:
 
 
 def _results(state: State) -> Iterator[Table]:
-    """What measured players score, and what curricula gain on held-out programs."""
     if state["measures"]:
         view = table("Measured players", "player", "game", "narms", "levels of")
         for row in state["measures"]:
@@ -128,7 +127,6 @@ def _member(state: State, member: ScopeRow) -> str:
 
 
 def _gains(decision: Mapping[str, Any]) -> str:
-    """What training gains, and how far that is beyond the best script."""
     if decision["total_gain"] is None:
         return ""
     total, specific = number(decision["total_gain"]), number(decision["specific_gain"])

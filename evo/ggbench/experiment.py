@@ -158,7 +158,6 @@ class GGBenchSession(RunSession):
         check(self.config.budget, self._cost())
 
     def _cost(self) -> Cost:
-        """The cost of the work in all sessions."""
         rows = [row for table in self.rows.values() for row in table]
         totals = {n: sum(row.get(n) or 0 for row in rows) for n in ("tokens", "seconds", "dollars")}
         return Cost(**totals)

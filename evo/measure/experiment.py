@@ -370,7 +370,6 @@ class MeasureSession(RunSession):
 
 
 def _outcome(measure_rows: Sequence[Row], scores: Sequence[RoundScore]) -> str:
-    """A player's result on a game in words."""
     if all(each.outcome == "oversize" for each in scores):
         return f"no play fits; {scores[0].reason}"
     mean = sum(each.score for each in scores) / len(scores)

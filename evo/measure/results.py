@@ -144,7 +144,6 @@ def show_scores(console: Console, rows: Mapping[tuple[str, str], Sequence[Row]])
 
 
 def _show_by_game(console: Console, title: str, cells: Mapping[tuple[str, str], str]) -> None:
-    """A table of the cells of each player on each game."""
     names = labels(list(dict.fromkeys(player for player, _ in cells)))
     view = table(title, "game", *names.values(), numbers=True)
     for game in dict.fromkeys(game for _, game in cells):

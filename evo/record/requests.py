@@ -332,7 +332,6 @@ def jobs_of(
 
 
 def _has_room(group: Sequence[Any], request: Request, most: int) -> bool:
-    """Whether another request fits into a group's job."""
     if isinstance(request, PlayRequest):
         if request.key.scripted:
             return True
