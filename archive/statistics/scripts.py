@@ -13,7 +13,7 @@ from archive.schema import BASE_POLICY, SCRIPT_POLICY, GainKind, PlaysKey, Reaso
 from archive.statistics import intervals
 from archive.statistics.matrix import transfer_matrix
 from archive.statistics.replay import Case, Policies
-from archive.statistics.rule import Decision, Looks, OwnGain, bounds_of
+from archive.statistics.rule import Decision, Looks, OwnGain, bounds_columns, bounds_of
 
 SHOWN_CONFIDENCE = 0.975
 """Confidence of each bound that is only shown: two-sided intervals at 95 %."""
@@ -152,17 +152,16 @@ def replay_script_comparison(
     return beyond_scripts(plays, finetunes, case.candidate, case.purpose, play_seeds, level)
 
 
-def script_columns(comparison: ScriptComparison | None) -> dict[str, float | int | str | None]:
+def script_columns(comparison: ScriptComparison | None) -> dict[str, Any]:
     """The columns of ``decisions`` that a comparison fills."""
     result = comparison or ScriptComparison(0, "", 0.0, intervals.UNDEFINED, intervals.UNDEFINED)
-    columns: dict[str, float | int | str | None] = {
+    columns = {
         "best_script": result.best.removeprefix(SCRIPT_POLICY),
         "script_plays": result.plays,
         "script_gain": result.best_gain,
+        **bounds_columns("beyond_scripts", result.total),
+        **bounds_columns("specific_beyond_scripts", result.specific),
     }
-    for kind, lead in (("", result.total), ("specific_", result.specific)):
-        name = f"{kind}beyond_scripts"
-        columns |= {name: lead.value, f"{name}_low": lead.low, f"{name}_high": lead.high}
     return columns if comparison else dict.fromkeys(columns)
 
 

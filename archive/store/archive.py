@@ -148,8 +148,6 @@ class Archive(AbstractContextManager["Archive"]):
             self._lock.release()
             self._lock = None
 
-    # Writing
-
     def commit(self, rows: Mapping[str, Sequence[disk.Row]]) -> int:
         """Appends rows to tables, all of them or none, and returns the number of the commit.
 
@@ -212,8 +210,6 @@ class Archive(AbstractContextManager["Archive"]):
                 stray = ours and f"{folder}/{path.name}" not in named
                 if stray or path.suffix == TEMPORARY:
                     path.unlink()
-
-    # Reading
 
     def count(self, name: str) -> int:
         """The number of rows of a table, without reading it."""

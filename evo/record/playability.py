@@ -14,9 +14,9 @@ import numpy as np
 from archive import Reason
 from archive.schema import SCRIPT_POLICY, SEARCH_POLICIES
 from archive.statistics import rounds
-from archive.statistics.intervals import Interval, two_sided
+from archive.statistics.intervals import UNDEFINED, Interval, two_sided
 from archive.statistics.rounds import Playability, WellPosed
-from archive.statistics.rule import Decision
+from archive.statistics.rule import Decision, bounds_columns
 from evo.config.schema import PlayabilityConfig
 from evo.jobs.evaluation import Row
 
@@ -96,10 +96,10 @@ def evidence_columns(
     clipping: Sequence[WellPosed], shot: FewShot | None
 ) -> dict[str, float | None]:
     """The columns of ``decisions`` that hold the filters' numbers."""
+    rises, above = shot or (None, UNDEFINED)
     return {
         "best_kept": min((each.share for each in clipping), default=None),
-        "few_shot_low": shot[0].low if shot else None,
-        "few_shot_high": shot[0].high if shot else None,
-        "few_shot_above_control": shot[1].value if shot else None,
-        "few_shot_above_control_low": shot[1].low if shot else None,
+        "few_shot_low": rises and rises.low,
+        "few_shot_high": rises and rises.high,
+        **bounds_columns("few_shot_above_control", above, high=False),
     }
