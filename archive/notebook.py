@@ -200,11 +200,11 @@ class Run:
     def __str__(self) -> str:
         """The run in a few sentences."""
         about = self.read.history
-        state = about.events[-1][0] if about.events else "empty"
         try:
             sentences = [*summary(gather_report(self.read))]
         except LookupFailedError as error:  # no scope: a measure, say
             sentences = [str(error)]
+        state, _ = about.events[-1]
         return "\n".join([f"Run {about.run_id} (seed {about.seed}; {state})", "", *sentences])
 
     def _repr_html_(self) -> str:

@@ -192,8 +192,7 @@ def run(race: Race, answer: Callable[[Question], Bounds]) -> tuple[Decision | No
         try:
             question = race.send(answer(question))
         except StopIteration as end:
-            result: tuple[Decision | None, Evidence] = end.value
-            return result
+            return end.value
 
 
 TaskT = TypeVar("TaskT")
