@@ -91,8 +91,6 @@ class Run:
         """The configuration that the run began with."""
         return self.read.config
 
-    # -- tables ------------------------------------------------------------------------------
-
     def table(self, name: str) -> DataFrame:
         """The run's rows of any table of the archive (docs/reference/archive.md), as they stand."""
         return self._frame(self._rows(name))
