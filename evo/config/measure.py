@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, Strict
 
 from evo.config.compose import quoted, split_override
-from evo.config.models import Mebibytes, Others, find_gpus
+from evo.config.models import Mebibytes, Others, Several, find_gpus
 from evo.config.schema import AnyRun, BudgetConfig, NamedRun, PaidBudget, RunName
 from xgl.chat.settings import Requests
 from xgl.files import user_path
@@ -20,7 +20,6 @@ from xgl.settings import Count, Dtype, Flag, Natural, NonNegative, Positive, Rol
 NAME = "measure"
 
 Price = tuple[NonNegative, NonNegative]
-Several = Annotated[int, Strict(), Field(ge=2)]
 
 
 @settings
